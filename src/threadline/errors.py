@@ -1,0 +1,40 @@
+"""What can go wrong for the caller, as a tree.
+
+::
+
+    Error
+    ├── NotFound          the thing named is not there
+    │   └── Ambiguous     the name fits several things
+    ├── Unreadable        the machine refuses: permissions, a device, a vanished file
+    ├── BadQuery          a filter, date or option that says nothing sensible
+    └── Missing           an optional part of threadline is not installed
+
+Bad data is never an exception: it is a `Problem` with a place. These are for the caller's mistakes and
+the machine's refusals, and each text is a sentence that says what to do next.
+"""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """Whatever threadline raises on purpose; its text is a sentence for a person."""
+
+
+class NotFound(Error):
+    """The home, transcript or session that was named is not there."""
+
+
+class Ambiguous(NotFound):
+    """The name fits several things; the text lists them."""
+
+
+class Unreadable(Error):
+    """The machine refuses to let it be read: permissions, not a regular file, gone meanwhile."""
+
+
+class BadQuery(Error):
+    """A filter, a date or an option that cannot be understood."""
+
+
+class Missing(Error):
+    """An optional part of threadline is not installed."""
