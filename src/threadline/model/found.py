@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import NewType
 
 from msgspec import Struct
 
+from threadline.model.ids import AgentId, SessionId
 from threadline.model.problem import Problem
-
-SessionId = NewType("SessionId", str)
-AgentId = NewType("AgentId", str)
 
 
 class Home(Struct, frozen=True):
@@ -69,7 +66,8 @@ class Transcript(Struct, frozen=True):
     """One `.jsonl` file below a project, with what its path alone says.
 
     `session` is the session id that the path names (None for an `agent-*.jsonl` beside the sessions,
-    whose session is named inside it); `meta` is the `.meta.json` beside an agent's transcript.
+    whose session is named inside it); `meta` is the `.meta.json` beside an agent's transcript. `folder` is
+    empty for a file that lies in `projects/` itself.
     """
 
     path: Path
@@ -119,7 +117,10 @@ class SideFileKind(StrEnum):
 
 
 class SideFile(Struct, frozen=True):
-    """One file beside the transcripts. `session` is the session id its path names, where it names one."""
+    """One file beside the transcripts. `session` is the session id its path names, where it names one.
+
+    Secrets and settings are listed from their directory entry alone, so their `size` is 0.
+    """
 
     path: Path
     home: Home
@@ -129,10 +130,15 @@ class SideFile(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """All that lies in one home, and what could not be looked at."""
+    """All that lies in one home, and what could not be looked at.
+
+    `not_entered` are directories of the home that hold no traces of sessions (plugins, skills, caches) or
+    that are not known; they are named so that nothing is passed over in silence.
+    """
 
     home: Home
     projects: tuple[Project, ...]
     transcripts: tuple[Transcript, ...]
     side_files: tuple[SideFile, ...]
     problems: tuple[Problem, ...]
+    not_entered: tuple[Path, ...] = ()

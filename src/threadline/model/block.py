@@ -1,0 +1,248 @@
+"""Blocks: what a message's content is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import field
+
+from threadline.model.ids import CallId
+from threadline.shape import OTHER, Shape
+
+
+class Block(Shape, rename=None):
+    """What every block has. `type` is the wire's own word for it."""
+
+    @property
+    def type(self) -> str:
+        """The wire's word for this block."""
+        return str(type(self).__struct_config__.tag)
+
+
+class TextBlock(Block, tag="text"):
+    """Text that is shown."""
+
+    text: str = ""
+    citations: Any = None
+    cache_control: Any = None
+
+
+class ThinkingBlock(Block, tag="thinking"):
+    """The model's thinking. From 2.1.71 on the text is often empty and only the signature is kept."""
+
+    thinking: str = ""
+    signature: str | None = None
+
+
+class RedactedThinkingBlock(Block, tag="redacted_thinking"):
+    """Thinking that was encrypted before it was given out."""
+
+    data: str | None = None
+
+
+class ToolUseBlock(Block, tag="tool_use"):
+    """The model asks for a tool. `input` is an object in all but broken rows."""
+
+    id: CallId | None = None
+    name: str = ""
+    input: Any = None
+    caller: dict[str, Any] | None = None
+    cache_control: Any = None
+
+
+class ToolReferenceBlock(Block, tag="tool_reference"):
+    """Inside a tool's result: a tool that has become available."""
+
+    tool_name: str = ""
+
+
+class ImageBlock(Block, tag="image"):
+    """A picture: base64 data, an address or a file id, in `source`."""
+
+    source: Any = None
+    cache_control: Any = None
+
+
+class DocumentBlock(Block, tag="document"):
+    """A document: a PDF in base64, or text."""
+
+    source: Any = None
+    title: str | None = None
+    context: str | None = None
+    citations: Any = None
+    cache_control: Any = None
+
+
+class ResourceBlock(Block, tag="resource"):
+    """A resource an MCP server gave."""
+
+    resource: Any = None
+
+
+class ResourceLinkBlock(Block, tag="resource_link"):
+    """A pointer to a resource of an MCP server."""
+
+    uri: str | None = None
+    name: str | None = None
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = field(default=None, name="mimeType")
+
+
+class AudioBlock(Block, tag="audio"):
+    """Sound an MCP server gave, in base64."""
+
+    data: str | None = None
+    mime_type: str | None = field(default=None, name="mimeType")
+
+
+class SearchResultBlock(Block, tag="search_result"):
+    """A search result given to the model with its source."""
+
+    source: Any = None
+    title: str | None = None
+    content: Any = None
+    citations: Any = None
+
+
+class ServerToolUseBlock(Block, tag="server_tool_use"):
+    """The API runs a tool of its own: web search, code execution, the advisor."""
+
+    id: CallId | None = None
+    name: str = ""
+    input: Any = None
+    caller: dict[str, Any] | None = None
+
+
+class ServerResultBlock(Block):
+    """The result of a tool the API ran itself."""
+
+    tool_use_id: CallId | None = None
+    content: Any = None
+    caller: dict[str, Any] | None = None
+
+
+class AdvisorResultBlock(ServerResultBlock, tag="advisor_tool_result"):
+    """What the advisor model said."""
+
+
+class WebSearchResultBlock(ServerResultBlock, tag="web_search_tool_result"):
+    """What the API's web search found."""
+
+
+class WebFetchResultBlock(ServerResultBlock, tag="web_fetch_tool_result"):
+    """What the API's web fetch brought."""
+
+
+class CodeExecutionResultBlock(ServerResultBlock, tag="code_execution_tool_result"):
+    """What code run by the API printed."""
+
+
+class BashCodeExecutionResultBlock(ServerResultBlock, tag="bash_code_execution_tool_result"):
+    """What a shell command run by the API printed."""
+
+
+class TextEditorResultBlock(ServerResultBlock, tag="text_editor_code_execution_tool_result"):
+    """What the API's text editor did."""
+
+
+class ToolSearchResultBlock(ServerResultBlock, tag="tool_search_tool_result"):
+    """Which tools the API's tool search found."""
+
+
+class McpToolUseBlock(Block, tag="mcp_tool_use"):
+    """The API calls an MCP server itself."""
+
+    id: CallId | None = None
+    name: str = ""
+    server_name: str | None = None
+    input: Any = None
+
+
+class McpToolResultBlock(Block, tag="mcp_tool_result"):
+    """What that MCP server answered."""
+
+    tool_use_id: CallId | None = None
+    content: Any = None
+    is_error: bool | None = None
+
+
+class FallbackBlock(Block, tag="fallback"):
+    """From here on another model answered."""
+
+    from_: Any = field(default=None, name="from")
+    to: Any = None
+
+
+class ContainerUploadBlock(Block, tag="container_upload"):
+    """A file put into the API's container."""
+
+    file_id: str | None = None
+
+
+class OtherBlock(Block, tag=OTHER):
+    """A block of a type that threadline does not know: its tag, and the whole of it in `data`."""
+
+    tag: str = ""
+    data: Any = None
+
+    @property
+    def type(self) -> str:
+        """The wire's word for this block."""
+        return self.tag
+
+
+ResultItem = (
+    TextBlock
+    | ImageBlock
+    | DocumentBlock
+    | ToolReferenceBlock
+    | ResourceBlock
+    | ResourceLinkBlock
+    | AudioBlock
+    | SearchResultBlock
+    | OtherBlock
+)
+"""What the list inside a tool's result can hold."""
+
+
+class ToolResultBlock(Block, tag="tool_result"):
+    """What a tool gave back, as the model saw it. `is_error` is absent more often than it is false."""
+
+    tool_use_id: CallId | None = None
+    content: str | list[ResultItem | str] | None = None
+    is_error: bool | None = None
+    cache_control: Any = None
+
+
+ContentBlock = (
+    TextBlock
+    | ThinkingBlock
+    | ToolUseBlock
+    | ToolResultBlock
+    | RedactedThinkingBlock
+    | ImageBlock
+    | DocumentBlock
+    | ToolReferenceBlock
+    | ResourceBlock
+    | ResourceLinkBlock
+    | AudioBlock
+    | SearchResultBlock
+    | ServerToolUseBlock
+    | AdvisorResultBlock
+    | WebSearchResultBlock
+    | WebFetchResultBlock
+    | CodeExecutionResultBlock
+    | BashCodeExecutionResultBlock
+    | TextEditorResultBlock
+    | ToolSearchResultBlock
+    | McpToolUseBlock
+    | McpToolResultBlock
+    | FallbackBlock
+    | ContainerUploadBlock
+    | OtherBlock
+)
+"""What a message's content can hold, beside bare strings."""
+
+Content = str | list[ContentBlock | str] | None
+"""A message's content: a string, a list of blocks with the odd bare string among them, or nothing."""

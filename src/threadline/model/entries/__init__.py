@@ -1,0 +1,272 @@
+"""Entries: one struct a kind. `AnyEntry` is their union and `KINDS` finds one by the wire's word."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from threadline.model.entries.assistant import (
+    AssistantEntry,
+)
+from threadline.model.entries.attachment import (
+    AttachmentEntry,
+)
+from threadline.model.entries.cost import (
+    CostStateEntry,
+)
+from threadline.model.entries.entry import (
+    ChainEntry,
+    Entry,
+    ForkedFrom,
+)
+from threadline.model.entries.files import (
+    ContentReplacementEntry,
+    FileHistoryDeltaEntry,
+    FileHistorySnapshotEntry,
+)
+from threadline.model.entries.foreign import (
+    AiEntry,
+    CheckpointEntry,
+    HumanEntry,
+    RateLimitEventEntry,
+    StreamEventEntry,
+    ToolProgressEntry,
+    ToolResultEntry,
+    ToolUseEntry,
+    TurnEndEntry,
+)
+from threadline.model.entries.internal import (
+    ArtifactAutoreactLedgerEntry,
+    ArtifactCommentMonitorEntry,
+    AttributionSnapshotEntry,
+    EndedByModelEntry,
+    GoalEntry,
+    InternalEntry,
+    IsolationLatchEntry,
+    MarbleOrigamiCommitEntry,
+    MarbleOrigamiResetEntry,
+    MarbleOrigamiSnapshotEntry,
+    ObserverRefEntry,
+    SavedHookContextEntry,
+)
+from threadline.model.entries.journal import (
+    FailedEntry,
+    LaunchedEntry,
+    ResultEntry,
+    StartedEntry,
+)
+from threadline.model.entries.other import (
+    OtherEntry,
+)
+from threadline.model.entries.progress import (
+    AgentProgress,
+    BashProgress,
+    HookProgress,
+    McpProgress,
+    OtherProgress,
+    PowershellProgress,
+    ProgressEntry,
+    QueryUpdate,
+    ReplToolCall,
+    SearchResultsReceived,
+    SkillProgress,
+    TaskProgress,
+    WaitingForTask,
+)
+from threadline.model.entries.queue import (
+    QueueOperationEntry,
+)
+from threadline.model.entries.request import (
+    ApiRequestBlobEntry,
+    ApiRequestEntry,
+    ApiRequestShapeEntry,
+)
+from threadline.model.entries.state import (
+    AgentMetadataEntry,
+    AtisLatchEntry,
+    BridgeSessionEntry,
+    ContinuedInEntry,
+    ForkContextRefEntry,
+    FrameLinkEntry,
+    HistorySuppressionEntry,
+    LastPromptEntry,
+    ModeEntry,
+    PermissionModeEntry,
+    PrLinkEntry,
+    RelocatedEntry,
+    SpeculationAcceptEntry,
+    TeleportedFromEntry,
+    ToolsUsedEntry,
+    WorktreeStateEntry,
+)
+from threadline.model.entries.system import (
+    SUBTYPES,
+    SystemEntry,
+)
+from threadline.model.entries.titles import (
+    AgentColorEntry,
+    AgentNameEntry,
+    AgentSettingEntry,
+    AiTitleEntry,
+    CustomTitleEntry,
+    SummaryEntry,
+    TagEntry,
+    TaskSummaryEntry,
+)
+from threadline.model.entries.user import (
+    UserEntry,
+)
+
+AnyEntry = (
+    UserEntry
+    | AssistantEntry
+    | ProgressEntry
+    | SystemEntry
+    | AttachmentEntry
+    | FileHistorySnapshotEntry
+    | FileHistoryDeltaEntry
+    | ContentReplacementEntry
+    | SummaryEntry
+    | AiTitleEntry
+    | CustomTitleEntry
+    | TagEntry
+    | AgentNameEntry
+    | AgentColorEntry
+    | AgentSettingEntry
+    | TaskSummaryEntry
+    | LastPromptEntry
+    | ModeEntry
+    | PermissionModeEntry
+    | PrLinkEntry
+    | BridgeSessionEntry
+    | WorktreeStateEntry
+    | RelocatedEntry
+    | TeleportedFromEntry
+    | ContinuedInEntry
+    | ForkContextRefEntry
+    | FrameLinkEntry
+    | ToolsUsedEntry
+    | SpeculationAcceptEntry
+    | HistorySuppressionEntry
+    | AtisLatchEntry
+    | AgentMetadataEntry
+    | QueueOperationEntry
+    | CostStateEntry
+    | ApiRequestShapeEntry
+    | ApiRequestBlobEntry
+    | ApiRequestEntry
+    | StartedEntry
+    | FailedEntry
+    | LaunchedEntry
+    | ResultEntry
+    | ToolUseEntry
+    | ToolResultEntry
+    | TurnEndEntry
+    | CheckpointEntry
+    | HumanEntry
+    | AiEntry
+    | StreamEventEntry
+    | RateLimitEventEntry
+    | ToolProgressEntry
+    | AttributionSnapshotEntry
+    | SavedHookContextEntry
+    | IsolationLatchEntry
+    | ObserverRefEntry
+    | EndedByModelEntry
+    | ArtifactAutoreactLedgerEntry
+    | ArtifactCommentMonitorEntry
+    | GoalEntry
+    | MarbleOrigamiCommitEntry
+    | MarbleOrigamiSnapshotEntry
+    | MarbleOrigamiResetEntry
+    | OtherEntry
+)
+"""Every kind of entry; the last stands for the kinds that are not known."""
+
+KINDS: dict[str, type[Entry]] = {
+    str(kind.__struct_config__.tag): kind for kind in get_args(AnyEntry) if kind is not OtherEntry
+}
+"""Each known kind by the wire's word for it."""
+
+__all__ = [
+    "AgentColorEntry",
+    "AgentMetadataEntry",
+    "AgentNameEntry",
+    "AgentProgress",
+    "AgentSettingEntry",
+    "AiEntry",
+    "AiTitleEntry",
+    "AnyEntry",
+    "ApiRequestBlobEntry",
+    "ApiRequestEntry",
+    "ApiRequestShapeEntry",
+    "ArtifactAutoreactLedgerEntry",
+    "ArtifactCommentMonitorEntry",
+    "AssistantEntry",
+    "AtisLatchEntry",
+    "AttachmentEntry",
+    "AttributionSnapshotEntry",
+    "BashProgress",
+    "BridgeSessionEntry",
+    "ChainEntry",
+    "CheckpointEntry",
+    "ContentReplacementEntry",
+    "ContinuedInEntry",
+    "CostStateEntry",
+    "CustomTitleEntry",
+    "EndedByModelEntry",
+    "Entry",
+    "FailedEntry",
+    "FileHistoryDeltaEntry",
+    "FileHistorySnapshotEntry",
+    "ForkContextRefEntry",
+    "ForkedFrom",
+    "FrameLinkEntry",
+    "GoalEntry",
+    "HistorySuppressionEntry",
+    "HookProgress",
+    "HumanEntry",
+    "InternalEntry",
+    "IsolationLatchEntry",
+    "KINDS",
+    "LastPromptEntry",
+    "LaunchedEntry",
+    "MarbleOrigamiCommitEntry",
+    "MarbleOrigamiResetEntry",
+    "MarbleOrigamiSnapshotEntry",
+    "McpProgress",
+    "ModeEntry",
+    "ObserverRefEntry",
+    "OtherEntry",
+    "OtherProgress",
+    "PermissionModeEntry",
+    "PowershellProgress",
+    "PrLinkEntry",
+    "ProgressEntry",
+    "QueryUpdate",
+    "QueueOperationEntry",
+    "RateLimitEventEntry",
+    "RelocatedEntry",
+    "ReplToolCall",
+    "ResultEntry",
+    "SUBTYPES",
+    "SavedHookContextEntry",
+    "SearchResultsReceived",
+    "SkillProgress",
+    "SpeculationAcceptEntry",
+    "StartedEntry",
+    "StreamEventEntry",
+    "SummaryEntry",
+    "SystemEntry",
+    "TagEntry",
+    "TaskProgress",
+    "TaskSummaryEntry",
+    "TeleportedFromEntry",
+    "ToolProgressEntry",
+    "ToolResultEntry",
+    "ToolUseEntry",
+    "ToolsUsedEntry",
+    "TurnEndEntry",
+    "UserEntry",
+    "WaitingForTask",
+    "WorktreeStateEntry",
+]

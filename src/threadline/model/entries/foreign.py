@@ -1,0 +1,86 @@
+"""Rows that Claude Code itself never wrote: other people's descriptions, exports and stream dumps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import field
+
+from threadline.model.entries.entry import Entry
+from threadline.model.ids import SessionId
+from threadline.shape import Shape
+
+
+class ForeignTool(Shape, rename=None):
+    """A tool's name and input, as one description has it."""
+
+    name: str | None = None
+    input: Any = None
+
+
+class ForeignResult(Shape, rename=None):
+    """A tool's output, as one description has it."""
+
+    output: Any = None
+    error: Any = None
+
+
+class ToolUseEntry(Entry, tag="tool_use"):
+    """A tool call as a line of its own."""
+
+    tool: ForeignTool | None = None
+
+
+class ToolResultEntry(Entry, tag="tool_result"):
+    """A tool's result as a line of its own."""
+
+    result: ForeignResult | None = None
+
+
+class TurnEndEntry(Entry, tag="turn_end"):
+    """The end of a turn, as one tool writes it."""
+
+
+class CheckpointEntry(Entry, tag="checkpoint"):
+    """A checkpoint, as old descriptions have it."""
+
+
+class HumanEntry(Entry, tag="human"):
+    """What a person said, in an export."""
+
+    text: Any = None
+    content: Any = None
+    message: Any = None
+
+
+class AiEntry(Entry, tag="ai"):
+    """What the model said, in an export."""
+
+    text: Any = None
+    content: Any = None
+    message: Any = None
+
+
+class StreamEventEntry(Entry, tag="stream_event"):
+    """One event of a reply being streamed, in a stream-json dump."""
+
+    event: Any = None
+    stream_session_id: SessionId | None = field(default=None, name="session_id")
+    parent_call_id: str | None = field(default=None, name="parent_tool_use_id")
+
+
+class RateLimitEventEntry(Entry, tag="rate_limit_event"):
+    """How much of a limit is used, in a stream-json dump."""
+
+    rate_limit_info: Any = field(default=None, name="rate_limit_info")
+    stream_session_id: SessionId | None = field(default=None, name="session_id")
+
+
+class ToolProgressEntry(Entry, tag="tool_progress"):
+    """How long a call has been running, in a stream-json dump."""
+
+    call_id: str | None = field(default=None, name="tool_use_id")
+    tool_name: str | None = field(default=None, name="tool_name")
+    elapsed_time_seconds: float | None = field(default=None, name="elapsed_time_seconds")
+    stream_session_id: SessionId | None = field(default=None, name="session_id")
+    parent_call_id: str | None = field(default=None, name="parent_tool_use_id")

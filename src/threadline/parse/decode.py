@@ -1,0 +1,88 @@
+"""Bytes of one object to one entry: fast where it fits, forgiving where it does not."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import msgspec
+
+from threadline.model.entries import AnyEntry, Entry, OtherEntry
+from threadline.model.place import Place
+from threadline.model.problem import Problem, ProblemKind
+from threadline.shape import Misfit, fit, loads
+
+REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What the fast decoder raises at a line that is not for it."""
+
+_ENTRY = msgspec.json.Decoder[Any](AnyEntry)
+decode_entry = _ENTRY.decode
+decode_entries = _ENTRY.decode_lines
+
+
+def decode_object(data: bytes, place: Place) -> tuple[Entry, list[Problem]]:
+    """The entry that one JSON object is, and what was wrong with it.
+
+    Raises:
+        ValueError: it is not JSON.
+        RecursionError: it is nested too deeply.
+    """
+    try:
+        return decode_entry(data), []
+    except REFUSALS:
+        return _forgiving(data, place)
+
+
+def _forgiving(data: bytes, place: Place) -> tuple[Entry, list[Problem]]:
+    loaded = loads(data)
+    problems = [Problem(ProblemKind(kind), place, message) for kind, message in loaded.forgiven]
+    value = loaded.value
+    if not isinstance(value, dict):
+        problems.append(
+            Problem(
+                ProblemKind.NOT_AN_OBJECT,
+                place,
+                f"a line must hold an object, and this holds {_article(value)}",
+                recovered=False,
+                lost=len(data),
+            )
+        )
+        return OtherEntry(tag="damaged"), problems
+    kind = value.get("type")
+    if not isinstance(kind, str):
+        problems.append(Problem(ProblemKind.NO_TYPE, place, "the object does not say what kind of entry it is"))
+    entry, misfits = _fit_entry(value, kind)
+    problems.extend(_problem(misfit, place) for misfit in misfits)
+    return entry, problems
+
+
+def _fit_entry(value: dict[str, Any], kind: Any) -> tuple[Entry, list[Misfit]]:
+    if not isinstance(kind, str) or kind not in _KINDS:
+        # What every entry has is worth having of an unknown kind, too.
+        known, misfits = fit({key: value[key] for key in _ENVELOPE if key in value}, Entry)
+        envelope = msgspec.structs.asdict(known)
+        tag = kind if isinstance(kind, str) else "untyped"
+        return OtherEntry(**envelope, tag=tag), misfits
+    entry, misfits = fit(value, _KINDS[kind])
+    return entry, misfits
+
+
+def _problem(misfit: Misfit, place: Place) -> Problem:
+    return Problem(ProblemKind.WRONG_TYPE, place.within(misfit.json_path), misfit.message)
+
+
+def _article(value: Any) -> str:
+    words = {
+        type(None): "null",
+        bool: "a boolean",
+        int: "a number",
+        float: "a number",
+        str: "a string",
+        list: "an array",
+    }
+    return words[type(value)]
+
+
+_KINDS: dict[str, Any] = {
+    str(kind.__struct_config__.tag): kind for kind in get_args(AnyEntry) if kind is not OtherEntry
+}
+_ENVELOPE = ("uuid", "sessionId", "timestamp")
