@@ -1,0 +1,165 @@
+"""Which homes there are on this machine, or among the directories that were named."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from threadline.errors import NotFound, Unreadable
+from threadline.find.side_files import MARKS, PROJECTS
+from threadline.model.found import Home
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+
+def homes(*explicit: Path | str, environ: Mapping[str, str] = os.environ) -> list[Home]:
+    """Give the homes that were named, or else those that the environment and the platform point to.
+
+    Named ones must exist; of the others, those that are missing are left out. A home is given once,
+    however many ways lead to it; a directory called `projects` stands for the home it lies in.
+
+    Raises:
+        NotFound: one that was named is not there, or holds nothing that Claude Code writes.
+        Unreadable: one that was named may not be listed.
+    """
+    if explicit:
+        return _once((_named(Path(_expanded(os.fspath(path), environ))), "option") for path in explicit)
+    variables = [name for name in ("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIRS") if environ.get(name)]
+    if variables:
+        return _once(
+            (_home_of(path), name) for name in variables for path in _directories(environ[name], environ)
+        )
+    return _once(_usual(environ))
+
+
+def _once(candidates: Iterable[tuple[Path, str]]) -> list[Home]:
+    """Give each directory once, by its real path."""
+    found: dict[Path, Home] = {}
+    for path, source in candidates:
+        real = Path(os.path.realpath(path))
+        found.setdefault(real, Home(real, source))
+    return list(found.values())
+
+
+def _named(path: Path) -> Path:
+    if not _is_directory(path):
+        raise NotFound(
+            f"There is no directory {str(path)!r}; name one that Claude Code writes to, such as ~/.claude."
+        )
+    home = _home_of(path)
+    try:
+        if _is_home(home):
+            return home
+    except OSError as error:
+        raise Unreadable(
+            f"The directory {str(home)!r} may not be listed ({error.strerror}); change its permissions first."
+        ) from error
+    raise NotFound(
+        f"The directory {str(path)!r} holds nothing that Claude Code writes; "
+        f"name the one that has {PROJECTS!r} in it, such as ~/.claude."
+    )
+
+
+def _home_of(path: Path) -> Path:
+    """Give the home for a directory that may be its `projects`, unless it has `projects` of its own."""
+    own = _is_directory(path / PROJECTS)
+    return path.absolute().parent if path.name == PROJECTS and not own else path
+
+
+def _is_home(path: Path) -> bool:
+    with os.scandir(path) as entries:
+        return any(entry.name in MARKS for entry in entries)
+
+
+def _usual(environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
+    """Give the homes of the command, of its months under XDG, and of the desktop app, where they exist."""
+    config = Path(_expanded(environ.get("XDG_CONFIG_HOME") or "~/.config", environ))
+    default = Path(_expanded("~/.claude", environ))
+    if _is_directory(default):
+        yield default, "default"
+    xdg = config / "claude"
+    with suppress(OSError, ValueError):  # not there, not readable, no name for a file
+        if _is_home(xdg):  # the name is not Claude Code's alone
+            yield xdg, "xdg"
+    for folder in _app_folders(config, environ):
+        for home in _homes_of_the_app(folder):
+            yield home, "desktop"
+
+
+def _app_folders(config: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    """Give the folders the desktop app may use; on another platform they are simply not there."""
+    yield Path(_expanded("~/Library/Application Support/Claude", environ))
+    if roaming := environ.get("APPDATA"):
+        yield Path(roaming) / "Claude"
+    if local := environ.get("LOCALAPPDATA"):
+        # Installed from the store, the app sees a copy of %APPDATA% of its own.
+        for package in _children(Path(local) / "Packages"):
+            if "Claude" in package.name:
+                yield package / "LocalCache" / "Roaming" / "Claude"
+    yield config / "Claude"
+
+
+def _homes_of_the_app(folder: Path) -> Iterator[Path]:
+    for app in _children(folder / "local-agent-mode-sessions"):
+        for workspace in _children(app):
+            for session in _children(workspace):
+                if session.name.startswith("local_"):
+                    yield from (child for child in _children(session) if child.name == ".claude")
+
+
+def _children(directory: Path) -> list[Path]:
+    """Give the directories in a directory, links left out; none where it cannot be listed."""
+    try:
+        with os.scandir(directory) as entries:
+            return [
+                directory / name
+                for name in sorted(e.name for e in entries if e.is_dir(follow_symlinks=False))
+            ]
+    except (OSError, ValueError):
+        return []
+
+
+def _directories(
+    value: str, environ: Mapping[str, str], separators: str = f",{os.pathsep}"
+) -> Iterator[Path]:
+    """Take a variable apart into the directories it lists.
+
+    A comma or colon may separate directories or be part of a name: the longest stretch that exists wins.
+    """
+    path = Path(_expanded(value.strip(), environ))
+    if value.strip() and _is_directory(path):
+        yield path
+        return
+    if not separators:
+        return
+    separator, others = separators[0], separators[1:]
+    pieces = value.split(separator)
+    while pieces:
+        for end in range(len(pieces), 0, -1):
+            stretch = separator.join(pieces[:end])
+            if stretch.strip() and _is_directory(_expanded(stretch.strip(), environ)):
+                yield Path(_expanded(stretch.strip(), environ))
+                del pieces[:end]
+                break
+        else:
+            yield from _directories(pieces.pop(0), environ, others)
+
+
+def _is_directory(path: Path | str) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises where a parent may not be entered
+
+
+def _expanded(text: str, environ: Mapping[str, str]) -> str:
+    """Put the user's directory for `~`, and compose characters as Claude Code does, where that exists."""
+    if text == "~" or text.startswith(("~/", "~\\")):
+        names = ("USERPROFILE", "HOME") if os.name == "nt" else ("HOME",)
+        own = next((value for name in names if (value := environ.get(name))), None)
+        text = (own or os.path.expanduser("~")) + text[1:]  # noqa: PTH111 - Path.expanduser raises when at a loss
+    elif text.startswith("~"):
+        text = os.path.expanduser(text)  # noqa: PTH111 - the same
+    composed = unicodedata.normalize("NFC", text)
+    return composed if _is_directory(composed) or not _is_directory(text) else text

@@ -1,0 +1,172 @@
+"""All that lies in one home, listed without opening or changing any of it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from threadline.errors import NotFound
+from threadline.find.links import real_projects, target
+from threadline.find.projects import projects
+from threadline.find.side_files import (
+    BY_NAME_ONLY,
+    PROJECTS,
+    is_entered,
+    is_put_aside,
+    is_secret,
+    kind_of,
+    session_of,
+)
+from threadline.find.transcripts import SUFFIX, is_transcript, naming
+from threadline.find.walk import Seen, Walk
+from threadline.model.found import Found, SideFile, Transcript
+
+if TYPE_CHECKING:
+    from threadline.model.found import Home
+
+_CONFIG = ".claude.json"
+
+
+def look(home: Home) -> Found:
+    """List the projects, transcripts and side files of a home, each sorted by its path.
+
+    Raises:
+        NotFound: the home is not there (any more).
+    """
+    top = os.path.realpath(home.path)
+    if not os.path.isdir(top):  # noqa: PTH112 - Path.is_dir raises where a parent may not be entered
+        raise NotFound(f"There is no directory {str(home.path)!r}; name one that Claude Code writes to.")
+    looking = _Look(home, top)
+    looking.everywhere()
+    return looking.found()
+
+
+class _Look:
+    """One look at one home, while it lasts."""
+
+    def __init__(self, home: Home, top: str) -> None:
+        self.home = home
+        self.top = top
+        self.walk = Walk()
+        self.folders: set[str] = set()
+        self.not_entered: list[Path] = []
+        self.directories: dict[str, Path] = {}
+        self.files: dict[str, tuple[tuple[str, ...], os.stat_result | None]] = {}
+
+    def everywhere(self) -> None:
+        """Gather every file of the home by its real path; links come last, for their targets win."""
+        tops: dict[str, tuple[str, ...]] = {self.top: ()}
+        if moved := real_projects(self.top):
+            tops[moved] = (PROJECTS,)
+        links = []
+        for top, parts in tops.items():
+            for seen in self.walk.below(top, parts, self._enter):
+                if not seen.is_link:
+                    self._file(seen)
+                elif seen.parts != (PROJECTS,) or not moved:
+                    links.append(seen)
+        self._global_config()
+        for seen in sorted(links, key=lambda link: link.parts):
+            self._link(seen, tops)
+
+    def found(self) -> Found:
+        """Sort what was gathered into transcripts and side files, and make the projects."""
+        transcripts = []
+        side_files = []
+        for path in sorted(self.files):
+            parts, status = self.files[path]
+            if status and parts[0] == PROJECTS and is_transcript(parts[-1]) and not is_put_aside(parts[2:]):
+                transcripts.append(self._transcript(path, parts, status))
+            else:
+                size = status.st_size if status else 0
+                side_files.append(
+                    SideFile(self._path(path), self.home, kind_of(parts), size, session_of(parts))
+                )
+        made, problems = projects(self.home, self.folders, transcripts, side_files)
+        problems += self.walk.problems
+        return Found(
+            home=self.home,
+            projects=tuple(made),
+            transcripts=tuple(transcripts),
+            side_files=tuple(side_files),
+            problems=tuple(sorted(problems, key=lambda problem: (problem.place, problem.kind))),
+            not_entered=tuple(sorted(self.not_entered, key=str)),
+        )
+
+    def _enter(self, path: str, parts: tuple[str, ...]) -> bool:
+        if len(parts) == 1 and not is_entered(parts[0]):
+            self.not_entered.append(Path(path))
+            return False
+        if len(parts) == 2 and parts[0] == PROJECTS:  # noqa: PLR2004 - projects/<folder>
+            self.folders.add(parts[1])
+        return True
+
+    def _file(self, seen: Seen) -> None:
+        path = seen.entry.path
+        if _by_name_only(seen.parts):
+            self.files[path] = (seen.parts, None)
+            return
+        try:
+            self.files[path] = (seen.parts, seen.entry.stat(follow_symlinks=False))
+        except OSError as error:
+            self.walk.unreadable(path, error)
+
+    def _link(self, seen: Seen, tops: dict[str, tuple[str, ...]]) -> None:
+        path = seen.entry.path
+        if _by_name_only(seen.parts):
+            self.files[path] = (seen.parts, None)
+            return
+        try:
+            led = target(path, tops)
+        except OSError as error:
+            self.walk.unreadable(path, error)
+            return
+        if led.refusal:
+            self.walk.skip(path, led.refusal)
+        elif led.path not in self.files:
+            self.files[led.path] = (seen.parts, led.status)
+
+    def _global_config(self) -> None:
+        """List the configuration that lies beside a home called `.claude`, not in it."""
+        home = Path(self.top)
+        if home.name != ".claude":
+            return
+        path = home.with_name(_CONFIG)
+        try:
+            status = path.lstat()
+        except OSError as error:
+            self.walk.unreadable(str(path), error)
+            return
+        if stat.S_ISREG(status.st_mode):
+            self.files[str(path)] = ((_CONFIG,), status)
+        else:
+            self.walk.skip(str(path), "not a regular file")
+
+    def _transcript(self, path: str, parts: tuple[str, ...], status: os.stat_result) -> Transcript:
+        named = naming(parts[2:] or parts[1:])
+        meta = path[: -len(SUFFIX)] + ".meta.json"
+        return Transcript(
+            path=self._path(path),
+            home=self.home,
+            folder=parts[1] if len(parts) > 2 else "",  # noqa: PLR2004 - projects/<folder>/<file>
+            kind=named.kind,
+            size=status.st_size,
+            mtime_ns=status.st_mtime_ns,
+            session=named.session,
+            agent=named.agent,
+            run=named.run,
+            meta=Path(meta) if named.agent and meta in self.files else None,
+        )
+
+    def _path(self, text: str) -> Path:
+        """Make a path by joining, which takes half the time of taking the whole text apart."""
+        directory, _, name = text.rpartition(os.sep)
+        if directory not in self.directories:
+            self.directories[directory] = Path(directory + os.sep)
+        return self.directories[directory] / name
+
+
+def _by_name_only(parts: tuple[str, ...]) -> bool:
+    return is_secret(parts) or (len(parts) == 1 and kind_of(parts) in BY_NAME_ONLY)

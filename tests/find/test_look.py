@@ -1,0 +1,204 @@
+"""Transcripts and side files, in every layout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.find.a_home import ANOTHER, SESSION, found, write
+
+from threadline.errors import NotFound
+from threadline.find.transcripts import naming
+from threadline.model.found import SideFileKind, TranscriptKind
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from threadline.model.found import Transcript
+
+KIND = TranscriptKind
+SIDE = SideFileKind
+
+
+def only_transcript(home: Path) -> Transcript:
+    """Give the one transcript there is."""
+    (transcript,) = found(home).transcripts
+    return transcript
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "session", "agent", "run"),
+    [
+        (f"{SESSION}.jsonl", KIND.MAIN, SESSION, None, None),
+        (f"{SESSION.upper()}.jsonl", KIND.MAIN, SESSION, None, None),
+        ("agent-1a2b3c4d.jsonl", KIND.AGENT, None, "1a2b3c4d", None),
+        (f"{SESSION}/subagents/agent-a0.jsonl", KIND.AGENT, SESSION, "a0", None),
+        (f"{SESSION}/subagents/agent-acompact-0f.jsonl", KIND.AGENT, SESSION, "acompact-0f", None),
+        (f"{SESSION}/subagents/deeper/still/agent-a0.jsonl", KIND.AGENT, SESSION, "a0", None),
+        (f"{SESSION}/subagents/workflows/wf_1/agent-a0.jsonl", KIND.WORKFLOW_AGENT, SESSION, "a0", "wf_1"),
+        (f"{SESSION}/subagents/workflows/wf_1/x/agent-a0.jsonl", KIND.WORKFLOW_AGENT, SESSION, "a0", "wf_1"),
+        (f"{SESSION}/subagents/workflows/wf_1/journal.jsonl", KIND.JOURNAL, SESSION, None, "wf_1"),
+        (f"{SESSION}/subagents/journal.jsonl", KIND.OTHER, SESSION, None, None),
+        (f"{SESSION}/subagents/workflows/agent-a0.jsonl", KIND.AGENT, SESSION, "a0", None),
+        ("ses_1/subagents/agent-a0.jsonl", KIND.AGENT, "ses_1", "a0", None),
+        (f"{SESSION}/stray.jsonl", KIND.OTHER, SESSION, None, None),
+        (f"{SESSION}/workflows/stray.jsonl", KIND.OTHER, SESSION, None, None),
+        ("stray.jsonl", KIND.OTHER, None, None, None),
+        ("ses_1.jsonl", KIND.OTHER, None, None, None),
+        (f"{SESSION}0.jsonl", KIND.OTHER, None, None, None),
+        ("deep/er/still/stray.JSONL", KIND.OTHER, None, None, None),
+        ("agent-.jsonl", KIND.OTHER, None, None, None),
+        (".jsonl", KIND.OTHER, None, None, None),
+    ],
+)
+def test_layouts(
+    *,
+    tmp_path: Path,
+    path: str,
+    kind: TranscriptKind,
+    session: str | None,
+    agent: str | None,
+    run: str | None,
+) -> None:
+    """Every layout is known by its path, without a parent transcript, and what is not known is listed too."""
+    file = write(tmp_path, f"projects/-a/{path}", {"type": "user"})
+    one = only_transcript(tmp_path)
+    assert (one.kind, one.session, one.agent, one.run) == (kind, session, agent, run)
+    assert (one.path, one.folder, one.meta) == (file, "-a", None)
+    assert (one.size, one.mtime_ns) == (file.stat().st_size, file.stat().st_mtime_ns)
+
+
+def test_meta_is_joined_to_its_agent(tmp_path: Path) -> None:
+    """The `.meta.json` beside an agent's transcript is named with it, and is a side file as well."""
+    write(tmp_path, f"projects/-a/{SESSION}/subagents/agent-a0.jsonl")
+    meta = write(tmp_path, f"projects/-a/{SESSION}/subagents/agent-a0.meta.json", {})
+    write(tmp_path, f"projects/-a/{SESSION}/subagents/agent-a1.meta.json", {})
+    assert only_transcript(tmp_path).meta == meta
+    assert [file.kind for file in found(tmp_path).side_files] == [SIDE.AGENT_META] * 2
+
+
+def test_a_transcript_outside_any_folder_is_listed(tmp_path: Path) -> None:
+    """A `.jsonl` in `projects/` itself belongs to no project, but is not missed."""
+    write(tmp_path, f"projects/{SESSION}.jsonl")
+    assert (only_transcript(tmp_path).folder, only_transcript(tmp_path).session) == ("", SESSION)
+    assert found(tmp_path).projects == ()
+
+
+def test_empty_transcripts_and_empty_projects_are_listed(tmp_path: Path) -> None:
+    """A transcript of no bytes and a folder of no files are there all the same."""
+    write(tmp_path, f"projects/-a/{SESSION}.jsonl")
+    (tmp_path / "projects" / "-b").mkdir()
+    assert only_transcript(tmp_path).size == 0
+    assert [project.folder for project in found(tmp_path).projects] == ["-a", "-b"]
+
+
+def test_a_path_that_names_no_parts_is_other() -> None:
+    """A file right in the folder is judged by its name alone."""
+    assert naming(("x.jsonl",)).kind is KIND.OTHER
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "session"),
+    [
+        ("history.jsonl", SIDE.HISTORY, None),
+        ("stats-cache.json", SIDE.STATS_CACHE, None),
+        (".claude.json", SIDE.CONFIG, None),
+        (".claude.json.backup", SIDE.CONFIG, None),
+        ("backups/.claude.json.backup.17", SIDE.CONFIG, None),
+        (".config.json", SIDE.CONFIG, None),
+        ("settings.json", SIDE.SETTINGS, None),
+        ("settings.local.json", SIDE.SETTINGS, None),
+        ("remote-settings.json", SIDE.SETTINGS, None),
+        ("keybindings.json", SIDE.OTHER, None),
+        ("__store.db", SIDE.OTHER, None),
+        (f"todos/{SESSION}-agent-{ANOTHER}.json", SIDE.TODOS, SESSION),
+        (f"tasks/{SESSION}/1.json", SIDE.TASK, SESSION),
+        ("tasks/my-team/1.json", SIDE.TASK, None),
+        (f"tasks/{SESSION}/.highwatermark", SIDE.TASK_MARK, SESSION),
+        (f"tasks/{SESSION}/.lock", SIDE.TASK_MARK, SESSION),
+        ("teams/t/config.json", SIDE.TEAM, None),
+        ("teams/t/inboxes/team-lead.json", SIDE.INBOX, None),
+        (f"file-history/{SESSION}/0123456789abcdef@v2", SIDE.FILE_HISTORY, SESSION),
+        ("plans/three-word-name.md", SIDE.PLAN, None),
+        ("shell-snapshots/snapshot-zsh-1-x.sh", SIDE.SHELL_SNAPSHOT, None),
+        (f"session-env/{SESSION}/hook-0.sh", SIDE.SESSION_ENV, SESSION),
+        ("sessions/4711.json", SIDE.LIVE_SESSION, None),
+        ("sessions/x.json", SIDE.OTHER, None),
+        ("jobs/0a1b2c3d/state.json", SIDE.JOB, None),
+        ("jobs/0a1b2c3d/timeline.jsonl", SIDE.JOB, None),
+        ("daemon/roster.json", SIDE.JOB, None),
+        ("ide/4711.lock", SIDE.IDE_LOCK, None),
+        ("paste-cache/0a1b.txt", SIDE.PASTE, None),
+        (f"image-cache/{SESSION}/1.png", SIDE.IMAGE, SESSION),
+        (f"debug/{SESSION}.txt", SIDE.DEBUG, SESSION),
+        (f"usage-data/session-meta/{SESSION}.json", SIDE.USAGE_DATA, SESSION),
+        ("projects/-a/sessions-index.json", SIDE.SESSIONS_INDEX, None),
+        ("projects/-a/.session-aliases", SIDE.SESSION_ALIASES, None),
+        ("projects/-a/memory/MEMORY.md", SIDE.MEMORY, None),
+        ("projects/-a/memory/security_notes.md", SIDE.MEMORY, None),
+        ("projects/-a/memory/x.jsonl", SIDE.MEMORY, None),
+        (f"projects/-a/{SESSION}/tool-results/toolu_1.txt", SIDE.TOOL_RESULT, SESSION),
+        (f"projects/-a/{SESSION}/tool-results/x.jsonl", SIDE.TOOL_RESULT, SESSION),
+        (f"projects/-a/{SESSION}/workflows/wf_1.json", SIDE.WORKFLOW_RUN, SESSION),
+        (f"projects/-a/{SESSION}/workflows/scripts/n-wf_1.js", SIDE.WORKFLOW_SCRIPT, SESSION),
+        (f"projects/-a/{SESSION}.jsonl.bak", SIDE.OTHER, SESSION),
+        ("projects/-a/agent-1a.meta.json", SIDE.AGENT_META, None),
+        (".credentials.json", SIDE.SECRET, None),
+        ("sessions/4711.key", SIDE.SECRET, None),
+        ("security_warnings_state.json", SIDE.SECRET, None),
+        (".env", SIDE.SECRET, None),
+        (".env.local", SIDE.SECRET, None),
+        (f"session-env/{SESSION}/.ENV", SIDE.SECRET, SESSION),
+        ("projects/-a/x.key", SIDE.SECRET, None),
+    ],
+)
+def test_side_files(tmp_path: Path, path: str, kind: SideFileKind, session: str | None) -> None:
+    """Each file beside the transcripts is known by its path; secrets and settings not even by their size."""
+    file = write(tmp_path, path, "12345")
+    result = found(tmp_path)
+    (one,) = result.side_files
+    assert (one.path, one.kind, one.session) == (file, kind, session)
+    assert one.size == (0 if kind in {SIDE.SECRET, SIDE.SETTINGS} else 5)
+    assert (result.transcripts, result.problems, result.not_entered) == ((), (), ())
+
+
+def test_the_configuration_beside_a_home_is_listed(tmp_path: Path) -> None:
+    """`~/.claude.json` belongs to `~/.claude`, and to no home of another name."""
+    (tmp_path / ".claude").mkdir()
+    config = write(tmp_path, ".claude.json", {})
+    assert [file.path for file in found(tmp_path / ".claude").side_files] == [config]
+    (tmp_path / "other").mkdir()
+    assert found(tmp_path / "other").side_files == ()
+
+
+def test_directories_that_hold_no_sessions_are_named_and_not_entered(tmp_path: Path) -> None:
+    """Plugins and what is not known may hold whole repositories: they are named, no more."""
+    write(tmp_path, "plugins/repository/x.jsonl")
+    write(tmp_path, "new-thing/x")
+    assert found(tmp_path).not_entered == (tmp_path / "new-thing", tmp_path / "plugins")
+    assert found(tmp_path).side_files == ()
+
+
+def test_everything_is_in_order_of_path(tmp_path: Path) -> None:
+    """Two looks give the same, sorted, whatever order the disk has."""
+    for name in ("z", "a", "M", "-b"):
+        write(tmp_path, f"projects/{name}/{SESSION}.jsonl")
+        write(tmp_path, f"projects/{name}/{SESSION}/subagents/agent-a.jsonl")
+        write(tmp_path, f"plans/{name}.md")
+    first = found(tmp_path)
+    assert [project.folder for project in first.projects] == ["-b", "M", "a", "z"]
+    transcripts = [str(one.path) for one in first.transcripts]
+    side_files = [str(one.path) for one in first.side_files]
+    assert (transcripts, side_files) == (sorted(transcripts), sorted(side_files))
+    assert found(tmp_path) == first
+
+
+def test_a_home_that_is_gone_is_an_error(tmp_path: Path) -> None:
+    """Looking at what is not there is the caller's mistake."""
+    with pytest.raises(NotFound, match=r"There is no directory .*\.$"):
+        found(tmp_path / "gone")
+
+
+def test_a_home_without_projects_is_fine(tmp_path: Path) -> None:
+    """Nothing there is nothing found."""
+    assert found(tmp_path).projects == ()
