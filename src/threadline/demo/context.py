@@ -1,0 +1,288 @@
+"""Rows around the conversation: hooks and progress, attachments, and the requests as they were sent."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from threadline.demo.eras import MARKETING
+from threadline.demo.scribe import Row, uuid
+
+if TYPE_CHECKING:
+    from threadline.demo.desk import Call, Desk
+    from threadline.demo.scribe import Scribe
+
+_HOOK = "python3 $CLAUDE_PROJECT_DIR/.claude/hooks/note.py --format json"
+_SKILLS = ("review", "release-notes", "bench", "triage", "translate")
+_TOOLS = (
+    "Agent",
+    "Bash",
+    "Edit",
+    "Glob",
+    "Grep",
+    "Read",
+    "Skill",
+    "TaskCreate",
+    "TaskUpdate",
+    "WebFetch",
+    "Write",
+)
+
+
+class Context:
+    """Writes what is not said by anyone, but stands in the transcript."""
+
+    def __init__(self, scribe: Scribe, desk: Desk, *, side: bool | None) -> None:
+        self._scribe = scribe
+        self._desk = desk
+        self._rng = scribe.rng
+        self._side = side
+        self._hooked = desk.chance(0.7)
+        self._shape = ""
+        self._base: str | None = None
+        self._messages = 0
+        self._tokens = 15_000_000
+        self.hidden = False
+        """Whether requests are left out (agents inside a main transcript)."""
+
+    def progress(
+        self, data: Row, tool: str, parent: str | None, *, above: str | None = None, move: bool = False
+    ) -> str:
+        """A progress row beside the chain."""
+        scribe = self._scribe
+        if data["type"] == "hook_progress":
+            ends = {
+                "parentToolUseID": above or tool,
+                "toolUseID": tool,
+                "timestamp": scribe.clock.text(),
+                "uuid": uuid(self._rng),
+            }
+        else:
+            ends = {"toolUseID": tool, "parentToolUseID": above or tool, **scribe.stamp()}
+        return scribe.chain(
+            {"type": "progress", "data": data, **ends}, parent=parent, side=self._side, move=move
+        )
+
+    def attach(self, attachment: Row, rendered: str | None = None, role: str = "system") -> str:
+        """An attachment in the chain; the newest versions write down how the model saw it."""
+        body: Row = {"attachment": attachment, "type": "attachment", **self._scribe.stamp()}
+        if rendered is not None and self._scribe.era.writes("requests"):
+            body |= {
+                "rendered": [{"content": f"<system-reminder>\n{rendered}\n</system-reminder>"}],
+                "renderedRole": role,
+            }
+        return self._scribe.chain(body, side=self._side)
+
+    def _hook(self, event: str, name: str) -> Row:
+        return {"type": "hook_progress", "hookEvent": event, "hookName": f"{event}:{name}", "command": _HOOK}
+
+    def before(self, call: Call, tool: str, row: str) -> None:
+        """What happens between a call and its result."""
+        if not self._scribe.era.writes("progress"):
+            return
+        if self._hooked and self._desk.chance(0.8):
+            self.progress(self._hook("PreToolUse", call.name), tool, row)
+        if not call.wide:
+            return
+        above: str | None = row
+        printed = call.result["stdout"] if isinstance(call.result, dict) else ""
+        for second in range(2, 2 + int(self._rng.random() * 12)):
+            self._scribe.clock.tick(1_000)
+            shown = printed[: second * 90]
+            data = {
+                "type": "bash_progress",
+                "output": shown[-400:],
+                "fullOutput": shown,
+                "elapsedTimeSeconds": second,
+                "totalLines": shown.count("\n"),
+            }
+            above = self.progress(data, f"bash-progress-{second}", above, above=tool)
+
+    def after(self, call: Call, tool: str) -> None:
+        """What happens after the results of a message."""
+        era = self._scribe.era
+        if era.writes("progress") and self._hooked:
+            for _ in range(1 + (self._desk.chance(0.4))):
+                self.progress(self._hook("PostToolUse", call.name), tool, self._scribe.parent, move=True)
+        if not era.writes("attachments"):
+            return
+        if era.writes("total_tokens_reminder") and self._desk.chance(0.12):
+            self._tokens -= 60_000
+            text = f"<total_tokens>{self._tokens} tokens left</total_tokens>"
+            self.attach({"type": "total_tokens_reminder", "text": text}, text)
+        if self._desk.chance(0.04):
+            tasks = self._desk.tasks
+            self.attach(
+                {"type": "task_reminder", "content": [dict(one) for one in tasks], "itemCount": len(tasks)},
+                "Tasks",
+            )
+        if self._hooked and self._desk.chance(0.1):
+            self._hooks(call, tool)
+        if self._desk.chance(0.015):
+            name = self._desk.project.at(self._desk.file())
+            snippet = self._desk.code(600)
+            self.attach(
+                {"type": "edited_text_file", "filename": name, "snippet": snippet},
+                f"{name} was changed:\n{snippet}",
+            )
+
+    def _hooks(self, call: Call, tool: str) -> None:
+        named = {"hookName": f"PostToolUse:{call.name}", "toolUseID": tool, "hookEvent": "PostToolUse"}
+        printed = (
+            '{"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "checked\\n"}}'
+        )
+        run = {"stdout": printed, "stderr": "", "exitCode": 0, "command": _HOOK, "durationMs": 31}
+        self.attach({"type": "hook_success", **named, "content": "", **run})
+        self.attach({"type": "hook_additional_context", "content": ["checked"], **named}, "hook: checked")
+
+    def start(self) -> None:
+        """What stands before the first prompt: the session's hooks."""
+        if not self._hooked:
+            return
+        if self._scribe.era.writes("progress"):
+            tool = uuid(self._rng)
+            self.progress(self._hook("SessionStart", "startup"), tool, None, move=True)
+        elif self._scribe.era.writes("attachments"):
+            text = self._desk.pools.words.phrase()
+            named = {
+                "hookName": "SessionStart:startup",
+                "toolUseID": uuid(self._rng),
+                "hookEvent": "SessionStart",
+            }
+            self.attach({"type": "hook_system_message", "content": text, **named})
+
+    def first(self, model: str) -> None:
+        """What is attached to the first prompt."""
+        era = self._scribe.era
+        if not era.writes("attachments"):
+            return
+        words = self._desk.pools.words
+        added = ["WebFetch", "WebSearch", "NotebookEdit", "mcp__tracker__get_issue"]
+        delta: Row = {
+            "type": "deferred_tools_delta",
+            "addedNames": added,
+            "addedLines": added,
+            "removedNames": [],
+        }
+        skills = "\n".join(f"- {name}: {words.phrase()}" for name in _SKILLS)
+        listing = {"type": "skill_listing", "content": skills, "skillCount": len(_SKILLS), "isInitial": True}
+        if era.writes("requests"):
+            self._environment(model)
+            delta |= {
+                "wireHiddenNames": [],
+                "readdedNames": [],
+                "pendingMcpServers": [],
+                "failedMcpServers": [],
+            }
+            listing |= {
+                "names": list(_SKILLS),
+                "digests": [f"{self._rng.getrandbits(64):016x}" for _ in _SKILLS],
+            }
+        self.attach(delta, "More tools:\n" + "\n".join(added))
+        self.attach(listing, f"Skills:\n{skills}")
+
+    def _environment(self, model: str) -> None:
+        project = self._desk.project
+        snapshot = {
+            "workingDirectory": project.path,
+            "isWorktree": ".claude/worktrees" in project.path,
+            "isGitRepo": True,
+            "additionalWorkingDirectories": [],
+            "platform": "linux",
+            "shell": "zsh",
+            "osVersion": "Linux 6.12.9",
+        }
+        self.attach(
+            {"type": "environment", "snapshot": snapshot}, f"# Environment\nWorking directory: {project.path}"
+        )
+        name = MARKETING.get(model, model)
+        identity = {"modelId": model, "marketingName": name, "knowledgeCutoff": "June 2026"}
+        text = f"The model is {name} ({model})."
+        self.attach({"type": "model", "identity": identity, "text": text}, text)
+        memory = f"# {project.name}\n\n- run `{project.check}` before a commit\n- {self._desk.pools.words.phrase()}\n"
+        files = [{"path": project.at("CLAUDE.md"), "type": "Project", "content": memory}]
+        self.attach({"type": "instructions", "files": files}, memory, "user")
+        status = f"Current branch: {project.tasks[0].branch}\nStatus:\nM {self._desk.file()}\n?? notes.md"
+        self.attach({"type": "session_context", "context": {"gitStatus": status}}, status, "user")
+        today = self._scribe.clock.text()[:10]
+        self.attach({"type": "date", "date": today}, f"Today is {today}.")
+
+    def request(self, model: str) -> str | None:
+        """The request for the next message as it was sent, in the newest versions; gives its id."""
+        scribe = self._scribe
+        if self.hidden or not scribe.era.writes("requests"):
+            return None
+        head: Row = {"sessionId": scribe.session}
+        if scribe.agent:
+            head["agentId"] = scribe.agent
+        if not self._shape:
+            self._shape = f"{self._rng.getrandbits(256):064x}"
+            scribe.write(
+                {
+                    "type": "api-request-shape",
+                    **head,
+                    "shapeHash": self._shape,
+                    **self._when(),
+                    "shape": self._sent(),
+                }
+            )
+            text = f"# Environment\n{self._desk.project.path}\n\n{self._desk.pools.words.phrase()}"
+            blob = {"role": "user", "content": [{"type": "text", "text": text}]}
+            hashed = hashlib.sha256(text.encode()).hexdigest()
+            scribe.write({"type": "api-request-blob", **head, "hash": hashed, "message": blob})
+        identity = uuid(self._rng)
+        row: Row = {
+            "type": "api-request",
+            **head,
+            "id": identity,
+            **self._when(),
+            "querySource": "repl_main_thread",
+        }
+        row |= {"shapeHash": self._shape, "params": self._params(model)}
+        if self._base is not None:
+            row["base"] = self._base
+        row |= {"keep": self._messages, "tail": [f"{self._rng.getrandbits(256):064x}" for _ in range(2)]}
+        mark = {"type": "ephemeral", "ttl": "1h"}
+        row["cacheControl"] = [
+            {"path": ["system", 1], "value": mark},
+            {"path": ["messages", self._messages], "value": mark},
+        ]
+        row["requestDigest"] = f"{self._rng.getrandbits(256):064x}"
+        scribe.write(row)
+        self._base = identity
+        self._messages += 2
+        return identity
+
+    def _when(self) -> Row:
+        return {"timestamp": self._scribe.clock.text(), "version": self._scribe.era.version}
+
+    def _params(self, model: str) -> Row:
+        return {
+            "model": model,
+            "betas": ["claude-code-20250219", "interleaved-thinking-2025-05-14"],
+            "max_tokens": 64_000,
+            "thinking": {"type": "adaptive", "display": "omitted"},
+            "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
+            "output_config": {"effort": "medium"},
+        }
+
+    def _sent(self) -> dict[str, Any]:
+        words = self._desk.pools.words
+        tools = []
+        for name in _TOOLS:
+            fields = {
+                field: {"description": words.phrase().capitalize(), "type": "string"}
+                for field in self._rng.sample(self._desk.project.fields, 3)
+            }
+            schema = {
+                "type": "object",
+                "properties": fields,
+                "required": list(fields)[:1],
+                "additionalProperties": False,
+            }
+            said = f"{name}: {words.phrase()}.\n\nUsage:\n- {words.phrase()}\n- {words.phrase()}"
+            tools.append({"name": name, "description": said, "input_schema": schema})
+        system = f"You work on {self._desk.project.name}.\n\n" + "\n".join(
+            f"- {words.phrase()}" for _ in range(9)
+        )
+        return {"system": [{"type": "text", "text": system}], "tools": tools}

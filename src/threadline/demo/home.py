@@ -1,0 +1,160 @@
+"""A whole home: which sessions there are, and the files beside their transcripts."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+from random import Random
+from typing import TYPE_CHECKING
+
+from threadline.demo import eras, projects, side, sizes
+from threadline.demo.scribe import uuid
+from threadline.demo.session import Plan, Session, Told
+from threadline.demo.text import Pools
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from threadline.demo.eras import Era
+    from threadline.demo.projects import Project
+
+_SMALL = 44
+"""Transcripts in a small home: fewer would not show every kind of thing."""
+_POOL = 1_100_000
+_AGENT_SHARE = 0.45
+_AGENT_LIMIT = 1_500_000
+
+WANTED: tuple[tuple[str, frozenset[str], int], ...] = (
+    ("2.1.325", frozenset({"live", "plan", "question", "named"}), 2),
+    ("2.1.311", frozenset({"workflow", "queue"}), 3),
+    ("2.1.119", frozenset({"torn", "rewind", "queue"}), 1),
+    ("2.1.81", frozenset({"compaction", "long output", "named"}), 2),
+    ("2.1.41", frozenset({"compaction", "rewind", "picture"}), 2),
+    ("1.0.35", frozenset({"compaction", "shell", "command"}), 0),
+    ("2.0.28", frozenset({"error", "queue", "plan"}), 2),
+    ("1.0.108", frozenset({"resumed", "refused"}), 0),
+    ("2.1.232", frozenset({"forked", "refused"}), 1),
+    ("0.2.126", frozenset({"error"}), 0),
+    ("1.0.3", frozenset({"command"}), 0),
+    ("2.0.76", frozenset({"interrupt"}), 1),
+    ("2.1.219", frozenset({"rewind", "picture"}), 1),
+)
+"""Sessions that every home has: version, what happens in them, how many agents they have at least."""
+
+
+class Maker:
+    """Plans the sessions of a home and writes them one after another."""
+
+    def __init__(self, root: Path, *, seed: int, size: int, count: int | None, until: date) -> None:
+        self._root = root
+        self._seed = seed
+        self._rng = Random(f"{seed}/home")  # seeded, for made-up text
+        self._last = datetime.combine(until, time(20), UTC)
+        self._count = count or max(min(_SMALL, size // 45_000 + 3), round(size / sizes.MEAN))
+        self._sizes = sizes.cut(size, self._count)
+        self._projects = projects.choose(min(40, max(len(projects.ALL), self._count // 40)))
+        self._pool = max(60_000, min(_POOL, size // 60))
+        self._pools: dict[str, Pools] = {}
+
+    def plans(self) -> list[Plan]:
+        """The sessions, oldest first; a copy comes right after what it copies."""
+        rng = self._rng
+        pool = self._sizes[:]
+        rng.shuffle(pool)
+        small = sorted(size for size in pool if size < _AGENT_LIMIT)
+        agents = set(range(int(len(pool) * _AGENT_SHARE)))
+        forced = self._forced()
+        mains = [size for index, size in enumerate(pool) if index not in agents or size >= _AGENT_LIMIT]
+        spare = [size for index, size in enumerate(pool) if index in agents and size < _AGENT_LIMIT]
+        del small
+        mains.sort(reverse=True)
+        plans = []
+        for era, scenes, least in forced[: max(1, len(mains) // 2)]:
+            at = min(len(mains) - 1, rng.randrange(1 + len(mains) // 3))
+            plan = self._plan(era, mains.pop(at), scenes)
+            plan.agents = [spare.pop() for _ in range(min(least, len(spare)))]
+            plans.append(plan)
+        weights = [era.weight for era in eras.ERAS]
+        for size in mains:
+            plans.append(self._plan(rng.choices(eras.ERAS, weights)[0], size, frozenset()))
+        self._share(plans, spare)
+        plans.sort(key=lambda plan: (plan.start, plan.identity))
+        return [one for plan in plans for one in self._with_copy(plan)]
+
+    def _forced(self) -> list[tuple[Era, frozenset[str], int]]:
+        by_version = {era.version: era for era in eras.ERAS}
+        return [(by_version[version], scenes, least) for version, scenes, least in WANTED]
+
+    def _share(self, plans: list[Plan], spare: list[int]) -> None:
+        able = [
+            plan for plan in plans if not plan.era.writes("inline agents") and "workflow" not in plan.scenes
+        ]
+        if not able:
+            return
+        weights = [plan.size**0.6 for plan in able]
+        for plan, size in zip(self._rng.choices(able, weights, k=len(spare)), spare, strict=True):
+            plan.agents.append(size)
+
+    def _plan(self, era: Era, size: int, scenes: frozenset[str]) -> Plan:
+        rng = self._rng
+        project = rng.choices(self._projects, [one.weight for one in self._projects])[0]
+        days = rng.uniform(era.last, era.first) if "live" not in scenes else 0.0
+        start = self._last - timedelta(days=days, hours=0 if days else 1)
+        start = start.replace(hour=rng.randrange(7, 19), minute=rng.randrange(60), second=rng.randrange(60))
+        milliseconds = int(start.timestamp()) * 1000 + rng.randrange(1000)
+        return Plan(
+            identity=uuid(rng),
+            project=project,
+            era=era,
+            size=size,
+            start=milliseconds,
+            task=rng.choice(project.tasks),
+            agents=[],
+            scenes=scenes,
+        )
+
+    def _with_copy(self, plan: Plan) -> Iterator[Plan]:
+        if not plan.scenes & {"resumed", "forked"}:
+            yield plan
+            return
+        half = max(sizes.SMALLEST, plan.size * 2 // 5)
+        first = self._plan(plan.era, half, plan.scenes - {"resumed", "forked"})
+        first.kept = True
+        first.project, first.task = plan.project, plan.task
+        plan.start = max(plan.start, first.start) + 7_200_000
+        first.start = plan.start - 7_200_000
+        plan.copies = first.identity
+        plan.size -= half
+        yield first
+        plan.size += half
+        yield plan
+
+    def pools(self, project: Project) -> Pools:
+        """The texts of a project; worktrees share those of their origin."""
+        found = self._pools.get(project.name)
+        if found is None:
+            found = self._pools[project.name] = Pools(
+                project, Random(f"{self._seed}/{project.name}"), self._pool
+            )
+        return found
+
+    def write(self, progress: Callable[[int, int], None] | None) -> list[Told]:
+        """Write everything; gives what was told, without the rows."""
+        told: list[Told] = []
+        plans = self.plans()
+        goal = sum(plan.size + sum(plan.agents) for plan in plans)
+        done = 0
+        before: Told | None = None
+        for plan in plans:
+            rng = Random(f"{self._seed}/{plan.identity}")
+            source = before if before is not None and plan.copies == before.plan.identity else None
+            before = Session(plan, self._root, rng, self.pools(plan.project)).tell(source)
+            if source is not None:
+                source.rows = None
+            side.per_session(self._root, before, rng, self.pools(plan.project))
+            told.append(before)
+            done += before.size
+            if progress is not None:
+                progress(min(done, goal), goal)
+        side.whole(self._root, told, self._rng)
+        return told

@@ -1,0 +1,259 @@
+"""One session: how it opens, what happens turn by turn, how it closes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from threadline.demo import agents, events, words
+from threadline.demo.desk import HOME, Call, Desk
+from threadline.demo.meter import totals
+from threadline.demo.scribe import Clock, Row, Scribe, uuid
+from threadline.demo.work import Work
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from random import Random
+
+    from threadline.demo.eras import Era
+    from threadline.demo.projects import Project, Task
+    from threadline.demo.text import Pools
+
+_RESERVE = 1_500
+_SEGMENT = 1_400_000
+"""Bytes of transcript after which a context is full."""
+
+
+class Plan(msgspec.Struct):
+    """What a session is to be."""
+
+    identity: str
+    project: Project
+    era: Era
+    size: int
+    start: int
+    """Milliseconds."""
+    task: Task
+    agents: list[int] = []
+    """How big the transcripts of its agents are to be."""
+    scenes: frozenset[str] = frozenset()
+    """What must happen in it: a key of `events.SCENES`, or `torn`, `live`, `workflow`."""
+    copies: str | None = None
+    """The session whose rows it begins with: a resume of the old kind, or a fork."""
+    kept: bool = False
+    """Whether another session copies this one."""
+
+
+class Told(msgspec.Struct):
+    """What a session leaves besides its rows."""
+
+    plan: Plan
+    prompts: list[tuple[int, str]]
+    end: int
+    lines: int
+    size: int
+    agents: int
+    tip: str | None
+    rows: list[bytes] | None
+    model: str
+    calls: int
+    messages: int
+    todos: list[Row]
+    tasks: list[Row]
+    edited: dict[str, int]
+    slug: str
+    sums: dict[str, list[int]]
+
+
+class Session:
+    """Writes one session and the transcripts of its agents."""
+
+    def __init__(self, plan: Plan, root: Path, rng: Random, pools: Pools) -> None:
+        self.plan = plan
+        self.rng = rng
+        self.clock = Clock(plan.start)
+        era = plan.era
+        self.slug = "-".join((rng.choice(words.MOODS), rng.choice(words.MOTIONS), rng.choice(words.BEINGS)))
+        self.facts: dict[str, Any] = {
+            "branch": plan.task.branch,
+            "slug": self.slug if rng.randrange(4) else None,
+            "entrypoint": "claude-desktop"
+            if "\\" in plan.project.path
+            else rng.choice(("cli", "cli", "sdk-cli")),
+        }
+        path = root / "projects" / plan.project.folder / f"{plan.identity}.jsonl"
+        cwd = plan.project.path
+        self.scribe = Scribe(
+            path, era=era, rng=rng, clock=self.clock, session=plan.identity, cwd=cwd, **self.facts
+        )
+        self.desk = Desk(
+            rng=rng, era=era, project=plan.project, pools=pools, session=plan.identity, root=root
+        )
+        self.work = Work(self.scribe, self.desk, rng.choice(era.models), plan.size - _RESERVE)
+        self.prompts: list[tuple[int, str]] = []
+        self.tips: list[str | None] = []
+        """What earlier prompts hang under: where a rewind may go back to."""
+        self.extra_lines = 0
+        self.extra_size = 0
+        self.sent = 0
+        self.segment = 0
+        self.sums: list[dict[str, list[int]]] = []
+        self.waiting: list[tuple[agents.Errand, agents.Outcome, str]] = []
+        if plan.kept:
+            self.scribe.kept = []
+
+    def tell(self, before: Told | None) -> Told:
+        """Write everything."""
+        events.opening(self)
+        if before is not None and before.rows:
+            self._copy(before)
+        else:
+            self.work.context.start()
+        asked = self.plan.task.prompt if before is None else self.rng.choice(words.FEEDBACK)
+        scenes = [events.SCENES[name] for name in sorted(self.plan.scenes) if name in events.SCENES]
+        self.turn(asked)
+        for scene in scenes:
+            scene(self)
+            self.turn(self.rng.choice(words.FEEDBACK))
+        if "workflow" in self.plan.scenes:
+            events.workflow(self, self.plan.agents[self.sent :])
+            self.sent = len(self.plan.agents)
+        while self.work.left() > 0:
+            events.between(self)
+            self.turn(self.rng.choice(words.FEEDBACK))
+        while self.sent < len(self.plan.agents):
+            self.turn("please check that with an agent, too")
+        events.closing(self)
+        self.scribe.close(torn="torn" in self.plan.scenes)
+        return self._told()
+
+    def _copy(self, before: Told) -> None:
+        old = before.plan.identity.encode()
+        new = self.plan.identity.encode()
+        for row in before.rows or []:
+            if row.startswith(b'{"parentUuid"'):
+                self.scribe.raw(row.replace(old, new))
+        self.scribe.parent = before.tip
+
+    def turn(self, prompt: str, **more: Any) -> None:
+        """A prompt and all that follows from it."""
+        self.clock.tick(self.rng.randrange(20_000, 600_000))
+        work = self.work
+        self.tips.append(self.scribe.parent)
+        del self.tips[:-8]
+        self.scribe.prompt_id = uuid(self.rng)
+        self.prompts.append((self.clock.now, prompt))
+        began = self.clock.now
+        identity = work.user(prompt, **events.prompt_fields(self), **more)
+        events.snapshot(self, identity)
+        if len(self.prompts) == 1:
+            work.context.first(work.model)
+        for _ in range(1 + int(self.rng.expovariate(1 / 9))):
+            if work.left() <= 0:
+                break
+            if self._agent_due():
+                self._agent()
+            else:
+                work.step()
+        if self._agent_due():
+            self._agent()
+        blocks = [work.thinking()] if self.desk.chance(0.3) and work.left() > 0 else []
+        self.desk.room = max(600, min(work.left(), 20_000))
+        work.message([*blocks, work.text(450)])
+        events.after_turn(self, self.clock.now - began)
+        self._notify()
+        if self.scribe.size - self.segment > _SEGMENT:
+            events.compaction(self)
+
+    def _agent_due(self) -> bool:
+        wanted = len(self.plan.agents)
+        if self.sent >= wanted or "workflow" in self.plan.scenes:
+            return False
+        done = self.scribe.size / max(self.plan.size, 1)
+        return done * wanted >= self.sent + 0.3 or self.work.left() <= 0
+
+    def _agent(self) -> None:
+        work = self.work
+        task = agents.errand(self.desk)
+        name = "Agent" if work.era.writes("Agent") else "Task"
+        asked = {"description": task.description, "prompt": task.prompt, "subagent_type": task.kind}
+        call = Call(name, asked, None)
+        block = work.call(call)
+        row = work.message([work.text(120), block])[-1]
+        size = self.plan.agents[self.sent]
+        self.sent += 1
+        if work.era.writes("inline agents"):
+            outcome = agents.inside(work, task, size)
+        else:
+            outcome = agents.send(work, task, size, self.facts)
+            agents.meta(work, task, outcome, block["id"])
+            self.extra_lines += outcome.lines
+            self.extra_size += outcome.size
+        self.sums.append(outcome.sums)
+        work.calls += 1
+        for shown in outcome.sample:
+            self._progress(task, outcome, shown, block["id"], row)
+        if work.era.writes("async agents") and self.desk.chance(0.7):
+            self._launched(call, task, outcome, block["id"], row)
+            self.waiting.append((task, outcome, block["id"]))
+            return
+        call.content, call.result = agents.report(work, task, outcome)
+        work.result(call, block["id"], row)
+
+    def _progress(
+        self, task: agents.Errand, outcome: agents.Outcome, shown: Row, tool: str, row: str
+    ) -> None:
+        message = {**shown, "timestamp": self.clock.text()}
+        data = {
+            "message": message,
+            "normalizedMessages": [],
+            "type": "agent_progress",
+            "prompt": task.prompt,
+            "agentId": outcome.identity,
+        }
+        about = "agent_" + str(shown["message"].get("id", tool))
+        self.work.context.progress(data, about, row, above=tool)
+
+    def _launched(
+        self, call: Call, task: agents.Errand, outcome: agents.Outcome, tool: str, row: str
+    ) -> None:
+        file = f"{HOME}/tmp/tasks/{outcome.identity}.output"
+        text = f"Async agent launched successfully.\nagentId: {outcome.identity}\noutput_file: {file}"
+        call.content = [{"type": "text", "text": text}]
+        call.result = {
+            "isAsync": True,
+            "status": "async_launched",
+            "agentId": outcome.identity,
+            "description": task.description,
+            "resolvedModel": self.work.model,
+            "prompt": task.prompt,
+            "outputFile": file,
+            "canReadOutputFile": True,
+        }
+        self.work.result(call, tool, row)
+
+    def _notify(self) -> None:
+        while self.waiting:
+            task, outcome, tool = self.waiting.pop(0)
+            events.notification(self, task, outcome, tool)
+
+    def _told(self) -> Told:
+        return Told(
+            plan=self.plan,
+            prompts=self.prompts,
+            end=self.clock.now,
+            lines=self.scribe.lines + self.extra_lines,
+            size=self.scribe.size + self.extra_size,
+            agents=0 if self.plan.era.writes("inline agents") else self.sent,
+            tip=self.scribe.parent,
+            rows=self.scribe.kept,
+            model=self.work.model,
+            calls=self.work.calls,
+            messages=self.scribe.lines,
+            todos=self.desk.todos,
+            tasks=self.desk.tasks,
+            edited=self.desk.edited,
+            slug=self.slug,
+            sums=totals([self.work.meter.sums, *self.sums]),
+        )

@@ -1,0 +1,159 @@
+"""Text in bulk: templates are filled once into pools, and everything written later is a slice of a pool.
+
+Filling costs microseconds a line, slicing nanoseconds: a gigabyte takes seconds, not hours. Pools hold no
+character beyond U+FFFF, so that Python keeps them at two bytes a character; emoji are added to single
+messages instead.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import TYPE_CHECKING
+
+from threadline.demo import code, output, prose, words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from random import Random
+
+    from threadline.demo.projects import Project
+
+_PHRASES = (
+    "the {noun} is {state} when a {other} is {then}",
+    "the {state} {noun} is {then}",
+    "a {noun} without {field} counts as {state}",
+    "nothing may {verb} a {state} {noun} before its {other} is {then}",
+    "{verb} the {noun} once, not once per {other}",
+    "the {field} of a {state} {noun} must stay {then}",
+    "only a {state} {noun} has a {field}",
+    "it cannot {verb} a {noun} that is {state} or {then}",
+)
+
+_SLOT = re.compile(r"~([A-Za-z]\d?)~")
+
+
+class Words:
+    """Fills templates for one project: the letter in a slot says what kind of word goes there."""
+
+    def __init__(self, project: Project, rng: Random) -> None:
+        self._rng = rng
+        self._project = project
+        self._compiled: dict[str, list[str]] = {}
+        pick = self.pick
+        number = rng.randrange
+        self._makers: dict[str, Callable[[], str]] = {
+            "n": lambda: pick(project.nouns),
+            "N": lambda: pick(project.nouns).capitalize(),
+            "v": lambda: pick(project.verbs),
+            "V": lambda: pick(project.verbs).capitalize(),
+            "f": lambda: pick(project.fields),
+            "F": lambda: pick(project.fields).upper(),
+            "w": lambda: pick(words.COMMON),
+            "W": lambda: pick(words.COMMON).capitalize(),
+            "c": lambda: (
+                pick(project.verbs) + pick(words.COMMON).capitalize() + pick(project.nouns).capitalize()
+            ),
+            "s": lambda: f"{pick(words.COMMON)}_{pick(project.nouns)}_{pick(words.COMMON)}",
+            "d": self.phrase,
+            "D": lambda: self.phrase().capitalize(),
+            "i": lambda: str(number(2, 99)),
+            "I": lambda: str(number(100, 99_999)),
+            "j": lambda: str(number(1, 4)),
+            "h": lambda: f"{rng.getrandbits(28):07x}",
+            "H": lambda: f"{rng.getrandbits(160):040x}",
+            "t": lambda: f"{number(24):02}:{number(60):02}:{number(60):02}",
+            "p": self.path,
+            "u": lambda: pick(words.FOREIGN),
+            "l": lambda: project.language,
+        }
+
+    def pick(self, choices: Sequence[str]) -> str:
+        """One of the choices; `Random.choice` takes three times as long."""
+        return choices[int(self._rng.random() * len(choices))]
+
+    def phrase(self) -> str:
+        """A few words that sound as if somebody meant something."""
+        pick = self.pick
+        project = self._project
+        shape = _PHRASES[int(self._rng.random() * len(_PHRASES))]
+        return shape.format(
+            noun=pick(project.nouns),
+            other=pick(project.nouns),
+            verb=pick(project.verbs),
+            state=pick(words.STATES),
+            then=pick(words.STATES),
+            field=pick(project.fields),
+        )
+
+    def path(self) -> str:
+        """A file of the project, relative to it."""
+        project = self._project
+        name = f"{self.pick(project.nouns)}_{self.pick(words.COMMON)}"
+        return f"{self.pick(project.folders)}/{name}.{project.extension}"
+
+    def fill(self, template: str) -> str:
+        """The template with its slots filled; slots with a digit get the same word each time."""
+        parts = self._compiled.get(template)
+        if parts is None:
+            parts = self._compiled[template] = _SLOT.split(template)
+        memory: dict[str, str] = {}
+        filled = parts[:]
+        makers = self._makers
+        for at in range(1, len(parts), 2):
+            slot = parts[at]
+            word = memory.get(slot)
+            if word is None:
+                word = makers[slot[0]]()
+                if len(slot) > 1:
+                    memory[slot] = word
+            filled[at] = word
+        return "".join(filled)
+
+
+class Pool:
+    """A long text to take slices from, cut at line ends."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def take(self, rng: Random, length: int) -> str:
+        """About so many characters, whole lines where there are line ends; may be as long as one likes."""
+        text = self.text
+        if length * 2 > len(text):
+            text = text * (length * 2 // len(text) + 1)
+        start = text.find("\n", int(rng.random() * (len(text) - length))) + 1
+        end = text.rfind("\n", start, start + length)
+        if end <= start:
+            end = start + length
+        return text[start:end]
+
+
+class Pools:
+    """The pools of one project."""
+
+    def __init__(self, project: Project, rng: Random, size: int) -> None:
+        self.words = Words(project, rng)
+        self.code = self._pool(code.BY_LANGUAGE[project.language], size)
+        self.output = self._pool(output.ALL, size)
+        self.web = self._pool(output.WEB, size // 4)
+        self.reply = self._pool(prose.REPLY, size)
+        self.thought = self._pool(prose.THOUGHT, size)
+        self.noise = base64.b64encode(rng.randbytes(size // 2)).decode()
+
+    def _pool(self, templates: Sequence[str], size: int) -> Pool:
+        pieces = []
+        length = 0
+        while length < size:
+            piece = self.words.fill(self.words.pick(templates))
+            pieces.append(piece)
+            length += len(piece)
+        return Pool("".join(pieces))
+
+    def signature(self, rng: Random, length: int) -> str:
+        """Base64, as signatures and pictures are."""
+        noise = self.noise
+        if length * 2 > len(noise):
+            noise = noise * (length * 2 // len(noise) + 1)
+        start = int(rng.random() * (len(noise) - length))
+        return noise[start : start + length]
