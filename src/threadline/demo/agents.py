@@ -177,7 +177,8 @@ def report(work: Work, task: Errand, outcome: Outcome) -> tuple[list[Row], Row]:
     if outcome.identity:
         tail = (
             f"agentId: {outcome.identity} (for resuming to continue this agent's work if needed)\n<usage>"
-            f"total_tokens: {outcome.tokens}\ntool_uses: {outcome.calls}\nduration_ms: {outcome.milliseconds}</usage>"
+            f"total_tokens: {outcome.tokens}\ntool_uses: {outcome.calls}\n"
+            f"duration_ms: {outcome.milliseconds}</usage>"
         )
         content.append({"type": "text", "text": tail})
         result = {"status": "completed", "prompt": task.prompt, "agentId": outcome.identity}

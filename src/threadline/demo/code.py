@@ -6,6 +6,22 @@ The letters are listed in `threadline.demo.text.Words`. Every template ends with
 from __future__ import annotations
 
 GO = (
+    """// ~D~.
+//
+// ~D~, because ~d~. So ~d~,
+// and ~d~: see ~c~ and ~c~.
+// ~D~; ~d~.
+func (s *~N1~Store) ~V1~~N1~~N2~(ctx context.Context, ids []~N1~ID, limit int) ([]~N2~, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.~c~Timeout)
+	defer cancel()
+	rows, err := s.db.QueryContext(ctx, ~c~SQL, pq.Array(ids), limit+1, s.clock.Now().UTC())
+	if err != nil {
+		return nil, fmt.Errorf("~v1~ ~n1~: %w", err)
+	}
+	return scan~N2~s(rows, limit)
+}
+
+""",
     """// ~V1~~N1~ ~d~.
 // It ~w~s ~w~ ~n2~s, see ~p~.
 func (s *~N1~~N2~) ~V1~~N1~(ctx context.Context, ~n1~ ~N1~) error {
@@ -17,12 +33,8 @@ func (s *~N1~~N2~) ~V1~~N1~(ctx context.Context, ~n1~ ~N1~) error {
 			s.log.Warn("~d~", "~n2~", ~n2~.~f1~, "index", i)
 			continue
 		}
-		switch ~n2~.~f2~ {
-		case "~w1~", "~w2~":
-			s.~n2~s[~n2~.~f1~] = append(s.~n2~s[~n2~.~f1~], ~c~)
-		default:
-			return &~N2~Error{Op: "~v1~", Err: err~N1~~V1~, At: "~p~:~i~"}
-		}
+		// ~D~: ~d~.
+		s.~n2~s[~n2~.~f1~] = append(s.~n2~s[~n2~.~f1~], ~c~(~n2~, ~i~))
 	}
 	return s.~v2~~N2~s(ctx, ~n1~)
 }
@@ -54,22 +66,34 @@ func (s *~N1~~N2~) ~V1~~N1~(ctx context.Context, ~n1~ ~N1~) error {
 
 """,
     """type ~N1~~N2~ struct {
-	~F1~	string		`json:"~f1~"`		// ~d~
-	~F2~	int64		`json:"~f2~,omitempty"`	// ~w~ ~w~, see #~I~
-	~N2~s	map[string]*~N2~
-	mu	sync.Mutex
+	// ~c~ says that ~d~.
+	~c~ time.Duration
+	// ~c~ is set once; ~d~.
+	~c~  map[string]*~N2~
+	~F1~ string `json:"~f1~"`
+	mu   sync.Mutex
 }
 
-const (
-	default~N1~~V1~	= ~i~ * time.Second // ~d~
-	max~N2~s	= ~I~
-	~c~Header	= "X-~N1~-~V1~"
-)
+const default~N1~~V1~ = ~i~ * time.Second // ~d~
 
 """,
 )
 
 TYPESCRIPT = (
+    """// ~D~.
+// ~D~, so ~d~;
+// see ~c~ and ~c~ for the other half.
+const ~c1~ = (~n1~: ~N1~, now = Date.now()): boolean =>
+  ~n1~.~f1~ !== undefined && now - ~n1~.~f2~ < ~c~Window && !~c~.has(~n1~.~f1~);
+
+export interface ~N1~~N2~ extends Base~N1~ {
+  /** ~D~. */
+  readonly ~c~: number;
+  /** ~D~, or undefined when ~d~. */
+  readonly ~c~?: ReadonlyMap<string, ~N2~>;
+}
+
+""",
     """/**
  * ~D~.
  *
@@ -114,6 +138,18 @@ export async function ~v1~~N1~(~n1~: ~N1~, options: ~N1~Options = {}): Promise<~
 )
 
 PYTHON = (
+    """# ~D~.
+# ~D~, because ~d~.
+# That is why ~d~.
+def _~s1~(~n1~: ~N1~, ~n2~s: Sequence[~N2~], *, ~f1~: float = 0.~i~) -> tuple[int, int]:
+    low = bisect_left(~n2~s, ~n1~.~f1~ - ~f1~, key=_~s~)
+    high = bisect_right(~n2~s, ~n1~.~f1~ + ~f1~, key=_~s~)
+    if high - low > _MAX_~F1~:
+        return low, low + _MAX_~F1~  # ~d~
+    return low, high
+
+
+""",
     '''def ~v1~_~n1~(~n1~: ~N1~, *, ~f1~: int = ~i~, ~w1~: bool = False) -> list[~N2~]:
     """~D~.
 
@@ -165,6 +201,19 @@ def test_~v1~_~n1~_~s~(~f1~: str, expected: int | None, tmp_path: Path) -> None:
 )
 
 RUST = (
+    """// ~D~.
+// ~D~, and ~d~.
+impl ~N1~~N2~ {
+    /// ~D~; ~d~.
+    pub async fn ~v1~_~s~(&mut self, ~n2~s: &[~N2~]) -> anyhow::Result<usize> {
+        let before = self.~s~.len();
+        self.~n2~s.extend(~n2~s.iter().filter(|~n2~| !~n2~.is_~w~()).cloned());
+        self.~n2~s.dedup_by_key(|~n2~| ~n2~.~f1~);
+        Ok(self.~n2~s.len().saturating_sub(before))
+    }
+}
+
+""",
     """/// ~D~.
 ///
 /// Returns `Err` if ~d~.
@@ -203,6 +252,13 @@ pub struct ~N1~~N2~ {
 )
 
 SQL = (
+    """-- ~D~.
+-- ~D~, because ~d~.
+create index concurrently if not exists ~n1~_~s~ on ~n1~s (~f1~, ~f2~ desc) where ~f2~ is not null;
+update ~n1~s set ~f1~ = ~n2~s.~f1~ from ~n2~s
+ where ~n2~s.~f2~ = ~n1~s.~f2~ and ~n1~s.~f1~ is distinct from ~n2~s.~f1~;
+
+""",
     """-- ~D~
 with ~n1~s as (
     select
@@ -238,6 +294,13 @@ select * from ~n2~s left join {{ ref('dim_~n2~') }} using (~f1~)
 )
 
 SHELL = (
+    """# ~D~.
+# ~D~, so ~d~: see ~p~.
+set -euo pipefail
+readonly ~F1~=$HOME/.config/~n1~/~s~
+find $~F1~ -type f -mtime +~i~ -print0 | xargs -0 --no-run-if-empty ~v1~ --~w~ --~f2~ ~i~
+
+""",
     """# ~D~.
 ~v1~_~n1~() {
 	local ~f1~="${1:?~d~}" ~w1~

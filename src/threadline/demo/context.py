@@ -80,7 +80,7 @@ class Context:
         """What happens between a call and its result."""
         if not self._scribe.era.writes("progress"):
             return
-        if self._hooked and self._desk.chance(0.8):
+        if self._hooked and self._desk.chance(0.6):
             self.progress(self._hook("PreToolUse", call.name), tool, row)
         if not call.wide:
             return
@@ -199,7 +199,8 @@ class Context:
         identity = {"modelId": model, "marketingName": name, "knowledgeCutoff": "June 2026"}
         text = f"The model is {name} ({model})."
         self.attach({"type": "model", "identity": identity, "text": text}, text)
-        memory = f"# {project.name}\n\n- run `{project.check}` before a commit\n- {self._desk.pools.words.phrase()}\n"
+        rule = self._desk.pools.words.phrase()
+        memory = f"# {project.name}\n\n- run `{project.check}` before a commit\n- {rule}\n"
         files = [{"path": project.at("CLAUDE.md"), "type": "Project", "content": memory}]
         self.attach({"type": "instructions", "files": files}, memory, "user")
         status = f"Current branch: {project.tasks[0].branch}\nStatus:\nM {self._desk.file()}\n?? notes.md"

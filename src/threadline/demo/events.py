@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from threadline.demo import agents, meter, scenes, words
 from threadline.demo.desk import HOME, Call
 from threadline.demo.eras import RATES
-from threadline.demo.scribe import Row, uuid
 from threadline.demo.meter import totals
+from threadline.demo.scribe import Row, uuid
 
 if TYPE_CHECKING:
     from threadline.demo.session import Session
@@ -22,7 +22,7 @@ def opening(session: Session) -> None:
     """Rows before anything is said."""
     writes = session.plan.era.writes
     scribe = session.scribe
-    if writes("resume copies") and session.desk.chance(0.5):
+    if writes("resume copies") and (session.plan.scenes or session.desk.chance(0.5)):
         for task in session.plan.project.tasks[:2]:
             scribe.write({"type": "summary", "summary": task.title, "leafUuid": uuid(session.rng)})
     if writes("leafUuid"):
@@ -134,9 +134,9 @@ def titles(session: Session) -> None:
     scribe = session.scribe
     if session.plan.era.writes("titles") and session.desk.chance(0.3):
         scribe.write({"type": "ai-title", "aiTitle": session.plan.task.title, "sessionId": scribe.session})
-        if "named" in session.plan.scenes:
-            name = f"{session.plan.project.name}: {session.plan.task.branch}"
-            scribe.write({"type": "custom-title", "customTitle": name, "sessionId": scribe.session})
+    if "named" in session.plan.scenes:
+        name = f"{session.plan.project.name}: {session.plan.task.branch}"
+        scribe.write({"type": "custom-title", "customTitle": name, "sessionId": scribe.session})
     row: Row = {"type": "last-prompt", "lastPrompt": session.prompts[-1][1][:200]}
     if session.plan.era.writes("leafUuid"):
         row["leafUuid"] = scribe.parent
@@ -167,7 +167,7 @@ def notification(session: Session, task: agents.Errand, outcome: agents.Outcome,
     session.clock.tick(4_000)
     text = (
         f"<task-notification>\n<task-id>{outcome.identity}</task-id>\n<tool-use-id>{tool}</tool-use-id>\n"
-        f"<output-file>{HOME}/tmp/tasks/{outcome.identity}.output</output-file>\n<status>completed</status>\n"
+        f"<output-file>{HOME}/jobs/{outcome.identity}.output</output-file>\n<status>completed</status>\n"
         f'<summary>Agent "{task.description}" finished</summary>\n<result>{outcome.text}</result>\n'
         f"<usage><subagent_tokens>{outcome.tokens}</subagent_tokens><tool_uses>{outcome.calls}</tool_uses>"
         f"<duration_ms>{outcome.milliseconds}</duration_ms></usage>\n</task-notification>"
@@ -212,14 +212,12 @@ def workflow(session: Session, sizes: list[int]) -> None:
         session.extra_size += outcome.size
         session.sums.append(outcome.sums)
         key = f"v2:{hashlib.sha256(task.prompt.encode()).hexdigest()}"
-        for row in (
-            {"type": "started", "key": key, "agentId": outcome.identity},
-            {"type": "result", "key": key, "agentId": outcome.identity, "result": outcome.text},
-        ):
-            journal.append(scenes.encode(row))
+        started = {"type": "started", "key": key, "agentId": outcome.identity}
+        ended = {"type": "result", "key": key, "agentId": outcome.identity, "result": outcome.text}
+        journal += [scenes.encode(started), scenes.encode(ended)]
     session.desk.side(f"subagents/workflows/{run}/journal.jsonl", b"\n".join(journal) + b"\n")
-    ended = {"runId": run, "workflowName": name, "status": "completed", "agentCount": len(sizes)}
-    session.desk.side(f"workflows/{run}.json", scenes.encode(ended))
+    ran = {"runId": run, "workflowName": name, "status": "completed", "agentCount": len(sizes)}
+    session.desk.side(f"workflows/{run}.json", scenes.encode(ran))
 
 
 def closing(session: Session) -> None:
@@ -230,7 +228,7 @@ def closing(session: Session) -> None:
         scribe.write({"type": "ai-title", "aiTitle": session.plan.task.title, "sessionId": scribe.session})
     if writes("requests"):
         scribe.write({"type": "tools-used", "tools": sorted(session.work.used), "sessionId": scribe.session})
-    sums = totals([session.work.meter.sums, *session.sums])
+    sums = totals([session.inherited, session.work.meter.sums, *session.sums])
     if writes("cost-state") and all(model in RATES for model in sums):
         _cost(session, sums)
     if writes("last-prompt"):
@@ -245,17 +243,18 @@ def closing(session: Session) -> None:
 
 def _cost(session: Session, sums: dict[str, list[int]]) -> None:
     used = {}
-    for model, (fresh, output, read, five, hour) in sums.items():
+    for model, (fresh, output, read, five, hour, thinking) in sums.items():
+        searches = session.searches() if model == session.work.model else 0
         used[model] = {
             "inputTokens": fresh,
             "outputTokens": output,
-            "thinkingTokens": output // 3,
+            "thinkingTokens": thinking,
             "cacheReadInputTokens": read,
             "cacheCreationInputTokens": five + hour,
             "cacheCreationEphemeral5mInputTokens": five,
             "cacheCreationEphemeral1hInputTokens": hour,
-            "webSearchRequests": 0,
-            "costUSD": meter.total_cost(sums, model),
+            "webSearchRequests": searches,
+            "costUSD": meter.total_cost(sums, model, searches),
         }
     total = session.clock.now - session.plan.start
     session.scribe.write(

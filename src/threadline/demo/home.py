@@ -25,19 +25,19 @@ _AGENT_SHARE = 0.45
 _AGENT_LIMIT = 1_500_000
 
 WANTED: tuple[tuple[str, frozenset[str], int], ...] = (
-    ("2.1.325", frozenset({"live", "plan", "question", "named"}), 2),
+    ("2.1.325", frozenset({"live", "plan", "question", "named", "list"}), 2),
     ("2.1.311", frozenset({"workflow", "queue"}), 3),
     ("2.1.119", frozenset({"torn", "rewind", "queue"}), 1),
     ("2.1.81", frozenset({"compaction", "long output", "named"}), 2),
     ("2.1.41", frozenset({"compaction", "rewind", "picture"}), 2),
-    ("1.0.35", frozenset({"compaction", "shell", "command"}), 0),
+    ("1.0.35", frozenset({"compaction", "shell", "command", "list"}), 0),
     ("2.0.28", frozenset({"error", "queue", "plan"}), 2),
     ("1.0.108", frozenset({"resumed", "refused"}), 0),
     ("2.1.232", frozenset({"forked", "refused"}), 1),
     ("0.2.126", frozenset({"error"}), 0),
     ("1.0.3", frozenset({"command"}), 0),
     ("2.0.76", frozenset({"interrupt"}), 1),
-    ("2.1.219", frozenset({"rewind", "picture"}), 1),
+    ("2.1.219", frozenset({"rewind", "picture", "command"}), 1),
 )
 """Sessions that every home has: version, what happens in them, how many agents they have at least."""
 
@@ -61,22 +61,19 @@ class Maker:
         rng = self._rng
         pool = self._sizes[:]
         rng.shuffle(pool)
-        small = sorted(size for size in pool if size < _AGENT_LIMIT)
         agents = set(range(int(len(pool) * _AGENT_SHARE)))
         forced = self._forced()
         mains = [size for index, size in enumerate(pool) if index not in agents or size >= _AGENT_LIMIT]
         spare = [size for index, size in enumerate(pool) if index in agents and size < _AGENT_LIMIT]
-        del small
         mains.sort(reverse=True)
         plans = []
-        for era, scenes, least in forced[: max(1, len(mains) // 2)]:
+        for era, scenes, least in forced[: max(1, len(mains) * 2 // 3)]:
             at = min(len(mains) - 1, rng.randrange(1 + len(mains) // 3))
             plan = self._plan(era, mains.pop(at), scenes)
             plan.agents = [spare.pop() for _ in range(min(least, len(spare)))]
             plans.append(plan)
         weights = [era.weight for era in eras.ERAS]
-        for size in mains:
-            plans.append(self._plan(rng.choices(eras.ERAS, weights)[0], size, frozenset()))
+        plans.extend(self._plan(rng.choices(eras.ERAS, weights)[0], size, frozenset()) for size in mains)
         self._share(plans, spare)
         plans.sort(key=lambda plan: (plan.start, plan.identity))
         return [one for plan in plans for one in self._with_copy(plan)]
@@ -99,8 +96,10 @@ class Maker:
         rng = self._rng
         project = rng.choices(self._projects, [one.weight for one in self._projects])[0]
         days = rng.uniform(era.last, era.first) if "live" not in scenes else 0.0
-        start = self._last - timedelta(days=days, hours=0 if days else 1)
+        start = self._last - timedelta(days=days)
         start = start.replace(hour=rng.randrange(7, 19), minute=rng.randrange(60), second=rng.randrange(60))
+        # So long does it take at the pace of `Session.turn`; nothing may happen after the last day.
+        start = min(start, self._last - timedelta(hours=1 + size / 300_000))
         milliseconds = int(start.timestamp()) * 1000 + rng.randrange(1000)
         return Plan(
             identity=uuid(rng),

@@ -37,7 +37,7 @@ def grep(desk: Desk) -> Call:
     if desk.chance(0.25):
         names = [desk.pools.words.path() for _ in range(desk.rng.randrange(1, 30))]
         content = f"Found {len(names)} files\n" + "\n".join(names)
-        asked = {"pattern": pattern, "path": folder, "output_mode": "files_with_matches"}
+        asked: dict[str, Any] = {"pattern": pattern, "path": folder, "output_mode": "files_with_matches"}
         return Call(
             "Grep", asked, content, {"mode": "files_with_matches", "filenames": names, "numFiles": len(names)}
         )
@@ -76,10 +76,7 @@ def todo(desk: Desk) -> Call:
             item["status"] = _STEPS[_STEPS.index(item["status"]) + 1]
             break
     new = [dict(item) for item in desk.todos]
-    text = (
-        "Todos have been modified successfully. Ensure that you continue to use the todo list to track your "
-        "progress. Please proceed with the current tasks if applicable"
-    )
+    text = f"Todos have been updated: {len(new)} of them."
     return Call("TodoWrite", {"todos": new}, text, {"oldTodos": old, "newTodos": new})
 
 
@@ -129,7 +126,8 @@ def fetch(desk: Desk) -> Call:
 def search(desk: Desk) -> Call:
     """A web search; since 2.1.205 the number of searches is noted."""
     rng = desk.rng
-    query = f"{rng.choice(desk.project.verbs)} {rng.choice(desk.project.nouns)} {desk.project.language} best practice"
+    project = desk.project
+    query = f"{rng.choice(project.verbs)} {rng.choice(project.nouns)} {project.language} best practice"
     links = [
         {
             "title": desk.pools.words.phrase().capitalize(),
@@ -162,7 +160,7 @@ def mcp(desk: Desk) -> Call:
     phrase = desk.pools.words.phrase()
     body = desk.pools.reply.take(rng, desk.length(600, 0.8, copies=2.6))
     escaped = body.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-    text = f'{{"id":"KET-{number}","title":"{phrase}","state":{{"name":"In Progress"}},"description":"{escaped}"}}'
+    text = f'{{"id":"KET-{number}","title":"{phrase}","state":"open","description":"{escaped}"}}'
     blocks = [{"type": "text", "text": text}]
     return Call("mcp__tracker__get_issue", {"id": f"KET-{number}"}, blocks, blocks)
 

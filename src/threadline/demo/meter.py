@@ -41,7 +41,7 @@ class Meter:
         self.pending = _PROMPT * _BYTES_PER_TOKEN
         """Bytes that came in since the last message."""
         self.sums: dict[str, list[int]] = {}
-        """Per model: input, output, cache read, cache write 5 minutes, cache write 1 hour."""
+        """Per model: input, output, cache read, cache write 5 minutes, cache write 1 hour, thinking."""
 
     def message(self, model: str, size: int) -> Count:
         """Count a message of so many bytes."""
@@ -49,11 +49,12 @@ class Meter:
         count = Count(self._rng.randrange(2, 12), created, self.context, size // _BYTES_PER_TOKEN + 8)
         self.context += created + count.output
         self.pending = 0
-        sums = self.sums.setdefault(model, [0, 0, 0, 0, 0])
+        sums = self.sums.setdefault(model, [0, 0, 0, 0, 0, 0])
         sums[0] += count.fresh
         sums[1] += count.output
         sums[2] += count.read
         sums[4 if self._hour else 3] += created
+        sums[5] += count.thinking
         return count
 
     def cut(self) -> int:
@@ -64,7 +65,7 @@ class Meter:
         return before
 
     def shape(self, count: Count, output: int | None = None) -> dict[str, Any]:
-        """The `usage` object as this version writes it; `output` replaces the final number of output tokens."""
+        """The `usage` object as this version writes it; `output` stands in for the final output tokens."""
         writes = self._era.writes
         flat = {
             "input_tokens": count.fresh,
@@ -111,11 +112,12 @@ class Meter:
         return cents / _MILLION_CENTS
 
 
-def total_cost(sums: dict[str, list[int]], model: str) -> float:
-    """List price of everything a model did."""
+def total_cost(sums: dict[str, list[int]], model: str, searches: int) -> float:
+    """List price of everything a model did, and of web searches at one cent each."""
     rates = RATES[model]
-    fresh, output, read, five, hour = sums[model]
+    fresh, output, read, five, hour, _ = sums[model]
     cents = fresh * rates[0] + output * rates[1] + five * rates[2] + hour * rates[3] + read * rates[4]
+    cents += searches * _MILLION_CENTS // 100
     return cents / _MILLION_CENTS
 
 

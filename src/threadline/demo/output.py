@@ -10,7 +10,7 @@ TESTS = (
 ok  	example.test/~n~/~p~	0.~I~s	coverage: ~i~.4% of statements
 """,
     """ \x1b[32m✓\x1b[39m ~p~ \x1b[2m(~i~ tests)\x1b[22m \x1b[33m~i~ms\x1b[39m
- \x1b[31m❯\x1b[39m ~p~ > ~v~ ~n~ > ~d~
+ \x1b[31m✗\x1b[39m ~p~ > ~v~ ~n~ > ~d~
    \x1b[31m→ expected "~w~" to equal "~w~"\x1b[39m
 """,
     """~p~::test_~v~_~n~_~s~ \x1b[32mPASSED\x1b[0m [ ~i~%]
@@ -30,7 +30,7 @@ index ~h~..~h~ 100644
 --- a/~p1~
 +++ b/~p1~
 @@ -~i~,7 +~i~,9 @@ func ~v~~N~(ctx context.Context)
- 	~n1~ := load~N~("~w~")
+\x20	~n1~ := load~N~("~w~")
 -	return ~n1~.~f~, nil
 +	if ~n1~ == nil {
 +		return "", errors.New("~d~")
@@ -52,6 +52,19 @@ Date:   Tue ~t~ 2026 +0200
 """,
 )
 
+PLAIN = (
+    """~t~ ~p~: ~d~
+~t~ ~s~: ~d~ (~I~ of ~I~)
+""",
+    """  ~D~. ~D~; ~d~.
+  - ~d~
+  - ~c~: ~d~
+""",
+    """~H~  ~p~
+~I~ ~I~ ~I~ ~s~ ~p~
+""",
+)
+
 LISTING = (
     """-rw-r--r--   1 mara  staff   ~I~ Jun ~i~ ~t~ ~s~.~w~
 drwxr-xr-x  ~i~ mara  staff      ~I~ Jun  3 11:~i~ ~n~-~w~
@@ -66,7 +79,7 @@ drwxr-xr-x  ~i~ mara  staff      ~I~ Jun  3 11:~i~ ~n~-~w~
 )
 
 LOG = (
-    """2026-06-11T~t~Z	INFO	~n~/~v~.go:~i~	~d~	{"~f~": "~w~", "~f~": ~I~, "trace": "~H~"}
+    """2026-06-11T~t~Z	INFO	~n~/~v~.go:~i~	~d~	trace=~H~
 2026-06-11T~t~Z	ERROR	~n~/~v~.go:~i~	~d~	{"error": "~v~ ~n~: ~d~", "attempt": ~i~}
 """,
     """[~t~] ~w~.~n~: ~d~ (~f~=~I~ms, ~f~=\"~h~\")
@@ -99,4 +112,4 @@ WEB = (
 """,
 )
 
-ALL = TESTS + DIFF + LISTING + LOG
+ALL = TESTS + DIFF + LISTING + LOG + PLAIN + PLAIN

@@ -90,25 +90,29 @@ TIDEWATCH = Project(
         Task(
             "Back-pressure for the station feed",
             "feat/feed-backpressure",
-            "When the store is slow the feed reader eats all memory. Add back-pressure: at most 512 samples in "
+            "When the store is slow the feed reader eats all memory. Add back-pressure: at most "
+            "512 samples in "
             'flight per station, and log "feed paused" once, not once per sample.',
         ),
         Task(
             "Alarm when a buoy goes silent",
             "feat/silent-buoy",
             "I want an alarm if a buoy has not reported for three of its own intervals.\n\n"
-            "- interval is per station\n- no alarm during maintenance windows\n- one alarm, then quiet until it reports again",
+            "- interval is per station\n- no alarm during maintenance windows\n- one alarm, "
+            "then quiet until it reports again",
         ),
         Task(
             "Flaky TestResampleWindow",
             "fix/flaky-resample",
-            "TestResampleWindow fails about 1 in 30 runs on CI:\n\n```\n--- FAIL: TestResampleWindow (0.02s)\n"
+            "TestResampleWindow fails about 1 in 30 runs on CI:\n\n```\n--- FAIL: "
+            "TestResampleWindow (0.02s)\n"
             "    resample_test.go:88: got 11 samples, want 12\n```\nWhy?",
         ),
         Task(
             "Speed of decoding binary frames",
             "perf/frame-decode",
-            "decodeFrame allocates for every sample (see the profile in docs/frame.pprof.txt). Can we get to zero "
+            "decodeFrame allocates for every sample (see the profile in docs/frame.pprof.txt). "
+            "Can we get to zero "
             "allocations without making it unreadable?",
         ),
     ),
@@ -149,19 +153,21 @@ KETTLE = Project(
         Task(
             "Vouchers applied twice at checkout",
             "fix/voucher-twice",
-            "A customer used the voucher SPRING10 twice in one basket by pressing back. Write a failing test first, "
+            "A customer used the voucher SPRING10 twice in one basket by pressing back. Write a "
+            "failing test first, "
             "then fix it, please.",
         ),
         Task(
             "Japanese order confirmation mail",
             "feat/mail-ja",
-            "Add the Japanese order confirmation. Subject: ご注文ありがとうございます. Keep the template language "
-            "we already have, no new dependency.",
+            "Add the Japanese order confirmation. Subject: ご注文ありがとうございます. "
+            "Keep the template language we already have, no new dependency.",
         ),
         Task(
             "Move stock reservations out of the request",
             "refactor/stock-reserve",
-            "reserveStock() runs inside the HTTP request and sometimes takes 8 seconds. Move it to the queue, but the "
+            "reserveStock() runs inside the HTTP request and sometimes takes 8 seconds. Move it "
+            "to the queue, but the "
             'customer must still see "sold out" right away when it is.',
         ),
         Task(
@@ -173,7 +179,8 @@ KETTLE = Project(
         Task(
             "Accessible quantity picker",
             "feat/a11y-quantity",
-            "The quantity picker cannot be used with the keyboard. Make it a proper spinbutton; see the screenshot.",
+            "The quantity picker cannot be used with the keyboard. Make it a proper spinbutton; "
+            "see the screenshot.",
         ),
     ),
 )
@@ -193,19 +200,22 @@ LOOM = Project(
         Task(
             "Missed defects at the seam",
             "fix/seam-defects",
-            "Defects that lie on the seam between two tiles are not found. I think the overlap is too small, "
+            "Defects that lie on the seam between two tiles are not found. I think the overlap "
+            "is too small, "
             "but please measure before changing it.",
         ),
         Task(
             "Report per roll as PDF and CSV",
             "feat/roll-report",
-            "Operators want a report per roll: number of defects per metre, worst tile, and a small picture. "
+            "Operators want a report per roll: number of defects per metre, worst tile, and a "
+            "small picture. "
             "CSV first, PDF if it is easy.",
         ),
         Task(
             "Camera calibration drifts with temperature",
             "fix/calibration",
-            "lane 3 gives 2 % wider measurements in the afternoon. Look at tools/calibrate.py and at the logs "
+            "lane 3 gives 2 % wider measurements in the afternoon. Look at tools/calibrate.py "
+            "and at the logs "
             "in data/lane3/ and tell me what you think. Do not change code yet.",
         ),
         Task(
@@ -231,7 +241,8 @@ FERN = Project(
         Task(
             "Pump keeps running after a panic",
             "fix/pump-panic",
-            "If the listener thread panics the pump stays on (ask me about my carpet). It must switch off in every case, "
+            "If the listener thread panics the pump stays on (ask me about my carpet). It must "
+            "switch off in every case, "
             "also when the process is killed.",
         ),
         Task(
@@ -262,18 +273,21 @@ NIGHT = Project(
         Task(
             "Delays counted twice at borders",
             "fix/border-delay",
-            "The delay report counts a delay twice when the train number changes at the border (e.g. 457 -> 40457). "
+            "The delay report counts a delay twice when the train number changes at the border "
+            "(e.g. 457 -> 40457). "
             "One train, one delay.",
         ),
         Task(
             "Occupancy per berth class",
             "feat/occupancy",
-            "I need occupancy per berth class and night, for all routes since 2024, with a chart I can paste in the slides.",
+            "I need occupancy per berth class and night, for all routes since 2024, with a "
+            "chart I can paste in the slides.",
         ),
         Task(
             "Timetable in daylight saving time",
             "fix/dst",
-            "On the night of the clock change, trains arrive before they depart. Fix it without touching the raw tables.",
+            "On the night of the clock change, trains arrive before they depart. Fix it without "
+            "touching the raw tables.",
         ),
     ),
 )
@@ -293,12 +307,14 @@ DOTFILES = Project(
         Task(
             "Shell start-up takes two seconds",
             "main",
-            "My shell takes 2 s to start. Measure where the time goes and make it fast, but I want to keep completion.",
+            "My shell takes 2 s to start. Measure where the time goes and make it fast, but I "
+            "want to keep completion.",
         ),
         Task(
             "Install script for a new laptop",
             "main",
-            "Write install.sh: links everything, asks before it overwrites, can be run twice. macOS and Linux.",
+            "Write install.sh: links everything, asks before it overwrites, can be run twice. "
+            "macOS and Linux.",
         ),
     ),
 )
@@ -318,7 +334,8 @@ QUARRY = Project(
         Task(
             "Paths with spaces on Windows",
             "fix/windows-paths",
-            'Jobs fail for "C:\\Users\\Mara\\My Documents\\scan 1.pdf". It works on Linux. Quote or fix, whatever is right.',
+            'Jobs fail for "C:\\Users\\Mara\\My Documents\\scan 1.pdf". It works on Linux. '
+            "Quote or fix, whatever is right.",
         ),
         Task(
             "Retry jobs that failed on the network share",

@@ -69,33 +69,25 @@ I think (~j~) is the smallest change that is right. I'd rather write the test fi
 )
 
 SUMMARY = """This session is being continued from a previous conversation that ran out of context. \
-The summary below covers the earlier part of the conversation.
+What happened so far:
 
-Analysis:
-Let me go through the conversation in order.
+## Asked for
 
-1. The first request: ~D~.
-2. Then ~d~, which touched `~p~` and `~p~`.
+~D~. ~D~.
 
-Summary:
-1. Primary Request and Intent:
-   ~D~. ~D~.
+## Done
 
-2. Key Technical Concepts:
-   - ~d~
-   - `~c~` and `~c~`
+- `~p~`: ~d~
+- `~p~`: ~d~; `~v~_~n~("~w~")` is new
+- the test "~d~" failed at first, because ~d~
 
-3. Files and Code Sections:
-   - `~p~`
-     - ~D~
-     - `~v~_~n~("~w~")`
+## Open
 
-4. Errors and fixes:
-   - "~d~": ~d~
+- ~D~
+- ~D~
 
-5. Pending Tasks:
-   - ~D~
+## Just now
 
-6. Current Work:
-   ~D~. ~D~.
+~D~. ~D~.
+
 """

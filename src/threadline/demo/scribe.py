@@ -100,7 +100,7 @@ class Scribe:
         self._envelope = envelope
         self._side = agent is not None
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         self._file = os.fdopen(descriptor, "wb", buffering=0)
 
     def chain(

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from threadline.demo.projects import Project, Task
     from threadline.demo.text import Pools
 
-_RESERVE = 1_500
+_RESERVE = 3_500
+"""Bytes that the last message and the closing rows take."""
+_PACE = 600_000_000_000
+_QUICK = 1_000_000
 _SEGMENT = 1_400_000
 """Bytes of transcript after which a context is full."""
 
@@ -64,6 +67,7 @@ class Told(msgspec.Struct):
     edited: dict[str, int]
     slug: str
     sums: dict[str, list[int]]
+    searches: int
 
 
 class Session:
@@ -94,11 +98,15 @@ class Session:
         self.prompts: list[tuple[int, str]] = []
         self.tips: list[str | None] = []
         """What earlier prompts hang under: where a rewind may go back to."""
+        self.pause = max(30_000, _PACE // max(plan.size, _QUICK))
+        """The longest time before a prompt, in milliseconds: long sessions are brisk ones."""
         self.extra_lines = 0
         self.extra_size = 0
         self.sent = 0
         self.segment = 0
         self.sums: list[dict[str, list[int]]] = []
+        self.inherited: dict[str, list[int]] = {}
+        """What the session that this one was forked from had used: its total goes on."""
         self.waiting: list[tuple[agents.Errand, agents.Outcome, str]] = []
         if plan.kept:
             self.scribe.kept = []
@@ -108,6 +116,8 @@ class Session:
         events.opening(self)
         if before is not None and before.rows:
             self._copy(before)
+            self.inherited = before.sums
+            self.desk.searches = before.searches
         else:
             self.work.context.start()
         asked = self.plan.task.prompt if before is None else self.rng.choice(words.FEEDBACK)
@@ -124,8 +134,12 @@ class Session:
             self.turn(self.rng.choice(words.FEEDBACK))
         while self.sent < len(self.plan.agents):
             self.turn("please check that with an agent, too")
-        events.closing(self)
-        self.scribe.close(torn="torn" in self.plan.scenes)
+        torn = "torn" in self.plan.scenes
+        if torn:
+            self.work.message([self.work.text(600)])
+        else:
+            events.closing(self)
+        self.scribe.close(torn=torn)
         return self._told()
 
     def _copy(self, before: Told) -> None:
@@ -138,7 +152,7 @@ class Session:
 
     def turn(self, prompt: str, **more: Any) -> None:
         """A prompt and all that follows from it."""
-        self.clock.tick(self.rng.randrange(20_000, 600_000))
+        self.clock.tick(self.rng.randrange(20_000, self.pause))
         work = self.work
         self.tips.append(self.scribe.parent)
         del self.tips[:-8]
@@ -218,7 +232,7 @@ class Session:
     def _launched(
         self, call: Call, task: agents.Errand, outcome: agents.Outcome, tool: str, row: str
     ) -> None:
-        file = f"{HOME}/tmp/tasks/{outcome.identity}.output"
+        file = f"{HOME}/jobs/{outcome.identity}.output"
         text = f"Async agent launched successfully.\nagentId: {outcome.identity}\noutput_file: {file}"
         call.content = [{"type": "text", "text": text}]
         call.result = {
@@ -238,6 +252,10 @@ class Session:
             task, outcome, tool = self.waiting.pop(0)
             events.notification(self, task, outcome, tool)
 
+    def searches(self) -> int:
+        """Web searches so far, those of agents included."""
+        return self.desk.searches
+
     def _told(self) -> Told:
         return Told(
             plan=self.plan,
@@ -256,4 +274,5 @@ class Session:
             edited=self.desk.edited,
             slug=self.slug,
             sums=totals([self.work.meter.sums, *self.sums]),
+            searches=self.desk.searches,
         )

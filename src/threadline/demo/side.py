@@ -10,12 +10,12 @@ import msgspec
 
 from threadline.demo.desk import HOME
 from threadline.demo.events import backup
-from threadline.demo.scribe import Row
 
 if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
+    from threadline.demo.scribe import Row
     from threadline.demo.session import Told
     from threadline.demo.text import Pools
 
@@ -135,7 +135,7 @@ def _stats(root: Path, told: list[Told]) -> None:
             "contextWindow": 0,
             "maxOutputTokens": 0,
         }
-        for model, (fresh, output, read, five, hour) in sorted(models.items())
+        for model, (fresh, output, read, five, hour, _) in sorted(models.items())
     }
     days = sorted(sessions)
     daily = [

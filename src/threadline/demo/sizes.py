@@ -7,6 +7,7 @@ Measured on a home of 3,142 transcripts and 1,239 MiB: median 105 KB, p90 654 KB
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 CURVE = (
     (0.00, 1_800),
@@ -15,10 +16,10 @@ CURVE = (
     (0.50, 105_000),
     (0.75, 262_000),
     (0.90, 654_000),
-    (0.97, 2_060_000),
+    (0.97, 2_000_000),
     (0.99, 5_400_000),
-    (0.999, 22_000_000),
-    (1.00, 60_000_000),
+    (0.999, 20_000_000),
+    (1.00, 50_000_000),
 )
 """Share of transcripts that are no bigger than so many bytes."""
 
@@ -33,7 +34,7 @@ _BIG_HOME = 1_000
 
 def at(share: float) -> int:
     """Size below which that share of transcripts lies, between the points of the curve in logarithms."""
-    for (low, small), (high, big) in zip(CURVE, CURVE[1:], strict=False):
+    for (low, small), (high, big) in pairwise(CURVE):
         if share <= high:
             part = (share - low) / (high - low)
             return round(math.exp(math.log(small) + part * (math.log(big) - math.log(small))))

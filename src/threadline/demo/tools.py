@@ -32,7 +32,7 @@ _SHELL = (
     ('find . -name "*.{ext}" -newer go.mod -not -path "./vendor/*" | xargs wc -l', "Count lines"),
     ("{check} 2>&1 | tail -40", "Run the tests, show the end"),
     (
-        'git add -A && git commit -m "$(cat <<\'EOF\'\n{verb} the {noun} once\n\nIt was done \\"twice\\".\nEOF\n)"',
+        "git add -A && git commit -m \"$(cat <<'EOF'\n{verb} the {noun} once\n\nIt was done twice.\nEOF\n)\"",
         "Commit",
     ),
     (
@@ -61,7 +61,7 @@ def bash(desk: Desk) -> Call:
     if desk.chance(_FAILED):
         text = rng.choice(_ERRORS).format(**names)
         return Call("Bash", asked, text, f"Error: {text}", error=True)
-    printed = desk.pools.output.take(rng, desk.length(1_100, 1.35, copies=2))
+    printed = desk.pools.output.take(rng, desk.length(1_450, 1.35, copies=2))
     result: dict[str, Any] = {"stdout": printed, "stderr": "", "interrupted": False, "isImage": False}
     if desk.chance(0.05):
         result["stderr"] = f"warning: {desk.pools.words.phrase()}\nShell cwd was reset to {desk.project.path}"
@@ -72,7 +72,7 @@ def bash(desk: Desk) -> Call:
     content = printed
     if len(printed) > _PERSIST and desk.era.writes("tool-results"):
         content = persisted(desk, printed, result)
-    return Call("Bash", asked, content, result, flagged=True, wide=desk.chance(0.35))
+    return Call("Bash", asked, content, result, flagged=True, wide=desk.chance(0.22))
 
 
 def persisted(desk: Desk, printed: str, result: dict[str, Any]) -> str:
@@ -133,6 +133,17 @@ def image(desk: Desk) -> Call:
     return Call("Read", {"file_path": path}, [block], {"type": "image", "file": file})
 
 
+def dump(desk: Desk) -> Call:
+    """A whole generated file, or a picture: the lines of half a megabyte and more."""
+    if desk.chance(0.4):
+        return image(desk)
+    path = desk.project.at("testdata/recorded.txt")
+    text = desk.pools.output.take(desk.rng, desk.length(200_000, 0.5, copies=2.4))
+    lines = text.count("\n") + 1
+    file = {"filePath": path, "content": text, "numLines": lines, "startLine": 1, "totalLines": lines}
+    return Call("Read", {"file_path": path}, text, {"type": "text", "file": file})
+
+
 def _patch(desk: Desk, before: list[str], after: list[str], context: list[str]) -> list[dict[str, Any]]:
     start = desk.rng.randrange(1, 400)
     lines = [f" {line}" for line in context]
@@ -180,10 +191,7 @@ def edit(desk: Desk) -> Call:
     content = f"The file {path} has been updated successfully."
     if not desk.era.writes("stop_details"):
         shown = "\n".join([f"{number:6}→{line}" for number, line in enumerate(after.split("\n"), 40)])
-        content = (
-            f"The file {path} has been updated. Here's the result of running `cat -n` on a snippet "
-            f"of the edited file:\n{shown}"
-        )
+        content = f"The file {path} has been updated; around the change:\n{shown}"
     return Call("Edit", asked, content, result)
 
 

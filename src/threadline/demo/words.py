@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-COMMON = tuple(
-    """about above after again against almost along already always among another around aside asked away
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+COMMON = _words("""
+    about above after again against almost along already always among another around aside asked away
     back because become before begin behind being below beside better between beyond both branch breaks
     bring broken build built call called careful carry case cause certain change check clear close code
     come common complete contains correct could cover current cut daily data decide deep default depend
@@ -25,15 +30,15 @@ COMMON = tuple(
     through time tiny today together token too top total touch toward trace track true try turn twice
     type under unless until unused update upper usual valid value very view wait walk want warm watch week
     well went were what when where whether which while whole wide window with within without word work
-    would wrap write wrong year yet zero""".split()
-)
+    would wrap write wrong year yet zero
+""")
 
-STATES = tuple(
-    """absent aligned broken busy cached clean closed complete correct deferred dirty doubled dropped empty equal
+STATES = _words("""
+    absent aligned broken busy cached clean closed complete correct deferred dirty doubled dropped empty equal
     expired fresh frozen hidden idle inverted late loaded locked lost missing narrow negative nested old open
     partial pending plain private ready renamed reversed rounded shared short silent skipped small sorted
-    split stable stale stored strict swapped truncated unknown unsorted untested unused valid wide wrong zero""".split()
-)
+    split stable stale stored strict swapped truncated unknown unsorted untested unused valid wide wrong zero
+""")
 
 FOREIGN = (
     "日本語の表示名",
@@ -62,18 +67,18 @@ EMOJI = (
     "\U0001f527",
 )
 
-MOODS = tuple(
-    """amber brisk calm cobalt curious dapper eager fabled gentle hazy idle jolly keen lucid mellow nimble
-    patient quiet rustic snug tidy upbeat velvet wandering wistful zesty""".split()
-)
-MOTIONS = tuple(
-    """baking bouncing carving drifting exploring floating gathering humming juggling knitting leaping
-    mapping nesting orbiting painting roaming sailing sketching spinning tumbling weaving whistling""".split()
-)
-BEINGS = tuple(
-    """acorn badger comet dolphin ember fox gecko heron island jackdaw kettle lantern marmot nebula otter
-    pebble quokka river sparrow teapot urchin violet walrus yarrow zephyr""".split()
-)
+MOODS = _words("""
+    amber brisk calm cobalt curious dapper eager fabled gentle hazy idle jolly keen lucid mellow nimble
+    patient quiet rustic snug tidy upbeat velvet wandering wistful zesty
+""")
+MOTIONS = _words("""
+    baking bouncing carving drifting exploring floating gathering humming juggling knitting leaping
+    mapping nesting orbiting painting roaming sailing sketching spinning tumbling weaving whistling
+""")
+BEINGS = _words("""
+    acorn badger comet dolphin ember fox gecko heron island jackdaw kettle lantern marmot nebula otter
+    pebble quokka river sparrow teapot urchin violet walrus yarrow zephyr
+""")
 
 FEEDBACK = (
     "yes, go ahead",

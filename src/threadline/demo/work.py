@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from threadline.demo import lookups
+from threadline.demo import lookups, tools
 from threadline.demo.context import Context
 from threadline.demo.meter import Meter
 from threadline.demo.scribe import Row, identifier, uuid
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from threadline.demo.meter import Count
     from threadline.demo.scribe import Scribe
 
+_HUGE = 2_000_000
+"""Bytes that must be left in a transcript before a single line may take a good part of them."""
 _PLACEHOLDERS = (1, 2, 3, 4, 5, 8)
 
 
@@ -50,13 +52,13 @@ class Work:
 
     def user(self, content: Any, *, parent: Any = ..., prompt: bool = True, **more: Any) -> str:
         """A user row; `more` are the fields that stand after the time."""
-        before = {
+        before: Row = {
             name: more.pop(name)
             for name in ("isMeta", "isVisibleInTranscriptOnly", "isCompactSummary")
             if name in more
         }
         message = {"role": "user", "content": content}
-        body = {"type": "user", "message": message, **before, **self.scribe.stamp(), **more}
+        body: Row = {"type": "user", "message": message, **before, **self.scribe.stamp(), **more}
         start = self.scribe.size
         identity = self.scribe.chain(body, parent=parent, side=self.side, prompt=prompt)
         self.meter.pending += (self.scribe.size - start) // (2 if "toolUseResult" in more else 1)
@@ -157,8 +159,10 @@ class Work:
 
     def choose(self) -> Call:
         """Some tool call."""
-        cap = 400_000 if self.desk.chance(0.02) else 90_000
-        self.desk.room = max(700, min(self.left(), cap))
+        if self.left() > _HUGE and self.desk.chance(0.0012):
+            self.desk.room = min(self.left() // 2, 1_200_000)
+            return tools.dump(self.desk)
+        self.desk.room = max(700, min(self.left(), 120_000))
         return self.rng.choices(self._makers, self._weights)[0](self.desk)
 
     def step(self) -> None:
@@ -167,7 +171,7 @@ class Work:
         if self.desk.chance(0.3):
             blocks.append(self.thinking())
         if self.desk.chance(0.35):
-            blocks.append(self.text(140))
+            blocks.append(self.text(260))
         many = int(self.rng.random() * 4) if self.desk.chance(0.18) else 1
         calls = [self.choose() for _ in range(max(1, many))]
         self.run(blocks, calls)
@@ -212,8 +216,4 @@ class Work:
         return self.user([block], parent=row, **more)
 
 
-DENIED = (
-    "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, "
-    "the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how "
-    "to proceed."
-)
+DENIED = "The user doesn't want to proceed with this tool use. Wait for what they say next."
