@@ -144,7 +144,8 @@ def test_every_kind_of_thing(home: tuple[Path, Written]) -> None:
             versions.add(row.get("version", "").rsplit(".", 1)[0])
     wanted = {
         "user assistant system attachment progress summary ai-title custom-title last-prompt mode",
-        "queue-operation file-history-snapshot file-history-delta cost-state tools-used api-request api-request-blob",
+        "queue-operation file-history-snapshot file-history-delta cost-state tools-used",
+        "api-request api-request-blob",
         "api-request-shape compact_boundary turn_duration stop_hook_summary api_error local_command",
     }
     assert set(" ".join(wanted).split()) <= set(kinds)

@@ -200,9 +200,7 @@ def workflow(session: Session, sizes: list[int]) -> None:
         "transcriptDir": below,
         "scriptPath": path,
     }
-    work.run(
-        [work.text(160)], [Call("Workflow", {"name": name, "args": session.plan.task.title}, text, result)]
-    )
+    work.run([work.say()], [Call("Workflow", {"name": name, "args": session.plan.task.title}, text, result)])
     journal: list[bytes] = []
     for size in sizes:
         task = agents.errand(session.desk)

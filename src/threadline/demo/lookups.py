@@ -41,7 +41,7 @@ def grep(desk: Desk) -> Call:
         return Call(
             "Grep", asked, content, {"mode": "files_with_matches", "filenames": names, "numFiles": len(names)}
         )
-    text = desk.pools.output.take(desk.rng, desk.length(900, 1.1, copies=2))
+    text = desk.pools.search.take(desk.rng, desk.length(900, 1.1, copies=2))
     asked = {"pattern": pattern, "path": folder, "output_mode": "content", "-n": True}
     result: dict[str, Any] = {
         "mode": "content",

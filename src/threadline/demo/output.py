@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-TESTS = (
-    """=== RUN   Test~V1~~N1~
+TESTS = {
+    "go": """=== RUN   Test~V1~~N1~
 === RUN   Test~V1~~N1~/~s~
 --- PASS: Test~V1~~N1~ (0.~i~s)
     --- PASS: Test~V1~~N1~/~s~ (0.00s)
 ok  	example.test/~n~/~p~	0.~I~s	coverage: ~i~.4% of statements
 """,
-    """ \x1b[32m✓\x1b[39m ~p~ \x1b[2m(~i~ tests)\x1b[22m \x1b[33m~i~ms\x1b[39m
+    "typescript": """ \x1b[32m✓\x1b[39m ~p~ \x1b[2m(~i~ tests)\x1b[22m \x1b[33m~i~ms\x1b[39m
  \x1b[31m✗\x1b[39m ~p~ > ~v~ ~n~ > ~d~
    \x1b[31m→ expected "~w~" to equal "~w~"\x1b[39m
 """,
-    """~p~::test_~v~_~n~_~s~ \x1b[32mPASSED\x1b[0m [ ~i~%]
+    "python": """~p~::test_~v~_~n~_~s~ \x1b[32mPASSED\x1b[0m [ ~i~%]
 ~p~::test_~v~_~n~[~w~-~i~] PASSED [ ~i~%]
 E       AssertionError: ~d~
 E       assert {'~f~': '~w~', '~n~': ~i~} == {'~f~': "~w~"}
 """,
-    """test ~n~::tests::~v~s_~n~_~s~ ... ok
+    "rust": """test ~n~::tests::~v~s_~n~_~s~ ... ok
 thread '~n~::tests::~s~' panicked at '~d~', ~p~:~i~:~i~
 note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
 """,
-)
+    "sql": """~t~  ~i~ of ~I~ PASS not_null_~n~_~f~ ............ [\x1b[32mPASS\x1b[0m in 0.~i~s]
+~t~  ~i~ of ~I~ FAIL unique_~s~_~f~ ............ [\x1b[31mFAIL ~i~\x1b[0m in 1.~i~s]
+~t~    compiled code at target/compiled/~p~: ~d~
+""",
+    "shell": """In ~p~ line ~i~:
+	~v~ "$~n~" | grep ~w~
+	^-- SC~I~ (warning): ~d~.
+""",
+}
+"""What the test command of each language prints."""
 
 DIFF = (
     """diff --git a/~p1~ b/~p1~
@@ -112,4 +121,5 @@ WEB = (
 """,
 )
 
-ALL = TESTS + DIFF + LISTING + LOG + PLAIN + PLAIN
+SEARCH = LISTING[1:2] + PLAIN[:1] + LOG[2:3]
+LOGS = LOG + PLAIN + PLAIN

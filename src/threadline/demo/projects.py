@@ -79,7 +79,7 @@ TIDEWATCH = Project(
     ),
     fields=("stationID", "level", "takenAt", "quality", "offsetMM", "source", "sequence", "batteryMV"),
     check="go test ./...",
-    weight=4,
+    weight=6,
     tasks=(
         Task(
             "Drifting gauge readings after midnight",

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+NARRATION = (
+    "Let me look at how the ~n~ is stored.\n\n",
+    "Now the test for the ~a~ ~n~.\n\n",
+    "I'll check who calls `~c~` before I change it.\n\n",
+    "That failed because ~d~. Let me fix it.\n\n",
+    "The ~n~ looks right; next is `~p~`.\n\n",
+    "Good, this confirms it: ~d~.\n\n",
+    "Let me run the tests again.\n\n",
+    'I see "~d~" in the output → that is the cause.\n\n',
+    "Both places need the same change, so I do them together.\n\n",
+    "Hm, `~f~` is ~a~ here. I want to see where it is set.\n\n",
+)
+
 REPLY = (
-    """I found it. `~v1~~N1~` in `~p~` ~w~s the ~n1~ before the ~n2~ is ~w~, so ~d~.
+    """I found it. `~v1~~N1~` in `~p~` takes the ~n1~ before the ~n2~ is ~a~, so ~d~.
 
 """,
     """Here is what I changed:
-
 - **`~p~`**: ~d~; the ~n1~ now keeps its `~f~`.
 - **`~p~`**: a test for "~d~" (it fails without the change).
 - Nothing else uses `~c~`, so the old name is gone.
 
 """,
-    """## Summary
-
-The ~n1~ was ~w~ because ~d~ — not because of the ~n2~. ~D~.
-
+    """The ~n1~ was ~a~ because ~d~ — not because of the ~n2~. ~D~:
 1. `~v1~~N1~()` returned early when `~f1~` was `""`.
-2. The caller in `~p~:~i~` took that for ~w~.
-3. So every ~n2~ after it was ~w~.
+2. The caller in `~p~:~i~` took that for a ~a~ ~n2~.
+3. So every ~n2~ after it was ~a~.
 
 """,
     """```~l~
@@ -30,18 +39,32 @@ The ~n1~ was ~w~ because ~d~ — not because of the ~n2~. ~D~.
     """| case | before | after |
 |---|---|---|
 | ~d~ | ~i~ ms | **~i~ ms** |
-| ~w~ ~n~ | error: "~w~" | ok ✓ |
+| ~a~ ~n~ | error: "~a~" | ok ✓ |
 
-All ~i~ tests pass. ~D~.
+""",
+    """All ~i~ tests pass. ~D~.
 
 """,
     """Two things I am not sure about:
-
-- Should a ~n1~ without `~f~` be ~w~ or refused? I left it as it was…
+- Should a ~n1~ without `~f~` be ~a~ or refused? I left it as it was…
 - `~p~` says "~d~", but the code does the opposite. I did not touch it.
 
 """,
-    """Let me check how the ~n~ is ~w~ first → then the ~n2~.
+    """## What is left
+- [ ] ~d~
+- [ ] a note in the docs that ~d~
+- [x] `~c~` (done with the last commit, `~h~`)
+
+""",
+    """There are three ways to do it. The simplest: ~d~. The one I would take: ~d~, which costs one more
+look-up per ~n1~ but needs no lock. The third is to ~v~ everything at the start; I would not.
+
+""",
+    """It is not a bug in `~v1~~N1~`. The recording has a ~a~ ~n1~ at line ~I~, and ~d~. I added that line as
+a test case, so that nobody has to find it again.
+
+""",
+    """Committed as `~h~` on this branch: "~d~". I left the ~n2~ alone, as you asked.
 
 """,
 )
@@ -50,7 +73,7 @@ THOUGHT = (
     """The user wants the ~n1~ to ~v1~ when ~d~. Let me look at `~p~` first. I should be careful: ~d~.
 
 """,
-    """So `~c~` is called from ~i~ places. In ~p~ it gets "~w~", which means ~d~. Wait, that is not right: \
+    """So `~c~` is called from ~i~ places. In ~p~ it gets "~a~", which means ~d~. Wait, that is not right: \
 the ~n2~ is read before it is written. Hmm.
 
 """,
@@ -62,8 +85,15 @@ the ~n2~ is read before it is written. Hmm.
 I think (~j~) is the smallest change that is right. I'd rather write the test first, then see whether ~d~.
 
 """,
-    """The test failed with '~d~' at ~p~:~i~. That's because the ~n1~ has no ~f~. Let me fix that:\n\n    \
-~v~_~n~(~n~.~f~, "~w~")\n\nand run it again.
+    """The test failed with '~d~' at ~p~:~i~. That's because the ~n1~ has no ~f~. Let me fix that:
+
+    ~v~_~n~(~n~.~f~, "~a~")
+
+and run it again.
+
+""",
+    """They said not to touch the ~n2~. So the change has to stay in `~c~`; ~d~. Is there a test for a ~a~ \
+~n1~? I don't think so. I'll add one.
 
 """,
 )

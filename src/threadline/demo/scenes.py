@@ -45,7 +45,7 @@ def refused(session: Session) -> None:
     command = f"rm -rf {session.plan.project.folders[0]}/build"
     asked = {"command": command, "description": "Remove the build folder"}
     call = Call("Bash", asked, DENIED, "User rejected tool use", error=True)
-    session.work.run([session.work.text(100)], [call])
+    session.work.run([session.work.say()], [call])
     session.work.user([{"type": "text", "text": "[Request interrupted by user for tool use]"}])
 
 
@@ -74,7 +74,7 @@ def command(session: Session) -> None:
 def shell(session: Session) -> None:
     """A command that the person ran with `!`."""
     session.work.user("<bash-input>git status --short</bash-input>")
-    printed = session.desk.pools.output.take(session.rng, 300)
+    printed = session.desk.pools.git.take(session.rng, 300)
     session.work.user(f"<bash-stdout>{printed}</bash-stdout><bash-stderr></bash-stderr>")
 
 
@@ -182,7 +182,7 @@ def listed(session: Session) -> None:
 
 def long_output(session: Session) -> None:
     """A command prints so much that the client puts it in a file."""
-    printed = session.desk.pools.output.take(session.rng, 64_000)
+    printed = session.desk.pools.tests.take(session.rng, 64_000)
     result: Row = {
         "stdout": printed,
         "stderr": "",

@@ -194,7 +194,7 @@ class Session:
         asked = {"description": task.description, "prompt": task.prompt, "subagent_type": task.kind}
         call = Call(name, asked, None)
         block = work.call(call)
-        row = work.message([work.text(120), block])[-1]
+        row = work.message([work.say(), block])[-1]
         size = self.plan.agents[self.sent]
         self.sent += 1
         if work.era.writes("inline agents"):

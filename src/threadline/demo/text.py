@@ -49,6 +49,7 @@ class Words:
             "V": lambda: pick(project.verbs).capitalize(),
             "f": lambda: pick(project.fields),
             "F": lambda: pick(project.fields).upper(),
+            "a": lambda: pick(words.STATES),
             "w": lambda: pick(words.COMMON),
             "W": lambda: pick(words.COMMON).capitalize(),
             "c": lambda: (
@@ -112,21 +113,23 @@ class Words:
 
 
 class Pool:
-    """A long text to take slices from, cut at line ends."""
+    """A long text to take slices from, cut at `joint`."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, joint: str = "\n") -> None:
         self.text = text
+        self._joint = joint
 
     def take(self, rng: Random, length: int) -> str:
-        """About so many characters, whole lines where there are line ends; may be as long as one likes."""
+        """About so many characters, whole lines or paragraphs; may be as long as one likes."""
         text = self.text
+        joint = self._joint
         if length * 2 > len(text):
             text = text * (length * 2 // len(text) + 1)
-        start = text.find("\n", int(rng.random() * (len(text) - length))) + 1
-        end = text.rfind("\n", start, start + length)
+        start = text.find(joint, int(rng.random() * (len(text) - length))) + len(joint)
+        end = text.rfind(joint, start, start + length)
         if end <= start:
-            end = start + length
-        return text[start:end]
+            end = text.find(joint, start)
+        return text[start:end] if end > start else text[: text.find(joint)]
 
 
 class Pools:
@@ -135,20 +138,30 @@ class Pools:
     def __init__(self, project: Project, rng: Random, size: int) -> None:
         self.words = Words(project, rng)
         self.code = self._pool(code.BY_LANGUAGE[project.language], size)
-        self.output = self._pool(output.ALL, size)
+        self.tests = self._pool((output.TESTS[project.language],), size // 2)
+        self.git = self._pool(output.DIFF, size // 2)
+        self.listing = self._pool(output.LISTING, size // 4)
+        self.search = self._pool(output.SEARCH, size // 4)
+        self.logs = self._pool(output.LOGS, size // 2)
         self.web = self._pool(output.WEB, size // 4)
-        self.reply = self._pool(prose.REPLY, size)
-        self.thought = self._pool(prose.THOUGHT, size)
+        self.narration = self._pool(prose.NARRATION, size // 8, "\n\n")
+        self.reply = self._pool(prose.REPLY, size // 2, "\n\n")
+        self.thought = self._pool(prose.THOUGHT, size // 2, "\n\n")
         self.noise = base64.b64encode(rng.randbytes(size // 2)).decode()
 
-    def _pool(self, templates: Sequence[str], size: int) -> Pool:
+    def _pool(self, templates: Sequence[str], size: int, joint: str = "\n") -> Pool:
         pieces = []
         length = 0
         while length < size:
             piece = self.words.fill(self.words.pick(templates))
             pieces.append(piece)
             length += len(piece)
-        return Pool("".join(pieces))
+        return Pool("".join(pieces), joint)
+
+    def named(self, name: str) -> Pool:
+        """The pool of that name."""
+        pool: Pool = getattr(self, name)
+        return pool
 
     def signature(self, rng: Random, length: int) -> str:
         """Base64, as signatures and pictures are."""

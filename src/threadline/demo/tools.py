@@ -23,24 +23,28 @@ _ERRORS = (
     "Exit code 128\nfatal: not a git repository (or any of the parent directories): .git",
 )
 
-_SHELL = (
-    ("{check}", "Run the tests"),
-    ("git status --short && git diff --stat", "Show what changed"),
-    ("git log --oneline -n 20 -- {path}", "Show recent commits of the file"),
-    ('grep -rn "{verb}" {folder} | head -50', "Find uses of {verb}"),
-    ("cat {path} | sed -n '1,120p'", "Show the beginning of the file"),
-    ('find . -name "*.{ext}" -newer go.mod -not -path "./vendor/*" | xargs wc -l', "Count lines"),
-    ("{check} 2>&1 | tail -40", "Run the tests, show the end"),
+_SHELL: tuple[tuple[str, str, str], ...] = (
+    ("tests", "{check}", "Run the tests"),
+    ("git", "git diff -- {folder}", "Show what changed"),
+    ("git", "git log -n 20 --stat -- {path}", "Show recent commits of the file"),
+    ("search", 'grep -rn "{verb}" {folder} | head -50', "Find uses of {verb}"),
+    ("code", "sed -n '1,120p' {path}", "Show the beginning of the file"),
+    ("listing", 'find . -name "*.{ext}" -not -path "./vendor/*" | xargs ls -la', "List the files"),
+    ("tests", "{check} 2>&1 | tail -40", "Run the tests, show the end"),
+    ("logs", 'tail -n 200 log/{noun}.log | grep -v "{verb}"', "Look at the log"),
     (
+        "git",
         "git add -A && git commit -m \"$(cat <<'EOF'\n{verb} the {noun} once\n\nIt was done twice.\nEOF\n)\"",
         "Commit",
     ),
     (
+        "logs",
         'python3 - <<\'EOF\'\nimport json\nprint(json.load(open("{path}.json"))["{noun}"])\nEOF',
         "Look into the file",
     ),
-    ("ls -la {folder} && du -sh {folder}", "List the folder"),
+    ("listing", "ls -la {folder} && du -sh {folder}", "List the folder"),
 )
+"""Which pool the output comes from, the command, and what it is for."""
 
 
 def bash(desk: Desk) -> Call:
@@ -54,14 +58,14 @@ def bash(desk: Desk) -> Call:
         "noun": rng.choice(desk.project.nouns),
         "ext": desk.project.extension,
     }
-    command, description = rng.choice(_SHELL)
+    pool, command, description = rng.choice(_SHELL)
     asked: dict[str, Any] = {"command": command.format(**names), "description": description.format(**names)}
     if desk.chance(0.2):
         asked["timeout"] = 120_000
     if desk.chance(_FAILED):
         text = rng.choice(_ERRORS).format(**names)
         return Call("Bash", asked, text, f"Error: {text}", error=True)
-    printed = desk.pools.output.take(rng, desk.length(1_450, 1.35, copies=2))
+    printed = desk.pools.named(pool).take(rng, desk.length(1_450, 1.35, copies=2))
     result: dict[str, Any] = {"stdout": printed, "stderr": "", "interrupted": False, "isImage": False}
     if desk.chance(0.05):
         result["stderr"] = f"warning: {desk.pools.words.phrase()}\nShell cwd was reset to {desk.project.path}"
@@ -138,51 +142,70 @@ def dump(desk: Desk) -> Call:
     if desk.chance(0.4):
         return image(desk)
     path = desk.project.at("testdata/recorded.txt")
-    text = desk.pools.output.take(desk.rng, desk.length(200_000, 0.5, copies=2.4))
+    text = desk.pools.logs.take(desk.rng, desk.length(200_000, 0.5, copies=2.4))
     lines = text.count("\n") + 1
     file = {"filePath": path, "content": text, "numLines": lines, "startLine": 1, "totalLines": lines}
     return Call("Read", {"file_path": path}, text, {"type": "text", "file": file})
 
 
-def _patch(desk: Desk, before: list[str], after: list[str], context: list[str]) -> list[dict[str, Any]]:
-    start = desk.rng.randrange(1, 400)
-    lines = [f" {line}" for line in context]
-    lines += [f"-{line}" for line in before]
-    lines += [f"+{line}" for line in after]
-    desk.added += len(after)
-    desk.removed += len(before)
+def _patch(desk: Desk, start: int, lines: list[str]) -> list[dict[str, Any]]:
+    added = sum(line.startswith("+") for line in lines)
+    removed = sum(line.startswith("-") for line in lines)
+    desk.added += added
+    desk.removed += removed
     return [
         {
             "oldStart": start,
-            "oldLines": len(context) + len(before),
+            "oldLines": len(lines) - added,
             "newStart": start,
-            "newLines": len(context) + len(after),
+            "newLines": len(lines) - removed,
             "lines": lines,
         }
     ]
+
+
+def _change(desk: Desk, before: list[str], start: int) -> tuple[list[str], list[dict[str, Any]]]:
+    """Put something else in the middle of some lines; gives the lines after it, and the patch."""
+    at = int(desk.rng.random() * len(before))
+    gone = before[at : at + 1 + int(desk.rng.random() * 3)]
+    new = desk.code(desk.length(260, 0.9, copies=12)).split("\n")
+    rest = before[at + len(gone) :]
+    lines = [f" {line}" for line in before[max(0, at - 3) : at]]
+    patch = _patch(
+        desk,
+        start + max(0, at - 3),
+        [
+            *lines,
+            *(f"-{line}" for line in gone),
+            *(f"+{line}" for line in new),
+            *(f" {line}" for line in rest[:3]),
+        ],
+    )
+    return before[:at] + new + rest, patch
 
 
 def edit(desk: Desk) -> Call:
     """A replacement in a file; the file as it was is in the result unless it is big."""
     relative = desk.file()
     path = desk.project.at(relative)
-    before = desk.code(desk.length(330, 0.9, copies=12))
-    after = desk.code(desk.length(480, 0.9, copies=12))
-    asked: dict[str, Any] = {"file_path": path, "old_string": before, "new_string": after}
+    before = desk.code(desk.length(380, 0.9, copies=12)).split("\n")
+    above = desk.code(desk.length(3_400, 1.0, copies=3.2))
+    after, patch = _change(desk, before, above.count("\n") + 2)
+    old, new = "\n".join(before), "\n".join(after)
+    asked: dict[str, Any] = {"file_path": path, "old_string": old, "new_string": new}
     if desk.era.writes("model first"):
         asked = {"replace_all": False, **asked}
     if desk.chance(_FAILED):
-        text = f"String to replace not found in file.\nString: {before}"
+        text = f"String to replace not found in file.\nString: {old}"
         return Call("Edit", asked, f"<tool_use_error>{text}</tool_use_error>", f"Error: {text}", error=True)
-    original: str | None = desk.code(desk.length(7_000, 1.0, copies=1.6))
-    patch = _patch(desk, before.split("\n"), after.split("\n"), desk.code(160).split("\n")[:3])
+    original: str | None = "\n".join((above, old, desk.code(desk.length(3_400, 1.0, copies=3.2)), ""))
     if desk.era.writes("null originalFile") and original is not None and len(original) > _BIG_FILE:
         original = None
     desk.edited[relative] = desk.edited.get(relative, 0) + 1
     result = {
         "filePath": path,
-        "oldString": before,
-        "newString": after,
+        "oldString": old,
+        "newString": new,
         "originalFile": original,
         "structuredPatch": patch,
         "userModified": False,
@@ -190,7 +213,7 @@ def edit(desk: Desk) -> Call:
     }
     content = f"The file {path} has been updated successfully."
     if not desk.era.writes("stop_details"):
-        shown = "\n".join([f"{number:6}→{line}" for number, line in enumerate(after.split("\n"), 40)])
+        shown = "\n".join([f"{number:6}→{line}" for number, line in enumerate(after, 40)])
         content = f"The file {path} has been updated; around the change:\n{shown}"
     return Call("Edit", asked, content, result)
 
@@ -209,9 +232,7 @@ def multi_edit(desk: Desk) -> Call:
         "filePath": path,
         "edits": [{**one, "replace_all": False} for one in edits],
         "originalFileContents": desk.code(desk.length(5_000, 0.8, copies=2)),
-        "structuredPatch": _patch(
-            desk, edits[0]["old_string"].split("\n"), edits[0]["new_string"].split("\n"), []
-        ),
+        "structuredPatch": _patch(desk, 1, [f"+{line}" for line in edits[0]["new_string"].split("\n")]),
         "userModified": False,
     }
     content = f"Applied {len(edits)} edits to {path}:\n" + "\n".join(
@@ -233,12 +254,9 @@ def write(desk: Desk) -> Call:
     content = f"File created successfully at: {path}"
     if desk.chance(0.2):
         old = desk.code(desk.length(2_000, 0.8, copies=6))
-        result |= {
-            "type": "update",
-            "structuredPatch": _patch(desk, old.split("\n")[:9], text.split("\n")[:12], []),
-        }
+        lines = [f"-{line}" for line in old.split("\n")[:9]] + [f"+{line}" for line in text.split("\n")[:12]]
+        result |= {"type": "update", "structuredPatch": _patch(desk, 1, lines), "originalFile": old}
         content = f"The file {path} has been updated."
-        result["originalFile"] = old
     elif desk.era.writes("sourceToolAssistantUUID"):
         result["originalFile"] = None
         desk.added += text.count("\n") + 1

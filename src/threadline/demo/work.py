@@ -145,6 +145,12 @@ class Work:
             text = f"{self.rng.choice(EMOJI)} {text}"
         return {"type": "text", "text": text or "Done."}
 
+    def say(self) -> Row:
+        """A sentence or two before a call."""
+        if self.desk.chance(0.3):
+            return self.text(500)
+        return {"type": "text", "text": self.desk.pools.narration.take(self.rng, self.desk.length(120, 0.7))}
+
     def call(self, call: Call) -> Row:
         """The block that asks for a tool."""
         block = {
@@ -171,7 +177,7 @@ class Work:
         if self.desk.chance(0.3):
             blocks.append(self.thinking())
         if self.desk.chance(0.35):
-            blocks.append(self.text(260))
+            blocks.append(self.say())
         many = int(self.rng.random() * 4) if self.desk.chance(0.18) else 1
         calls = [self.choose() for _ in range(max(1, many))]
         self.run(blocks, calls)
