@@ -50,7 +50,8 @@ def write(
     Args:
         directory: Where; must not hold anything yet.
         seed: The same seed, size and last day give the same bytes on every machine.
-        megabytes: How much the transcripts are to hold, in millions of bytes; a few percent more or less.
+        megabytes: How much the transcripts are to hold, in millions of bytes. Big homes hit it to a few
+            percent, small ones come out bigger: what every home must show takes about 2.
         transcripts: How many transcripts; by default as many as real homes of that size have.
         until: The day of the newest session.
         progress: Called after each session with bytes written and bytes to write.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from threadline.demo.eras import MARKETING
 from threadline.demo.scribe import Row, uuid
+from threadline.demo.text import sentence
 
 if TYPE_CHECKING:
     from threadline.demo.desk import Call, Desk
@@ -272,7 +273,7 @@ class Context:
         tools = []
         for name in _TOOLS:
             fields = {
-                field: {"description": words.phrase().capitalize(), "type": "string"}
+                field: {"description": sentence(words.phrase()), "type": "string"}
                 for field in self._rng.sample(self._desk.project.fields, 3)
             }
             schema = {

@@ -76,9 +76,9 @@ class Desk:
             self.files[int(self.rng.random() * len(self.files))] = self.pools.words.path()
         return self.files[int(self.rng.random() * len(self.files))]
 
-    def code(self, length: int) -> str:
-        """Lines of the project's code."""
-        return self.pools.code.take(self.rng, length)
+    def code(self, length: int, *, top: bool = False) -> str:
+        """Lines of the project's code; from the top of a file they begin with a whole piece."""
+        return self.pools.code.take(self.rng, length, "\n\n" if top else None)
 
     def folder(self) -> str:
         """Where side files of the session lie, as rows name it."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from threadline.demo import tools
 from threadline.demo.desk import Call
 from threadline.demo.scribe import identifier
+from threadline.demo.text import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,11 +63,11 @@ def todo(desk: Desk) -> Call:
         for _ in range(desk.rng.randrange(3, 7)):
             text = desk.pools.words.phrase()
             desk.todos.append(
-                {"content": text.capitalize(), "status": "pending", "activeForm": f"Checking that {text}"}
+                {"content": sentence(text), "status": "pending", "activeForm": f"Checking that {text}"}
             )
             if not desk.era.writes("model first"):
                 desk.todos[-1] = {
-                    "content": text.capitalize(),
+                    "content": sentence(text),
                     "status": "pending",
                     "priority": desk.rng.choice(("high", "medium", "low")),
                     "id": str(len(desk.todos)),
@@ -87,7 +88,7 @@ def task(desk: Desk) -> Call:
         number = str(len(desk.tasks) + 1)
         text = desk.pools.words.phrase()
         made = {
-            "subject": text.capitalize(),
+            "subject": sentence(text),
             "description": f"{text}: {desk.pools.words.phrase()}",
             "activeForm": text,
         }
@@ -130,7 +131,7 @@ def search(desk: Desk) -> Call:
     query = f"{rng.choice(project.verbs)} {rng.choice(project.nouns)} {project.language} best practice"
     links = [
         {
-            "title": desk.pools.words.phrase().capitalize(),
+            "title": sentence(desk.pools.words.phrase()),
             "url": f"https://{one}.example.test/{rng.getrandbits(20):x}",
         }
         for one in ("blog", "forum", "docs", "wiki", "news")

@@ -30,7 +30,13 @@ _PHRASES = (
     "it cannot {verb} a {noun} that is {state} or {then}",
 )
 
+_ARTICLE = re.compile(r"\ba (?=[aeiou])")
 _SLOT = re.compile(r"~([A-Za-z]\d?)~")
+
+
+def sentence(text: str) -> str:
+    """The text with a capital; `str.capitalize` would spoil the names in it."""
+    return text[:1].upper() + text[1:]
 
 
 class Words:
@@ -57,7 +63,7 @@ class Words:
             ),
             "s": lambda: f"{pick(words.COMMON)}_{pick(project.nouns)}_{pick(words.COMMON)}",
             "d": self.phrase,
-            "D": lambda: self.phrase().capitalize(),
+            "D": lambda: sentence(self.phrase()),
             "i": lambda: str(number(2, 99)),
             "I": lambda: str(number(100, 99_999)),
             "j": lambda: str(number(1, 4)),
@@ -78,7 +84,7 @@ class Words:
         pick = self.pick
         project = self._project
         shape = _PHRASES[int(self._rng.random() * len(_PHRASES))]
-        return shape.format(
+        said = shape.format(
             noun=pick(project.nouns),
             other=pick(project.nouns),
             verb=pick(project.verbs),
@@ -86,11 +92,12 @@ class Words:
             then=pick(words.STATES),
             field=pick(project.fields),
         )
+        return _ARTICLE.sub("an ", said)
 
     def path(self) -> str:
         """A file of the project, relative to it."""
         project = self._project
-        name = f"{self.pick(project.nouns)}_{self.pick(words.COMMON)}"
+        name = f"{self.pick(project.nouns)}_{self.pick(project.verbs)}"
         return f"{self.pick(project.folders)}/{name}.{project.extension}"
 
     def fill(self, template: str) -> str:
@@ -119,13 +126,17 @@ class Pool:
         self.text = text
         self._joint = joint
 
-    def take(self, rng: Random, length: int) -> str:
-        """About so many characters, whole lines or paragraphs; may be as long as one likes."""
+    def take(self, rng: Random, length: int, begin: str | None = None) -> str:
+        """About so many characters, whole lines or paragraphs; may be as long as one likes.
+
+        `begin` is what it starts after, if not after any joint.
+        """
         text = self.text
         joint = self._joint
         if length * 2 > len(text):
             text = text * (length * 2 // len(text) + 1)
-        start = text.find(joint, int(rng.random() * (len(text) - length))) + len(joint)
+        begin = begin or joint
+        start = text.find(begin, int(rng.random() * (len(text) - length))) + len(begin)
         end = text.rfind(joint, start, start + length)
         if end <= start:
             end = text.find(joint, start)

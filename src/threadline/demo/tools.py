@@ -104,7 +104,7 @@ def read(desk: Desk) -> Call:
     if desk.chance(_FAILED):
         text = "File does not exist. Note: your current working directory is " + desk.project.path
         return Call("Read", asked, f"<tool_use_error>{text}</tool_use_error>", f"Error: {text}", error=True)
-    text = desk.code(desk.length(2_300, 1.2, copies=2.4))
+    text = desk.code(desk.length(2_300, 1.2, copies=2.4), top=start == 1)
     lines = text.split("\n")
     numbered = "\n".join([f"{number:6}→{line}" for number, line in enumerate(lines, start)])
     total = start + len(lines) - 1 + (desk.rng.randrange(400) if "limit" in asked else 0)
@@ -189,7 +189,7 @@ def edit(desk: Desk) -> Call:
     relative = desk.file()
     path = desk.project.at(relative)
     before = desk.code(desk.length(380, 0.9, copies=12)).split("\n")
-    above = desk.code(desk.length(3_400, 1.0, copies=3.2))
+    above = desk.code(desk.length(3_400, 1.0, copies=3.2), top=True)
     after, patch = _change(desk, before, above.count("\n") + 2)
     old, new = "\n".join(before), "\n".join(after)
     asked: dict[str, Any] = {"file_path": path, "old_string": old, "new_string": new}
@@ -246,7 +246,7 @@ def write(desk: Desk) -> Call:
     """A new file, or a whole file anew."""
     relative = desk.pools.words.path()
     path = desk.project.at(relative)
-    text = desk.code(desk.length(2_800, 0.9, copies=1.6))
+    text = desk.code(desk.length(2_800, 0.9, copies=1.6), top=True)
     desk.files[int(desk.rng.random() * len(desk.files))] = relative
     desk.edited[relative] = 0
     asked = {"file_path": path, "content": text}
