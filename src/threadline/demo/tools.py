@@ -142,7 +142,7 @@ def dump(desk: Desk) -> Call:
     if desk.chance(0.4):
         return image(desk)
     path = desk.project.at("testdata/recorded.txt")
-    text = desk.pools.logs.take(desk.rng, desk.length(200_000, 0.5, copies=2.4))
+    text = desk.pools.logs.take(desk.rng, desk.length(330_000, 0.5, copies=2.4))
     lines = text.count("\n") + 1
     file = {"filePath": path, "content": text, "numLines": lines, "startLine": 1, "totalLines": lines}
     return Call("Read", {"file_path": path}, text, {"type": "text", "file": file})

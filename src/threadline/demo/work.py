@@ -165,8 +165,8 @@ class Work:
 
     def choose(self) -> Call:
         """Some tool call."""
-        if self.left() > _HUGE and self.desk.chance(0.0012):
-            self.desk.room = min(self.left() // 2, 1_200_000)
+        if self.left() > _HUGE and self.desk.chance(0.0015):
+            self.desk.room = min(self.left() // 2, 1_600_000)
             return tools.dump(self.desk)
         self.desk.room = max(700, min(self.left(), 120_000))
         return self.rng.choices(self._makers, self._weights)[0](self.desk)
