@@ -5,7 +5,7 @@ from __future__ import annotations
 TESTS = {
     "go": """=== RUN   Test~V1~~N1~
 === RUN   Test~V1~~N1~/~s~
---- PASS: Test~V1~~N1~ (0.~i~s)
+\x1b[32m--- PASS\x1b[0m: Test~V1~~N1~ (0.~i~s)
     --- PASS: Test~V1~~N1~/~s~ (0.00s)
 ok  	example.test/~n~/~p~	0.~I~s	coverage: ~i~.4% of statements
 """,
@@ -91,7 +91,7 @@ LOG = (
     """2026-06-11T~t~Z	INFO	~n~/~v~.go:~i~	~d~	trace=~H~
 2026-06-11T~t~Z	ERROR	~n~/~v~.go:~i~	~d~	{"error": "~v~ ~n~: ~d~", "attempt": ~i~}
 """,
-    """[~t~] ~w~.~n~: ~d~ (~f~=~I~ms, ~f~=\"~h~\")
+    """\x1b[90m[~t~]\x1b[0m \x1b[36m~w~.~n~\x1b[0m: ~d~ (~f~=~I~ms, ~f~=\"~h~\")
 [~t~] ~u~: C:\\Users\\Mara\\src\\~n~\\~w~.log
 """,
     """{"level":"warn","ts":~I~.~i~,"msg":"~d~","~n~":{"~f1~":"~w~","~f~":[~i~,~i~,~i~],"path":"/~w~/~w~"}}
