@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from msgspec import Struct
 from threadline.errors import NotFound, Unreadable
 
 # Small enough to stay in the processor's cache while it is split and decoded, which is worth a third of the time.
-CHUNK = 256 * 1024
+CHUNK = 128 * 1024
 # A line longer than this is found first and then read in one piece, so that it is in memory once, not twice.
 _LONG = 4 * 1024 * 1024
 LONGEST = 256 * 1024 * 1024
@@ -19,11 +20,10 @@ LONGEST = 256 * 1024 * 1024
 
 
 class Chunk(Struct, frozen=True, gc=False):
-    """A run of bytes of a transcript: whole lines, or the last line without an ending, or a piece of an endless line."""
+    """A run of lines of a transcript, or one piece of a line too long to be decoded."""
 
-    data: bytes
+    lines: list[bytes]
     offset: int
-    number: int
     piece: bool = False
 
 
@@ -44,42 +44,35 @@ def open_transcript(path: str | Path) -> int:
     return descriptor
 
 
-def chunks(path: str | Path, *, offset: int = 0, number: int = 1) -> Iterator[Chunk]:
-    """The file from `offset`, where line `number` starts, as runs of whole lines that tile it."""
+def chunks(path: str | Path, *, offset: int = 0) -> Iterator[Chunk]:
+    """The file from `offset`, where a line starts, as runs of whole lines that tile it."""
     descriptor = open_transcript(path)
     try:
-        yield from _chunks(descriptor, offset, number)
+        yield from _chunks(descriptor, offset)
     except OSError as error:
         raise Unreadable(f"{os.fspath(path)!r} cannot be read: {error.strerror or error}.") from None
     finally:
         os.close(descriptor)
 
 
-def _chunks(descriptor: int, offset: int, number: int) -> Iterator[Chunk]:
+def _chunks(descriptor: int, at: int) -> Iterator[Chunk]:
     rest = b""
-    at = offset
-    while True:
-        block = os.pread(descriptor, CHUNK, at + len(rest))
-        if not block:
-            if rest:
-                yield Chunk(rest, at, number)
-            return
-        end = block.rfind(b"\n") + 1
-        if end:
-            data = rest + block[:end]
-            yield Chunk(data, at, number)
-            at += len(data)
-            number += data.count(b"\n")
-            rest = block[end:]
-            continue
-        rest += block
-        if len(rest) >= _LONG:
+    while block := os.pread(descriptor, CHUNK, at + len(rest)):
+        lines = io.BytesIO(block).readlines()
+        if rest:
+            lines[0] = rest + lines[0]
+        rest = b"" if lines[-1].endswith(b"\n") else lines.pop()
+        if lines:
+            yield Chunk(lines, at)
+            at += sum(map(len, lines))
+        if len(rest) > _LONG:
             size = _line_length(descriptor, at, len(rest))
             rest = b""
-            for piece in _long_line(descriptor, at, number, size):
+            for piece in _long_line(descriptor, at, size):
                 yield piece
-                at += len(piece.data)
-            number += 1
+                at += len(piece.lines[0])
+    if rest:
+        yield Chunk([rest], at)
 
 
 def _line_length(descriptor: int, start: int, known: int) -> int:
@@ -93,13 +86,13 @@ def _line_length(descriptor: int, start: int, known: int) -> int:
     return length
 
 
-def _long_line(descriptor: int, start: int, number: int, size: int) -> Iterator[Chunk]:
+def _long_line(descriptor: int, start: int, size: int) -> Iterator[Chunk]:
     done = 0
     while done < size:
         data = _read(descriptor, min(LONGEST, size - done), start + done)
         if not data:
             return
-        yield Chunk(data, start + done, number, piece=size > LONGEST)
+        yield Chunk([data], start + done, piece=size > LONGEST)
         done += len(data)
 
 

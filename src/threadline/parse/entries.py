@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import force_setattr
 
-from threadline.model.block import ToolUseBlock
-from threadline.model.entries import AssistantEntry, Entry, OtherEntry, UserEntry
+from threadline.model.entries import Entry, OtherEntry
 from threadline.model.line import Line
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
 from threadline.parse.chunks import Chunk, chunks
-from threadline.parse.decode import REFUSALS, decode_entries, decode_object
+from threadline.parse.decode import DecodeLines, decode_lines, decode_object
 from threadline.parse.recover import Span, spans
 
 _BOM = b"\xef\xbb\xbf"
 _SPACE = b" \t\r\n"
-# Calls whose results have not come yet are remembered up to this many; a call that old was interrupted.
-_MOST_CALLS = 10_000
 
 
 def entries(path: str | Path, *, offset: int = 0, line: int = 1) -> Iterator[Entry]:
@@ -44,47 +39,35 @@ def entries(path: str | Path, *, offset: int = 0, line: int = 1) -> Iterator[Ent
 
 
 class Reader:
-    """Reads chunks of one transcript; remembers which tool each call was to, so that results can be typed."""
+    """Reads one transcript; `decode` may be another way of decoding a run of lines, as the doctor's is."""
 
-    def __init__(self, transcript: str, decode: Callable[[bytes], list[Any]] = decode_entries) -> None:
+    def __init__(self, transcript: str, decode: DecodeLines = decode_lines) -> None:
         self._transcript = transcript
         self._decode = decode
-        self._tools: dict[str, str] = {}
 
     def entries(self, path: str | Path, *, offset: int = 0, number: int = 1) -> Iterator[Entry]:
         """Every entry from `offset` on."""
-        for chunk in chunks(path, offset=offset, number=number):
-            yield from self.read(chunk)
-
-    def read(self, chunk: Chunk) -> Iterator[Entry]:
-        """The entries of one chunk."""
-        if chunk.piece:
-            yield self._endless(chunk)
-            return
-        data = chunk.data
-        try:
-            found = self._decode(data)
-        except REFUSALS:
-            found = []
-        if not _aligned(data, len(found)):
-            yield from self._one_by_one(chunk)
-            return
-        transcript, number, offset = self._transcript, chunk.number, chunk.offset
-        for entry, raw in zip(found, io.BytesIO(data), strict=True):
-            force_setattr(entry, "line", Line(transcript, number, offset, raw))
-            number += 1
-            offset += len(raw)
-            if isinstance(entry, UserEntry | AssistantEntry):
-                self._name_tools(entry)
-            yield entry
-
-    def _one_by_one(self, chunk: Chunk) -> Iterator[Entry]:
-        number, offset = chunk.number, chunk.offset
-        for raw in io.BytesIO(chunk.data):
-            for entry in self._line(raw, number, offset):
-                if isinstance(entry, UserEntry | AssistantEntry):
-                    self._name_tools(entry)
+        transcript, decode = self._transcript, self._decode
+        for chunk in chunks(path, offset=offset):
+            offset = chunk.offset
+            found = None if chunk.piece else decode(chunk.lines)
+            if found is None:
+                yield from self._one_by_one(chunk, number)
+                number += sum(line.endswith(b"\n") for line in chunk.lines)
+                continue
+            for entry, raw in zip(found, chunk.lines, strict=True):
+                force_setattr(entry, "line", Line(transcript, number, offset, raw))
+                number += 1
+                offset += len(raw)
                 yield entry
+
+    def _one_by_one(self, chunk: Chunk, number: int) -> Iterator[Entry]:
+        if chunk.piece:
+            yield self._endless(chunk, number)
+            return
+        offset = chunk.offset
+        for raw in chunk.lines:
+            yield from self._line(raw, number, offset)
             number += 1
             offset += len(raw)
 
@@ -131,33 +114,18 @@ class Reader:
             yield self._placed(entry, part, number, offset + span.start, [*problems, *more])
             problems = []
 
-    def _endless(self, chunk: Chunk) -> Entry:
-        place = Place(self._transcript, chunk.number, chunk.offset, len(chunk.data))
-        nul = not chunk.data.strip(b"\0\n")
+    def _endless(self, chunk: Chunk, number: int) -> Entry:
+        raw = chunk.lines[0]
+        place = Place(self._transcript, number, chunk.offset, len(raw))
+        nul = not raw.strip(b"\0\n")
         kind = ProblemKind.NUL_RUN if nul else ProblemKind.TOO_LONG
         why = "nothing but NUL bytes: what was written here is gone" if nul else "a line too long to be decoded"
-        problem = Problem(kind, place, why, recovered=False, lost=len(chunk.data))
-        return self._placed(OtherEntry(tag="damaged"), chunk.data, chunk.number, chunk.offset, [problem])
+        problem = Problem(kind, place, why, recovered=False, lost=len(raw))
+        return self._placed(OtherEntry(tag="damaged"), raw, number, chunk.offset, [problem])
 
     def _placed(self, entry: Entry, raw: bytes, number: int, offset: int, problems: list[Problem]) -> Entry:
         force_setattr(entry, "line", Line(self._transcript, number, offset, raw, tuple(problems)))
         return entry
-
-    def _name_tools(self, entry: UserEntry | AssistantEntry) -> None:
-        """Remember the tool of each call, and tell a result which tool it is of."""
-        message = entry.message
-        if message is None or not isinstance(message.content, list):
-            return
-        if isinstance(entry, AssistantEntry):
-            for block in message.content:
-                if isinstance(block, ToolUseBlock) and block.id is not None:
-                    if len(self._tools) >= _MOST_CALLS:
-                        del self._tools[next(iter(self._tools))]
-                    self._tools[block.id] = block.name
-        else:
-            call = entry.call_id
-            if call is not None:
-                force_setattr(entry, "tool", self._tools.get(call))
 
 
 def _lost(span: Span, place: Place, size: int, *, pending: bool) -> tuple[Entry, list[Problem]]:
@@ -166,18 +134,3 @@ def _lost(span: Span, place: Place, size: int, *, pending: bool) -> tuple[Entry,
         return OtherEntry(tag="pending"), [Problem(ProblemKind.TORN_TAIL, place, why, recovered=False)]
     kind = span.lost or ProblemKind.FOREIGN
     return OtherEntry(tag="damaged"), [Problem(kind, place, span.why, recovered=False, lost=size)]
-
-
-def _aligned(data: bytes, count: int) -> bool:
-    """Whether `count` objects decoded from `data` are surely its lines, one each.
-
-    The decoder takes any white space between objects. When every line begins with `{` and ends with `}`, an
-    object that spans lines is impossible (after a nested object's `}` comes `,`, `]` or `}`), and so is a
-    blank line; then equal counts mean that no line holds two.
-    """
-    lines = data.count(b"\n")
-    if not data.endswith(b"\n"):
-        return count == 1 and lines == 0 and data[:1] == b"{" and data[-1:] == b"}"
-    return (
-        count == lines and data[:1] == b"{" and data.count(b"\n{") == lines - 1 and data.count(b"}\n") == lines
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Raw, field
+from msgspec import field
 
 from threadline.model.block import ToolResultBlock
 from threadline.model.entries.entry import ChainEntry
@@ -12,8 +12,6 @@ from threadline.model.ids import CallId, EntryId, MessageId
 from threadline.model.message import Message
 from threadline.model.results import ResultValue, typed_result
 from threadline.shape import Shape
-
-_NOTHING = Raw(b"")
 
 
 class Origin(Shape):
@@ -59,7 +57,7 @@ class UserEntry(ChainEntry, tag="user"):
 
     prompt_id: str | None = None
     message: Message | None = None
-    tool_use_result: Raw = _NOTHING
+    tool_use_result: Any = None
     source_tool_assistant_uuid: EntryId | None = field(default=None, name="sourceToolAssistantUUID")
     source_tool_use_id: CallId | None = field(default=None, name="sourceToolUseID")
     permission_mode: str | None = None
@@ -87,7 +85,6 @@ class UserEntry(ChainEntry, tag="user"):
     is_replay: bool | None = None
     is_synthetic: bool | None = None
     stream_result: Any = field(default=None, name="tool_use_result")
-    tool: str | None = field(default=None, name="threadline:tool")
 
     @property
     def text(self) -> str:
@@ -104,15 +101,10 @@ class UserEntry(ChainEntry, tag="user"):
         return None
 
     @property
-    def has_result(self) -> bool:
-        """Whether a `toolUseResult` was written beside the message."""
-        return bool(bytes(self.tool_use_result))
-
-    @property
     def result(self) -> ResultValue:
-        """The tool's own result, typed by tool and decoded anew at each access; None when there is none.
+        """The tool's own result, typed by its keys; None when there is none.
 
         A string is an error or a refusal (and normal for old `LS`), a list holds blocks, and what no tool is
-        known to give is an `OtherResult`.
+        known to give is an `OtherResult`. Whoever knows the call asks `typed_result(value, tool)` instead.
         """
-        return typed_result(bytes(self.tool_use_result), self.tool)
+        return typed_result(self.tool_use_result)

@@ -6,7 +6,6 @@ that table. A result whose call is not known is recognised by its keys (`SIGNATU
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import msgspec
@@ -69,7 +68,7 @@ from threadline.model.results.tasks import (
     Todo,
     TodoWriteResult,
 )
-from threadline.shape import fit, loads
+from threadline.shape import fit
 
 TOOL_RESULTS: dict[str, type[ToolResult]] = {
     "Bash": ShellResult,
@@ -126,59 +125,75 @@ TOOL_RESULTS: dict[str, type[ToolResult]] = {
 }
 """The shape of each tool's result. `LS`, `TodoRead` and refusals are strings; `mcp__…` tools give lists."""
 
-SIGNATURES: tuple[tuple[frozenset[str], type[ToolResult]], ...] = (
-    (frozenset({"shellId", "stdout"}), ShellOutputResult),
-    (frozenset({"stdout", "stderr"}), ShellResult),
-    (frozenset({"type", "file"}), ReadResult),
-    (frozenset({"oldString", "newString"}), EditResult),
-    (frozenset({"edits", "filePath"}), MultiEditResult),
-    (frozenset({"filePath", "content", "structuredPatch"}), WriteResult),
-    (frozenset({"new_source", "edit_mode"}), NotebookEditResult),
-    (frozenset({"mode", "filenames"}), GrepResult),
-    (frozenset({"filenames", "durationMs"}), GlobResult),
-    (frozenset({"filenames", "numFiles"}), GrepResult),
-    (frozenset({"newTodos"}), TodoWriteResult),
-    (frozenset({"retrieval_status"}), OutputResult),
-    (frozenset({"runId", "workflowName"}), WorkflowResult),
-    (frozenset({"teammate_id"}), AgentResult),
-    (frozenset({"agentId", "status"}), AgentResult),
-    (frozenset({"totalDurationMs", "totalTokens"}), AgentResult),
-    (frozenset({"codeText", "url"}), WebFetchResult),
-    (frozenset({"query", "durationSeconds"}), WebSearchResult),
-    (frozenset({"matches", "total_deferred_tools"}), ToolSearchResult),
-    (frozenset({"taskId", "updatedFields"}), TaskUpdateResult),
-    (frozenset({"tasks"}), TaskListResult),
-    (frozenset({"task"}), TaskResult),
-    (frozenset({"questions", "answers"}), AskUserQuestionResult),
-    (frozenset({"plan", "isAgent"}), ExitPlanModeResult),
-    (frozenset({"success", "commandName"}), SkillResult),
-    (frozenset({"message", "shell_id"}), StopResult),
-    (frozenset({"message", "task_id"}), StopResult),
+_KEYS_OF: tuple[tuple[str, type[ToolResult]], ...] = (
+    ("shellId stdout", ShellOutputResult),
+    ("stdout stderr", ShellResult),
+    ("type file", ReadResult),
+    ("oldString newString", EditResult),
+    ("edits filePath", MultiEditResult),
+    ("filePath content structuredPatch", WriteResult),
+    ("new_source edit_mode", NotebookEditResult),
+    ("mode filenames", GrepResult),
+    ("filenames durationMs", GlobResult),
+    ("filenames numFiles", GrepResult),
+    ("newTodos", TodoWriteResult),
+    ("taskId updatedFields", TaskUpdateResult),
+    ("task retrieval_status", OutputResult),
+    ("retrieval_status", OutputResult),
+    ("runId workflowName", WorkflowResult),
+    ("teammate_id", AgentResult),
+    ("agentId status", AgentResult),
+    ("totalDurationMs totalTokens", AgentResult),
+    ("codeText url", WebFetchResult),
+    ("query durationSeconds", WebSearchResult),
+    ("matches total_deferred_tools", ToolSearchResult),
+    ("questions answers", AskUserQuestionResult),
+    ("plan isAgent", ExitPlanModeResult),
+    ("success commandName", SkillResult),
+    ("message shell_id", StopResult),
+    ("message task_id", StopResult),
+    ("taskId timeoutMs", MonitorResult),
+    ("team_name", TeamResult),
+    ("success message", SendMessageResult),
+    ("operation filePath", LspResult),
+    ("findings count", ReportFindingsResult),
+    ("scheduledFor", ScheduleWakeupResult),
+    ("id humanSchedule", CronResult),
+    ("jobs", CronResult),
+    ("listing", ListAgentsResult),
+    ("worktreePath message", WorktreeResult),
+    ("url path title", ArtifactResult),
+    ("attachments caption", SendUserFileResult),
+    ("tasks", TaskListResult),
+    ("task", TaskResult),
+    ("content structuredContent", McpResult),
+    ("content _meta", McpResult),
 )
+SIGNATURES = tuple((frozenset(keys.split()), shape) for keys, shape in _KEYS_OF)
 """Keys that tell a result's tool when its call is not known; the first set that is all there counts."""
 
 ResultValue = ToolResult | str | list[ResultItem | str] | None
 """A tool's own result: an object typed by tool, a string (an error or a refusal), blocks, or nothing."""
 
 
-def typed_result(raw: bytes, tool: str | None = None) -> ResultValue:
-    """The result in `raw` JSON, as the type that `tool` gives, or as its keys suggest.
+def typed_result(value: Any, tool: str | None = None) -> ResultValue:
+    """A result as the type that `tool` gives, or as its keys suggest.
 
-    >>> typed_result(b'{"stdout":"hi","stderr":"","interrupted":false}').stdout
-    'hi'
-    >>> typed_result(b'"Error: File does not exist."', "Read")
+    >>> typed_result({"stdout": "hi", "stderr": "", "interrupted": False})
+    ShellResult(stdout='hi', stderr='', interrupted=False)
+    >>> typed_result("Error: File does not exist.", "Read")
     'Error: File does not exist.'
     """
-    if not raw:
-        return None
-    if raw[:1] == b"{":
-        shape = result_type(raw, tool)
-        return _object(raw, shape) if shape is not None else OtherResult(loads(raw).value)
-    value, _misfits = fit(_value(raw), str | list[ResultItem | str] | None)
-    return value if value is not None else OtherResult(_value(raw)) if raw != b"null" else None
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        shape = result_type(value, tool)
+        return OtherResult(value) if shape is None else _fitted(value, shape)
+    blocks: ResultValue = fit(value, list[ResultItem | str])[0]
+    return OtherResult(value) if blocks is None else blocks
 
 
-def result_type(raw: bytes, tool: str | None) -> type[ToolResult] | None:
+def result_type(value: dict[str, Any], tool: str | None) -> type[ToolResult] | None:
     """Which type an object's result has; None when no tool is known to give it."""
     if tool is not None:
         known = TOOL_RESULTS.get(tool)
@@ -186,40 +201,16 @@ def result_type(raw: bytes, tool: str | None) -> type[ToolResult] | None:
             return known
         if tool.startswith("mcp__"):
             return McpResult
-    keys = _keys(raw)
+    keys = value.keys()
     return next((shape for signature, shape in SIGNATURES if signature <= keys), None)
 
 
-@cache
-def _decoder(shape: type[ToolResult]) -> msgspec.json.Decoder[ToolResult]:
-    return msgspec.json.Decoder(shape)
-
-
-def _object(raw: bytes, shape: type[ToolResult]) -> ToolResult:
+def _fitted(value: dict[str, Any], shape: type[ToolResult]) -> ToolResult:
     try:
-        return _decoder(shape).decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        value = _value(raw)
-        made, _misfits = fit(value, shape)
-        return made if isinstance(made, ToolResult) else OtherResult(value)
-
-
-def _value(raw: bytes) -> Any:
-    try:
-        return loads(raw).value
-    except (ValueError, RecursionError):
-        return raw.decode(errors="replace")
-
-
-_KEYS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-
-
-def _keys(raw: bytes) -> frozenset[str]:
-    try:
-        return frozenset(_KEYS.decode(raw))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        value = _value(raw)
-        return frozenset(value) if isinstance(value, dict) else frozenset()
+        return msgspec.convert(value, shape)
+    except msgspec.ValidationError:
+        made: ToolResult = fit(value, shape)[0]
+        return made
 
 
 __all__ = [
