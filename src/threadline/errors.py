@@ -1,8 +1,8 @@
-"""What can go wrong for the caller, as a tree.
+"""What can go wrong for the caller.
 
-::
+As a tree::
 
-    Error
+    Error (all that threadline raises on purpose)
     ├── NotFound          the thing named is not there
     │   └── Ambiguous     the name fits several things
     ├── Unreadable        the machine refuses: permissions, a device, a vanished file

@@ -66,9 +66,7 @@ def write(
         raise BadQuery("A demo home needs a size above zero: give megabytes, and at least one transcript.")
     try:
         if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-            raise BadQuery(
-                f"{directory} is not empty. Name a new directory, so that no home is written over."
-            )
+            raise BadQuery(f"{directory} is not empty. Name a new directory, so that no home is written over.")
         directory.mkdir(parents=True, exist_ok=True)
         maker = Maker(directory, seed=seed, size=round(megabytes * _MEGABYTE), count=transcripts, until=until)
         told = maker.write(progress)

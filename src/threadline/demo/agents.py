@@ -57,11 +57,7 @@ def new_id(work: Work) -> str:
     """An agent id as long as its version made them."""
     if work.era.writes("iterations"):
         return f"a{work.rng.getrandbits(64):016x}"
-    return (
-        f"{work.rng.getrandbits(28):07x}"
-        if work.era.writes("agents below")
-        else f"{work.rng.getrandbits(32):08x}"
-    )
+    return f"{work.rng.getrandbits(28):07x}" if work.era.writes("agents below") else f"{work.rng.getrandbits(32):08x}"
 
 
 def path_of(work: Work, identity: str, run: str | None = None) -> Path:
@@ -75,9 +71,7 @@ def path_of(work: Work, identity: str, run: str | None = None) -> Path:
     return below / f"agent-{identity}.jsonl"
 
 
-def send(
-    parent: Work, task: Errand, budget: int, facts: dict[str, Any], *, run: str | None = None
-) -> Outcome:
+def send(parent: Work, task: Errand, budget: int, facts: dict[str, Any], *, run: str | None = None) -> Outcome:
     """Let an agent work until its transcript has about so many bytes.
 
     `facts` are the branch, slug and entrypoint that its rows repeat.

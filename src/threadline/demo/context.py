@@ -60,9 +60,7 @@ class Context:
             }
         else:
             ends = {"toolUseID": tool, "parentToolUseID": above or tool, **scribe.stamp()}
-        return scribe.chain(
-            {"type": "progress", "data": data, **ends}, parent=parent, side=self._side, move=move
-        )
+        return scribe.chain({"type": "progress", "data": data, **ends}, parent=parent, side=self._side, move=move)
 
     def attach(self, attachment: Row, rendered: str | None = None, role: str = "system") -> str:
         """An attachment in the chain; the newest versions write down how the model saw it."""
@@ -129,9 +127,7 @@ class Context:
 
     def _hooks(self, call: Call, tool: str) -> None:
         named = {"hookName": f"PostToolUse:{call.name}", "toolUseID": tool, "hookEvent": "PostToolUse"}
-        printed = (
-            '{"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "checked\\n"}}'
-        )
+        printed = '{"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "checked\\n"}}'
         run = {"stdout": printed, "stderr": "", "exitCode": 0, "command": _HOOK, "durationMs": 31}
         self.attach({"type": "hook_success", **named, "content": "", **run})
         self.attach({"type": "hook_additional_context", "content": ["checked"], **named}, "hook: checked")
@@ -193,9 +189,7 @@ class Context:
             "shell": "zsh",
             "osVersion": "Linux 6.12.9",
         }
-        self.attach(
-            {"type": "environment", "snapshot": snapshot}, f"# Environment\nWorking directory: {project.path}"
-        )
+        self.attach({"type": "environment", "snapshot": snapshot}, f"# Environment\nWorking directory: {project.path}")
         name = MARKETING.get(model, model)
         identity = {"modelId": model, "marketingName": name, "knowledgeCutoff": "June 2026"}
         text = f"The model is {name} ({model})."
@@ -284,7 +278,5 @@ class Context:
             }
             said = f"{name}: {words.phrase()}.\n\nUsage:\n- {words.phrase()}\n- {words.phrase()}"
             tools.append({"name": name, "description": said, "input_schema": schema})
-        system = f"You work on {self._desk.project.name}.\n\n" + "\n".join(
-            f"- {words.phrase()}" for _ in range(9)
-        )
+        system = f"You work on {self._desk.project.name}.\n\n" + "\n".join(f"- {words.phrase()}" for _ in range(9))
         return {"system": [{"type": "text", "text": system}], "tools": tools}

@@ -40,9 +40,7 @@ class Call(msgspec.Struct):
 class Desk:
     """The state of one agent at work: the main one or a subagent."""
 
-    def __init__(
-        self, *, rng: Random, era: Era, project: Project, pools: Pools, session: str, root: Path
-    ) -> None:
+    def __init__(self, *, rng: Random, era: Era, project: Project, pools: Pools, session: str, root: Path) -> None:
         self.rng = rng
         self.era = era
         self.project = project

@@ -28,9 +28,7 @@ def opening(session: Session) -> None:
     if writes("leafUuid"):
         scribe.write({"type": "mode", "mode": "normal", "sessionId": scribe.session})
     elif writes("away_summary"):
-        scribe.write(
-            {"type": "permission-mode", "permissionMode": "acceptEdits", "sessionId": scribe.session}
-        )
+        scribe.write({"type": "permission-mode", "permissionMode": "acceptEdits", "sessionId": scribe.session})
 
 
 def prompt_fields(session: Session) -> Row:
@@ -148,11 +146,7 @@ def between(session: Session) -> None:
     kinds = ("rewind", "interrupt", "command", "queue", "error", "refused")
     if session.desk.chance(0.16):
         SCENES[session.rng.choice(kinds)](session)
-    if (
-        session.plan.era.writes("inline agents")
-        and session.desk.chance(0.06)
-        and session.work.left() > words.PAGE
-    ):
+    if session.plan.era.writes("inline agents") and session.desk.chance(0.06) and session.work.left() > words.PAGE:
         session.plan.agents.append(min(session.work.left() // 4, 60_000))
 
 

@@ -83,9 +83,7 @@ class Maker:
         return [(by_version[version], scenes, least) for version, scenes, least in WANTED]
 
     def _share(self, plans: list[Plan], spare: list[int]) -> None:
-        able = [
-            plan for plan in plans if not plan.era.writes("inline agents") and "workflow" not in plan.scenes
-        ]
+        able = [plan for plan in plans if not plan.era.writes("inline agents") and "workflow" not in plan.scenes]
         if not able:
             return
         weights = [plan.size**0.6 for plan in able]
@@ -132,9 +130,7 @@ class Maker:
         """The texts of a project; worktrees share those of their origin."""
         found = self._pools.get(project.name)
         if found is None:
-            found = self._pools[project.name] = Pools(
-                project, Random(f"{self._seed}/{project.name}"), self._pool
-            )
+            found = self._pools[project.name] = Pools(project, Random(f"{self._seed}/{project.name}"), self._pool)
         return found
 
     def write(self, progress: Callable[[int, int], None] | None) -> list[Told]:

@@ -39,9 +39,7 @@ def grep(desk: Desk) -> Call:
         names = [desk.pools.words.path() for _ in range(desk.rng.randrange(1, 30))]
         content = f"Found {len(names)} files\n" + "\n".join(names)
         asked: dict[str, Any] = {"pattern": pattern, "path": folder, "output_mode": "files_with_matches"}
-        return Call(
-            "Grep", asked, content, {"mode": "files_with_matches", "filenames": names, "numFiles": len(names)}
-        )
+        return Call("Grep", asked, content, {"mode": "files_with_matches", "filenames": names, "numFiles": len(names)})
     text = desk.pools.search.take(desk.rng, desk.length(900, 1.1, copies=2))
     asked = {"pattern": pattern, "path": folder, "output_mode": "content", "-n": True}
     result: dict[str, Any] = {
@@ -62,9 +60,7 @@ def todo(desk: Desk) -> Call:
     if not desk.todos:
         for _ in range(desk.rng.randrange(3, 7)):
             text = desk.pools.words.phrase()
-            desk.todos.append(
-                {"content": sentence(text), "status": "pending", "activeForm": f"Checking that {text}"}
-            )
+            desk.todos.append({"content": sentence(text), "status": "pending", "activeForm": f"Checking that {text}"})
             if not desk.era.writes("model first"):
                 desk.todos[-1] = {
                     "content": sentence(text),

@@ -96,9 +96,7 @@ class Meter:
             "iterations": [],
         }
         if writes("every row final"):
-            usage["iterations"] = [
-                {**flat, "output_tokens": written, "cache_creation": split, "type": "message"}
-            ]
+            usage["iterations"] = [{**flat, "output_tokens": written, "cache_creation": split, "type": "message"}]
         if writes("speed"):
             usage["speed"] = "standard"
         if writes("requests"):

@@ -179,8 +179,7 @@ KETTLE = Project(
         Task(
             "Accessible quantity picker",
             "feat/a11y-quantity",
-            "The quantity picker cannot be used with the keyboard. Make it a proper spinbutton; "
-            "see the screenshot.",
+            "The quantity picker cannot be used with the keyboard. Make it a proper spinbutton; see the screenshot.",
         ),
     ),
 )
@@ -307,14 +306,12 @@ DOTFILES = Project(
         Task(
             "Shell start-up takes two seconds",
             "main",
-            "My shell takes 2 s to start. Measure where the time goes and make it fast, but I "
-            "want to keep completion.",
+            "My shell takes 2 s to start. Measure where the time goes and make it fast, but I want to keep completion.",
         ),
         Task(
             "Install script for a new laptop",
             "main",
-            "Write install.sh: links everything, asks before it overwrites, can be run twice. "
-            "macOS and Linux.",
+            "Write install.sh: links everything, asks before it overwrites, can be run twice. macOS and Linux.",
         ),
     ),
 )
@@ -355,7 +352,5 @@ def choose(count: int) -> Sequence[Project]:
         origin = ALL[index % (len(ALL) - 1)]
         branch = origin.tasks[index // (len(ALL) - 1) % len(origin.tasks)].branch
         name = f"{branch.replace('/', '-')}-{index}"
-        wanted.append(
-            msgspec.structs.replace(origin, path=f"{origin.path}/.claude/worktrees/{name}", weight=1)
-        )
+        wanted.append(msgspec.structs.replace(origin, path=f"{origin.path}/.claude/worktrees/{name}", weight=1))
     return wanted

@@ -91,9 +91,7 @@ def queue(session: Session) -> None:
         queued = {"type": "queue-operation", "operation": "remove", "timestamp": session.clock.text()}
         scribe.write({**queued, "sessionId": scribe.session})
         attachment = {"type": "queued_command", "prompt": text, "commandMode": "prompt"}
-        session.work.context.attach(
-            attachment, f"The user sent a message while you were working:\n{text}", "user"
-        )
+        session.work.context.attach(attachment, f"The user sent a message while you were working:\n{text}", "user")
     else:
         queued = {"type": "queue-operation", "operation": "remove", "timestamp": session.clock.text()}
         scribe.write({**queued, "sessionId": scribe.session})

@@ -82,18 +82,12 @@ class Session:
         self.facts: dict[str, Any] = {
             "branch": plan.task.branch,
             "slug": self.slug if rng.randrange(4) else None,
-            "entrypoint": "claude-desktop"
-            if "\\" in plan.project.path
-            else rng.choice(("cli", "cli", "sdk-cli")),
+            "entrypoint": "claude-desktop" if "\\" in plan.project.path else rng.choice(("cli", "cli", "sdk-cli")),
         }
         path = root / "projects" / plan.project.folder / f"{plan.identity}.jsonl"
         cwd = plan.project.path
-        self.scribe = Scribe(
-            path, era=era, rng=rng, clock=self.clock, session=plan.identity, cwd=cwd, **self.facts
-        )
-        self.desk = Desk(
-            rng=rng, era=era, project=plan.project, pools=pools, session=plan.identity, root=root
-        )
+        self.scribe = Scribe(path, era=era, rng=rng, clock=self.clock, session=plan.identity, cwd=cwd, **self.facts)
+        self.desk = Desk(rng=rng, era=era, project=plan.project, pools=pools, session=plan.identity, root=root)
         self.work = Work(self.scribe, self.desk, rng.choice(era.models), plan.size - _RESERVE)
         self.prompts: list[tuple[int, str]] = []
         self.tips: list[str | None] = []
@@ -215,9 +209,7 @@ class Session:
         call.content, call.result = agents.report(work, task, outcome)
         work.result(call, block["id"], row)
 
-    def _progress(
-        self, task: agents.Errand, outcome: agents.Outcome, shown: Row, tool: str, row: str
-    ) -> None:
+    def _progress(self, task: agents.Errand, outcome: agents.Outcome, shown: Row, tool: str, row: str) -> None:
         message = {**shown, "timestamp": self.clock.text()}
         data = {
             "message": message,
@@ -229,9 +221,7 @@ class Session:
         about = "agent_" + str(shown["message"].get("id", tool))
         self.work.context.progress(data, about, row, above=tool)
 
-    def _launched(
-        self, call: Call, task: agents.Errand, outcome: agents.Outcome, tool: str, row: str
-    ) -> None:
+    def _launched(self, call: Call, task: agents.Errand, outcome: agents.Outcome, tool: str, row: str) -> None:
         file = f"{HOME}/jobs/{outcome.identity}.output"
         text = f"Async agent launched successfully.\nagentId: {outcome.identity}\noutput_file: {file}"
         call.content = [{"type": "text", "text": text}]

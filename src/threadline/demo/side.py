@@ -46,9 +46,7 @@ def per_session(root: Path, told: Told, rng: Random, pools: Pools) -> None:
 
 
 def _iso(milliseconds: int) -> str:
-    return (
-        time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(milliseconds // 1000)) + f".{milliseconds % 1000:03}Z"
-    )
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(milliseconds // 1000)) + f".{milliseconds % 1000:03}Z"
 
 
 def whole(root: Path, told: list[Told], rng: Random) -> None:

@@ -58,9 +58,7 @@ class Words:
             "a": lambda: pick(words.STATES),
             "w": lambda: pick(words.COMMON),
             "W": lambda: pick(words.COMMON).capitalize(),
-            "c": lambda: (
-                pick(project.verbs) + pick(words.COMMON).capitalize() + pick(project.nouns).capitalize()
-            ),
+            "c": lambda: pick(project.verbs) + pick(words.COMMON).capitalize() + pick(project.nouns).capitalize(),
             "s": lambda: f"{pick(words.COMMON)}_{pick(project.nouns)}_{pick(words.COMMON)}",
             "d": self.phrase,
             "D": lambda: sentence(self.phrase()),

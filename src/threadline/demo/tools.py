@@ -236,8 +236,7 @@ def multi_edit(desk: Desk) -> Call:
         "userModified": False,
     }
     content = f"Applied {len(edits)} edits to {path}:\n" + "\n".join(
-        f'{number}. Replaced "{one["old_string"]}" with "{one["new_string"]}"'
-        for number, one in enumerate(edits, 1)
+        f'{number}. Replaced "{one["old_string"]}" with "{one["new_string"]}"' for number, one in enumerate(edits, 1)
     )
     return Call("MultiEdit", {"file_path": path, "edits": edits}, content, result)
 

@@ -23,9 +23,7 @@ _PLACEHOLDERS = (1, 2, 3, 4, 5, 8)
 class Work:
     """Writes messages and calls of one agent until its transcript is as big as it should be."""
 
-    def __init__(
-        self, scribe: Scribe, desk: Desk, model: str, budget: int, *, side: bool | None = None
-    ) -> None:
+    def __init__(self, scribe: Scribe, desk: Desk, model: str, budget: int, *, side: bool | None = None) -> None:
         self.scribe = scribe
         self.desk = desk
         self.era = scribe.era
@@ -40,9 +38,7 @@ class Work:
         self.used: dict[str, int] = {}
         self.sample: list[Row] | None = None
         """Rows that a parent may show as the progress of this agent."""
-        kinds = [
-            (weight, make) for weight, need, make in lookups.CHOICES if need is None or self.era.writes(need)
-        ]
+        kinds = [(weight, make) for weight, need, make in lookups.CHOICES if need is None or self.era.writes(need)]
         self._weights = [weight for weight, _ in kinds]
         self._makers = [make for _, make in kinds]
 
@@ -53,9 +49,7 @@ class Work:
     def user(self, content: Any, *, parent: Any = ..., prompt: bool = True, **more: Any) -> str:
         """A user row; `more` are the fields that stand after the time."""
         before: Row = {
-            name: more.pop(name)
-            for name in ("isMeta", "isVisibleInTranscriptOnly", "isCompactSummary")
-            if name in more
+            name: more.pop(name) for name in ("isMeta", "isVisibleInTranscriptOnly", "isCompactSummary") if name in more
         }
         message = {"role": "user", "content": content}
         body: Row = {"type": "user", "message": message, **before, **self.scribe.stamp(), **more}
@@ -68,10 +62,7 @@ class Work:
         """An assistant message, one row per block; gives the rows' uuids."""
         scribe = self.scribe
         era = self.era
-        size = sum(
-            len(str(block.get("input") or block.get("text") or block.get("thinking") or ""))
-            for block in blocks
-        )
+        size = sum(len(str(block.get("input") or block.get("text") or block.get("thinking") or "")) for block in blocks)
         count = self.count = self.meter.message(self.model, size)
         request = self.context.request(self.model)
         message_id = identifier(self.rng, "msg")

@@ -46,9 +46,7 @@ class Disk:
             try:
                 with os.scandir(directory) as entries:
                     # A project's path is resolved before it is named, so no link is part of one.
-                    children = [
-                        (e.path, _comparable(e.name)) for e in entries if e.is_dir(follow_symlinks=False)
-                    ]
+                    children = [(e.path, _comparable(e.name)) for e in entries if e.is_dir(follow_symlinks=False)]
             except OSError:
                 children = []  # what may not be listed is no evidence
             self._children[directory] = sorted(children)

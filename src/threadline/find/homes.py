@@ -30,9 +30,7 @@ def homes(*explicit: Path | str, environ: Mapping[str, str] = os.environ) -> lis
         return _once((_named(Path(_expanded(os.fspath(path), environ))), "option") for path in explicit)
     variables = [name for name in ("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIRS") if environ.get(name)]
     if variables:
-        return _once(
-            (_home_of(path), name) for name in variables for path in _directories(environ[name], environ)
-        )
+        return _once((_home_of(path), name) for name in variables for path in _directories(environ[name], environ))
     return _once(_usual(environ))
 
 
@@ -47,9 +45,7 @@ def _once(candidates: Iterable[tuple[Path, str]]) -> list[Home]:
 
 def _named(path: Path) -> Path:
     if not _is_directory(path):
-        raise NotFound(
-            f"There is no directory {str(path)!r}; name one that Claude Code writes to, such as ~/.claude."
-        )
+        raise NotFound(f"There is no directory {str(path)!r}; name one that Claude Code writes to, such as ~/.claude.")
     home = _home_of(path)
     try:
         if _is_home(home):
@@ -115,17 +111,12 @@ def _children(directory: Path) -> list[Path]:
     """Give the directories in a directory, links left out; none where it cannot be listed."""
     try:
         with os.scandir(directory) as entries:
-            return [
-                directory / name
-                for name in sorted(e.name for e in entries if e.is_dir(follow_symlinks=False))
-            ]
+            return [directory / name for name in sorted(e.name for e in entries if e.is_dir(follow_symlinks=False))]
     except (OSError, ValueError):
         return []
 
 
-def _directories(
-    value: str, environ: Mapping[str, str], separators: str = f",{os.pathsep}"
-) -> Iterator[Path]:
+def _directories(value: str, environ: Mapping[str, str], separators: str = f",{os.pathsep}") -> Iterator[Path]:
     """Take a variable apart into the directories it lists.
 
     A comma or colon may separate directories or be part of a name: the longest stretch that exists wins.

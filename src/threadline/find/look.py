@@ -81,9 +81,7 @@ class _Look:
                 transcripts.append(self._transcript(path, parts, status))
             else:
                 size = status.st_size if status else 0
-                side_files.append(
-                    SideFile(self._path(path), self.home, kind_of(parts), size, session_of(parts))
-                )
+                side_files.append(SideFile(self._path(path), self.home, kind_of(parts), size, session_of(parts)))
         made, problems = projects(self.home, self.folders, transcripts, side_files)
         problems += self.walk.problems
         return Found(

@@ -36,8 +36,6 @@ def projects(
 def _configs(side_files: Sequence[SideFile]) -> list[Path]:
     """Give the configuration files in force, in the order Claude Code reads them; not their backups."""
     listed = {
-        f.path.name: f.path
-        for f in side_files
-        if f.kind is SideFileKind.CONFIG and f.path.parent.name != "backups"
+        f.path.name: f.path for f in side_files if f.kind is SideFileKind.CONFIG and f.path.parent.name != "backups"
     }
     return [listed[name] for name in (".config.json", ".claude.json") if name in listed]

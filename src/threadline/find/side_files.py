@@ -57,6 +57,7 @@ _BY_NAME: Final = tuple(
         (r"projects/[^/]*/[^/]*/workflows/scripts/.*", SideFileKind.WORKFLOW_SCRIPT),
         (r"projects/[^/]*/[^/]*/workflows/[^/]*\.json", SideFileKind.WORKFLOW_RUN),
         (r"projects/.*/agent-[^/]*\.meta\.json", SideFileKind.AGENT_META),
+        (r"projects/[^/]*/[^/]*/custom-title\.json", SideFileKind.TITLE),
     )
 )
 

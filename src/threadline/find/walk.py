@@ -38,9 +38,7 @@ class Walk:
     def __init__(self) -> None:
         self.problems: list[Problem] = []
 
-    def below(
-        self, top: str, parts: tuple[str, ...], enter: Callable[[str, tuple[str, ...]], bool]
-    ) -> Iterator[Seen]:
+    def below(self, top: str, parts: tuple[str, ...], enter: Callable[[str, tuple[str, ...]], bool]) -> Iterator[Seen]:
         """Give what lies below `top`, whose own path below the home is `parts`; `enter` says where to go."""
         waiting = [(top, parts)]
         while waiting:

@@ -10,7 +10,7 @@ from threadline.model.ids import CallId
 from threadline.shape import OTHER, Shape
 
 
-class Block(Shape, rename=None):
+class Block(Shape, frozen=True, rename=None):
     """What every block has. `type` is the wire's own word for it."""
 
     @property
@@ -19,7 +19,7 @@ class Block(Shape, rename=None):
         return str(type(self).__struct_config__.tag)
 
 
-class TextBlock(Block, tag="text"):
+class TextBlock(Block, frozen=True, tag="text"):
     """Text that is shown."""
 
     text: str = ""
@@ -27,20 +27,20 @@ class TextBlock(Block, tag="text"):
     cache_control: Any = None
 
 
-class ThinkingBlock(Block, tag="thinking"):
+class ThinkingBlock(Block, frozen=True, tag="thinking"):
     """The model's thinking. From 2.1.71 on the text is often empty and only the signature is kept."""
 
     thinking: str = ""
     signature: str | None = None
 
 
-class RedactedThinkingBlock(Block, tag="redacted_thinking"):
+class RedactedThinkingBlock(Block, frozen=True, tag="redacted_thinking"):
     """Thinking that was encrypted before it was given out."""
 
     data: str | None = None
 
 
-class ToolUseBlock(Block, tag="tool_use"):
+class ToolUseBlock(Block, frozen=True, tag="tool_use"):
     """The model asks for a tool. `input` is an object in all but broken rows."""
 
     id: CallId | None = None
@@ -50,20 +50,20 @@ class ToolUseBlock(Block, tag="tool_use"):
     cache_control: Any = None
 
 
-class ToolReferenceBlock(Block, tag="tool_reference"):
+class ToolReferenceBlock(Block, frozen=True, tag="tool_reference"):
     """Inside a tool's result: a tool that has become available."""
 
     tool_name: str = ""
 
 
-class ImageBlock(Block, tag="image"):
+class ImageBlock(Block, frozen=True, tag="image"):
     """A picture: base64 data, an address or a file id, in `source`."""
 
     source: Any = None
     cache_control: Any = None
 
 
-class DocumentBlock(Block, tag="document"):
+class DocumentBlock(Block, frozen=True, tag="document"):
     """A document: a PDF in base64, or text."""
 
     source: Any = None
@@ -73,13 +73,13 @@ class DocumentBlock(Block, tag="document"):
     cache_control: Any = None
 
 
-class ResourceBlock(Block, tag="resource"):
+class ResourceBlock(Block, frozen=True, tag="resource"):
     """A resource an MCP server gave."""
 
     resource: Any = None
 
 
-class ResourceLinkBlock(Block, tag="resource_link"):
+class ResourceLinkBlock(Block, frozen=True, tag="resource_link"):
     """A pointer to a resource of an MCP server."""
 
     uri: str | None = None
@@ -89,14 +89,14 @@ class ResourceLinkBlock(Block, tag="resource_link"):
     mime_type: str | None = field(default=None, name="mimeType")
 
 
-class AudioBlock(Block, tag="audio"):
+class AudioBlock(Block, frozen=True, tag="audio"):
     """Sound an MCP server gave, in base64."""
 
     data: str | None = None
     mime_type: str | None = field(default=None, name="mimeType")
 
 
-class SearchResultBlock(Block, tag="search_result"):
+class SearchResultBlock(Block, frozen=True, tag="search_result"):
     """A search result given to the model with its source."""
 
     source: Any = None
@@ -105,7 +105,7 @@ class SearchResultBlock(Block, tag="search_result"):
     citations: Any = None
 
 
-class ServerToolUseBlock(Block, tag="server_tool_use"):
+class ServerToolUseBlock(Block, frozen=True, tag="server_tool_use"):
     """The API runs a tool of its own: web search, code execution, the advisor."""
 
     id: CallId | None = None
@@ -114,7 +114,7 @@ class ServerToolUseBlock(Block, tag="server_tool_use"):
     caller: dict[str, Any] | None = None
 
 
-class ServerResultBlock(Block):
+class ServerResultBlock(Block, frozen=True):
     """The result of a tool the API ran itself."""
 
     tool_use_id: CallId | None = None
@@ -122,35 +122,35 @@ class ServerResultBlock(Block):
     caller: dict[str, Any] | None = None
 
 
-class AdvisorResultBlock(ServerResultBlock, tag="advisor_tool_result"):
+class AdvisorResultBlock(ServerResultBlock, frozen=True, tag="advisor_tool_result"):
     """What the advisor model said."""
 
 
-class WebSearchResultBlock(ServerResultBlock, tag="web_search_tool_result"):
+class WebSearchResultBlock(ServerResultBlock, frozen=True, tag="web_search_tool_result"):
     """What the API's web search found."""
 
 
-class WebFetchResultBlock(ServerResultBlock, tag="web_fetch_tool_result"):
+class WebFetchResultBlock(ServerResultBlock, frozen=True, tag="web_fetch_tool_result"):
     """What the API's web fetch brought."""
 
 
-class CodeExecutionResultBlock(ServerResultBlock, tag="code_execution_tool_result"):
+class CodeExecutionResultBlock(ServerResultBlock, frozen=True, tag="code_execution_tool_result"):
     """What code run by the API printed."""
 
 
-class BashCodeExecutionResultBlock(ServerResultBlock, tag="bash_code_execution_tool_result"):
+class BashCodeExecutionResultBlock(ServerResultBlock, frozen=True, tag="bash_code_execution_tool_result"):
     """What a shell command run by the API printed."""
 
 
-class TextEditorResultBlock(ServerResultBlock, tag="text_editor_code_execution_tool_result"):
+class TextEditorResultBlock(ServerResultBlock, frozen=True, tag="text_editor_code_execution_tool_result"):
     """What the API's text editor did."""
 
 
-class ToolSearchResultBlock(ServerResultBlock, tag="tool_search_tool_result"):
+class ToolSearchResultBlock(ServerResultBlock, frozen=True, tag="tool_search_tool_result"):
     """Which tools the API's tool search found."""
 
 
-class McpToolUseBlock(Block, tag="mcp_tool_use"):
+class McpToolUseBlock(Block, frozen=True, tag="mcp_tool_use"):
     """The API calls an MCP server itself."""
 
     id: CallId | None = None
@@ -159,7 +159,7 @@ class McpToolUseBlock(Block, tag="mcp_tool_use"):
     input: Any = None
 
 
-class McpToolResultBlock(Block, tag="mcp_tool_result"):
+class McpToolResultBlock(Block, frozen=True, tag="mcp_tool_result"):
     """What that MCP server answered."""
 
     tool_use_id: CallId | None = None
@@ -167,20 +167,20 @@ class McpToolResultBlock(Block, tag="mcp_tool_result"):
     is_error: bool | None = None
 
 
-class FallbackBlock(Block, tag="fallback"):
+class FallbackBlock(Block, frozen=True, tag="fallback"):
     """From here on another model answered."""
 
     from_: Any = field(default=None, name="from")
     to: Any = None
 
 
-class ContainerUploadBlock(Block, tag="container_upload"):
+class ContainerUploadBlock(Block, frozen=True, tag="container_upload"):
     """A file put into the API's container."""
 
     file_id: str | None = None
 
 
-class OtherBlock(Block, tag=OTHER):
+class OtherBlock(Block, frozen=True, tag=OTHER):
     """A block of a type that threadline does not know: its tag, and the whole of it in `data`."""
 
     tag: str = ""
@@ -206,7 +206,7 @@ ResultItem = (
 """What the list inside a tool's result can hold."""
 
 
-class ToolResultBlock(Block, tag="tool_result"):
+class ToolResultBlock(Block, frozen=True, tag="tool_result"):
     """What a tool gave back, as the model saw it. `is_error` is absent more often than it is false."""
 
     tool_use_id: CallId | None = None

@@ -94,6 +94,7 @@ class SideFileKind(StrEnum):
     FILE_HISTORY = "file-history"
     TOOL_RESULT = "tool-result"
     AGENT_META = "agent-meta"
+    TITLE = "title"
     SESSIONS_INDEX = "sessions-index"
     SESSION_ALIASES = "session-aliases"
     STATS_CACHE = "stats-cache"

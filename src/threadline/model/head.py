@@ -6,13 +6,13 @@ from datetime import datetime
 
 from msgspec import field
 
-from threadline.model.ids import AgentId, EntryId, MessageId, RequestId, SessionId
+from threadline.model.ids import AgentId, EntryId, MessageId, SessionId
 from threadline.model.time import parse_timestamp
 from threadline.model.usage import Usage
 from threadline.shape import Shape
 
 
-class MessageHead(Shape, rename=None):
+class MessageHead(Shape, frozen=True, rename=None):
     """A message without its content."""
 
     model: str | None = None
@@ -21,28 +21,26 @@ class MessageHead(Shape, rename=None):
     usage: Usage | None = None
 
 
-class Head(Shape):
-    """An entry without its content: kind, ids, time, place in the conversation, and usage."""
+class Head(Shape, frozen=True):
+    """An entry without its content: kind, ids, time, parents, usage, and the number of its line.
+
+    Of a line that is no entry there is a head, too: its kind is `blank`, `damaged`, `pending` or `untyped`.
+    """
 
     kind: str = field(default="", name="type")
     parent_uuid: EntryId | None = None
     logical_parent_uuid: EntryId | None = None
     is_agent: bool | None = field(default=None, name="isSidechain")
-    cwd: str | None = None
     session_id: SessionId | None = None
     version: str | None = None
     agent_id: AgentId | None = None
     subtype: str | None = None
     message: MessageHead | None = None
-    request_id: RequestId | None = None
     uuid: EntryId | None = None
     timestamp_text: str | int | float | None = field(default=None, name="timestamp")
     is_compact_summary: bool | None = None
     leaf_uuid: EntryId | None = None
-    # set by the reader, whatever the JSON says
-    line: int = field(default=0, name="threadline:number")
-    offset: int = field(default=0, name="threadline:offset")
-    length: int = field(default=0, name="threadline:length")
+    line: int = field(default=0, name="threadline:line")
 
     @property
     def timestamp(self) -> datetime | None:

@@ -12,7 +12,7 @@ from threadline.model.usage import Usage
 from threadline.shape import Shape
 
 
-class Message(Shape, rename=None):
+class Message(Shape, frozen=True, rename=None):
     """One API message, or the part of it that one entry holds: as a rule a single block."""
 
     model: str | None = None

@@ -10,6 +10,7 @@ _LEAP_SECOND = re.compile(r"(T\d\d:\d\d):60")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Counts since 1970 beyond this are milliseconds, below it seconds (the year 5138).
 _MOST_SECONDS = 100_000_000_000
+_MOST_DIGITS = len("253402300799999")  # the last millisecond of the year 9999
 
 
 def parse_timestamp(text: Any) -> datetime | None:
@@ -26,20 +27,24 @@ def parse_timestamp(text: Any) -> datetime | None:
     True
     """
     if isinstance(text, datetime):
-        return text.replace(tzinfo=UTC) if text.tzinfo is None else text.astimezone(UTC)
+        return _in_utc(text)
     if isinstance(text, int | float) and not isinstance(text, bool):
         return _since_1970(text)
-    if not isinstance(text, str):
-        return None
-    written = text.strip()
-    if written.isascii() and written.isdecimal():
-        return _since_1970(int(written)) if len(written) < 18 else None  # noqa: PLR2004 - past the year 9999
+    return _written(text.strip()) if isinstance(text, str) else None
+
+
+def _written(text: str) -> datetime | None:
+    if text.isascii() and text.isdecimal():
+        return _since_1970(int(text)) if len(text) <= _MOST_DIGITS else None
     try:
-        moment = datetime.fromisoformat(written)
+        return _in_utc(datetime.fromisoformat(text))
     except ValueError:
         # The sixtieth second exists in the standard and in no datetime: the same minute's last one.
-        leap = _LEAP_SECOND.sub(r"\1:59", written)
-        return parse_timestamp(leap) if leap != written else None
+        leap = _LEAP_SECOND.sub(r"\1:59", text)
+        return _written(leap) if leap != text else None
+
+
+def _in_utc(moment: datetime) -> datetime | None:
     try:
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except OverflowError:

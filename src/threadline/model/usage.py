@@ -12,14 +12,14 @@ Count = Annotated[int, Meta(ge=0, le=2**53)]
 """A count of tokens. Less than nothing, or more than a double can hold, is damage and not a count."""
 
 
-class CacheCreation(Shape, rename=None):
+class CacheCreation(Shape, frozen=True, rename=None):
     """Cache writes by how long they are kept."""
 
     ephemeral_5m_input_tokens: Count | None = None
     ephemeral_1h_input_tokens: Count | None = None
 
 
-class ServerToolUse(Shape, rename=None):
+class ServerToolUse(Shape, frozen=True, rename=None):
     """Requests to the API's own tools."""
 
     web_search_requests: Count | None = None
@@ -28,13 +28,13 @@ class ServerToolUse(Shape, rename=None):
     tool_search_requests: Count | None = None
 
 
-class OutputTokensDetails(Shape, rename=None):
+class OutputTokensDetails(Shape, frozen=True, rename=None):
     """What the output was made of."""
 
     thinking_tokens: Count | None = None
 
 
-class Iteration(Shape, rename=None):
+class Iteration(Shape, frozen=True, rename=None):
     """One pass of a message that took several. Only `advisor_message` ones are not in the totals."""
 
     type: str | None = None
@@ -47,7 +47,7 @@ class Iteration(Shape, rename=None):
     output_tokens_details: OutputTokensDetails | None = None
 
 
-class Usage(Shape, rename=None):
+class Usage(Shape, frozen=True, rename=None):
     """The token counts one message reports. Every row of the message repeats them, early rows with placeholders."""
 
     input_tokens: Count | None = None
@@ -66,9 +66,7 @@ class Usage(Shape, rename=None):
     @property
     def prompt_tokens(self) -> int:
         """The size of what was sent: uncached input, cache writes and cache reads."""
-        return (
-            (self.input_tokens or 0) + (self.cache_creation_input_tokens or 0) + (self.cache_read_input_tokens or 0)
-        )
+        return (self.input_tokens or 0) + (self.cache_creation_input_tokens or 0) + (self.cache_read_input_tokens or 0)
 
     @property
     def total_tokens(self) -> int:

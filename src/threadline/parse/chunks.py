@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,8 +38,7 @@ def open_transcript(path: str | Path) -> int:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise Unreadable(f"{os.fspath(path)!r} cannot be opened: {reason}.") from None
-    mode = os.fstat(descriptor).st_mode
-    if mode & 0o170000 != 0o100000:  # stat.S_ISREG, without importing stat
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise Unreadable(f"{os.fspath(path)!r} is not a regular file; name a .jsonl transcript.")
     return descriptor

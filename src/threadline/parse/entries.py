@@ -52,7 +52,7 @@ class Reader:
             offset = chunk.offset
             found = None if chunk.piece else decode(chunk.lines)
             if found is None:
-                yield from self._one_by_one(chunk, number)
+                yield from self.one_by_one(chunk, number)
                 number += sum(line.endswith(b"\n") for line in chunk.lines)
                 continue
             for entry, raw in zip(found, chunk.lines, strict=True):
@@ -61,7 +61,8 @@ class Reader:
                 offset += len(raw)
                 yield entry
 
-    def _one_by_one(self, chunk: Chunk, number: int) -> Iterator[Entry]:
+    def one_by_one(self, chunk: Chunk, number: int) -> Iterator[Entry]:
+        """The entries of a chunk in which some line needs a closer look."""
         if chunk.piece:
             yield self._endless(chunk, number)
             return

@@ -7,12 +7,10 @@ deeply nested value in an open field costs nothing.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import msgspec
 from msgspec import Struct, inspect
 
 from threadline.shape.shape import OTHER, wire_fields
@@ -49,30 +47,11 @@ def _plan_for(type_: Any) -> _Plan:
 
 
 def _plan(info: inspect.Type) -> _Plan:
-    match info:
-        case inspect.AnyType():
-            return lambda value, _path, _misfits: value
-        case inspect.RawType():
-            return lambda value, _path, _misfits: msgspec.Raw(json.dumps(value).encode())
-        case inspect.StructType():
-            return _struct_plan(info.cls)
-        case inspect.UnionType():
-            return _union_plan(info)
-        case inspect.ListType() | inspect.VarTupleType():
-            return _list_plan(info)
-        case inspect.DictType():
-            return _dict_plan(info)
-        case inspect.NoneType():
-            return _scalar_plan(type(None), "null")
-        case inspect.BoolType():
-            return _scalar_plan(bool, "bool")
-        case inspect.StrType():
-            return _scalar_plan(str, "str")
-        case inspect.IntType():
-            return _int_plan(info)
-        case inspect.FloatType():
-            return _float
-    raise TypeError(f"no shape may have a field of type {info!r}")
+    """The plan for one type, out of the table below."""
+    make = _PLANS.get(type(info))
+    if make is None:
+        raise TypeError(f"no shape may have a field of type {info!r}")
+    return make(info)
 
 
 def _expected(what: str, value: Any, path: str, misfits: list[Misfit]) -> Any:
@@ -95,9 +74,7 @@ def _scalar_plan(type_: type, name: str) -> _Plan:
 def _int_plan(info: inspect.IntType) -> _Plan:
     def plan(value: Any, path: str, misfits: list[Misfit]) -> Any:
         number = value
-        if type(value) is float and value.is_integer():
-            number = int(value)
-        elif type(value) is str and value.isascii() and value.isdecimal() and len(value) < 20:  # noqa: PLR2004 - 64 bits
+        if (type(value) is float and value.is_integer()) or _is_digits(value):
             number = int(value)
         if type(number) is not int:
             return _expected("int", value, path, misfits)
@@ -109,6 +86,10 @@ def _int_plan(info: inspect.IntType) -> _Plan:
         return number
 
     return plan
+
+
+def _is_digits(value: Any) -> bool:
+    return type(value) is str and value.isascii() and value.isdecimal() and len(value) <= len(str(2**63))
 
 
 def _float(value: Any, path: str, misfits: list[Misfit]) -> Any:
@@ -193,6 +174,19 @@ def _union_plan(info: inspect.UnionType) -> _Plan:
     return plan
 
 
+_PLANS: dict[type, Callable[[Any], _Plan]] = {
+    inspect.AnyType: lambda _info: lambda value, _path, _misfits: value,
+    inspect.StructType: lambda info: _struct_plan(info.cls),
+    inspect.UnionType: _union_plan,
+    inspect.ListType: _list_plan,
+    inspect.VarTupleType: _list_plan,
+    inspect.DictType: _dict_plan,
+    inspect.NoneType: lambda _info: _scalar_plan(type(None), "null"),
+    inspect.BoolType: lambda _info: _scalar_plan(bool, "bool"),
+    inspect.StrType: lambda _info: _scalar_plan(str, "str"),
+    inspect.IntType: _int_plan,
+    inspect.FloatType: lambda _info: _float,
+}
 _PYTHON_TYPES: dict[type, tuple[type, ...]] = {
     inspect.NoneType: (type(None),),
     inspect.BoolType: (bool,),

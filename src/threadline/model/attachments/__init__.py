@@ -14,6 +14,7 @@ from threadline.model.attachments.context import (
     EditedTextFile,
     EnvironmentSnapshot,
     FileAttachment,
+    Instructions,
     ModelIdentity,
     NestedMemory,
     PromptSnapshot,
@@ -44,11 +45,13 @@ from threadline.model.attachments.listings import (
     AgentMention,
     CommandPermissions,
     DeferredToolsDelta,
+    DeferredToolsRecord,
     DynamicSkill,
     InvokedSkills,
     McpInstructionsDelta,
     SkillListing,
     StructuredOutput,
+    UnknownCommandFallback,
 )
 from threadline.model.attachments.modes import (
     AutoMode,
@@ -76,6 +79,7 @@ Attachment = (
     | DirectoryAttachment
     | EditedTextFile
     | NestedMemory
+    | Instructions
     | RelevantMemories
     | ReadTruncationNotice
     | Diagnostics
@@ -111,6 +115,8 @@ Attachment = (
     | DynamicSkill
     | AgentMention
     | CommandPermissions
+    | DeferredToolsRecord
+    | UnknownCommandFallback
     | StructuredOutput
     | QueuedCommand
     | PlanMode
@@ -134,11 +140,11 @@ Attachment = (
 """Every attachment type that is known, and the stand-in for those that are not."""
 
 __all__ = [
-    "Attached",
-    "Attachment",
     "AgentListingDelta",
     "AgentMention",
     "AsyncHookResponse",
+    "Attached",
+    "Attachment",
     "AutoMode",
     "AutoModeExit",
     "BatchingReminderSent",
@@ -150,6 +156,7 @@ __all__ = [
     "DateAttachment",
     "DateChange",
     "DeferredToolsDelta",
+    "DeferredToolsRecord",
     "Diagnostics",
     "DirectoryAttachment",
     "DynamicSkill",
@@ -167,6 +174,7 @@ __all__ = [
     "HookStoppedContinuation",
     "HookSuccess",
     "HookSystemMessage",
+    "Instructions",
     "InvokedSkills",
     "MaxTurnsReached",
     "McpInstructionsDelta",
@@ -194,5 +202,6 @@ __all__ = [
     "UltraEffortEnter",
     "UltraEffortExit",
     "UltrathinkEffort",
+    "UnknownCommandFallback",
     "WorkflowKeywordRequest",
 ]

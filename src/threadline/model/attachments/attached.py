@@ -7,7 +7,7 @@ from typing import Any
 from threadline.shape import OTHER, Shape
 
 
-class Attached(Shape):
+class Attached(Shape, frozen=True):
     """What every attachment has. `type` is the wire's own word for it."""
 
     timestamp: str | None = None
@@ -18,7 +18,7 @@ class Attached(Shape):
         return str(type(self).__struct_config__.tag)
 
 
-class OtherAttachment(Attached, tag=OTHER):
+class OtherAttachment(Attached, frozen=True, tag=OTHER):
     """An attachment of a type that threadline does not know: its tag, and the whole of it in `data`."""
 
     tag: str = ""

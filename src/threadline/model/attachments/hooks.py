@@ -9,7 +9,7 @@ from msgspec import field
 from threadline.model.attachments.attached import Attached
 
 
-class HookAttachment(Attached):
+class HookAttachment(Attached, frozen=True):
     """What every hook's attachment can have."""
 
     hook_name: str | None = None
@@ -23,49 +23,49 @@ class HookAttachment(Attached):
     duration_ms: float | None = None
 
 
-class HookSuccess(HookAttachment, tag="hook_success"):
+class HookSuccess(HookAttachment, frozen=True, tag="hook_success"):
     """A hook ran."""
 
 
-class HookNonBlockingError(HookAttachment, tag="hook_non_blocking_error"):
+class HookNonBlockingError(HookAttachment, frozen=True, tag="hook_non_blocking_error"):
     """A hook failed and nothing was held up."""
 
 
-class HookBlockingError(HookAttachment, tag="hook_blocking_error"):
+class HookBlockingError(HookAttachment, frozen=True, tag="hook_blocking_error"):
     """A hook stopped what was about to happen."""
 
     blocking_error: Any = None
 
 
-class HookCancelled(HookAttachment, tag="hook_cancelled"):
+class HookCancelled(HookAttachment, frozen=True, tag="hook_cancelled"):
     """A hook was cancelled."""
 
 
-class HookErrorDuringExecution(HookAttachment, tag="hook_error_during_execution"):
+class HookErrorDuringExecution(HookAttachment, frozen=True, tag="hook_error_during_execution"):
     """A hook could not be run."""
 
 
-class HookAdditionalContext(HookAttachment, tag="hook_additional_context"):
+class HookAdditionalContext(HookAttachment, frozen=True, tag="hook_additional_context"):
     """Text a hook gave the model."""
 
 
-class HookSystemMessage(HookAttachment, tag="hook_system_message"):
+class HookSystemMessage(HookAttachment, frozen=True, tag="hook_system_message"):
     """Text a hook gave the person."""
 
 
-class HookStoppedContinuation(HookAttachment, tag="hook_stopped_continuation"):
+class HookStoppedContinuation(HookAttachment, frozen=True, tag="hook_stopped_continuation"):
     """A hook ended the turn."""
 
     message: str | None = None
 
 
-class HookPermissionDecision(HookAttachment, tag="hook_permission_decision"):
+class HookPermissionDecision(HookAttachment, frozen=True, tag="hook_permission_decision"):
     """A hook allowed or denied a call."""
 
     decision: str | None = None
 
 
-class HookDeferredTool(HookAttachment, tag="hook_deferred_tool"):
+class HookDeferredTool(HookAttachment, frozen=True, tag="hook_deferred_tool"):
     """A hook put a call off."""
 
     tool_name: str | None = None
@@ -73,7 +73,7 @@ class HookDeferredTool(HookAttachment, tag="hook_deferred_tool"):
     permission_mode: str | None = None
 
 
-class AsyncHookResponse(HookAttachment, tag="async_hook_response"):
+class AsyncHookResponse(HookAttachment, frozen=True, tag="async_hook_response"):
     """A hook that ran in the background answered."""
 
     process_id: str | None = None

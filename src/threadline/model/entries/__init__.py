@@ -188,6 +188,8 @@ KINDS: dict[str, type[Entry]] = {
 """Each known kind by the wire's word for it."""
 
 __all__ = [
+    "KINDS",
+    "SUBTYPES",
     "AgentColorEntry",
     "AgentMetadataEntry",
     "AgentNameEntry",
@@ -227,7 +229,6 @@ __all__ = [
     "HumanEntry",
     "InternalEntry",
     "IsolationLatchEntry",
-    "KINDS",
     "LastPromptEntry",
     "LaunchedEntry",
     "MarbleOrigamiCommitEntry",
@@ -248,7 +249,6 @@ __all__ = [
     "RelocatedEntry",
     "ReplToolCall",
     "ResultEntry",
-    "SUBTYPES",
     "SavedHookContextEntry",
     "SearchResultsReceived",
     "SkillProgress",

@@ -11,7 +11,7 @@ from threadline.model.ids import EntryId, RequestId
 from threadline.model.message import Message
 
 
-class AssistantEntry(ChainEntry, tag="assistant"):
+class AssistantEntry(ChainEntry, frozen=True, tag="assistant"):
     """One block of a reply, as a rule: entries that share `message.id` are one message."""
 
     message: Message | None = None
@@ -20,6 +20,7 @@ class AssistantEntry(ChainEntry, tag="assistant"):
     error: Any = None
     api_error: Any = None
     api_error_status: int | str | None = None
+    api_error_type: str | None = None
     error_details: Any = None
     effort: str | None = None
     advisor_model: str | None = None
@@ -34,6 +35,13 @@ class AssistantEntry(ChainEntry, tag="assistant"):
     request_ref: str | None = None
     requested_model: str | None = None
     prompt_cache_requested: str | None = None
+    made_by: str | None = None
+    per_turn_effort: str | None = None
+    server_classifier_request: str | None = None
+    thinking_display: str | None = None
+    thinking_duration_ms: float | None = None
+    tool_input_stream_ms: float | None = None
+    failed_response_had_no_tool_call: bool | None = None
     cost_usd: float | None = field(default=None, name="costUSD")
     duration_ms: float | None = None
 

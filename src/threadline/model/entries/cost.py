@@ -8,7 +8,7 @@ from threadline.model.entries.entry import Entry
 from threadline.shape import Shape
 
 
-class ModelUsage(Shape):
+class ModelUsage(Shape, frozen=True):
     """What one model used, as the program counts it."""
 
     input_tokens: int | None = None
@@ -28,7 +28,7 @@ class ModelUsage(Shape):
     max_output_tokens: int | None = None
 
 
-class CostStateEntry(Entry, tag="cost-state"):
+class CostStateEntry(Entry, frozen=True, tag="cost-state"):
     """The session's total so far, written when it closes; with calls that are nowhere else in the transcript."""
 
     total_cost_usd: float | None = field(default=None, name="totalCostUSD")

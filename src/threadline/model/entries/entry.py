@@ -15,7 +15,7 @@ from threadline.model.time import parse_timestamp
 from threadline.shape import Shape, loads
 
 
-class Entry(Shape, tag_field="type"):
+class Entry(Shape, frozen=True, tag_field="type"):
     """One line understood. Each kind is a class of its own; all have these.
 
     `line` is set by the reader, whatever the JSON says.
@@ -28,7 +28,7 @@ class Entry(Shape, tag_field="type"):
 
     @property
     def kind(self) -> str:
-        """The wire's word for this entry: `user`, `assistant`, `ai-title` …"""
+        """The wire's word for this entry, such as `user` or `ai-title`."""
         return str(type(self).__struct_config__.tag)
 
     @property
@@ -78,14 +78,14 @@ class Entry(Shape, tag_field="type"):
         return (("place", place), ("uuid", self.uuid), ("timestamp", self.timestamp_text))
 
 
-class ForkedFrom(Shape):
+class ForkedFrom(Shape, frozen=True):
     """The entry that a branched session's copy was made of."""
 
     session_id: SessionId | None = None
     message_uuid: EntryId | None = None
 
 
-class ChainEntry(Entry):
+class ChainEntry(Entry, frozen=True):
     """What the five kinds of the conversation graph share."""
 
     parent_uuid: EntryId | None = None

@@ -9,7 +9,7 @@ from threadline.model.ids import AgentId, EntryId
 from threadline.shape import Shape
 
 
-class FileBackup(Shape):
+class FileBackup(Shape, frozen=True):
     """A copy of a file as it was before an edit. No name: the file did not exist yet."""
 
     backup_file_name: str | None = None
@@ -18,7 +18,7 @@ class FileBackup(Shape):
     real_parent_dir: str | None = None
 
 
-class FileSnapshot(Shape):
+class FileSnapshot(Shape, frozen=True):
     """All files being tracked at one moment."""
 
     message_id: EntryId | None = None
@@ -26,7 +26,7 @@ class FileSnapshot(Shape):
     timestamp: str | None = None
 
 
-class FileHistorySnapshotEntry(Entry, tag="file-history-snapshot"):
+class FileHistorySnapshotEntry(Entry, frozen=True, tag="file-history-snapshot"):
     """The files as they were when a prompt was sent."""
 
     message_id: EntryId | None = None
@@ -34,7 +34,7 @@ class FileHistorySnapshotEntry(Entry, tag="file-history-snapshot"):
     is_snapshot_update: bool | None = None
 
 
-class FileHistoryDeltaEntry(Entry, tag="file-history-delta"):
+class FileHistoryDeltaEntry(Entry, frozen=True, tag="file-history-delta"):
     """One file more in a snapshot."""
 
     message_id: EntryId | None = None
@@ -43,7 +43,7 @@ class FileHistoryDeltaEntry(Entry, tag="file-history-delta"):
     backup: FileBackup | None = None
 
 
-class ContentReplacementEntry(Entry, tag="content-replacement"):
+class ContentReplacementEntry(Entry, frozen=True, tag="content-replacement"):
     """Old tool output that the model no longer sees."""
 
     agent_id: AgentId | None = None

@@ -11,41 +11,41 @@ from threadline.model.ids import SessionId
 from threadline.shape import Shape
 
 
-class ForeignTool(Shape, rename=None):
+class ForeignTool(Shape, frozen=True, rename=None):
     """A tool's name and input, as one description has it."""
 
     name: str | None = None
     input: Any = None
 
 
-class ForeignResult(Shape, rename=None):
+class ForeignResult(Shape, frozen=True, rename=None):
     """A tool's output, as one description has it."""
 
     output: Any = None
     error: Any = None
 
 
-class ToolUseEntry(Entry, tag="tool_use"):
+class ToolUseEntry(Entry, frozen=True, tag="tool_use"):
     """A tool call as a line of its own."""
 
     tool: ForeignTool | None = None
 
 
-class ToolResultEntry(Entry, tag="tool_result"):
+class ToolResultEntry(Entry, frozen=True, tag="tool_result"):
     """A tool's result as a line of its own."""
 
     result: ForeignResult | None = None
 
 
-class TurnEndEntry(Entry, tag="turn_end"):
+class TurnEndEntry(Entry, frozen=True, tag="turn_end"):
     """The end of a turn, as one tool writes it."""
 
 
-class CheckpointEntry(Entry, tag="checkpoint"):
+class CheckpointEntry(Entry, frozen=True, tag="checkpoint"):
     """A checkpoint, as old descriptions have it."""
 
 
-class HumanEntry(Entry, tag="human"):
+class HumanEntry(Entry, frozen=True, tag="human"):
     """What a person said, in an export."""
 
     text: Any = None
@@ -53,7 +53,7 @@ class HumanEntry(Entry, tag="human"):
     message: Any = None
 
 
-class AiEntry(Entry, tag="ai"):
+class AiEntry(Entry, frozen=True, tag="ai"):
     """What the model said, in an export."""
 
     text: Any = None
@@ -61,7 +61,7 @@ class AiEntry(Entry, tag="ai"):
     message: Any = None
 
 
-class StreamEventEntry(Entry, tag="stream_event"):
+class StreamEventEntry(Entry, frozen=True, tag="stream_event"):
     """One event of a reply being streamed, in a stream-json dump."""
 
     event: Any = None
@@ -69,14 +69,14 @@ class StreamEventEntry(Entry, tag="stream_event"):
     parent_call_id: str | None = field(default=None, name="parent_tool_use_id")
 
 
-class RateLimitEventEntry(Entry, tag="rate_limit_event"):
+class RateLimitEventEntry(Entry, frozen=True, tag="rate_limit_event"):
     """How much of a limit is used, in a stream-json dump."""
 
     rate_limit_info: Any = field(default=None, name="rate_limit_info")
     stream_session_id: SessionId | None = field(default=None, name="session_id")
 
 
-class ToolProgressEntry(Entry, tag="tool_progress"):
+class ToolProgressEntry(Entry, frozen=True, tag="tool_progress"):
     """How long a call has been running, in a stream-json dump."""
 
     call_id: str | None = field(default=None, name="tool_use_id")

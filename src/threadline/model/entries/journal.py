@@ -11,14 +11,16 @@ from threadline.model.ids import AgentId
 from threadline.model.usage import Usage
 
 
-class StartedEntry(Entry, tag="started"):
+class StartedEntry(Entry, frozen=True, tag="started"):
     """An agent of the workflow began."""
 
     key: str | None = None
     agent_id: AgentId | None = None
+    label: str | None = None
+    phase: str | None = None
 
 
-class FailedEntry(Entry, tag="failed"):
+class FailedEntry(Entry, frozen=True, tag="failed"):
     """An agent of the workflow failed."""
 
     key: str | None = None
@@ -26,19 +28,21 @@ class FailedEntry(Entry, tag="failed"):
     error: Any = None
 
 
-class LaunchedEntry(Entry, tag="launched"):
+class LaunchedEntry(Entry, frozen=True, tag="launched"):
     """The workflow was launched."""
 
     key: str | None = None
     agent_id: AgentId | None = None
 
 
-class ResultEntry(Entry, tag="result"):
+class ResultEntry(Entry, frozen=True, tag="result"):
     """In a journal: what an agent of the workflow gave. In a stream-json dump: how the session ended."""
 
     key: str | None = None
     agent_id: AgentId | None = None
     result: Any = None
+    tools_used: list[str] | None = None
+    remote_control_device_report: bool | None = None
     subtype: str | None = None
     session_id_again: str | None = field(default=None, name="session_id")
     is_error: bool | None = field(default=None, name="is_error")

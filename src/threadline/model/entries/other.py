@@ -8,7 +8,7 @@ from threadline.model.entries.entry import Entry
 from threadline.shape import OTHER
 
 
-class OtherEntry(Entry, tag=OTHER):
+class OtherEntry(Entry, frozen=True, tag=OTHER):
     """A line kept whole because no kind fits it.
 
     `tag` is the line's own `type` when it is an object of an unknown kind, else one of these words:

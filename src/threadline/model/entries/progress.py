@@ -12,7 +12,7 @@ from threadline.model.message import Message
 from threadline.shape import OTHER, Shape
 
 
-class HookProgress(Shape, tag="hook_progress"):
+class HookProgress(Shape, frozen=True, tag="hook_progress"):
     """A hook is running."""
 
     hook_event: str | None = None
@@ -21,7 +21,7 @@ class HookProgress(Shape, tag="hook_progress"):
     status_message: str | None = None
 
 
-class ShellProgress(Shape):
+class ShellProgress(Shape, frozen=True):
     """What a command has printed so far."""
 
     output: str | None = None
@@ -33,15 +33,15 @@ class ShellProgress(Shape):
     timeout_ms: float | None = None
 
 
-class BashProgress(ShellProgress, tag="bash_progress"):
+class BashProgress(ShellProgress, frozen=True, tag="bash_progress"):
     """What a shell command has printed so far."""
 
 
-class PowershellProgress(ShellProgress, tag="powershell_progress"):
+class PowershellProgress(ShellProgress, frozen=True, tag="powershell_progress"):
     """The same on Windows."""
 
 
-class AgentMessage(Shape):
+class AgentMessage(Shape, frozen=True):
     """An agent's entry, repeated here: the same message id as in the agent's own transcript."""
 
     type: str | None = None
@@ -58,7 +58,7 @@ class AgentMessage(Shape):
     source_tool_use_id: str | None = field(default=None, name="sourceToolUseID")
 
 
-class AgentProgress(Shape, tag="agent_progress"):
+class AgentProgress(Shape, frozen=True, tag="agent_progress"):
     """What an agent is doing."""
 
     message: AgentMessage | None = None
@@ -68,7 +68,7 @@ class AgentProgress(Shape, tag="agent_progress"):
     resume: Any = None
 
 
-class SkillProgress(Shape, tag="skill_progress"):
+class SkillProgress(Shape, frozen=True, tag="skill_progress"):
     """What a skill is doing."""
 
     message: AgentMessage | None = None
@@ -77,7 +77,7 @@ class SkillProgress(Shape, tag="skill_progress"):
     agent_id: AgentId | None = None
 
 
-class McpProgress(Shape, tag="mcp_progress"):
+class McpProgress(Shape, frozen=True, tag="mcp_progress"):
     """How a call to an MCP server is doing."""
 
     status: str | None = None
@@ -86,35 +86,35 @@ class McpProgress(Shape, tag="mcp_progress"):
     elapsed_time_ms: float | None = None
 
 
-class WaitingForTask(Shape, tag="waiting_for_task"):
+class WaitingForTask(Shape, frozen=True, tag="waiting_for_task"):
     """Waiting for a background task."""
 
     task_description: str | None = None
     task_type: str | None = None
 
 
-class QueryUpdate(Shape, tag="query_update"):
+class QueryUpdate(Shape, frozen=True, tag="query_update"):
     """The words a web search is made with."""
 
     query: str | None = None
 
 
-class SearchResultsReceived(Shape, tag="search_results_received"):
+class SearchResultsReceived(Shape, frozen=True, tag="search_results_received"):
     """How much a web search found."""
 
     result_count: int | None = None
     query: str | None = None
 
 
-class TaskProgress(Shape, tag="task_progress"):
+class TaskProgress(Shape, frozen=True, tag="task_progress"):
     """How a background task is doing."""
 
 
-class ReplToolCall(Shape, tag="repl_tool_call"):
+class ReplToolCall(Shape, frozen=True, tag="repl_tool_call"):
     """A call made from within another tool."""
 
 
-class OtherProgress(Shape, tag=OTHER):
+class OtherProgress(Shape, frozen=True, tag=OTHER):
     """Progress of a type that threadline does not know: its tag, and the whole of it in `data`."""
 
     tag: str = ""
@@ -137,7 +137,7 @@ ProgressData = (
 )
 
 
-class ProgressEntry(ChainEntry, tag="progress"):
+class ProgressEntry(ChainEntry, frozen=True, tag="progress"):
     """What was going on while a call ran. It stands in the parent chain."""
 
     progress: ProgressData | None = field(default=None, name="data")

@@ -8,11 +8,14 @@ from threadline.model.entries.entry import Entry
 from threadline.model.text import extract_text
 
 
-class QueueOperationEntry(Entry, tag="queue-operation"):
+class QueueOperationEntry(Entry, frozen=True, tag="queue-operation"):
     """A prompt entered the queue or left it."""
 
     operation: str | None = None
     content: Any = None
+    reason: str | None = None
+    command_uuid: str | None = None
+    delivery_id: str | None = None
 
     @property
     def text(self) -> str:

@@ -9,7 +9,7 @@ from threadline.model.ids import EntryId, SessionId
 from threadline.shape import Shape
 
 
-class LastPromptEntry(Entry, tag="last-prompt"):
+class LastPromptEntry(Entry, frozen=True, tag="last-prompt"):
     """The newest prompt and the leaf that is active. `explicit` with no leaf: rewound to the very start."""
 
     last_prompt: str | None = None
@@ -17,19 +17,19 @@ class LastPromptEntry(Entry, tag="last-prompt"):
     explicit: bool | None = None
 
 
-class ModeEntry(Entry, tag="mode"):
+class ModeEntry(Entry, frozen=True, tag="mode"):
     """The mode the session is in."""
 
     mode: str | None = None
 
 
-class PermissionModeEntry(Entry, tag="permission-mode"):
+class PermissionModeEntry(Entry, frozen=True, tag="permission-mode"):
     """What the session may do without asking."""
 
     permission_mode: str | None = None
 
 
-class PrLinkEntry(Entry, tag="pr-link"):
+class PrLinkEntry(Entry, frozen=True, tag="pr-link"):
     """A pull request that the session made or works on."""
 
     pr_number: int | None = None
@@ -37,7 +37,7 @@ class PrLinkEntry(Entry, tag="pr-link"):
     pr_repository: str | None = None
 
 
-class BridgeSessionEntry(Entry, tag="bridge-session"):
+class BridgeSessionEntry(Entry, frozen=True, tag="bridge-session"):
     """The session is controlled from elsewhere."""
 
     bridge_session_id: str | None = None
@@ -46,7 +46,7 @@ class BridgeSessionEntry(Entry, tag="bridge-session"):
     owner_organization_uuid: str | None = None
 
 
-class WorktreeSession(Shape):
+class WorktreeSession(Shape, frozen=True):
     """The worktree a session works in."""
 
     original_cwd: str | None = None
@@ -55,22 +55,24 @@ class WorktreeSession(Shape):
     worktree_branch: str | None = None
     original_branch: str | None = None
     original_head_commit: str | None = None
+    pre_enter_original_cwd: str | None = None
+    extension_root: str | None = None
     session_id: SessionId | None = None
 
 
-class WorktreeStateEntry(Entry, tag="worktree-state"):
+class WorktreeStateEntry(Entry, frozen=True, tag="worktree-state"):
     """The session went into a worktree, or left it (null)."""
 
     worktree_session: WorktreeSession | None = None
 
 
-class RelocatedEntry(Entry, tag="relocated"):
+class RelocatedEntry(Entry, frozen=True, tag="relocated"):
     """The session moved to another directory."""
 
     relocated_cwd: str | None = None
 
 
-class TeleportedFromEntry(Entry, tag="teleported-from"):
+class TeleportedFromEntry(Entry, frozen=True, tag="teleported-from"):
     """The session was brought here from the cloud."""
 
     remote_session_id: str | None = None
@@ -78,13 +80,13 @@ class TeleportedFromEntry(Entry, tag="teleported-from"):
     message_count: int | None = None
 
 
-class ContinuedInEntry(Entry, tag="continued-in"):
+class ContinuedInEntry(Entry, frozen=True, tag="continued-in"):
     """The session goes on under another id."""
 
     continued_in_session_id: SessionId | None = None
 
 
-class ForkContextRefEntry(Entry, tag="fork-context-ref"):
+class ForkContextRefEntry(Entry, frozen=True, tag="fork-context-ref"):
     """First line of a forked agent: the history it inherits, which is not copied."""
 
     agent_id: str | None = None
@@ -93,7 +95,7 @@ class ForkContextRefEntry(Entry, tag="fork-context-ref"):
     context_length: int | None = None
 
 
-class FrameLinkEntry(Entry, tag="frame-link"):
+class FrameLinkEntry(Entry, frozen=True, tag="frame-link"):
     """Something the session published."""
 
     path: str | None = None
@@ -101,31 +103,31 @@ class FrameLinkEntry(Entry, tag="frame-link"):
     title: str | None = None
 
 
-class ToolsUsedEntry(Entry, tag="tools-used"):
+class ToolsUsedEntry(Entry, frozen=True, tag="tools-used"):
     """The tools loaded so far."""
 
     tools: list[Any] | None = None
 
 
-class SpeculationAcceptEntry(Entry, tag="speculation-accept"):
+class SpeculationAcceptEntry(Entry, frozen=True, tag="speculation-accept"):
     """A guess at the next step was taken."""
 
     time_saved_ms: float | None = None
 
 
-class HistorySuppressionEntry(Entry, tag="history-suppression"):
+class HistorySuppressionEntry(Entry, frozen=True, tag="history-suppression"):
     """Prompts are not being written to the history file."""
 
     cause: Any = None
 
 
-class AtisLatchEntry(Entry, tag="atis-latch"):
+class AtisLatchEntry(Entry, frozen=True, tag="atis-latch"):
     """Internal; its meaning is not known."""
 
     atis: Any = None
 
 
-class AgentMetadataEntry(Entry, tag="agent_metadata"):
+class AgentMetadataEntry(Entry, frozen=True, tag="agent_metadata"):
     """An agent's `.meta.json`, in line: only in streams of the SDK's session store."""
 
     agent_id: str | None = None

@@ -11,7 +11,7 @@ from threadline.model.ids import EntryId, RequestId
 from threadline.shape import Shape
 
 
-class PreservedSegment(Shape):
+class PreservedSegment(Shape, frozen=True):
     """Entries from before a compaction that stay in the conversation after it."""
 
     head_uuid: EntryId | None = None
@@ -19,7 +19,7 @@ class PreservedSegment(Shape):
     tail_uuid: EntryId | None = None
 
 
-class PreservedMessages(Shape):
+class PreservedMessages(Shape, frozen=True):
     """The same as a list."""
 
     anchor_uuid: EntryId | None = None
@@ -27,7 +27,7 @@ class PreservedMessages(Shape):
     all_uuids: list[EntryId] | None = None
 
 
-class CompactMetadata(Shape):
+class CompactMetadata(Shape, frozen=True):
     """What a compaction did."""
 
     trigger: str | None = None
@@ -42,7 +42,7 @@ class CompactMetadata(Shape):
     preserved_messages: PreservedMessages | None = None
 
 
-class MicrocompactMetadata(Shape):
+class MicrocompactMetadata(Shape, frozen=True):
     """Which old tool results were blanked for the model."""
 
     trigger: str | None = None
@@ -52,7 +52,7 @@ class MicrocompactMetadata(Shape):
     cleared_attachment_uuids: list[EntryId] | None = field(default=None, name="clearedAttachmentUUIDs")
 
 
-class HookInfo(Shape):
+class HookInfo(Shape, frozen=True):
     """One hook that ran when the turn stopped."""
 
     command: str | None = None
@@ -60,7 +60,7 @@ class HookInfo(Shape):
     prompt_text: str | None = None
 
 
-class SystemEntry(ChainEntry, tag="system"):
+class SystemEntry(ChainEntry, frozen=True, tag="system"):
     """What the program has to say. `subtype` tells which of the fields below are there: see `SUBTYPES`."""
 
     subtype: str | None = None
@@ -82,6 +82,7 @@ class SystemEntry(ChainEntry, tag="system"):
     prevented_continuation: bool | None = None
     stop_reason: str | None = None
     has_output: bool | None = None
+    prevent_continuation: bool | None = None
     # API errors and refusals
     error: Any = None
     cause: Any = None
@@ -99,6 +100,11 @@ class SystemEntry(ChainEntry, tag="system"):
     api_refusal_explanation: str | None = None
     refused_user_message_uuid: EntryId | None = None
     retracted_message_uuids: list[EntryId] | None = None
+    # local commands
+    command_run: Any = None
+    command_outcome: Any = None
+    context_usage: Any = None
+    prompt_submit_ending: Any = None
     # remote control
     url: str | None = None
     upgrade_nudge: str | None = None
@@ -156,6 +162,7 @@ SUBTYPES: dict[str, str] = {
     "model_refusal_no_fallback": "a model refused and none answered",
     "api_refusal": "the API refused",
     "model_consent_fallback": "another model answered, with consent",
+    "model_fallback": "another model answered",
     "agents_killed": "agents were stopped",
     "thinking": "a notice about thinking",
     "permission_retry": "a refused call was tried again",

@@ -1,4 +1,4 @@
-"""Rows that name a session and say what it looks like. The last one of a kind counts; they are written again and again."""
+"""Rows that name a session. The last one of a kind counts: they are written again and again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from threadline.model.entries.entry import Entry
 from threadline.model.ids import EntryId
 
 
-class SummaryEntry(Entry, tag="summary"):
+class SummaryEntry(Entry, frozen=True, tag="summary"):
     """The title a model gave a conversation, named by its leaf, which may be in another transcript."""
 
     summary: str | None = None
@@ -15,43 +15,43 @@ class SummaryEntry(Entry, tag="summary"):
     is_compact_summary: bool | None = None
 
 
-class AiTitleEntry(Entry, tag="ai-title"):
+class AiTitleEntry(Entry, frozen=True, tag="ai-title"):
     """The title a model gave the session."""
 
     ai_title: str | None = None
 
 
-class CustomTitleEntry(Entry, tag="custom-title"):
+class CustomTitleEntry(Entry, frozen=True, tag="custom-title"):
     """The title a person gave the session."""
 
     custom_title: str | None = None
 
 
-class TagEntry(Entry, tag="tag"):
+class TagEntry(Entry, frozen=True, tag="tag"):
     """A tag on the session; an empty one takes it away."""
 
     tag: str | None = None
 
 
-class AgentNameEntry(Entry, tag="agent-name"):
+class AgentNameEntry(Entry, frozen=True, tag="agent-name"):
     """The name the session goes by."""
 
     agent_name: str | None = None
 
 
-class AgentColorEntry(Entry, tag="agent-color"):
+class AgentColorEntry(Entry, frozen=True, tag="agent-color"):
     """The colour the session is shown in."""
 
     agent_color: str | None = None
 
 
-class AgentSettingEntry(Entry, tag="agent-setting"):
+class AgentSettingEntry(Entry, frozen=True, tag="agent-setting"):
     """The agent type the session was started as."""
 
     agent_setting: str | None = None
 
 
-class TaskSummaryEntry(Entry, tag="task-summary"):
+class TaskSummaryEntry(Entry, frozen=True, tag="task-summary"):
     """What the session is doing, in a few words."""
 
     summary: str | None = None

@@ -14,7 +14,7 @@ from threadline.model.results import ResultValue, typed_result
 from threadline.shape import Shape
 
 
-class Origin(Shape):
+class Origin(Shape, frozen=True):
     """Who authored the text."""
 
     kind: str | None = None
@@ -27,9 +27,11 @@ class Origin(Shape):
     hop_chain: Any = None
     sender_task_id: str | None = None
     server: str | None = None
+    producer: str | None = None
+    run_id: str | None = None
 
 
-class ThinkingMetadata(Shape):
+class ThinkingMetadata(Shape, frozen=True):
     """How much thinking the prompt asked for."""
 
     level: str | None = None
@@ -38,21 +40,22 @@ class ThinkingMetadata(Shape):
     max_thinking_tokens: int | None = None
 
 
-class TurnPosition(Shape):
+class TurnPosition(Shape, frozen=True):
     """Where in the session the turn stands."""
 
     prompt_index: int | None = None
     turn_index: int | None = None
 
 
-class McpMeta(Shape):
+class McpMeta(Shape, frozen=True):
     """What an MCP server sent beside its content."""
 
     structured_content: Any = None
     meta: Any = field(default=None, name="_meta")
+    resource_links: list[Any] | None = None
 
 
-class UserEntry(ChainEntry, tag="user"):
+class UserEntry(ChainEntry, frozen=True, tag="user"):
     """A prompt, a tool's result, or text the program put in: the fields tell which."""
 
     prompt_id: str | None = None
@@ -71,6 +74,11 @@ class UserEntry(ChainEntry, tag="user"):
     plan_content: str | None = None
     interrupted_message_id: MessageId | None = None
     tool_denial_kind: str | None = None
+    permission_decision: Any = None
+    mcp_call_not_read_only: str | None = None
+    sandboxed: bool | None = None
+    refused_message_id: MessageId | None = None
+    queue_skip_attachments: bool | None = None
     classifier_meta_lines: Any = None
     user_feedback: Any = None
     tool_ends_turn: bool | None = None

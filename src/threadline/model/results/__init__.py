@@ -36,6 +36,7 @@ from threadline.model.results.result import OtherResult, ToolResult
 from threadline.model.results.search import (
     GlobResult,
     GrepResult,
+    McpResourceResult,
     ToolSearchResult,
     WebFetchResult,
     WebSearchResult,
@@ -122,6 +123,7 @@ TOOL_RESULTS: dict[str, type[ToolResult]] = {
     "ExitWorktree": WorktreeResult,
     "Skill": SkillResult,
     "ReportFindings": ReportFindingsResult,
+    "ReadMcpResourceTool": McpResourceResult,
 }
 """The shape of each tool's result. `LS`, `TodoRead` and refusals are strings; `mcp__…` tools give lists."""
 
@@ -168,6 +170,7 @@ _KEYS_OF: tuple[tuple[str, type[ToolResult]], ...] = (
     ("task", TaskResult),
     ("content structuredContent", McpResult),
     ("content _meta", McpResult),
+    ("contents", McpResourceResult),
 )
 SIGNATURES = tuple((frozenset(keys.split()), shape) for keys, shape in _KEYS_OF)
 """Keys that tell a result's tool when its call is not known; the first set that is all there counts."""
@@ -202,7 +205,8 @@ def result_type(value: dict[str, Any], tool: str | None) -> type[ToolResult] | N
         if tool.startswith("mcp__"):
             return McpResult
     keys = value.keys()
-    return next((shape for signature, shape in SIGNATURES if signature <= keys), None)
+    found = next((shape for signature, shape in SIGNATURES if signature <= keys), None)
+    return found or (EnterPlanModeResult if keys == {"message"} else None)
 
 
 def _fitted(value: dict[str, Any], shape: type[ToolResult]) -> ToolResult:
@@ -228,6 +232,7 @@ __all__ = [
     "Hunk",
     "ListAgentsResult",
     "LspResult",
+    "McpResourceResult",
     "McpResult",
     "MonitorResult",
     "MultiEditResult",

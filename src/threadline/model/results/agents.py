@@ -13,7 +13,7 @@ from threadline.model.usage import Usage
 from threadline.shape import Shape
 
 
-class ToolStats(Shape):
+class ToolStats(Shape, frozen=True):
     """What an agent did, in counts."""
 
     read_count: int | None = None
@@ -25,7 +25,7 @@ class ToolStats(Shape):
     other_tool_count: int | None = None
 
 
-class AgentResult(ToolResult):
+class AgentResult(ToolResult, frozen=True):
     """`Task`, `Agent`: the agent's answer, or that it was launched or joined a team. `status` tells which."""
 
     status: str | None = None
@@ -45,6 +45,11 @@ class AgentResult(ToolResult):
     description: str | None = None
     output_file: str | None = None
     can_read_output_file: bool | None = None
+    can_continue_agent: bool | None = None
+    tools_used: list[str] | None = None
+    harness_note_count: int | None = None
+    harness_tail_count: int | None = None
+    harness_section_hash: str | None = None
     # worktrees
     worktree_path: str | None = None
     worktree_branch: str | None = None
@@ -63,7 +68,7 @@ class AgentResult(ToolResult):
     plan_mode_required: bool | None = field(default=None, name="plan_mode_required")
 
 
-class WorkflowResult(ToolResult):
+class WorkflowResult(ToolResult, frozen=True):
     """`Workflow`: a workflow was launched."""
 
     status: str | None = None
@@ -76,7 +81,7 @@ class WorkflowResult(ToolResult):
     script_path: str | None = None
 
 
-class SendMessageResult(ToolResult):
+class SendMessageResult(ToolResult, frozen=True):
     """`SendMessage`: a message to another agent."""
 
     success: bool | None = None
@@ -88,9 +93,11 @@ class SendMessageResult(ToolResult):
     pin: Any = None
     request_id: str | None = field(default=None, name="request_id")
     target: str | None = None
+    display: str | None = None
+    revived_agent_id: str | None = None
 
 
-class TeamResult(ToolResult, rename=None):
+class TeamResult(ToolResult, frozen=True, rename=None):
     """`TeamCreate`, `TeamDelete`: a team came or went."""
 
     success: bool | None = None
@@ -100,7 +107,9 @@ class TeamResult(ToolResult, rename=None):
     lead_agent_id: str | None = None
 
 
-class ListAgentsResult(ToolResult):
+class ListAgentsResult(ToolResult, frozen=True):
     """`ListAgents`: the agents there are."""
 
     listing: Any = None
+    sections: list[Any] | None = None
+    notes: list[Any] | None = None

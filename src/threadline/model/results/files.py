@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import field
-
 from threadline.model.results.result import ToolResult
 from threadline.shape import Shape
 
 
-class ReadFile(Shape):
+class ReadFile(Shape, frozen=True):
     """The file as it was read."""
 
     file_path: str | None = None
@@ -28,14 +26,14 @@ class ReadFile(Shape):
     output_dir: str | None = None
 
 
-class ReadResult(ToolResult):
+class ReadResult(ToolResult, frozen=True):
     """`Read`: `type` is text, image, pdf, notebook, parts or file_unchanged."""
 
     type: str | None = None
     file: ReadFile | None = None
 
 
-class Hunk(Shape):
+class Hunk(Shape, frozen=True):
     """One hunk of a patch."""
 
     old_start: int | None = None
@@ -45,7 +43,7 @@ class Hunk(Shape):
     lines: list[str] | None = None
 
 
-class EditResult(ToolResult):
+class EditResult(ToolResult, frozen=True):
     """`Edit`: what was replaced by what. `original_file` is null when it was big, since 2.1.97."""
 
     file_path: str | None = None
@@ -60,7 +58,7 @@ class EditResult(ToolResult):
     git_diff: Any = None
 
 
-class OneEdit(Shape, rename=None):
+class OneEdit(Shape, frozen=True, rename=None):
     """One of the replacements of a `MultiEdit`."""
 
     old_string: str | None = None
@@ -68,7 +66,7 @@ class OneEdit(Shape, rename=None):
     replace_all: bool | None = None
 
 
-class MultiEditResult(ToolResult):
+class MultiEditResult(ToolResult, frozen=True):
     """`MultiEdit` (to 1.0.108): several replacements in one file."""
 
     file_path: str | None = None
@@ -78,7 +76,7 @@ class MultiEditResult(ToolResult):
     user_modified: bool | None = None
 
 
-class WriteResult(ToolResult):
+class WriteResult(ToolResult, frozen=True):
     """`Write`: `type` is create or update; a created file has an empty patch."""
 
     type: str | None = None
@@ -91,10 +89,11 @@ class WriteResult(ToolResult):
     git_diff: Any = None
 
 
-class NotebookEditResult(ToolResult, rename=None):
+class NotebookEditResult(ToolResult, frozen=True, rename=None):
     """`NotebookEdit`: one cell was changed."""
 
     new_source: str | None = None
+    old_source: str | None = None
     cell_id: str | None = None
     cell_number: int | None = None
     cell_type: str | None = None
@@ -106,7 +105,7 @@ class NotebookEditResult(ToolResult, rename=None):
     updated_file: str | None = None
 
 
-class LspResult(ToolResult):
+class LspResult(ToolResult, frozen=True):
     """`LSP`: what a language server answered."""
 
     operation: str | None = None
@@ -116,7 +115,7 @@ class LspResult(ToolResult):
     file_count: int | None = None
 
 
-class ArtifactResult(ToolResult):
+class ArtifactResult(ToolResult, frozen=True):
     """`Artifact`: something was published."""
 
     url: str | None = None
@@ -127,7 +126,7 @@ class ArtifactResult(ToolResult):
     live_subscription: str | None = None
 
 
-class SendUserFileResult(ToolResult):
+class SendUserFileResult(ToolResult, frozen=True):
     """`SendUserFile`: files were given to the person."""
 
     attachments: list[Any] | None = None

@@ -9,7 +9,7 @@ from msgspec import field
 from threadline.model.results.result import ToolResult
 
 
-class GlobResult(ToolResult):
+class GlobResult(ToolResult, frozen=True):
     """`Glob`: the files whose names fit."""
 
     filenames: list[str] | None = None
@@ -20,7 +20,7 @@ class GlobResult(ToolResult):
     count_is_complete: bool | None = None
 
 
-class GrepResult(ToolResult):
+class GrepResult(ToolResult, frozen=True):
     """`Grep`: the lines, files or counts that fit."""
 
     mode: str | None = None
@@ -35,7 +35,7 @@ class GrepResult(ToolResult):
     total_lines: int | None = None
 
 
-class WebFetchResult(ToolResult):
+class WebFetchResult(ToolResult, frozen=True):
     """`WebFetch`: what a page says."""
 
     url: str | None = None
@@ -46,7 +46,7 @@ class WebFetchResult(ToolResult):
     duration_ms: float | None = None
 
 
-class WebSearchResult(ToolResult):
+class WebSearchResult(ToolResult, frozen=True):
     """`WebSearch`: what a search found."""
 
     query: str | None = None
@@ -55,7 +55,13 @@ class WebSearchResult(ToolResult):
     search_count: int | None = None
 
 
-class ToolSearchResult(ToolResult):
+class McpResourceResult(ToolResult, frozen=True):
+    """`ReadMcpResourceTool`: what a resource of an MCP server holds."""
+
+    contents: list[Any] | None = None
+
+
+class ToolSearchResult(ToolResult, frozen=True):
     """`ToolSearch`: the tools that fit."""
 
     matches: list[Any] | None = None

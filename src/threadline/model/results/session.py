@@ -9,7 +9,7 @@ from msgspec import field
 from threadline.model.results.result import ToolResult
 
 
-class AskUserQuestionResult(ToolResult):
+class AskUserQuestionResult(ToolResult, frozen=True):
     """`AskUserQuestion`: what was asked and what the person answered."""
 
     questions: list[Any] | None = None
@@ -17,7 +17,7 @@ class AskUserQuestionResult(ToolResult):
     annotations: Any = None
 
 
-class ExitPlanModeResult(ToolResult):
+class ExitPlanModeResult(ToolResult, frozen=True):
     """`ExitPlanMode`: the plan that was approved. A refusal is a string."""
 
     plan: str | None = None
@@ -27,13 +27,13 @@ class ExitPlanModeResult(ToolResult):
     plan_was_edited: bool | None = None
 
 
-class EnterPlanModeResult(ToolResult):
+class EnterPlanModeResult(ToolResult, frozen=True):
     """`EnterPlanMode`: plan mode is on."""
 
     message: str | None = None
 
 
-class WorktreeResult(ToolResult):
+class WorktreeResult(ToolResult, frozen=True):
     """`EnterWorktree`, `ExitWorktree`: the session moved into a worktree or out of it."""
 
     message: str | None = None
@@ -41,9 +41,11 @@ class WorktreeResult(ToolResult):
     worktree_branch: str | None = None
     action: str | None = None
     original_cwd: str | None = None
+    original_cwd_missing: bool | None = None
+    restored_cwd: str | None = None
 
 
-class SkillResult(ToolResult):
+class SkillResult(ToolResult, frozen=True):
     """`Skill`: a skill was used."""
 
     success: bool | None = None
@@ -55,7 +57,7 @@ class SkillResult(ToolResult):
     result: Any = None
 
 
-class ReportFindingsResult(ToolResult):
+class ReportFindingsResult(ToolResult, frozen=True):
     """`ReportFindings`: what a review found."""
 
     count: int | None = None
@@ -63,7 +65,7 @@ class ReportFindingsResult(ToolResult):
     level: str | None = None
 
 
-class McpResult(ToolResult):
+class McpResult(ToolResult, frozen=True):
     """`mcp__server__tool`, where it is not a list of blocks: what an MCP server sent."""
 
     content: Any = None

@@ -9,7 +9,7 @@ from msgspec import field
 from threadline.model.results.result import ToolResult
 
 
-class ShellResult(ToolResult):
+class ShellResult(ToolResult, frozen=True):
     """`Bash`, `PowerShell`: what the command printed. There is no exit code: the text says it."""
 
     stdout: str | None = None
@@ -28,9 +28,11 @@ class ShellResult(ToolResult):
     dangerously_disable_sandbox: bool | None = None
     sandbox: bool | None = None
     structured_content: Any = None
+    bash_edit_diff: Any = None
+    timed_out_after_ms: float | None = None
 
 
-class ShellOutputResult(ToolResult):
+class ShellOutputResult(ToolResult, frozen=True):
     """`BashOutput` (old): what a background command has printed since."""
 
     shell_id: str | None = None
@@ -45,7 +47,7 @@ class ShellOutputResult(ToolResult):
     timestamp: str | None = None
 
 
-class StopResult(ToolResult, rename=None):
+class StopResult(ToolResult, frozen=True, rename=None):
     """`TaskStop`, `KillShell`, `KillBash`: a background task was stopped."""
 
     message: str | None = None
@@ -56,7 +58,7 @@ class StopResult(ToolResult, rename=None):
     command: str | None = None
 
 
-class OutputTask(ToolResult):
+class OutputTask(ToolResult, frozen=True):
     """The background task that `TaskOutput` asked about."""
 
     task_id: str | None = field(default=None, name="task_id")
@@ -70,14 +72,14 @@ class OutputTask(ToolResult):
     result: Any = None
 
 
-class OutputResult(ToolResult, rename=None):
+class OutputResult(ToolResult, frozen=True, rename=None):
     """`TaskOutput`: how a background task is doing."""
 
     retrieval_status: str | None = None
     task: OutputTask | None = None
 
 
-class MonitorResult(ToolResult):
+class MonitorResult(ToolResult, frozen=True):
     """`Monitor`: something is being watched."""
 
     task_id: str | None = None

@@ -10,7 +10,7 @@ from threadline.model.results.result import ToolResult
 from threadline.shape import Shape
 
 
-class Todo(Shape):
+class Todo(Shape, frozen=True):
     """One item of a todo list. Older items have `id` and `priority`, newer ones `active_form`."""
 
     content: str | None = None
@@ -20,7 +20,7 @@ class Todo(Shape):
     id: str | None = None
 
 
-class TodoWriteResult(ToolResult):
+class TodoWriteResult(ToolResult, frozen=True):
     """`TodoWrite`: the list before and after."""
 
     old_todos: list[Todo] | None = None
@@ -28,7 +28,7 @@ class TodoWriteResult(ToolResult):
     verification_nudge_needed: bool | None = None
 
 
-class Task(Shape):
+class Task(Shape, frozen=True):
     """One task, as a tool's result or a file under `tasks/` has it."""
 
     id: str | None = None
@@ -42,26 +42,26 @@ class Task(Shape):
     metadata: Any = None
 
 
-class TaskResult(ToolResult):
+class TaskResult(ToolResult, frozen=True):
     """`TaskCreate`, `TaskGet`: one task."""
 
     task: Task | None = None
 
 
-class TaskListResult(ToolResult):
+class TaskListResult(ToolResult, frozen=True):
     """`TaskList`: all tasks."""
 
     tasks: list[Task] | None = None
 
 
-class StatusChange(Shape):
+class StatusChange(Shape, frozen=True):
     """From which status to which."""
 
     from_: str | None = field(default=None, name="from")
     to: str | None = None
 
 
-class TaskUpdateResult(ToolResult):
+class TaskUpdateResult(ToolResult, frozen=True):
     """`TaskUpdate`: what changed."""
 
     success: bool | None = None
@@ -72,17 +72,18 @@ class TaskUpdateResult(ToolResult):
     error: str | None = None
 
 
-class CronResult(ToolResult):
+class CronResult(ToolResult, frozen=True):
     """`CronCreate`, `CronDelete`, `CronList`: scheduled prompts."""
 
     id: str | None = None
     human_schedule: str | None = None
     recurring: bool | None = None
     durable: bool | None = None
+    next_fire_at: float | None = None
     jobs: list[Any] | None = None
 
 
-class ScheduleWakeupResult(ToolResult):
+class ScheduleWakeupResult(ToolResult, frozen=True):
     """`ScheduleWakeup`: when the session wakes."""
 
     scheduled_for: float | str | None = None
