@@ -1,0 +1,262 @@
+"""The doctor: reads everything, and says what is wrong, what is new and how much was understood."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from msgspec import Struct
+
+from threadline.errors import Error
+from threadline.model.entries import ChainEntry, Entry
+from threadline.model.found import SideFile, Transcript
+from threadline.model.place import Place
+from threadline.model.problem import Problem, ProblemKind
+from threadline.parse.entries import Reader
+from threadline.parse.side_files import read_side_file
+from threadline.survey.drift import DriftFinder, Strange, decode_strictly
+from threadline.survey.each import each
+from threadline.survey.overview import version_key
+
+_EXAMPLES = 5
+
+
+class ProblemCount(Struct, frozen=True):
+    """How often one kind of problem occurs, what it cost, and where to look."""
+
+    count: int
+    recovered: int
+    lost: int
+    places: tuple[str, ...]
+
+
+class DriftItem(Struct, frozen=True):
+    """Something the model does not know: how often, since which version, how many bytes, and one place."""
+
+    what: str
+    name: str
+    within: str
+    count: int
+    bytes: int
+    first_version: str | None
+    place: str
+
+
+class Examination(Struct, frozen=True):
+    """What reading some transcripts and side files showed."""
+
+    transcripts: int = 0
+    lines: int = 0
+    bytes: int = 0
+    entries: int = 0
+    round_trip: bool | None = None
+    understood_bytes: int = 0
+    malformed_bytes: int = 0
+    pending_bytes: int = 0
+    kinds: dict[str, int] = {}
+    versions: dict[str, int] = {}
+    side_files: dict[str, int] = {}
+    problems: dict[str, ProblemCount] = {}
+    drift: tuple[DriftItem, ...] = ()
+
+    @property
+    def understood(self) -> float:
+        """The share of bytes that stand in entries, and in parts of entries, that the model knows."""
+        complete = self.bytes - self.pending_bytes
+        return self.understood_bytes / complete if complete else 1.0
+
+
+def examine_all(
+    transcripts: Iterable[Transcript],
+    side_files: Iterable[SideFile] = (),
+    *,
+    check: bool = False,
+    jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    problems: Iterable[Problem] = (),
+) -> Examination:
+    """Read everything. With `check`, prove the round trip of every transcript against a second reading of it."""
+    notes = _Notes()
+    for problem in problems:
+        notes.problem(problem)
+    parts = [notes.examination()]
+    for transcript, part in each(partial(examine, check=check), transcripts, jobs=jobs):
+        parts.append(part)
+        if progress is not None:
+            progress(transcript.size)
+    parts += [_side_file(side) for side in side_files]
+    return _joined(parts)
+
+
+def examine(transcript: Transcript, *, check: bool = False) -> Examination:
+    """Read one transcript and say all there is to say of it. Refusals of the machine become a problem."""
+    notes = _Notes()
+    path = transcript.path
+    try:
+        if check:
+            with path.open("rb") as again:
+                _read(path, notes, again)
+        else:
+            _read(path, notes, None)
+    except (Error, OSError) as error:
+        notes.problem(Problem(ProblemKind.UNREADABLE, Place(str(path)), str(error), recovered=False))
+    return notes.examination(transcripts=1)
+
+
+def _read(path: Path, notes: _Notes, again: BinaryIO | None) -> None:
+    finder = DriftFinder()
+    same = True
+    for entry in Reader(str(path), decode_strictly).entries(path):
+        notes.entry(entry, finder.strange(entry))
+        if again is not None and same:
+            same = again.read(len(entry.raw)) == entry.raw
+    if again is not None:
+        notes.round_trip = same and not again.read(1)
+        if not notes.round_trip:
+            why = "a second reading gave other bytes: the file changed meanwhile, or threadline is wrong"
+            notes.problem(Problem(ProblemKind.CHANGED, Place(str(path)), why, recovered=False))
+
+
+def _side_file(side: SideFile) -> Examination:
+    notes = _Notes()
+    try:
+        reading = read_side_file(side)
+    except Error as error:
+        notes.problem(Problem(ProblemKind.UNREADABLE, Place(str(side.path)), str(error), recovered=False))
+    else:
+        for problem in reading.problems:
+            notes.problem(problem)
+        for found in reading.unknown:
+            place = Place(str(side.path), 1, json_path=found.json_path)
+            notes.strange(Strange("field", found.name, found.shape, place, 0), None)
+    return notes.examination(side_files={str(side.kind): 1})
+
+
+class _Notes:
+    """What is noted while reading one file."""
+
+    def __init__(self) -> None:
+        self.round_trip: bool | None = None
+        self._lines = self._bytes = self._entries = 0
+        self._understood = self._malformed = self._pending = 0
+        self._kinds: Counter[str] = Counter()
+        self._versions: Counter[str] = Counter()
+        self._problems: dict[str, ProblemCount] = {}
+        self._drift: dict[tuple[str, str, str], DriftItem] = {}
+        self._last_line = 0
+
+    def entry(self, entry: Entry, strange: Iterator[Strange]) -> None:
+        """Note an entry and what is strange about it."""
+        size = len(entry.raw)
+        self._bytes += size
+        self._lines += entry.line.number != self._last_line
+        self._last_line = entry.line.number
+        kind = entry.kind
+        self._kinds[kind] += 1
+        version = entry.version if isinstance(entry, ChainEntry) else None
+        if version is not None:
+            self._versions[version] += 1
+        for problem in entry.problems:
+            self.problem(problem)
+        if kind == "pending":
+            self._pending += size
+        elif kind == "damaged":
+            self._malformed += size
+        else:
+            self._entries += kind != "blank"
+            unknown = 0
+            for one in strange:
+                self.strange(one, version)
+                unknown += one.size
+            self._understood += max(0, size - unknown)
+
+    def problem(self, problem: Problem) -> None:
+        """Note a problem."""
+        one = ProblemCount(1, int(problem.recovered), problem.lost, (str(problem.place),))
+        seen = self._problems.get(problem.kind)
+        self._problems[str(problem.kind)] = one if seen is None else _more_problems(seen, one)
+
+    def strange(self, strange: Strange, version: str | None) -> None:
+        """Note something that the model does not know."""
+        key = (strange.what, strange.name, strange.within)
+        one = DriftItem(*key, 1, strange.size, version, str(strange.place))
+        seen = self._drift.get(key)
+        self._drift[key] = one if seen is None else _more_drift(seen, one)
+
+    def examination(self, *, transcripts: int = 0, side_files: dict[str, int] | None = None) -> Examination:
+        """All notes, as a value."""
+        return Examination(
+            transcripts=transcripts,
+            lines=self._lines,
+            bytes=self._bytes,
+            entries=self._entries,
+            round_trip=self.round_trip,
+            understood_bytes=self._understood,
+            malformed_bytes=self._malformed,
+            pending_bytes=self._pending,
+            kinds=dict(self._kinds),
+            versions=dict(self._versions),
+            side_files=side_files or {},
+            problems=self._problems,
+            drift=tuple(self._drift.values()),
+        )
+
+
+def _more_problems(one: ProblemCount, other: ProblemCount) -> ProblemCount:
+    return ProblemCount(
+        one.count + other.count,
+        one.recovered + other.recovered,
+        one.lost + other.lost,
+        tuple(sorted((*one.places, *other.places))[:_EXAMPLES]),
+    )
+
+
+def _more_drift(one: DriftItem, other: DriftItem) -> DriftItem:
+    versions = [version for version in (one.first_version, other.first_version) if version is not None]
+    first = min(versions, key=version_key, default=None)
+    return DriftItem(
+        one.what,
+        one.name,
+        one.within,
+        one.count + other.count,
+        one.bytes + other.bytes,
+        first,
+        one.place if first == one.first_version else other.place,
+    )
+
+
+def _joined(parts: list[Examination]) -> Examination:
+    """All parts as one, the same whatever their order."""
+    kinds: Counter[str] = Counter()
+    versions: Counter[str] = Counter()
+    side_files: Counter[str] = Counter()
+    problems: dict[str, ProblemCount] = {}
+    drift: dict[tuple[str, str, str], DriftItem] = {}
+    for part in sorted(parts, key=lambda part: [item.place for item in part.drift]):
+        kinds.update(part.kinds)
+        versions.update(part.versions)
+        side_files.update(part.side_files)
+        for kind, count in part.problems.items():
+            problems[kind] = _more_problems(problems[kind], count) if kind in problems else count
+        for item in part.drift:
+            key = (item.what, item.name, item.within)
+            drift[key] = _more_drift(drift[key], item) if key in drift else item
+    trips = [part.round_trip for part in parts if part.round_trip is not None]
+    return Examination(
+        transcripts=sum(part.transcripts for part in parts),
+        lines=sum(part.lines for part in parts),
+        bytes=sum(part.bytes for part in parts),
+        entries=sum(part.entries for part in parts),
+        round_trip=all(trips) if trips else None,
+        understood_bytes=sum(part.understood_bytes for part in parts),
+        malformed_bytes=sum(part.malformed_bytes for part in parts),
+        pending_bytes=sum(part.pending_bytes for part in parts),
+        kinds=dict(sorted(kinds.items(), key=lambda item: (-item[1], item[0]))),
+        versions=dict(sorted(versions.items(), key=lambda item: version_key(item[0]))),
+        side_files=dict(sorted(side_files.items())),
+        problems=dict(sorted(problems.items())),
+        drift=tuple(sorted(drift.values(), key=lambda item: (-item.count, item.what, item.name, item.within))),
+    )

@@ -1,0 +1,53 @@
+"""One function over many transcripts, on all cores when that pays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+from threadline.model.found import Transcript
+
+Answer = TypeVar("Answer")
+
+# Below this many bytes, starting workers costs more time than they save.
+_WORTH_WORKERS = 64 * 1024 * 1024
+
+
+def each(
+    function: Callable[[Transcript], Answer], transcripts: Iterable[Transcript], *, jobs: int | None = None
+) -> Iterator[tuple[Transcript, Answer]]:
+    """The function's answer for every transcript, in no particular order.
+
+    `function` must be one that another process can import. `jobs` is how many workers to use: as many as there
+    are cores when it is not given, and none where there is little to read.
+    """
+    # The biggest first, so that no worker is left alone with it at the end.
+    waiting = sorted(transcripts, key=lambda transcript: -transcript.size)
+    workers = min(jobs or _cores(), len(waiting))
+    if workers < 2 or (jobs is None and sum(transcript.size for transcript in waiting) < _WORTH_WORKERS):  # noqa: PLR2004 - one worker is none
+        for transcript in waiting:
+            yield transcript, function(transcript)
+        return
+    yield from _with_workers(function, waiting, workers)
+
+
+def _with_workers(
+    function: Callable[[Transcript], Answer], transcripts: list[Transcript], workers: int
+) -> Iterator[tuple[Transcript, Answer]]:
+    from concurrent.futures import ProcessPoolExecutor, as_completed  # noqa: PLC0415 - only where it pays
+
+    with ProcessPoolExecutor(workers) as pool:
+        try:
+            futures = {pool.submit(function, transcript): transcript for transcript in transcripts}
+            for future in as_completed(futures):
+                yield futures.pop(future), future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1

@@ -1,0 +1,258 @@
+"""What a newcomer wants to know of all homes: how much there is, from when, and what is special about it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from pathlib import Path
+
+from msgspec import Struct
+
+from threadline.errors import Error
+from threadline.model.found import Found, Home, Project, Transcript, TranscriptKind
+from threadline.model.ids import SessionId
+from threadline.model.place import Place
+from threadline.model.problem import Problem, ProblemKind
+from threadline.model.time import parse_timestamp
+from threadline.parse import heads
+from threadline.survey.each import each
+
+_LARGEST = 5
+_RUNNING_TOTALS = frozenset({"damaged", "pending", "blank"})
+
+
+class Glance(Struct, frozen=True):
+    """What one pass over a transcript's heads tells."""
+
+    entries: int = 0
+    kinds: dict[str, int] = {}
+    versions: dict[str, int] = {}
+    first: str | None = None
+    last: str | None = None
+    session: SessionId | None = None
+    compactions: int = 0
+    agent_entries: int = 0
+    inline_agents: int = 0
+    starts_with_summary: bool = False
+    first_uuid: str | None = None
+    first_message: str | None = None
+    problem: Problem | None = None
+
+
+class LargeTranscript(Struct, frozen=True):
+    """One of the biggest transcripts."""
+
+    path: Path
+    project: str
+    bytes: int
+    entries: int
+
+
+class ProjectGlance(Struct, frozen=True):
+    """One project: how much there is of it."""
+
+    project: str
+    folder: str
+    home: Path
+    sessions: int
+    agents: int
+    bytes: int
+    first: datetime | None
+    last: datetime | None
+
+
+class Overview(Struct, frozen=True):
+    """All homes at a glance."""
+
+    homes: tuple[Home, ...]
+    projects: tuple[ProjectGlance, ...]
+    sessions: int
+    transcripts: int
+    agents: int
+    inline_agents: int
+    entries: int
+    bytes: int
+    kinds: dict[str, int]
+    versions: dict[str, int]
+    first: datetime | None
+    last: datetime | None
+    compactions: int
+    compacted_sessions: int
+    continuations: int
+    titled_by_summary: int
+    largest: tuple[LargeTranscript, ...]
+    side_files: dict[str, int]
+    problems: tuple[Problem, ...]
+
+
+def glance(transcript: Transcript) -> Glance:
+    """One pass over a transcript's heads. Refusals of the machine become a problem."""
+    try:
+        return _glance(transcript)
+    except Error as error:
+        problem = Problem(ProblemKind.UNREADABLE, Place(str(transcript.path)), str(error), recovered=False)
+        return Glance(problem=problem)
+
+
+def _glance(transcript: Transcript) -> Glance:
+    kinds: Counter[str] = Counter()
+    versions: Counter[str] = Counter()
+    first = last = first_uuid = first_message = None
+    compactions = agent_entries = inline_agents = boundaries = 0
+    sessions: Counter[SessionId] = Counter()
+    starts_with_summary = False
+    for head in heads(transcript.path):
+        kinds[head.kind] += 1
+        if head.line == 1:
+            starts_with_summary = head.kind == "summary"
+        if head.version is not None:
+            versions[head.version] += 1
+        written = head.timestamp_text
+        # Times are ISO 8601 in UTC, so that text sorts as time does; other shapes are not counted here.
+        if isinstance(written, str) and written[:1] == "2":
+            first = written if first is None or written < first else first
+            last = written if last is None or written > last else last
+        if head.uuid is not None:
+            first_uuid = first_uuid or head.uuid
+            if head.session_id is not None:
+                sessions[head.session_id] += 1
+            if head.is_agent:
+                agent_entries += 1
+                inline_agents += head.parent_uuid is None and head.kind == "user"
+        if head.message is not None and head.message.id is not None:
+            first_message = first_message or head.message.id
+        boundaries += head.subtype == "compact_boundary"
+        compactions += bool(head.is_compact_summary)
+    return Glance(
+        entries=sum(count for kind, count in kinds.items() if kind not in _RUNNING_TOTALS),
+        kinds=dict(kinds),
+        versions=dict(versions),
+        first=first,
+        last=last,
+        session=max(sessions, key=sessions.__getitem__, default=None),
+        # Each compaction of the newer era writes a boundary and a summary, of the older a summary alone.
+        compactions=max(boundaries, compactions),
+        agent_entries=agent_entries,
+        inline_agents=inline_agents if transcript.kind is TranscriptKind.MAIN else 0,
+        starts_with_summary=starts_with_summary,
+        first_uuid=first_uuid,
+        first_message=first_message,
+    )
+
+
+def overview(
+    found: Iterable[Found], *, jobs: int | None = None, progress: Callable[[int], None] | None = None
+) -> Overview:
+    """All homes at a glance. `progress` is told the bytes of each transcript as it is read."""
+    looked = list(found)
+    transcripts = [transcript for one in looked for transcript in one.transcripts]
+    glances: dict[Path, tuple[Transcript, Glance]] = {}
+    for transcript, seen in each(glance, transcripts, jobs=jobs):
+        glances[transcript.path] = (transcript, seen)
+        if progress is not None:
+            progress(transcript.size)
+    ordered = [glances[transcript.path] for transcript in transcripts]
+    return _summed(looked, ordered)
+
+
+def _summed(found: list[Found], glances: list[tuple[Transcript, Glance]]) -> Overview:
+    kinds: Counter[str] = Counter()
+    versions: Counter[str] = Counter()
+    for _transcript, seen in glances:
+        kinds.update(seen.kinds)
+        versions.update(seen.versions)
+    names = {(project.home, project.folder): project.name for one in found for project in one.projects}
+    mains = [(transcript, seen) for transcript, seen in glances if transcript.kind is TranscriptKind.MAIN]
+    largest = sorted(glances, key=lambda pair: -pair[0].size)[:_LARGEST]
+    problems = [problem for one in found for problem in one.problems]
+    problems += [seen.problem for _transcript, seen in glances if seen.problem is not None]
+    first, last = _span(seen for _transcript, seen in glances)
+    return Overview(
+        homes=tuple(one.home for one in found),
+        projects=tuple(_projects(found, glances)),
+        sessions=_sessions(mains),
+        transcripts=len(glances),
+        agents=sum(_is_agent(transcript) for transcript, _seen in glances),
+        inline_agents=sum(seen.inline_agents for _transcript, seen in glances),
+        entries=sum(seen.entries for _transcript, seen in glances),
+        bytes=sum(transcript.size for transcript, _seen in glances),
+        kinds=dict(kinds.most_common()),
+        versions=dict(sorted(versions.items(), key=lambda item: version_key(item[0]))),
+        first=first,
+        last=last,
+        compactions=sum(seen.compactions for _transcript, seen in mains),
+        compacted_sessions=sum(seen.compactions > 0 for _transcript, seen in mains),
+        continuations=_continuations(mains),
+        titled_by_summary=sum(seen.starts_with_summary for _transcript, seen in mains),
+        largest=tuple(
+            LargeTranscript(
+                transcript.path,
+                names.get((transcript.home, transcript.folder), transcript.folder),
+                transcript.size,
+                seen.entries,
+            )
+            for transcript, seen in largest
+        ),
+        side_files=dict(Counter(str(side.kind) for one in found for side in one.side_files).most_common()),
+        problems=tuple(problems),
+    )
+
+
+def version_key(version: str) -> tuple[tuple[int, str], ...]:
+    """Versions in the order of their numbers: 2.1.9 before 2.1.10."""
+    parts = version.split(".")
+    return tuple((int(part), "") if part.isascii() and part.isdecimal() else (-1, part) for part in parts)
+
+
+def _is_agent(transcript: Transcript) -> bool:
+    return transcript.kind in (TranscriptKind.AGENT, TranscriptKind.WORKFLOW_AGENT)
+
+
+def _sessions(mains: list[tuple[Transcript, Glance]]) -> int:
+    """Sessions are ids: an empty transcript is none, and two homes may hold the same one."""
+    return len({transcript.session for transcript, seen in mains if seen.entries})
+
+
+def _continuations(mains: list[tuple[Transcript, Glance]]) -> int:
+    """Sessions that begin with what another session began with: resumed copies, forks and branches."""
+    began: set[str] = set()
+    continued = 0
+    for _transcript, seen in sorted(mains, key=lambda pair: pair[1].first or ""):
+        marks = {mark for mark in (seen.first_uuid, seen.first_message) if mark is not None}
+        continued += bool(marks & began)
+        began |= marks
+    return continued
+
+
+def _span(glances: Iterable[Glance]) -> tuple[datetime | None, datetime | None]:
+    seen = [(one.first, one.last) for one in glances if one.first is not None and one.last is not None]
+    if not seen:
+        return None, None
+    return parse_timestamp(min(first for first, _last in seen)), parse_timestamp(max(last for _first, last in seen))
+
+
+def _projects(found: list[Found], glances: list[tuple[Transcript, Glance]]) -> list[ProjectGlance]:
+    by_folder: dict[tuple[Home, str], list[tuple[Transcript, Glance]]] = {}
+    for transcript, seen in glances:
+        by_folder.setdefault((transcript.home, transcript.folder), []).append((transcript, seen))
+    rows = [
+        _project(project, by_folder.get((project.home, project.folder), []))
+        for one in found
+        for project in one.projects
+    ]
+    return sorted(rows, key=lambda row: row.last.timestamp() if row.last else 0, reverse=True)
+
+
+def _project(project: Project, glances: list[tuple[Transcript, Glance]]) -> ProjectGlance:
+    first, last = _span(seen for _transcript, seen in glances)
+    return ProjectGlance(
+        project=project.name,
+        folder=project.folder,
+        home=project.home.path,
+        sessions=_sessions([pair for pair in glances if pair[0].kind is TranscriptKind.MAIN]),
+        agents=sum(_is_agent(transcript) for transcript, _seen in glances),
+        bytes=sum(transcript.size for transcript, _seen in glances),
+        first=first,
+        last=last,
+    )
