@@ -6,8 +6,9 @@ the head of a transcript per project and the files that name project paths, and 
 
 from __future__ import annotations
 
+from threadline.find.at import at, by_id
 from threadline.find.folder_name import folder_matches, folder_name
 from threadline.find.homes import homes
 from threadline.find.look import look
 
-__all__ = ["folder_matches", "folder_name", "homes", "look"]
+__all__ = ["at", "by_id", "folder_matches", "folder_name", "homes", "look"]

@@ -50,4 +50,4 @@ class Head(Shape, frozen=True):
     @property
     def usage(self) -> Usage | None:
         """The token counts, where the entry is a reply's."""
-        return self.message.usage if self.message is not None else None
+        return self.message.usage if self.kind == "assistant" and self.message is not None else None

@@ -52,8 +52,8 @@ def _in_utc(moment: datetime) -> datetime | None:
 
 
 def _since_1970(count: float) -> datetime | None:
-    seconds = count / 1000 if abs(count) >= _MOST_SECONDS else count
     try:
+        seconds = count / 1000 if abs(count) >= _MOST_SECONDS else count
         return _EPOCH + timedelta(seconds=seconds)
     except (OverflowError, ValueError):
         return None

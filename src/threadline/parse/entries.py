@@ -89,10 +89,7 @@ class Reader:
         try:
             entry, more = decode_object(bare, place)
         except RecursionError:
-            problems.append(
-                Problem(ProblemKind.TOO_DEEP, place, "nested too deeply to be read", recovered=False, lost=len(raw))
-            )
-            yield self._placed(OtherEntry(tag="damaged"), raw, number, offset, problems)
+            yield self._placed(OtherEntry(tag="damaged"), raw, number, offset, [*problems, _too_deep(place)])
         except ValueError:
             yield from self._recovered(raw, number, offset, problems)
         else:
@@ -106,10 +103,10 @@ class Reader:
             part = raw[span.start : span.end]
             place = Place(self._transcript, number, offset + span.start, len(part))
             if span.lost is not None:
-                pending = tail and span is found[-1] and part.strip(b"\0 \t\r\n").startswith(b"{")
+                pending = tail and span is found[-1] and _bare(part).startswith(b"{")
                 entry, more = _lost(span, place, len(part), pending=pending)
             else:
-                entry, more = decode_object(part.strip(b"\0 \t\r\n").removeprefix(_BOM), place)
+                entry, more = _decoded(part, place)
                 if whole > 1:
                     more.append(Problem(ProblemKind.GLUED, place, f"{whole} objects on one line"))
             yield self._placed(entry, part, number, offset + span.start, [*problems, *more])
@@ -127,6 +124,22 @@ class Reader:
     def _placed(self, entry: Entry, raw: bytes, number: int, offset: int, problems: list[Problem]) -> Entry:
         force_setattr(entry, "line", Line(self._transcript, number, offset, raw, tuple(problems)))
         return entry
+
+
+def _bare(part: bytes) -> bytes:
+    return part.strip(b"\0 \t\r\n").removeprefix(_BOM).lstrip(b"\0 \t\r\n")
+
+
+def _decoded(part: bytes, place: Place) -> tuple[Entry, list[Problem]]:
+    try:
+        return decode_object(_bare(part), place)
+    except RecursionError:  # the search for it stood a few frames higher
+        return OtherEntry(tag="damaged"), [_too_deep(place)]
+
+
+def _too_deep(place: Place) -> Problem:
+    why = "nested too deeply to be read"
+    return Problem(ProblemKind.TOO_DEEP, place, why, recovered=False, lost=place.length)
 
 
 def _lost(span: Span, place: Place, size: int, *, pending: bool) -> tuple[Entry, list[Problem]]:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from msgspec.structs import force_setattr
 
-from threadline.model.entries import AssistantEntry, Entry
-from threadline.model.head import Head, MessageHead
+from threadline.model.entries import Entry
+from threadline.model.head import Head
 from threadline.parse.chunks import chunks
 from threadline.parse.decode import lines_decoder
 from threadline.parse.entries import Reader
+from threadline.shape import fit
 
 _decode = lines_decoder(Head)
 
@@ -41,8 +42,8 @@ def heads(path: str | Path) -> Iterator[Head]:
 
 def _head(entry: Entry) -> Head:
     """The head of an entry that was read whole because its line needed a closer look."""
-    names = [name for name in Head.__struct_fields__ if name not in {"kind", "message", "line"}]
-    values = {name: getattr(entry, name, None) for name in names}
-    message = entry.message if isinstance(entry, AssistantEntry) else None
-    brief = None if message is None else MessageHead(message.model, message.id, message.stop_reason, message.usage)
-    return Head(kind=entry.kind, message=brief, line=entry.line.number, **values)
+    data = entry.data
+    head: Head = fit(data, Head)[0] if isinstance(data, dict) else Head()
+    force_setattr(head, "kind", entry.kind)
+    force_setattr(head, "line", entry.line.number)
+    return head

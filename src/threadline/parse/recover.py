@@ -10,17 +10,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from msgspec import Struct
 
 from threadline.model.problem import ProblemKind
 
-# Rows that stand in the middle of a line must show that they are rows, not some object inside a torn one.
+# An object that stands in the middle of a line must show that it is a row, not some object inside a torn one: it
+# has two of a `type`, one of these marks, and the end of the line.
 _ROW_MARKS = ("uuid", "sessionId", "timestamp", "leafUuid", "messageId")
+_ENOUGH = 2
+_ALIKE = 16  # a torn write and the whole row that follows it begin with the same characters, as many as there are
 _START = re.compile(r'\{\s*"')
-# Damage in lines longer than this is kept, not searched: each try reads on to the end of the line.
+# Damage in lines longer than this is kept, not searched; and in shorter ones it is searched for so many characters.
 _SEARCHED = 32 * 1024 * 1024
-_BUDGET = 256 * 1024 * 1024
+_BUDGET = 128 * 1024 * 1024
 _DECODER = json.JSONDecoder(strict=False, parse_int=str, parse_float=str)
 _SPACE = " \t\r\n\0"
 
@@ -50,19 +54,17 @@ def _cut(text: str) -> Iterator[tuple[int, int, ProblemKind | None, str]]:
     at = 0
     budget = _BUDGET
     while at < len(text):
-        start = _skip(text, at)
+        start = _skip(text, at + text.startswith("\ufeff", at))
         if start == len(text):
             return
-        end = _object_end(text, start)
-        if end is not None:
+        value, end, cost = _decode(text, start)
+        if isinstance(value, dict):
             yield start, end, None, ""
             at = end
             continue
-        budget -= len(text) - start
-        following = _next_row(text, start + 1, budget)
-        budget = following[1]
-        end = following[0] if following[0] is not None else len(text.rstrip(_SPACE))
-        yield start, end, *_name(text, start, end, followed=following[0] is not None)
+        following, budget = _next_row(text, start, end, budget - cost)
+        end = following if following is not None else len(text.rstrip(_SPACE))
+        yield start, end, *_name(text, start, end, followed=following is not None)
         at = end
 
 
@@ -72,37 +74,46 @@ def _skip(text: str, at: int) -> int:
     return at
 
 
-def _object_end(text: str, start: int) -> int | None:
-    if text[start] != "{":
-        return None
+def _decode(text: str, start: int) -> tuple[Any, int, int]:
+    """The value that begins at `start` (None if none does), where the decoder stopped, and what it cost."""
     try:
-        return _DECODER.raw_decode(text, start)[1]
-    except (ValueError, RecursionError):
-        return None
+        value, end = _DECODER.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        # An open string is named by its start and was read to the end; and to make its message, the error itself
+        # looks for newlines in all that stands before it.
+        stopped = len(text) if error.msg.startswith("Unterminated") else error.pos
+        return None, stopped, stopped - start + start // 16 + 1
+    except RecursionError:
+        return None, start, len(text) - start
+    return value, end, end - start
 
 
-def _next_row(text: str, start: int, budget: int) -> tuple[int | None, int]:
-    """Where the next whole row begins: one that ends the line, or shows the marks of a row."""
-    for match in _START.finditer(text, start):
+def _next_row(text: str, torn: int, stopped: int, budget: int) -> tuple[int | None, int]:
+    """Where the next whole row begins, after a torn one in which the decoder stopped at `stopped`.
+
+    What ends before that is a part of the torn row.
+    """
+    for match in _START.finditer(text, torn + 1):
         if budget < 0:
-            return None, budget
-        budget -= len(text) - match.start()
-        try:
-            value, end = _DECODER.raw_decode(text, match.start())
-        except (ValueError, RecursionError):
+            break
+        start = match.start()
+        value, end, cost = _decode(text, start)
+        budget -= cost
+        if value is None or end < stopped or (end == stopped and not _is_alike(text, torn, start)):
             continue
-        ends_line = _skip(text, end) == len(text)
-        if isinstance(value, dict) and isinstance(value.get("type"), str):
-            if ends_line or any(mark in value for mark in _ROW_MARKS):
-                return match.start(), budget
-        elif ends_line and isinstance(value, dict) and any(mark in value for mark in _ROW_MARKS):
-            return match.start(), budget
+        marks = isinstance(value.get("type"), str), any(mark in value for mark in _ROW_MARKS)
+        if sum(marks) + (_skip(text, end) == len(text)) >= _ENOUGH:
+            return start, budget
     return None, budget
+
+
+def _is_alike(text: str, torn: int, start: int) -> bool:
+    return text.startswith(text[torn : min(start, torn + _ALIKE)], start)
 
 
 def _name(text: str, start: int, end: int, *, followed: bool) -> tuple[ProblemKind, str]:
     lost = text[start:end]
-    if followed and lost.startswith("{") and text.startswith(lost[: min(len(lost), 16)], end):
+    if followed and lost.startswith("{") and _is_alike(text, start, end):
         return ProblemKind.SPLICED, "a torn write, followed by the whole row"
     if lost.startswith("{"):
         return ProblemKind.TORN_LINE, "an object that was never finished"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import field
+
 from threadline.model.entries.entry import Entry
-from threadline.shape import OTHER
+from threadline.shape import OTHER, OWN
 
 
 class OtherEntry(Entry, frozen=True, tag=OTHER):
@@ -16,7 +18,7 @@ class OtherEntry(Entry, frozen=True, tag=OTHER):
     written), `untyped` (an object without a `type`).
     """
 
-    tag: str = ""
+    tag: str = field(default="", name=f"{OWN}tag")
 
     @property
     def kind(self) -> str:

@@ -1,0 +1,55 @@
+# Two commands do all: `make run` and `make test`. Each sets up what it needs in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SECONDS ?= 60
+MEGABYTES ?= 1239
+
+.PHONY: run test check bench fuzz docs clean
+
+run: $(VENV)/.run ## set up, then show what there is: your own home, or a demo home where there is none
+	@$(BIN)/threadline; code=$$?; \
+	if [ $$code -eq 1 ]; then \
+	  echo "No sessions of yours were found, so here is a made-up home instead (./demo-home):"; echo; \
+	  [ -d demo-home ] || $(BIN)/threadline demo demo-home >/dev/null; \
+	  $(BIN)/threadline --home demo-home; \
+	else exit $$code; fi
+
+test: check ## set up, then run every check and test
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+check: $(VENV)/.test ## lint, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.bench ## speed and memory beside the read limit, json and orjson, on a generated home
+	$(BIN)/python bench/read.py --megabytes $(MEGABYTES)
+
+fuzz: $(VENV)/.test ## look for bytes that break the reader (coverage-guided where atheris installs)
+	-$(BIN)/pip install --quiet --disable-pip-version-check atheris
+	$(BIN)/python tests/fuzz/fuzz_entries.py --seconds $(SECONDS)
+
+docs: $(VENV)/.test ## write the generated pages again: docs/cli.md
+	$(BIN)/python docs/write_cli.py
+
+clean: ## take away what make has made
+	rm -rf $(VENV) dist demo-home bench/out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "threadline needs Python 3.11 or newer; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: $(BIN)/python pyproject.toml
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]'
+	@touch $@
+
+$(VENV)/.test: $(BIN)/python pyproject.toml
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@ $(VENV)/.run
+
+$(VENV)/.bench: $(BIN)/python pyproject.toml
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@ $(VENV)/.run

@@ -1,0 +1,65 @@
+"""`threadline doctor`: read everything; say what is wrong, what is new, and how much was understood."""
+
+from __future__ import annotations
+
+import click
+
+from threadline.cli import FAILED, FOUND, NOTHING
+from threadline.cli.options import home_option, jobs_option, output_options
+
+_EPILOG = """
+\b
+Examples:
+  threadline doctor                       all homes
+  threadline doctor --check               and prove that every byte comes back
+  threadline doctor session.jsonl other/  some transcripts, or all below a folder
+  threadline doctor --json | jq .drift    what this version of threadline does not know
+  threadline doctor --csv                 problems and drift as rows
+
+\b
+Exit codes: 0 read; 1 nothing to read; 2 an error, or a round trip that failed.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option("--check", is_flag=True, help="Read each transcript twice and prove that its entries give it back.")
+@home_option
+@jobs_option
+@output_options
+def doctor(paths: tuple[str, ...], *, check: bool, homes: tuple[str, ...], jobs: int | None, output: str) -> int:
+    """Read everything; say what is wrong, what is new, and how much was understood.
+
+    PATH is a transcript, a folder or a home; all homes when none is given. Problems are damage and oddities
+    with their places. Drift is every kind, subtype, block, tool result and field that the model does not know.
+    """
+    from threadline.cli import output as out
+    from threadline.cli.doctor_page import as_json, page, rows
+    from threadline.cli.reading import found_homes, progress, say_no_home
+    from threadline.find import at
+    from threadline.survey import examine_all
+
+    if paths and homes:
+        raise click.UsageError("Give either PATH or --home: a home is a path, too.")
+    found = [at(path) for path in paths] or found_homes(homes)
+    if not found:
+        say_no_home()
+    transcripts = {transcript.path: transcript for one in found for transcript in one.transcripts}.values()
+    with progress("Reading", sum(transcript.size for transcript in transcripts)) as advance:
+        seen = examine_all(
+            transcripts,
+            (side for one in found for side in one.side_files),
+            check=check,
+            jobs=jobs,
+            progress=advance,
+            problems=(problem for one in found for problem in one.problems),
+        )
+    if output == "json":
+        out.print_json(as_json(seen))
+    elif output == "table":
+        click.echo(page(seen))
+    else:
+        out.print_rows(rows(seen), output)
+    if seen.round_trip is False:
+        return FAILED
+    return FOUND if seen.transcripts else NOTHING

@@ -1,0 +1,70 @@
+"""Bare `threadline`: everything there is, at a glance."""
+
+from __future__ import annotations
+
+import click
+
+from threadline import __version__
+from threadline.cli import FOUND, NOTHING
+from threadline.cli.options import home_option, jobs_option, output_options
+from threadline.cli.start import Commands
+
+_EPILOG = """
+\b
+Examples:
+  threadline                        what there is, in all homes
+  threadline --home ~/old/.claude   the same of another home
+  threadline --json                 the same for a program
+  threadline doctor --check         read everything, prove that nothing is lost
+  threadline entries last.jsonl --kind user --since 7d
+  threadline demo demo-home         make a home to try things on
+"""
+
+
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog=_EPILOG,
+)
+@home_option
+@jobs_option
+@output_options
+@click.version_option(__version__, prog_name="threadline")
+@click.pass_context
+def threadline(ctx: click.Context, homes: tuple[str, ...], jobs: int | None, output: str) -> int:
+    """Read everything Claude Code leaves on disk, without losing a byte.
+
+    Without a command: what there is, in all homes. Exit codes: 0 found, 1 nothing, 2 an error.
+    """
+    if ctx.invoked_subcommand is not None:
+        if homes:
+            raise click.UsageError(f"Put --home after the command: threadline {ctx.invoked_subcommand} --home DIR")
+        return FOUND
+    return show(homes, jobs, output)
+
+
+def show(named: tuple[str, ...], jobs: int | None, output: str) -> int:
+    """Print the overview; give the exit code."""
+    from threadline.cli import output as out
+    from threadline.cli.reading import found_homes, progress, say_no_home
+    from threadline.survey import overview
+
+    found = found_homes(named)
+    if not found:
+        say_no_home()
+        if output == "json":
+            out.print_json({"homes": [], "projects": [], "sessions": 0, "transcripts": 0})
+        return NOTHING
+    total = sum(transcript.size for one in found for transcript in one.transcripts)
+    with progress("Reading", total) as advance:
+        seen = overview(found, jobs=jobs, progress=advance)
+    if output == "json":
+        out.print_json(seen)
+    elif output == "table":
+        from threadline.cli.overview_page import page
+
+        click.echo(page(seen))
+    else:
+        out.print_rows((out.to_plain(project) for project in seen.projects), output)
+    return FOUND if seen.transcripts else NOTHING

@@ -1,0 +1,44 @@
+"""The command group, and how its commands are found."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+from threadline.cli import FAILED, FOUND
+
+# Each is a module of this package that holds a command of the same name, in the order of the help.
+COMMANDS = ("doctor", "entries", "demo")
+
+
+class Commands(click.Group):
+    """A group that imports a command when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands, in the order of the help."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"threadline.cli.{cmd_name}"), cmd_name)
+        return command
+
+
+def start(arguments: list[str]) -> int:
+    """Run the command line; give the exit code. Raises what `threadline.cli.run` turns into sentences."""
+    from threadline.cli.overview import threadline
+
+    try:
+        answer: Any = threadline.main(arguments, prog_name="threadline", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return FAILED
+    except click.Abort:
+        raise KeyboardInterrupt from None
+    return answer if isinstance(answer, int) else FOUND
