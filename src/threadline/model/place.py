@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct
 
 from threadline.errors import BadQuery
+
+# A file's name may hold colons and dollars, and so may a JSON path: the line is the first number that ends the
+# text or that a path follows.
+_WRITTEN = re.compile(r"(?P<transcript>.+?):(?P<line>[0-9]{1,18})(?P<json_path>\$(?:[.\[].*)?)?", re.DOTALL)
+_NO_LINE = re.compile(r"\.jsonl:[^/\\]*\Z")
 
 
 class Place(Struct, frozen=True, order=True):
@@ -28,13 +35,12 @@ class Place(Struct, frozen=True, order=True):
     @classmethod
     def parse(cls, text: str) -> Place:
         """Read the text form back; the offset is not part of it."""
-        before, dollar, path = text.partition("$")
-        transcript, colon, number = before.rpartition(":")
-        if not colon:
-            return cls(text)
-        if not number.isdecimal():
+        written = _WRITTEN.fullmatch(text)
+        if written is not None:
+            return cls(written["transcript"], int(written["line"]), json_path=written["json_path"] or "")
+        if _NO_LINE.search(text):
             raise BadQuery(f"{text!r} is not a place; write FILE:LINE, for example session.jsonl:12.")
-        return cls(transcript, int(number), json_path=dollar + path)
+        return cls(text)
 
     def within(self, json_path: str) -> Place:
         """The same line, pointing at one value inside it."""
