@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from itertools import count, repeat
+from operator import attrgetter
 from pathlib import Path
 
 from msgspec.structs import force_setattr
@@ -15,6 +18,7 @@ from threadline.parse.entries import Reader
 from threadline.shape import fit
 
 _decode = lines_decoder(Head)
+_KIND = attrgetter("kind")
 
 
 def heads(path: str | Path) -> Iterator[Head]:
@@ -30,14 +34,13 @@ def heads(path: str | Path) -> Iterator[Head]:
     reader = Reader(str(path))
     for chunk in chunks(path):
         found = None if chunk.piece else _decode(chunk.lines)
-        if found is None or not all(head.kind for head in found):
-            for entry in reader.one_by_one(chunk, number):
-                yield _head(entry)
+        if found is None or not all(map(_KIND, found)):
+            yield from map(_head, reader.one_by_one(chunk, number))
+            number += sum(line.endswith(b"\n") for line in chunk.lines)
         else:
-            for at, head in enumerate(found, number):
-                force_setattr(head, "line", at)
+            deque(map(force_setattr, found, repeat("line"), count(number)), maxlen=0)
             yield from found
-        number += sum(line.endswith(b"\n") for line in chunk.lines) if found is None else len(found)
+            number += len(found)
 
 
 def _head(entry: Entry) -> Head:

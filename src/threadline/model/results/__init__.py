@@ -6,6 +6,7 @@ that table. A result whose call is not known is recognised by its keys (`SIGNATU
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -204,9 +205,14 @@ def result_type(value: dict[str, Any], tool: str | None) -> type[ToolResult] | N
             return known
         if tool.startswith("mcp__"):
             return McpResult
-    keys = value.keys()
-    found = next((shape for signature, shape in SIGNATURES if signature <= keys), None)
-    return found or (EnterPlanModeResult if keys == {"message"} else None)
+    return _by_keys(tuple(value))
+
+
+@lru_cache(maxsize=4096)
+def _by_keys(keys: tuple[str, ...]) -> type[ToolResult] | None:
+    names = set(keys)
+    found = next((shape for signature, shape in SIGNATURES if signature <= names), None)
+    return found or (EnterPlanModeResult if names == {"message"} else None)
 
 
 def _fitted(value: dict[str, Any], shape: type[ToolResult]) -> ToolResult:
