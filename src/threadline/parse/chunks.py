@@ -16,16 +16,21 @@ from threadline.errors import NotFound, Unreadable
 CHUNK = 128 * 1024
 # A line longer than this is found first and then read in one piece, so that it is in memory once, not twice.
 _LONG = 4 * 1024 * 1024
-LONGEST = 256 * 1024 * 1024
-"""The longest line that is decoded. A longer one (a hole full of NULs, as a rule) is read in pieces of this size."""
+LONGEST = 128 * 1024 * 1024
+"""The longest line that is decoded. A longer one (a hole full of NULs, as a rule) is given in pieces."""
+_PIECE = 8 * 1024 * 1024
 
 
 class Chunk(Struct, frozen=True, gc=False):
-    """A run of lines of a transcript, or one piece of a line too long to be decoded."""
+    """A run of lines of a transcript, or one piece of a line too long to be decoded.
+
+    `whole` is that line's length on its first piece, and 0 on the others.
+    """
 
     lines: list[bytes]
     offset: int
     piece: bool = False
+    whole: int = 0
 
 
 def open_transcript(path: str | Path) -> int:
@@ -57,7 +62,7 @@ def chunks(path: str | Path, *, offset: int = 0) -> Iterator[Chunk]:
 
 def _chunks(descriptor: int, at: int) -> Iterator[Chunk]:
     rest = b""
-    while block := os.pread(descriptor, CHUNK, at + len(rest)):
+    while block := _read_at(descriptor, CHUNK, at + len(rest)):
         lines = io.BytesIO(block).readlines()
         if rest:
             lines[0] = rest + lines[0]
@@ -78,7 +83,7 @@ def _chunks(descriptor: int, at: int) -> Iterator[Chunk]:
 def _line_length(descriptor: int, start: int, known: int) -> int:
     """How long the line at `start` is, its ending included, `known` bytes of it having none."""
     length = known
-    while block := os.pread(descriptor, CHUNK, start + length):
+    while block := _read_at(descriptor, CHUNK, start + length):
         end = block.find(b"\n") + 1
         if end:
             return length + end
@@ -87,19 +92,25 @@ def _line_length(descriptor: int, start: int, known: int) -> int:
 
 
 def _long_line(descriptor: int, start: int, size: int) -> Iterator[Chunk]:
+    if size <= LONGEST:
+        yield Chunk([_read(descriptor, size, start)], start)
+        return
     done = 0
-    while done < size:
-        data = _read(descriptor, min(LONGEST, size - done), start + done)
-        if not data:
-            return
-        yield Chunk([data], start + done, piece=size > LONGEST)
+    while done < size and (data := _read(descriptor, min(_PIECE, size - done), start + done)):
+        yield Chunk([data], start + done, piece=True, whole=size if not done else 0)
         done += len(data)
 
 
+def _read_at(descriptor: int, size: int, at: int) -> bytes:
+    """What `os.pread` does, on systems that do not have it, too."""
+    os.lseek(descriptor, at, os.SEEK_SET)
+    return os.read(descriptor, size)
+
+
 def _read(descriptor: int, size: int, at: int) -> bytes:
-    data = os.pread(descriptor, size, at)
+    data = _read_at(descriptor, size, at)
     while data and len(data) < size:  # one call reads at most 2 GiB, and signals may cut it short
-        more = os.pread(descriptor, size - len(data), at + len(data))
+        more = _read_at(descriptor, size - len(data), at + len(data))
         if not more:
             break
         data += more

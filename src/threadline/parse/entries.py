@@ -115,13 +115,16 @@ class Reader:
             problems = []
 
     def _endless(self, chunk: Chunk, number: int) -> Entry:
+        """A piece of a line too long to be decoded; the first says what is wrong with the whole of it."""
         raw = chunk.lines[0]
-        place = Place(self._transcript, number, chunk.offset, len(raw))
-        nul = not raw.strip(b"\0\n")
-        kind = ProblemKind.NUL_RUN if nul else ProblemKind.TOO_LONG
-        why = "nothing but NUL bytes: what was written here is gone" if nul else "a line too long to be decoded"
-        problem = Problem(kind, place, why, recovered=False, lost=len(raw))
-        return self._placed(OtherEntry(tag="damaged"), raw, number, chunk.offset, [problem])
+        problems = []
+        if chunk.whole:
+            nul = not raw.strip(b"\0\n")
+            kind = ProblemKind.NUL_RUN if nul else ProblemKind.TOO_LONG
+            why = "NUL bytes: what was written here is gone" if nul else "a line too long to be decoded"
+            place = Place(self._transcript, number, chunk.offset, chunk.whole)
+            problems = [Problem(kind, place, why, recovered=False, lost=chunk.whole)]
+        return self._placed(OtherEntry(tag="damaged"), raw, number, chunk.offset, problems)
 
     def _placed(self, entry: Entry, raw: bytes, number: int, offset: int, problems: list[Problem]) -> Entry:
         force_setattr(entry, "line", Line(self._transcript, number, offset, raw, tuple(problems)))
