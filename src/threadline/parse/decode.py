@@ -11,8 +11,9 @@ import msgspec
 from threadline.model.entries import KINDS, Entry, OtherEntry
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
-from threadline.shape import Misfit, fit, loads
+from threadline.shape import Loaded, Misfit, fit, loads
 
+_FORGIVEN = 32 * 1024 * 1024
 REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What the fast decoder raises at a line that is not for it."""
 
@@ -61,7 +62,7 @@ def decode_object(data: bytes, place: Place) -> tuple[Entry, list[Problem]]:
 
 
 def _forgiving(data: bytes, place: Place) -> tuple[Entry, list[Problem]]:
-    loaded = loads(data)
+    loaded = loads(data) if len(data) <= _FORGIVEN else _loaded_at_once(data)
     problems = [Problem(ProblemKind(kind), place, message) for kind, message in loaded.forgiven]
     value = loaded.value
     if not isinstance(value, dict):
@@ -81,6 +82,14 @@ def _forgiving(data: bytes, place: Place) -> tuple[Entry, list[Problem]]:
     entry, misfits = _fit_entry(value, kind)
     problems.extend(_problem(misfit, place) for misfit in misfits)
     return entry, problems
+
+
+def _loaded_at_once(data: bytes) -> Loaded:
+    """A huge value as it should be: forgiving would hold it in memory three times over."""
+    try:
+        return Loaded(msgspec.json.decode(data), ())
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ValueError(str(error)) from None
 
 
 def _fit_entry(value: dict[str, Any], kind: Any) -> tuple[Entry, list[Misfit]]:
