@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from threadline.model.entries import Entry
     from threadline.model.found import Transcript
 
+_KIND_WIDTH = 30
+_TEXT_AT = 7 + 2 + 19 + 2 + _KIND_WIDTH + 2
 _EPILOG = """
 \b
 Examples:
@@ -69,9 +71,10 @@ def entries(
 
     start = moment(since) if since else None
     stop = moment(until, end=True) if until else None
+    transcripts = _transcripts(path, homes)
     chosen = (
         entry
-        for entry in _all(_transcripts(path, homes))
+        for entry in _all(transcripts)
         if (not kinds or entry.kind in kinds)
         and (not problems or entry.problems)
         and _by(entry, agent)
@@ -81,7 +84,7 @@ def entries(
     if raw:
         count = _print_raw(limited)
     elif output == "table":
-        count = _print_table(limited)
+        count = _print_table(limited, many=len(transcripts) > 1)
     else:
         count = out.print_rows((_row(entry, data=data) for entry in limited), output)
     return FOUND if count else NOTHING
@@ -131,20 +134,25 @@ def _print_raw(chosen: Iterator[Entry]) -> int:
     return count
 
 
-def _print_table(chosen: Iterator[Entry]) -> int:
-    """One line an entry, as it comes: a transcript may have a million."""
+def _print_table(chosen: Iterator[Entry], *, many: bool) -> int:
+    """One line an entry, as it comes: a transcript may have a million. Of several, each is named first."""
     from threadline.cli import output as out
 
-    width = out.terminal_width()
+    room = max(20, out.terminal_width() - _TEXT_AT)
     count = 0
+    shown = None
     for entry in chosen:
+        if many and entry.line.transcript != shown:
+            shown = entry.line.transcript
+            click.echo(("\n" if count else "") + out.plain(shown))
         if not count:
-            click.echo(f"{'line':>7}  {'time (UTC)':<19}  {'kind':<22}  text")
+            click.echo(f"{'line':>7}  {'time (UTC)':<19}  {'kind':<{_KIND_WIDTH}}  text")
         written = entry.timestamp
         when = written.strftime("%Y-%m-%d %H:%M:%S") if written else ""
         mark = "⎇ " if getattr(entry, "is_agent", None) else ""
-        text = out.one_line(mark + _text(entry), max(20, width - 55))
-        click.echo(f"{entry.line.number:>7}  {when:<19}  {out.clip(out.plain(_kind(entry)), 22):<22}  {text}".rstrip())
+        kind = out.clip(out.plain(_kind(entry)), _KIND_WIDTH)
+        text = out.one_line(mark + _text(entry), room)
+        click.echo(f"{entry.line.number:>7}  {when:<19}  {kind:<{_KIND_WIDTH}}  {text}".rstrip())
         count += 1
     return count
 
