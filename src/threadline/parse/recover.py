@@ -16,10 +16,11 @@ from msgspec import Struct
 
 from threadline.model.problem import ProblemKind
 
-# An object that stands in the middle of a line must show that it is a row, not some object inside a torn one: it
-# has two of a `type`, one of these marks, and the end of the line.
+# An object that stands in the middle of a line must show that it is a row: by two of a `type`, one of these marks, and
+# the end of the line.
 _ROW_MARKS = ("uuid", "sessionId", "timestamp", "leafUuid", "messageId")
 _ENOUGH = 2
+_ALL = 3
 _ALIKE = 16  # a torn write and the whole row that follows it begin with the same characters, as many as there are
 _START = re.compile(r'\{\s*"')
 # Damage in lines longer than this is kept, not searched; and in shorter ones it is searched for so many characters.
@@ -91,7 +92,8 @@ def _decode(text: str, start: int) -> tuple[Any, int, int]:
 def _next_row(text: str, torn: int, stopped: int, budget: int) -> tuple[int | None, int]:
     """Where the next whole row begins, after a torn one in which the decoder stopped at `stopped`.
 
-    What ends before that is a part of the torn row.
+    An object that ends before that is a part of the torn row. One that ends right there may be (a row that was torn
+    behind it) or not (a row that was torn before a value), and must show all marks on a line that is finished.
     """
     for match in _START.finditer(text, torn + 1):
         if budget < 0:
@@ -99,10 +101,11 @@ def _next_row(text: str, torn: int, stopped: int, budget: int) -> tuple[int | No
         start = match.start()
         value, end, cost = _decode(text, start)
         budget -= cost
-        if value is None or end < stopped or (end == stopped and not _is_alike(text, torn, start)):
+        end = _skip(text, end)
+        if value is None or end < stopped:
             continue
-        marks = isinstance(value.get("type"), str), any(mark in value for mark in _ROW_MARKS)
-        if sum(marks) + (_skip(text, end) == len(text)) >= _ENOUGH:
+        marks = isinstance(value.get("type"), str), any(mark in value for mark in _ROW_MARKS), end == len(text)
+        if sum(marks) >= (_ENOUGH if end > stopped else _ALL) and (end > stopped or text.endswith("\n")):
             return start, budget
     return None, budget
 
