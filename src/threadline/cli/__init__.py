@@ -12,6 +12,7 @@ FOUND, NOTHING, FAILED, INTERRUPTED = 0, 1, 2, 130
 
 def main() -> None:
     """Run the command and leave with its exit code; every failure is one sentence, never a traceback."""
+    _open_streams()
     sys.exit(run(sys.argv[1:]))
 
 
@@ -19,22 +20,45 @@ def run(arguments: list[str]) -> int:
     """Run the command with these arguments; give its exit code."""
     try:
         from threadline.cli.start import start
+
+        return start(arguments)
     except ModuleNotFoundError as error:
         if error.name != "click":
             raise
         return _say(Missing("The command needs click, which is not installed; run: pip install 'threadline[all]'"))
-    try:
-        return start(arguments)
     except Error as error:
-        return _say(error)
+        return _say_plainly(error)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever was reading has seen enough. Nothing more may be written, not even by the interpreter at its end.
         sys.stdout = None
         return FOUND
+    except OSError as error:
+        sys.stdout = None
+        what = f": {error.filename!r}" if error.filename is not None else ", while the answer was written"
+        return _say(Error(f"{error.strerror or error}{what}."))
+
+
+def _open_streams() -> None:
+    """A closed stream swallows what is written to it; what a stream's encoding lacks is written as an escape."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            from os import devnull
+
+            setattr(sys, name, open(devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - open until the end
+        else:
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _say(error: Error) -> int:
     sys.stderr.write(f"threadline: {error}\n")
     return FAILED
+
+
+def _say_plainly(error: Error) -> int:
+    """The same for a sentence that may name a file: names hold what files hold, and may try to steer a terminal."""
+    from threadline.cli.output import plain
+
+    return _say(Error("\n".join(map(plain, str(error).split("\n")))))

@@ -35,6 +35,8 @@ def demo(directory: Path, *, seed: int, megabytes: float, transcripts: int | Non
 
     Everything in it is invented; its sizes, versions, agents, branches and damage are like those of real homes.
     """
+    from shlex import quote
+
     from threadline.cli import output as out
     from threadline.cli.reading import progress
     from threadline.demo import write
@@ -52,7 +54,7 @@ def demo(directory: Path, *, seed: int, megabytes: float, transcripts: int | Non
         click.echo(
             f"Wrote a made-up home to {out.plain(str(directory))}: {made.transcripts:,} transcripts"
             f" ({made.agents:,} of agents) in {made.projects} projects, {out.size(made.bytes)}.\n"
-            f"Look at it: threadline --home {out.plain(str(directory))}"
+            f"Look at it: threadline --home {out.plain(quote(str(directory)))}"
         )
     elif output == "json":
         out.print_json(made)

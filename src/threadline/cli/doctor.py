@@ -33,6 +33,8 @@ def doctor(paths: tuple[str, ...], *, check: bool, homes: tuple[str, ...], jobs:
     PATH is a transcript, a folder or a home; all homes when none is given. Problems are damage and oddities
     with their places. Drift is every kind, subtype, block, tool result and field that the model does not know.
     """
+    from os.path import realpath
+
     from threadline.cli import output as out
     from threadline.cli.doctor_page import as_json, page, rows
     from threadline.cli.reading import found_homes, progress, say_no_home
@@ -44,15 +46,19 @@ def doctor(paths: tuple[str, ...], *, check: bool, homes: tuple[str, ...], jobs:
     found = [at(path) for path in paths] or found_homes(homes)
     if not found:
         say_no_home()
-    transcripts = {transcript.path: transcript for one in found for transcript in one.transcripts}.values()
+        if output == "table":
+            return NOTHING
+    # Two paths may lead to the same file.
+    transcripts = {realpath(transcript.path): transcript for one in found for transcript in one.transcripts}.values()
+    side_files = {realpath(side.path): side for one in found for side in one.side_files}.values()
     with progress("Reading", sum(transcript.size for transcript in transcripts)) as advance:
         seen = examine_all(
             transcripts,
-            (side for one in found for side in one.side_files),
+            side_files,
             check=check,
             jobs=jobs,
             progress=advance,
-            problems=(problem for one in found for problem in one.problems),
+            problems={problem for one in found for problem in one.problems},
         )
     if output == "json":
         out.print_json(as_json(seen))

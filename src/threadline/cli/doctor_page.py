@@ -61,7 +61,8 @@ def _summary(seen: Examination) -> Iterator[str]:
     pending = f", {out.size(seen.pending_bytes)} of unfinished last lines" if seen.pending_bytes else ""
     yield f"Understood {share} of bytes{damaged}{pending}"
     if seen.round_trip is not None:
-        yield "Round trip exact: every transcript came back byte for byte" if seen.round_trip else "ROUND TRIP FAILED"
+        every = "every transcript that could be read" if "unreadable" in seen.problems else "every transcript"
+        yield f"Round trip exact: {every} came back byte for byte" if seen.round_trip else "ROUND TRIP FAILED"
 
 
 def _share(share: float) -> str:

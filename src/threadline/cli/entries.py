@@ -69,8 +69,8 @@ def entries(
     from threadline.cli import output as out
     from threadline.cli.when import moment
 
-    start = moment(since) if since else None
-    stop = moment(until, end=True) if until else None
+    start = moment(since) if since is not None else None
+    stop = moment(until, end=True) if until is not None else None
     transcripts = _transcripts(path, homes)
     chosen = (
         entry
@@ -102,10 +102,17 @@ def _transcripts(path: str, homes: tuple[str, ...]) -> tuple[Transcript, ...]:
 
 
 def _all(transcripts: tuple[Transcript, ...]) -> Iterator[Entry]:
+    from threadline.cli import output as out
+    from threadline.errors import Error
     from threadline.parse import entries as read
 
     for transcript in transcripts:
-        yield from read(transcript.path)
+        try:
+            yield from read(transcript.path)
+        except Error as error:
+            if len(transcripts) == 1:
+                raise
+            click.echo(f"threadline: {out.plain(str(error))}", err=True)  # the others can still be read
 
 
 def _by(entry: Entry, agent: str | None) -> bool:
@@ -125,10 +132,16 @@ def _within(entry: Entry, start: datetime | None, stop: datetime | None) -> bool
 
 
 def _print_raw(chosen: Iterator[Entry]) -> int:
+    """The bytes of the entries. Where others were left out between two, they stand on lines of their own."""
     stream = sys.stdout.buffer
     count = 0
+    end: tuple[str, int] | None = None
     for entry in chosen:
-        stream.write(entry.raw if entry.raw.endswith(b"\n") else entry.raw + b"\n")
+        line = entry.line
+        if end not in (None, (line.transcript, line.offset)):
+            stream.write(b"\n")
+        stream.write(entry.raw)
+        end = None if entry.raw.endswith(b"\n") else (line.transcript, line.offset + len(entry.raw))
         count += 1
     stream.flush()
     return count
@@ -190,5 +203,16 @@ def _row(entry: Entry, *, data: bool) -> dict[str, Any]:
         ],
     }
     if data:
-        row["data"] = entry.data
+        row["data"] = _data(entry)
     return row
+
+
+def _data(entry: Entry) -> Any:
+    """The entry's JSON; its text where that is nested too deeply to be written again."""
+    from threadline.cli import output as out
+
+    try:
+        out.json_text([entry.data])
+    except RecursionError:
+        return entry.raw.decode(errors="replace")
+    return entry.data

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import shutil
+import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -39,8 +40,9 @@ def plain(text: str) -> str:
 
 def one_line(text: str, width: int) -> str:
     """The text on one line, white space folded, cut with an ellipsis at `width` columns."""
-    folded = plain(" ".join(text.split()))
-    return clip(folded, width)
+    folded = " ".join(text.split())
+    # A text may be a hundred megabytes, of which a line shows a few words; a few characters take no column.
+    return clip(plain(folded[: 4 * width]), width)
 
 
 def columns(text: str) -> int:
@@ -98,8 +100,6 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequ
 
 def terminal_width() -> int:
     """The terminal's width, or plenty where there is none."""
-    import sys
-
     return shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 160
 
 
@@ -125,7 +125,10 @@ def _encode(value: Any) -> Any:
 
 def json_text(value: Any, *, indent: int = 0) -> str:
     """JSON in valid UTF-8, whatever the strings hold."""
-    text = msgspec.json.encode(_clean(to_plain(value)))
+    try:
+        text = msgspec.json.encode(value, enc_hook=_encode)
+    except UnicodeEncodeError:
+        text = msgspec.json.encode(_clean(to_plain(value)))
     return (msgspec.json.format(text, indent=indent) if indent else text).decode()
 
 
@@ -142,7 +145,12 @@ def _clean(value: Any) -> Any:
 
 def print_json(value: Any) -> None:
     """One JSON document."""
-    click.echo(json_text(value, indent=2))
+    _echo(json_text(value, indent=2))
+
+
+def _echo(text: str, *, end: str = "\n") -> None:
+    """Print for a program: UTF-8, whatever the terminal's encoding."""
+    click.echo((text + end).encode(), nl=False)
 
 
 def print_rows(rows: Iterable[Mapping[str, Any]], output: str) -> int:
@@ -151,7 +159,7 @@ def print_rows(rows: Iterable[Mapping[str, Any]], output: str) -> int:
         return _print_array(rows)
     count = 0
     for line in _csv_lines(rows) if output == "csv" else map(json_text, rows):
-        click.echo(line)
+        _echo(line)
         count += 1
     return max(0, count - 1) if output == "csv" else count
 
@@ -159,9 +167,9 @@ def print_rows(rows: Iterable[Mapping[str, Any]], output: str) -> int:
 def _print_array(rows: Iterable[Mapping[str, Any]]) -> int:
     count = 0
     for row in rows:
-        click.echo(("," if count else "[") + "\n" + json_text(row), nl=False)
+        _echo(("," if count else "[") + "\n" + json_text(row), end="")
         count += 1
-    click.echo("\n]" if count else "[]")
+    _echo("\n]" if count else "[]")
     return count
 
 
@@ -181,9 +189,8 @@ def _csv_line(cells: Sequence[str]) -> str:
 
 
 def _cell(value: Any) -> str:
-    plain_value = _clean(to_plain(value))
-    if plain_value is None:
-        return ""
-    if isinstance(plain_value, str):
-        return "'" + plain_value if plain_value.startswith(_FORMULA) else plain_value
-    return json_text(plain_value)
+    text = json_text(value)
+    if not text.startswith('"'):
+        return "" if text == "null" else text
+    words: str = msgspec.json.decode(text)
+    return "'" + words if words.startswith(_FORMULA) else words

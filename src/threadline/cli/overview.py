@@ -38,8 +38,9 @@ def threadline(ctx: click.Context, homes: tuple[str, ...], jobs: int | None, out
     Without a command: what there is, in all homes. Exit codes: 0 found, 1 nothing, 2 an error.
     """
     if ctx.invoked_subcommand is not None:
-        if homes:
-            raise click.UsageError(f"Put --home after the command: threadline {ctx.invoked_subcommand} --home DIR")
+        given = {"--home DIR": homes, "--jobs N": jobs, f"--{output}": output != "table"}
+        for option in (option for option, value in given.items() if value):
+            raise click.UsageError(f"Put the option after the command: threadline {ctx.invoked_subcommand} {option}")
         return FOUND
     return show(homes, jobs, output)
 
@@ -54,7 +55,7 @@ def show(named: tuple[str, ...], jobs: int | None, output: str) -> int:
     if not found:
         say_no_home()
         if output == "json":
-            out.print_json({"homes": [], "projects": [], "sessions": 0, "transcripts": 0})
+            out.print_json(overview(()))
         return NOTHING
     total = sum(transcript.size for one in found for transcript in one.transcripts)
     with progress("Reading", total) as advance:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from os.path import expanduser
 from pathlib import Path
 
 from threadline.cli import output as out
@@ -81,7 +82,7 @@ def _largest(seen: Overview) -> str:
 
 def _path(path: str | Path, width: int) -> str:
     text = str(path)
-    home = str(Path.home())
+    home = expanduser("~")  # noqa: PTH111 - Path.home raises where there is none
     if text.startswith(home + "/"):
         text = "~" + text[len(home) :]
     return out.clip_left(out.plain(text), width)

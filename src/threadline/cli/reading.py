@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ def found_homes(named: Sequence[str]) -> list[Found]:
 @contextmanager
 def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
     """A progress bar of bytes on a terminal's standard error; nothing elsewhere."""
-    if not sys.stderr.isatty() or not total:
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb" or not total:
         yield lambda _done: None
         return
     with click.progressbar(length=total, label=label, file=sys.stderr, show_pos=False) as bar:

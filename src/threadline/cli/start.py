@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 from importlib import import_module
 from typing import Any
 
@@ -11,6 +13,7 @@ from threadline.cli import FAILED, FOUND
 
 # Each is a module of this package that holds a command of the same name, in the order of the help.
 COMMANDS = ("doctor", "entries", "demo")
+_COMPLETION = "_THREADLINE_COMPLETE"
 
 
 class Commands(click.Group):
@@ -34,11 +37,23 @@ def start(arguments: list[str]) -> int:
     """Run the command line; give the exit code. Raises what `threadline.cli.run` turns into sentences."""
     from threadline.cli.overview import threadline
 
+    if _COMPLETION in os.environ:
+        threadline.main(arguments, prog_name="threadline")  # answers the shell, and leaves
+    # Not `main`: it takes a closed pipe for a failure and an interrupt for an answer.
     try:
-        answer: Any = threadline.main(arguments, prog_name="threadline", standalone_mode=False)
+        with threadline.make_context("threadline", list(arguments)) as context:
+            answer: Any = threadline.invoke(context)
+    except click.exceptions.Exit as done:
+        return done.exit_code
     except click.ClickException as error:
-        error.show()
-        return FAILED
-    except click.Abort:
-        raise KeyboardInterrupt from None
+        return _show(error)
     return answer if isinstance(answer, int) else FOUND
+
+
+def _show(error: click.ClickException) -> int:
+    from threadline.cli.output import plain
+
+    said = io.StringIO()
+    error.show(said)
+    click.echo("\n".join(map(plain, said.getvalue().splitlines())), err=True)
+    return FAILED

@@ -26,7 +26,10 @@ def moment(text: str, *, now: datetime | None = None, end: bool = False) -> date
         return _day(present - timedelta(days=days[word]), end=end)
     ago = _AGO.fullmatch(word)
     if ago is not None:
-        return present - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        try:
+            return present - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        except OverflowError:  # before the year 1: from the beginning
+            return datetime.min.replace(tzinfo=UTC)
     written = parse_timestamp(text) if "-" in text else None
     if written is None:
         raise BadQuery(f"{text!r} is no time; write 2026-11-03, 2026-11-03T14:00, 7d, 12h, today or yesterday.")

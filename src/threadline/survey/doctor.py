@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -15,6 +16,7 @@ from threadline.model.entries import ChainEntry, Entry
 from threadline.model.found import SideFile, Transcript
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
+from threadline.parse.chunks import open_transcript
 from threadline.parse.entries import Reader
 from threadline.parse.side_files import read_side_file
 from threadline.survey.drift import DriftFinder, Strange, decode_strictly
@@ -97,7 +99,7 @@ def examine(transcript: Transcript, *, check: bool = False) -> Examination:
     path = transcript.path
     try:
         if check:
-            with path.open("rb") as again:
+            with os.fdopen(open_transcript(path), "rb") as again:
                 _read(path, notes, again)
         else:
             _read(path, notes, None)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from threadline.model.found import Transcript
@@ -39,11 +41,25 @@ def _with_workers(
 
     with ProcessPoolExecutor(workers) as pool:
         try:
-            futures = {pool.submit(function, transcript): transcript for transcript in transcripts}
+            with _interrupts_held_back():
+                futures = {pool.submit(function, transcript): transcript for transcript in transcripts}
             for future in as_completed(futures):
                 yield futures.pop(future), future.result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Ctrl-C reaches every process of the terminal; workers that are started here leave it to their parent."""
+    if not hasattr(signal, "pthread_sigmask"):  # not on every system
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _cores() -> int:
