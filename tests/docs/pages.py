@@ -1,0 +1,89 @@
+"""Markdown pages, as far as a test needs them: headings, what stands below each, and tables."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+DOCS = Path(__file__).parents[2] / "docs"
+FORMAT = DOCS / "format"
+SHAPES = FORMAT / "shapes"
+
+_HEADING = re.compile(r"(#{1,6}) (.+)")
+_CELL_END = re.compile(r"(?<!\\)\|")
+
+
+@dataclass
+class Section:
+    """A heading and all that stands below it up to the next heading of any level."""
+
+    title: str
+    level: int
+    lines: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """What stands below the heading."""
+        return "\n".join(self.lines)
+
+    @property
+    def table(self) -> list[dict[str, str]]:
+        """The rows of the section's table by column; none when it has no table."""
+        rows = [_cells(line) for line in self.lines if line.startswith("|")]
+        if not rows:
+            return []
+        head, _rule, *body = rows
+        return [dict(zip(head, row, strict=True)) for row in body]
+
+    def code(self, language: str) -> list[str]:
+        """The lines of the section's code blocks in `language`."""
+        found: list[str] = []
+        inside: str | None = None
+        for line in self.lines:
+            if line.startswith("```"):
+                inside = line[3:] if inside is None else None
+            elif inside == language:
+                found.append(line)
+        return found
+
+
+def sections(path: Path) -> dict[str, Section]:
+    """Read the sections of a page, by title. A title may stand only once on a page."""
+    found: dict[str, Section] = {}
+    current = Section("", 0)
+    in_code = False
+    for line in path.read_text(encoding="utf-8").splitlines():
+        in_code ^= line.startswith("```")
+        heading = None if in_code else _HEADING.fullmatch(line)
+        if heading is None:
+            current.lines.append(line)
+            continue
+        current = Section(heading[2], len(heading[1]))
+        assert current.title not in found, f"{path.name} has two headings {current.title!r}"
+        found[current.title] = current
+    return found
+
+
+def unquoted(cell: str) -> str:
+    """A cell's text without the marks of code and links: `[`a`](b)` is `a`."""
+    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", cell).replace("`", "")
+
+
+def quoted(cell: str) -> list[str]:
+    """All names that a cell has as code."""
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def links(path: Path) -> list[str]:
+    """Where the links of a page lead."""
+    return re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8"))
+
+
+def anchor(title: str) -> str:
+    """The name a link uses for a heading."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in _CELL_END.split(line)[1:-1]]

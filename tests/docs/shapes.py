@@ -1,0 +1,98 @@
+"""The model's structs, as the pages of the format should have them."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from msgspec import Struct, inspect
+
+import threadline.model
+from threadline.model.attachments import Attachment
+from threadline.model.block import Block, ContentBlock
+from threadline.model.entries import KINDS, InternalEntry
+from threadline.model.entries.progress import ProgressData
+from threadline.model.head import Head, MessageHead
+from threadline.model.results import OtherResult, ToolResult
+from threadline.shape import OTHER, Shape, wire_fields
+
+NOT_ON_DISK: frozenset[type[Struct]] = frozenset({Head, MessageHead, OtherResult, Block, ToolResult, InternalEntry})
+"""Structs that stand for no shape of their own: less of an entry, what is not known, and bases without fields."""
+
+ON_EVERY_PAGE = frozenset({"Entry", "ChainEntry", "Attached", "Block", "ToolResult", "InternalEntry", "Shape"})
+"""Bases whose fields a page takes for granted; any other base has to be named."""
+
+_WORDS: dict[type, str] = {
+    inspect.StrType: "string",
+    inspect.IntType: "integer",
+    inspect.FloatType: "number",
+    inspect.BoolType: "boolean",
+    inspect.AnyType: "any",
+    inspect.NoneType: "null",
+}
+_FAMILIES = {"OtherBlock": "block", "OtherAttachment": "attachment", "OtherProgress": "progress"}
+
+
+def shapes() -> dict[str, type[Struct]]:
+    """Give every struct of the model that is read from disk, by name."""
+    for module in pkgutil.walk_packages(threadline.model.__path__, "threadline.model."):
+        importlib.import_module(module.name)
+    return {shape.__name__: shape for shape in _below(Shape) if shape not in NOT_ON_DISK and tag(shape) != OTHER}
+
+
+def _below(shape: type[Struct]) -> Iterator[type[Struct]]:
+    for inner in shape.__subclasses__():
+        is_twin = inner.__struct_config__.forbid_unknown_fields
+        if inner.__module__.startswith("threadline.model.") and not is_twin:
+            yield inner
+            yield from _below(inner)
+
+
+def tag(shape: type[Struct]) -> str | None:
+    """Give the wire's word for a struct; None when it has none, or is only the base of some that do."""
+    word = shape.__struct_config__.tag
+    return word if isinstance(word, str) and word != shape.__name__ else None
+
+
+def base(shape: type[Struct]) -> type[Struct]:
+    """Give the struct that this one has its inherited fields from."""
+    parent: type[Struct] = shape.__mro__[1]
+    return parent
+
+
+def own_fields(shape: type[Struct]) -> dict[str, inspect.Field]:
+    """Give the fields that a struct adds to its base, by wire name."""
+    inherited = set() if base(shape) is Shape else {field.encode_name for field in wire_fields(base(shape))}
+    return {field.encode_name: field for field in wire_fields(shape) if field.encode_name not in inherited}
+
+
+def type_words(info: inspect.Type) -> str:
+    """Say what a field holds in the words of the pages.
+
+    >>> type_words(inspect.type_info(dict[str, list[int | str]]))
+    'map of list of integer or string'
+    """
+    match info:
+        case inspect.ListType():
+            return f"list of {type_words(info.item_type)}"
+        case inspect.DictType():
+            return f"map of {type_words(info.value_type)}"
+        case inspect.StructType():
+            return _FAMILIES.get(info.cls.__name__, "" if info.tag else info.cls.__name__)
+        case inspect.UnionType():
+            words = [type_words(member) for member in info.types if not isinstance(member, inspect.NoneType)]
+            return " or ".join(dict.fromkeys(word for word in words if word))
+    return _WORDS[type(info)]
+
+
+def tags_of(union: Any) -> dict[str, str]:
+    """Give the members of a tagged union, class by tag, without the one for what is not known."""
+    return {word: member.__name__ for member in get_args(union) if (word := tag(member)) not in {None, OTHER} and word}
+
+
+ATTACHMENTS = tags_of(Attachment)
+PROGRESS = tags_of(ProgressData)
+BLOCKS = tags_of(ContentBlock)
+KIND_CLASSES = {shape.__name__: kind for kind, shape in KINDS.items()}

@@ -1,0 +1,217 @@
+"""The pages of `docs/format` say what the model says, and the model what the pages say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.docs.pages import DOCS, FORMAT, SHAPES, Section, anchor, links, quoted, sections, unquoted
+from tests.docs.shapes import (
+    ATTACHMENTS,
+    KIND_CLASSES,
+    ON_EVERY_PAGE,
+    PROGRESS,
+    base,
+    own_fields,
+    shapes,
+    tag,
+    type_words,
+)
+
+import threadline
+from threadline.model.entries import KINDS, SUBTYPES, OtherEntry, SystemEntry
+from threadline.model.found import SideFileKind
+from threadline.model.results import TOOL_RESULTS
+from threadline.shape import unknown, wire_fields
+
+EVIDENCE = {"official", "corpus", "client", "peers", "one source", "seed"}
+COLUMNS = ["field", "attribute", "type", "versions", "meaning", "evidence"]
+MODEL = shapes()
+KIND_PAGES = {path.stem: path for path in sorted(FORMAT.glob("*.md")) if path.stem != "README"}
+SHAPE_PAGES = {path.stem: path for path in sorted(SHAPES.glob("*.md"))}
+ALL_PAGES = sorted(DOCS.rglob("*.md"))
+
+
+def documented() -> dict[str, Section]:
+    """Give the section that describes each struct: `Fields` on the page of its kind, else a heading of its name."""
+    found: dict[str, Section] = {}
+    for kind, path in KIND_PAGES.items():
+        for title, section in sections(path).items():
+            name = KINDS[kind].__name__ if title == "Fields" and kind in KINDS else title
+            if name in MODEL:
+                assert name not in found, f"{name} is described twice"
+                found[name] = section
+    for path in SHAPE_PAGES.values():
+        for title, section in sections(path).items():
+            if title in MODEL:
+                assert title not in found, f"{title} is described twice"
+                found[title] = section
+    return found
+
+
+SECTIONS = documented()
+
+
+def examples() -> list[tuple[str, str]]:
+    """Give every example line with the kind of its page."""
+    return [(kind, line) for kind, path in KIND_PAGES.items() for line in sections(path)["Example"].code("json")]
+
+
+def test_every_kind_has_a_page_and_every_page_a_kind() -> None:
+    """Kinds and pages are the same set."""
+    assert set(KIND_PAGES) == set(KINDS)
+
+
+def test_every_struct_is_described_once() -> None:
+    """Whatever is read from disk has a section: entries, nested shapes, blocks, attachments, results, side files."""
+    assert set(SECTIONS) == set(MODEL)
+
+
+@pytest.mark.parametrize("name", sorted(MODEL))
+def test_fields_and_rows_are_the_same(name: str) -> None:
+    """Each field a struct adds to its base has a row in its table, and each row names such a field."""
+    rows = [unquoted(row["field"]) for row in SECTIONS[name].table]
+    assert sorted(rows) == sorted(own_fields(MODEL[name]))
+
+
+@pytest.mark.parametrize("name", sorted(MODEL))
+def test_rows_say_what_the_model_says(name: str) -> None:
+    """Each row has the field's attribute and type, a meaning, and evidence in the words that are defined."""
+    fields = own_fields(MODEL[name])
+    for row in SECTIONS[name].table:
+        assert list(row) == COLUMNS
+        field = fields[unquoted(row["field"])]
+        assert unquoted(row["attribute"]) == field.name
+        assert unquoted(row["type"]) == type_words(field.type), f"{name}.{field.name}"
+        assert row["meaning"].endswith((".", "…"))
+        assert row["versions"]
+        assert set(row["evidence"].split(", ")) <= EVIDENCE
+
+
+@pytest.mark.parametrize("name", sorted(MODEL))
+def test_inherited_fields_can_be_found(name: str) -> None:
+    """A section names the base that its struct has further fields from."""
+    parent = base(MODEL[name]).__name__
+    if parent not in ON_EVERY_PAGE:
+        assert f"[{parent}]" in SECTIONS[name].text
+
+
+@pytest.mark.parametrize("name", sorted(name for name in MODEL if tag(MODEL[name]) and name not in KIND_CLASSES))
+def test_a_section_gives_its_tag(name: str) -> None:
+    """The section of a block, attachment or progress says which `type` means it."""
+    assert f"`type`: `{tag(MODEL[name])}`" in SECTIONS[name].lines
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_page_names_class_versions_and_evidence(kind: str) -> None:
+    """A kind's page starts with its meaning and says which class it is, since when, and how that is known."""
+    head = sections(KIND_PAGES[kind])[kind]
+    facts = dict(line[2:].split(": ", 1) for line in head.lines if line.startswith("- "))
+    assert head.lines[1].endswith(".")
+    assert facts["Class"] == f"`threadline.model.entries.{KINDS[kind].__name__}`"
+    assert facts["Versions"]
+    assert set(facts["Evidence"].split(", ")) <= EVIDENCE
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_every_page_has_an_example(kind: str) -> None:
+    """No kind is without an example line."""
+    assert sections(KIND_PAGES[kind])["Example"].code("json")
+
+
+@pytest.mark.parametrize(("kind", "line"), examples())
+def test_examples_are_entries_of_their_page(kind: str, line: str, tmp_path: Path) -> None:
+    """An example is read into the kind of its page, without a problem and without a field that is not known."""
+    transcript = tmp_path / "example.jsonl"
+    transcript.write_text(line + "\n", encoding="utf-8")
+    (entry,) = threadline.entries(transcript)
+    assert type(entry) is KINDS[kind]
+    assert entry.problems == ()
+    assert list(unknown(entry.data, KINDS[kind])) == []
+
+
+def test_every_subtype_of_system_has_a_row() -> None:
+    """The table of subtypes has each that is known, and no other."""
+    rows = sections(KIND_PAGES["system"])["Subtypes"].table
+    assert {unquoted(row["subtype"]) for row in rows} == {*SUBTYPES, "(none)"}
+
+
+def test_subtypes_have_fields_that_exist() -> None:
+    """Whatever the table of subtypes names is a field of the entry, or another subtype; and no field is left out."""
+    rows = sections(KIND_PAGES["system"])["Subtypes"].table
+    named = {name for row in rows for name in quoted(row["fields"])}
+    fields = {field.encode_name for field in wire_fields(SystemEntry)}
+    assert named - fields <= set(SUBTYPES)
+    assert set(own_fields(SystemEntry)) - named == {"subtype", "content", "level"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "page", "members"), [("attachment", "attachments", ATTACHMENTS), ("progress", "progress", PROGRESS)]
+)
+def test_types_are_listed(kind: str, page: str, members: dict[str, str]) -> None:
+    """The page of a kind with types lists each with its class and a link to its fields."""
+    rows = sections(KIND_PAGES[kind])["Types"].table
+    listed = {unquoted(row["type"]): row["class"] for row in rows}
+    assert listed == {word: f"[{name}](shapes/{page}.md#{name.lower()})" for word, name in members.items()}
+
+
+def test_results_are_listed_by_tool() -> None:
+    """The table of tools has each tool that is known, with the class of its result."""
+    rows = sections(SHAPE_PAGES["results"])["By tool"].table
+    listed = {unquoted(row["tool"]): unquoted(row["class"]) for row in rows if row["tool"] != "`mcp__…`"}
+    assert listed == {tool: shape.__name__ for tool, shape in TOOL_RESULTS.items()}
+
+
+def test_every_kind_of_side_file_has_a_heading() -> None:
+    """What `look` calls a side file is a heading, and no other heading stands beside them."""
+    titles = {section.title for section in sections(SHAPE_PAGES["side-files"]).values() if section.level == 2}
+    assert titles == {kind.value for kind in SideFileKind}
+
+
+def test_the_index_lists_every_kind() -> None:
+    """The index links every page with its own meaning, versions and evidence, once."""
+    index = sections(FORMAT / "README.md")
+    rows = [row for section in index.values() for row in section.table if "kind" in row]
+    assert sorted(unquoted(row["kind"]) for row in rows) == sorted(KINDS)
+    for row in rows:
+        lines = sections(KIND_PAGES[unquoted(row["kind"])])[unquoted(row["kind"])].lines
+        assert [row["meaning"], f"- Versions: {row['versions']}", f"- Evidence: {row['evidence']}"] == [
+            lines[1],
+            *lines[4:6],
+        ]
+
+
+def test_the_index_defines_the_words_for_evidence() -> None:
+    """Each word that a page may use for evidence is defined, and no other."""
+    assert {row["word"] for row in sections(FORMAT / "README.md")["Evidence"].table} == EVIDENCE
+
+
+def test_the_index_says_how_the_unknown_is_kept() -> None:
+    """Each stand-in for what is not known is named."""
+    text = sections(FORMAT / "README.md")["What is not known is kept"].text
+    stand_ins = [OtherEntry.__name__, "OtherBlock", "OtherAttachment", "OtherProgress", "OtherResult"]
+    assert all(f"`{name}`" in text for name in [*stand_ins, "entry.data", "entry.extra", "entry.raw"])
+
+
+def test_kinds_known_by_name_are_declared() -> None:
+    """Each kind, attachment and progress without fields of its own is said to be so, as drift would name its fields."""
+    text = sections(FORMAT / "README.md")["Known and not modelled"].text
+    words = {**{kind: shape.__name__ for kind, shape in KINDS.items()}, **ATTACHMENTS, **PROGRESS}
+    bare = [
+        word
+        for word, name in words.items()
+        if not own_fields(MODEL[name]) and base(MODEL[name]).__name__ in ON_EVERY_PAGE
+    ]
+    foreign = {"turn_end", "checkpoint"}
+    assert [word for word in bare if word not in foreign and f"`{word}`" not in text and "marble" not in word] == []
+
+
+@pytest.mark.parametrize("path", ALL_PAGES, ids=lambda path: str(path.relative_to(DOCS)))
+def test_links_lead_somewhere(path: Path) -> None:
+    """Each link within the documentation leads to a page, and to a heading of it where it names one."""
+    for link in links(path):
+        if "://" not in link:
+            target, _, name = link.partition("#")
+            page = (path.parent / target).resolve() if target else path
+            assert page.exists(), link
+            assert not name or name in {anchor(title) for title in sections(page)}, link

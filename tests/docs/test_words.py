@@ -1,0 +1,56 @@
+"""Problems and words have their headings and rows."""
+
+from __future__ import annotations
+
+from tests.docs.pages import DOCS, sections
+
+from threadline.model.problem import ProblemKind
+
+GLOSSARY = [
+    "home",
+    "project",
+    "transcript",
+    "line",
+    "place",
+    "entry",
+    "message",
+    "block",
+    "prompt",
+    "reply",
+    "call",
+    "turn",
+    "thread",
+    "branch",
+    "agent",
+    "compaction",
+    "session",
+    "usage",
+    "charge",
+    "ledger",
+    "rate",
+    "problem",
+    "hit",
+    "index",
+    "keep",
+    "archive",
+]
+
+
+def test_every_problem_has_a_heading() -> None:
+    """Each kind of problem has a heading, and no other heading stands beside them."""
+    titles = {section.title for section in sections(DOCS / "problems.md").values() if section.level == 2}
+    assert titles == {kind.value for kind in ProblemKind}
+
+
+def test_every_problem_says_what_to_do() -> None:
+    """Each problem has a cause, what threadline does, and what to do."""
+    for kind in ProblemKind:
+        text = sections(DOCS / "problems.md")[kind.value].text
+        assert all(f"\n{start}: " in text for start in ("Cause", "What threadline does", "What to do")), kind
+
+
+def test_every_word_has_a_row() -> None:
+    """The glossary has each word of the design once, in its order, with a meaning."""
+    rows = sections(DOCS / "glossary.md")["Glossary"].table
+    assert [row["word"] for row in rows] == GLOSSARY
+    assert all(row["means"] and "not" in row for row in rows)
