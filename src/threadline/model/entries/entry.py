@@ -12,7 +12,7 @@ from threadline.model.line import NOWHERE, Line
 from threadline.model.place import Place
 from threadline.model.problem import Problem
 from threadline.model.time import parse_timestamp
-from threadline.shape import Shape, loads
+from threadline.shape import Shape, bare, loads
 
 
 class Entry(Shape, frozen=True, tag_field="type"):
@@ -55,7 +55,7 @@ class Entry(Shape, frozen=True, tag_field="type"):
     def data(self) -> Any:
         """The line's JSON as it stands, decoded anew: every field, known or not. None when it is not JSON."""
         try:
-            return loads(self.raw.strip(b"\0 \t\r\n")).value
+            return loads(bare(self.raw)).value
         except (ValueError, RecursionError):
             return None
 
