@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from tests.corpus_cases import CASES, CORPUS, expected, inputs, name_in, problem, said, transcripts
+from tests.laws import of_entry, of_head
 
 import threadline
-from threadline.model.entries import AssistantEntry
 from threadline.model.found import Home, SideFile, SideFileKind
 
 
@@ -63,16 +63,8 @@ def test_raw_lines_join_to_the_file(case: str) -> None:
 def test_heads_agree_with_entries(case: str) -> None:
     """A head says of its entry what the entry says of itself: kind, line, ids and usage."""
     for path in inputs(case):
-        heads = [(head.kind, head.line, head.uuid, head.session_id, head.usage) for head in threadline.heads(path)]
-        assert heads == [
-            (
-                entry.kind,
-                entry.line.number,
-                entry.uuid,
-                entry.session_id,
-                entry.message.usage if isinstance(entry, AssistantEntry) and entry.message is not None else None,
-            )
-            for entry in threadline.entries(path)
+        assert [of_head(head) for head in threadline.heads(path)] == [
+            of_entry(entry) for entry in threadline.entries(path)
         ]
 
 

@@ -16,9 +16,7 @@ from threadline.model.problem import Problem, ProblemKind
 from threadline.parse.chunks import Chunk, chunks
 from threadline.parse.decode import DecodeLines, decode_lines, decode_object
 from threadline.parse.recover import Span, spans
-
-_BOM = b"\xef\xbb\xbf"
-_SPACE = b" \t\r\n"
+from threadline.shape import BOM, bare
 
 
 def entries(path: str | Path, *, offset: int = 0, line: int = 1) -> Iterator[Entry]:
@@ -77,19 +75,20 @@ class Reader:
     def _line(self, raw: bytes, number: int, offset: int) -> Iterator[Entry]:
         """The entries of one line: one, unless it is damaged."""
         place = Place(self._transcript, number, offset, len(raw))
-        data = raw.strip(_SPACE)
+        data = bare(raw)
+        start = raw.find(data[:64])
+        before, after = raw[:start], raw[start + len(data) :]
         problems: list[Problem] = []
-        if offset == 0 and data.startswith(_BOM):
-            data = data[len(_BOM) :]
-            problems.append(Problem(ProblemKind.BOM, place, "the file starts with a byte order mark"))
-        if not data:
+        if BOM in before or (not data and BOM in after):
+            problems.append(Problem(ProblemKind.BOM, place, "a byte order mark in front of the row"))
+        nuls = before.count(0) + after.count(0)
+        if not data and not nuls:
             yield self._placed(OtherEntry(tag="blank"), raw, number, offset, problems)
             return
-        bare = data.strip(b"\0 \t\r\n")
-        if bare and len(bare) != len(data):
-            problems.append(Problem(ProblemKind.NUL_RUN, place, f"{len(data) - len(bare)} NUL bytes around the row"))
+        if data and nuls:
+            problems.append(Problem(ProblemKind.NUL_RUN, place, f"{nuls} NUL bytes around the row"))
         try:
-            entry, more = decode_object(bare, place)
+            entry, more = decode_object(data, place)
         except RecursionError:
             yield self._placed(OtherEntry(tag="damaged"), raw, number, offset, [*problems, _too_deep(place)])
         except ValueError:
@@ -105,7 +104,7 @@ class Reader:
             part = raw[span.start : span.end]
             place = Place(self._transcript, number, offset + span.start, len(part))
             if span.lost is not None:
-                pending = tail and span is found[-1] and _bare(part).startswith(b"{")
+                pending = tail and span is found[-1] and bare(part).startswith(b"{")
                 entry, more = _lost(span, place, len(part), pending=pending)
             else:
                 entry, more = _decoded(part, place)
@@ -131,13 +130,9 @@ class Reader:
         return entry
 
 
-def _bare(part: bytes) -> bytes:
-    return part.strip(b"\0 \t\r\n").removeprefix(_BOM).lstrip(b"\0 \t\r\n")
-
-
 def _decoded(part: bytes, place: Place) -> tuple[Entry, list[Problem]]:
     try:
-        return decode_object(_bare(part), place)
+        return decode_object(bare(part), place)
     except RecursionError:  # the search for it stood a few frames higher
         return OtherEntry(tag="damaged"), [_too_deep(place)]
 

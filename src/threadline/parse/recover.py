@@ -55,9 +55,11 @@ def _cut(text: str) -> Iterator[tuple[int, int, ProblemKind | None, str]]:
     at = 0
     budget = _BUDGET
     while at < len(text):
-        start = _skip(text, at + text.startswith("\ufeff", at))
+        start = _skip(text, at)
         if start == len(text):
             return
+        if text[start] == "\ufeff":  # a byte order mark goes with what follows it
+            start = min(_skip(text, start + 1), len(text) - 1)
         value, end, cost = _decode(text, start)
         if isinstance(value, dict):
             yield start, end, None, ""

@@ -6,9 +6,23 @@ have its shape; `strict` is its twin that refuses unknown fields; `unknown` name
 """
 
 from threadline.shape.fit import Misfit, fit
-from threadline.shape.loads import Loaded, loads
+from threadline.shape.loads import BOM, Loaded, bare, loads
 from threadline.shape.shape import OTHER, OWN, Shape, wire_fields
 from threadline.shape.strict import strict
 from threadline.shape.unknown import Unknown, unknown
 
-__all__ = ["OTHER", "OWN", "Loaded", "Misfit", "Shape", "Unknown", "fit", "loads", "strict", "unknown", "wire_fields"]
+__all__ = [
+    "BOM",
+    "OTHER",
+    "OWN",
+    "Loaded",
+    "Misfit",
+    "Shape",
+    "Unknown",
+    "bare",
+    "fit",
+    "loads",
+    "strict",
+    "unknown",
+    "wire_fields",
+]

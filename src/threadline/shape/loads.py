@@ -21,6 +21,15 @@ _LONE = re.compile(r"[\ud800-\udfff]")
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
+BOM = b"\xef\xbb\xbf"
+_AROUND = b"\0 \t\r\n"
+
+
+def bare(raw: bytes) -> bytes:
+    """What a line holds, without the white space, NUL bytes and byte order mark around it."""
+    return raw.strip(_AROUND).removeprefix(BOM).lstrip(_AROUND)
+
+
 class Loaded(Struct, frozen=True):
     """A value, and what had to be forgiven to get it: the words of `ProblemKind` with a sentence each."""
 

@@ -1,0 +1,239 @@
+"""Laws of reading: whatever the bytes are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.laws import check
+from tests.make import call, chain, line, meta, prompt, reply, transcript
+
+import threadline
+from threadline.model.entries import KINDS, Entry
+from threadline.parse import chunks
+
+_few = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_fewer = settings(_few, max_examples=60)
+
+ROWS = [
+    row if isinstance(row, bytes) else line(row)
+    for row in transcript(
+        meta("mode", mode="normal"),
+        prompt("what is in here? naïve 日本 \U0001f600"),
+        reply({"type": "thinking", "thinking": "", "signature": "c2ln"}, "I will look.", output=9),
+        call("Bash", "ls", result="a\nb", own={"stdout": "a\nb", "stderr": "", "interrupted": False}),
+        chain("progress", data={"type": "agent_progress", "message": {"type": "user", "uuid": "in", "timestamp": "t"}}),
+        chain("system", subtype="turn_duration", durationMs=12),
+        {"type": "brand-new", "uuid": "n1", "sessionId": "s"},
+    )
+]
+FILE = b"".join(ROWS)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file to write examples to."""
+    return tmp_path_factory.mktemp("laws") / "a.jsonl"
+
+
+def _read(path: Path, data: bytes) -> list[Entry]:
+    path.write_bytes(data)
+    return check(path)
+
+
+def _told(entry: Entry) -> tuple[bytes, str, Any, tuple[str, ...]]:
+    """An entry without its place, so that it can be found again elsewhere."""
+    return entry.raw, entry.kind, entry.data, tuple(problem.kind for problem in entry.problems)
+
+
+_fragments = st.lists(
+    st.sampled_from(
+        [
+            *ROWS,
+            *(row[: len(row) // 2] for row in ROWS),
+            *(row[:-1] for row in ROWS),
+            *(
+                b'{ } [ ] " , : \\ \n \r\n \r \0 \xef\xbb\xbf \xff \xed\xa0\x80 NaN -Infinity 1e999 null true 0'.split(
+                    b" "
+                )
+            ),
+            *(b'{" {"a":" {"type":"user" {"type":"user"} {"uuid":"x"} \\ud83d {"a":{ }} []'.split(b" ")),
+            b"\0" * 30,
+            b" ",
+            b"9" * 5000,
+            b"[" * 3000,
+            "\u2028\x85".encode(),
+        ]
+    ),
+    max_size=12,
+).map(b"".join)
+
+
+@given(data=st.binary(max_size=400) | _fragments)
+@_few
+def test_any_bytes_are_read_and_join_back(path: Path, data: bytes) -> None:
+    """Any bytes are read without an exception; raw lines join to them, and offsets and lengths tile them."""
+    _read(path, data)
+
+
+_scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+    | st.sampled_from([*KINDS, "text", "tool_use", "tool_result", "threadline:other", "2026-01-05T09:00:00Z"])
+)
+_keys = st.text(max_size=4) | st.sampled_from(
+    [
+        *("type", "uuid", "parentUuid", "sessionId", "timestamp", "message", "content", "usage", "role", "id", "model"),
+        *("input_tokens", "output_tokens", "toolUseResult", "data", "attachment", "text", "input", "tool_use_id"),
+        *("snapshot", "compactMetadata", "threadline:line", "threadline:tag", "iterations", "cache_creation"),
+    ]
+)
+_values = st.recursive(
+    _scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_keys, inner, max_size=5), max_leaves=20
+)
+_objects = st.builds(
+    lambda value, kind, message: value | ({"type": kind} if kind else {}) | ({"message": message} if message else {}),
+    st.dictionaries(_keys, _values, max_size=6),
+    st.none() | st.sampled_from(sorted(KINDS)),
+    st.none() | st.dictionaries(_keys, _values, max_size=4),
+)
+
+
+@given(value=_objects, ascii_only=st.booleans(), spaced=st.booleans())
+@_few
+def test_any_object_round_trips(path: Path, value: dict[str, Any], ascii_only: bool, spaced: bool) -> None:
+    """Any JSON object is one entry, and its `data` is what `json.loads` makes of the line."""
+    separators = (" , ", " : ") if spaced else (",", ":")
+    raw = json.dumps(value, ensure_ascii=ascii_only, separators=separators).encode(errors="surrogatepass") + b"\n"
+    (entry,) = _read(path, raw)
+    assert entry.data == json.loads(raw.decode(errors="replace"))
+    kind = value.get("type")
+    assert entry.kind == (kind if isinstance(kind, str) else "untyped")
+
+
+@given(
+    at=st.integers(0, len(ROWS) - 1),
+    how=st.sampled_from(["cut", "insert", "delete", "duplicate", "flip"]),
+    where=st.tuples(st.floats(0, 1), st.integers(1, 40)),
+    what=st.binary(min_size=1, max_size=20)
+    | st.sampled_from([b"\0" * 40, b"\xef\xbb\xbf", b"\r", b"\n", b'{"', b"}\n{"]),
+)
+@_few
+def test_damage_to_a_line_leaves_the_others_alone(
+    path: Path, at: int, how: str, where: tuple[float, int], what: bytes
+) -> None:
+    """Whatever is cut, inserted, deleted, doubled or flipped within a line, the entries of all others stay."""
+    row = ROWS[at][:-1]
+    start = round(where[0] * (len(row) - 1))
+    end = min(len(row), start + where[1])
+    damaged = {
+        "cut": row[:start],
+        "insert": row[:start] + what + row[start:],
+        "delete": row[:start] + row[end:],
+        "duplicate": row[:end] + row[start:],
+        "flip": row[:start] + bytes(byte ^ what[0] for byte in row[start:end]) + row[end:],
+    }[how]
+    before = [_told(entry) for entry in _read(path, FILE)]
+    after = [_told(entry) for entry in _read(path, b"".join([*ROWS[:at], damaged + b"\n", *ROWS[at + 1 :]]))]
+    rest = len(ROWS) - at - 1
+    assert after[:at] == before[:at]
+    assert after[len(after) - rest :] == before[len(before) - rest :]
+
+
+@given(at=st.integers(0, len(ROWS) - 2), between=st.sampled_from([b"", b"\r", b" ", b"\0\0"]))
+@_fewer
+def test_a_missing_newline_costs_nothing(path: Path, at: int, between: bytes) -> None:
+    """Two rows without the newline between them are both read, and all others stay as they were."""
+    before = [(entry.kind, entry.uuid, entry.data) for entry in _read(path, FILE)]
+    glued = _read(path, b"".join([*ROWS[:at], ROWS[at][:-1], between, *ROWS[at + 1 :]]))
+    assert [(entry.kind, entry.uuid, entry.data) for entry in glued] == before
+
+
+@given(at=st.integers(0, len(ROWS) - 1), cut=st.floats(0, 1))
+@_fewer
+def test_a_torn_row_and_the_row_after_it_on_one_line(path: Path, at: int, cut: float) -> None:
+    """Wherever a row was torn, the whole row that follows on the same line is read, once."""
+    torn = ROWS[at][: 1 + round(cut * (len(ROWS[at]) - 3))]
+    whole = ROWS[1]
+    found = _read(path, torn + whole + FILE)
+    assert [entry.uuid for entry in found[1:]] == [json.loads(row).get("uuid") for row in (whole, *ROWS)]
+    assert found[0].kind == "damaged"
+
+
+@given(cut=st.integers(0, len(FILE)))
+@_fewer
+def test_a_file_cut_anywhere_has_at_most_a_pending_line(path: Path, cut: int) -> None:
+    """A live file is whole rows and at most one pending line: nothing is lost, nothing is made up."""
+    found = _read(path, FILE[:cut])
+    whole = FILE[:cut].count(b"\n")
+    assert [entry.raw for entry in found[:whole]] == ROWS[:whole]
+    assert [entry.kind for entry in found[whole:]] in (
+        [],
+        ["pending"],
+        [json.loads(ROWS[min(whole, len(ROWS) - 1)])["type"]],
+    )
+    assert not sum(problem.lost for entry in found for problem in entry.problems)
+
+
+@given(crlf=st.booleans(), bom=st.booleans(), nul=st.integers(0, 3), newline=st.booleans())
+@_fewer
+def test_wrappings_change_no_entry(path: Path, crlf: bool, bom: bool, nul: int, newline: bool) -> None:
+    """CRLF, a byte order mark, NUL around rows and a missing last newline change no entry."""
+    before = [(entry.kind, entry.uuid, entry.data) for entry in _read(path, FILE)]
+    ending = b"\r\n" if crlf else b"\n"
+    wrapped = b"".join(b"\0" * nul + row[:-1] + b"\0" * nul + ending for row in ROWS)
+    found = _read(path, b"\xef\xbb\xbf" * bom + (wrapped if newline else wrapped.removesuffix(ending)))
+    assert [(entry.kind, entry.uuid, entry.data) for entry in found] == before
+
+
+@given(data=_fragments)
+@_fewer
+def test_reading_on_from_any_line_is_reading_the_rest(path: Path, data: bytes) -> None:
+    """From the offset of any line, the remaining entries are those of the whole file."""
+    whole = _read(path, data)
+    starts = {entry.line.number: entry.line.offset for entry in reversed(whole)}
+    for number, offset in starts.items():
+        rest = list(threadline.entries(path, offset=offset, line=number))
+        assert rest == [entry for entry in whole if entry.line.number >= number]
+
+
+@contextmanager
+def _sizes(**sizes: int) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, size in sizes.items():
+            patch.setattr(chunks, name, size)
+        yield
+
+
+@given(data=_fragments, chunk=st.sampled_from([1, 7, 64]), long=st.sampled_from([0, 5, 50, 10_000]))
+@_fewer
+def test_the_size_of_chunks_changes_nothing(path: Path, data: bytes, chunk: int, long: int) -> None:
+    """However the file is cut into chunks, and whatever counts as a long line, the entries are the same."""
+    whole = _read(path, data)
+    with _sizes(CHUNK=chunk, _LONG=long):
+        assert list(threadline.entries(path)) == whole
+        check(path)
+
+
+@given(data=_fragments, chunk=st.sampled_from([1, 7, 64]), longest=st.sampled_from([8, 64, 500]))
+@_fewer
+def test_lines_too_long_are_kept_in_pieces(path: Path, data: bytes, chunk: int, longest: int) -> None:
+    """A line longer than the longest that is decoded comes in pieces that are damaged; all others are as ever."""
+    whole = _read(path, data)
+    with _sizes(CHUNK=chunk, _LONG=4, LONGEST=longest, _PIECE=max(1, longest // 2)):
+        found = check(path)
+    lengths = [len(raw) for raw in data.split(b"\n")]
+    fits = [length + 1 <= longest for length in lengths[:-1]] + [lengths[-1] <= longest]
+    assert [entry for entry in found if fits[entry.line.number - 1]] == [
+        entry for entry in whole if fits[entry.line.number - 1]
+    ]
+    assert {entry.kind for entry in found if not fits[entry.line.number - 1]} <= {"damaged"}
