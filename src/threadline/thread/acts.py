@@ -81,13 +81,9 @@ def act_of(entry: Entry, *, agent: bool = False) -> Act | None:
     content = entry.message.content if entry.message is not None else None
     images = _images(content)
     text = without_prefaces(extract_text(content))
-    if not text and not images:
-        return None
     kind = _kind_of(text)
     source = entry.prompt_source
-    if kind is None:
-        return None
-    if source in _NOT_TYPED:
+    if kind is None or source in _NOT_TYPED or not (text or images):
         return None
     if source == "sdk" and kind is ActKind.PROMPT:
         return Act(ActKind.PROGRAMMATIC, text, entry, "6 promptSource sdk", images)
@@ -104,7 +100,7 @@ def without_prefaces(text: str) -> str:
 
 def clean(text: str, kind: ActKind) -> str:
     """The words of the act: `/model opus` for a command, the line itself for a shell line."""
-    parts = {name: inner.strip() for name, inner in _TAG.findall(text)}
+    parts: dict[str, str] = {name: inner.strip() for name, inner in _TAG.findall(text)}
     if kind is ActKind.COMMAND:
         name = parts.get("command-name") or parts.get("command-message", "")
         return f"{name if name.startswith('/') else '/' + name} {parts.get('command-args', '')}".strip()
@@ -202,3 +198,7 @@ def _once(found: list[Act]) -> list[Act]:
         if not twice:
             kept.append(act)
     return kept
+
+
+def _is_same(one: Act, other: Act) -> bool:
+    return ActKind.STEERING in (one.kind, other.kind) and _normal(one.text) == _normal(other.text)

@@ -1,7 +1,7 @@
 """Branches: what was left when the conversation was edited, retried or rewound.
 
-Nearly every place where the graph parts is structural: progress beside a result, results of parallel calls, hooks. A fork
-is real only where two ways on each lead to a person's prompt, or one does and the other is a finished reply.
+Nearly every place where the graph parts is structural: progress beside a result, results of parallel calls, hooks. A
+fork is real only where two ways on each lead to a person's prompt, or one does and the other is a finished reply.
 """
 
 from __future__ import annotations
@@ -23,26 +23,55 @@ def branches(graph: Graph, prompts: Container[EntryId], kept: Container[EntryId]
 
     `prompts` are the entries that are a person's prompts; `kept` are the entries of the conversation that was kept.
     """
-    to_prompt, finished = _reach(graph, prompts)
-    found: list[Branch] = []
-    for fork, children in graph.children.items():
-        if len(children) > 1:
-            found += _at(graph, fork, children, to_prompt, finished, kept)
+    reach = _Reach(graph, prompts)
+    found = [
+        _branch(graph, fork, child)
+        for fork, children in graph.children.items()
+        if len(children) > 1
+        for child in _left(graph, reach.ways(fork, children), kept)
+    ]
     found.sort(key=lambda branch: graph.position[branch.first.uuid] if branch.first.uuid else 0)
     return _outermost(found)
 
 
-def _reach(graph: Graph, prompts: Container[EntryId]) -> tuple[set[EntryId], set[EntryId]]:
-    """The entries from which a prompt is reached, and those from which a finished reply is: one pass from the leaves up."""
-    to_prompt: set[EntryId] = set()
-    finished: set[EntryId] = set()
-    for uuid in reversed(graph.downwards()):
-        below = graph.children.get(uuid, ())
-        if uuid in prompts or any(child in to_prompt for child in below):
-            to_prompt.add(uuid)
-        if _is_finished(graph.entries[uuid]) or any(child in finished for child in below):
-            finished.add(uuid)
-    return to_prompt, finished
+class _Reach:
+    """Where each entry leads: to a prompt, or to a finished reply. One pass from the leaves up."""
+
+    def __init__(self, graph: Graph, prompts: Container[EntryId]) -> None:
+        self._graph = graph
+        self._to_prompt: set[EntryId] = set()
+        self._finished: set[EntryId] = set()
+        for uuid in reversed(graph.downwards()):
+            below = graph.children.get(uuid, ())
+            if uuid in prompts or any(child in self._to_prompt for child in below):
+                self._to_prompt.add(uuid)
+            if _is_finished(graph.entries[uuid]) or any(child in self._finished for child in below):
+                self._finished.add(uuid)
+
+    def ways(self, fork: EntryId, children: list[EntryId]) -> list[EntryId]:
+        """The ways on from a fork that a person or a finished reply took; blocks of one reply are one way."""
+        entries = self._graph.entries
+        prompting = [child for child in children if child in self._to_prompt]
+        if not prompting:
+            return []
+        same = {message_id(entries[child]) for child in [*prompting, fork]} - {None}
+        replied = [
+            child
+            for child in children
+            if child not in self._to_prompt
+            and child in self._finished
+            and isinstance(entries[child], AssistantEntry)
+            and message_id(entries[child]) not in same
+        ]
+        return [*prompting, *replied]
+
+
+def _left(graph: Graph, ways: list[EntryId], kept: Container[EntryId]) -> list[EntryId]:
+    """The ways that were not kept; where none was, the last in the file counts as kept."""
+    if len(ways) < 2:  # noqa: PLR2004 - one way on is no fork
+        return []
+    stays = next((way for way in ways if way in kept), max(ways, key=graph.position.__getitem__))
+    return [way for way in ways if way != stays]
 
 
 def _is_finished(entry: ChainEntry) -> bool:
@@ -55,35 +84,6 @@ def _is_finished(entry: ChainEntry) -> bool:
     return (
         bool(blocks) and isinstance(blocks[-1], TextBlock) and not any(isinstance(one, ToolUseBlock) for one in blocks)
     )
-
-
-def _at(
-    graph: Graph,
-    fork: EntryId,
-    children: list[EntryId],
-    to_prompt: set[EntryId],
-    finished: set[EntryId],
-    kept: Container[EntryId],
-) -> list[Branch]:
-    prompting = [child for child in children if child in to_prompt]
-    if not prompting:
-        return []
-    # Blocks of one reply are one way on, not several.
-    same_reply = {message_id(graph.entries[child]) for child in prompting} - {None}
-    own_reply = message_id(graph.entries[fork])
-    replied = [
-        child
-        for child in children
-        if child not in to_prompt
-        and child in finished
-        and isinstance(graph.entries[child], AssistantEntry)
-        and message_id(graph.entries[child]) not in same_reply | {own_reply}
-    ]
-    ways = [*prompting, *replied]
-    if len(ways) < 2:  # noqa: PLR2004 - one way on is no fork
-        return []
-    stays = next((child for child in ways if child in kept), max(ways, key=graph.position.__getitem__))
-    return [_branch(graph, fork, child) for child in ways if child != stays]
 
 
 def _branch(graph: Graph, fork: EntryId, first: EntryId) -> Branch:

@@ -1,0 +1,116 @@
+"""Agent: the main model loop or a subagent, with its own thread and the call that started it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+
+from msgspec import Struct
+
+from threadline.model.act import Act, Turn
+from threadline.model.call import Call
+from threadline.model.entries import ChainEntry, Entry
+from threadline.model.ids import AgentId, CallId
+from threadline.model.side import AgentMeta
+from threadline.model.thread import Branch, Compaction, Thread
+
+
+class AgentKind(StrEnum):
+    """Which of the layouts an agent lies in."""
+
+    MAIN = "main"
+    INLINE = "inline"
+    BESIDE = "beside"
+    BELOW = "below"
+    WORKFLOW = "workflow"
+
+
+class SideKind(StrEnum):
+    """Agents that are not work the model gave away: they are not counted as such."""
+
+    COMPACT = "compact"
+    SUGGESTION = "prompt-suggestion"
+    QUESTION = "side-question"
+    MEMORY = "memory"
+    WARM_UP = "warm-up"
+
+
+class LinkStep(StrEnum):
+    """Which evidence links an agent to the call that started it, best first (format.md 7.2)."""
+
+    META = "meta"
+    RESULT = "result"
+    PROGRESS = "progress"
+    RESULT_TEXT = "result-text"
+    NOTIFICATION = "notification"
+    FORK = "fork"
+    PROMPT = "prompt"
+    TEAM = "team"
+    INLINE = "inline"
+
+
+class Sureness(StrEnum):
+    """How sure a link is."""
+
+    CERTAIN = "certain"
+    LIKELY = "likely"
+    GUESS = "guess"
+
+
+class Link(Struct, frozen=True):
+    """The call that started an agent and how that is known, or why it is not.
+
+    `call` is None where no call was found; `agent` is the agent that made the call (None: the main one).
+    """
+
+    call: CallId | None = None
+    step: LinkStep | None = None
+    sureness: Sureness | None = None
+    agent: AgentId | None = None
+    why: str = ""
+
+
+class AgentStatus(StrEnum):
+    """How an agent ended."""
+
+    DONE = "done"
+    PENDING = "pending"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+    UNKNOWN = "unknown"
+
+
+class Agent(Struct, frozen=True):
+    """One model loop: its entries, each once and in file order, and what they make.
+
+    `id` is None for the main one. `conversation` is the whole of what was said, across compactions; `thread` is what
+    would be resumed.
+    """
+
+    id: AgentId | None
+    kind: AgentKind
+    entries: tuple[Entry, ...]
+    thread: Thread
+    conversation: tuple[ChainEntry, ...]
+    branches: tuple[Branch, ...] = ()
+    compactions: tuple[Compaction, ...] = ()
+    acts: tuple[Act, ...] = ()
+    turns: tuple[Turn, ...] = ()
+    calls: tuple[Call, ...] = ()
+    side: SideKind | None = None
+    transcript: Path | None = None
+    meta: AgentMeta | None = None
+    link: Link = Link()
+    status: AgentStatus = AgentStatus.UNKNOWN
+    type: str | None = None
+    description: str | None = None
+    prompt: str | None = None
+    model: str | None = None
+    run: str | None = None
+    team: str | None = None
+    depth: int = 0
+
+    def __repr__(self) -> str:
+        name = self.id or "main"
+        what = f", side={str(self.side)!r}" if self.side else f", type={self.type!r}" if self.type else ""
+        return f"Agent({name!r}{what}, {len(self.entries)} entries, {len(self.calls)} calls)"

@@ -1,0 +1,78 @@
+"""Call: a tool use with its result, or the reason why there is none."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from threadline.model.block import ToolResultBlock
+from threadline.model.entries import AssistantEntry, UserEntry
+from threadline.model.ids import AgentId, CallId
+from threadline.model.place import Place
+from threadline.model.results import ResultValue, typed_result
+from threadline.model.text import extract_text
+
+
+class Outcome(StrEnum):
+    """How a call ended, by evidence and never by searching for the word "error"."""
+
+    OK = "ok"
+    ERROR = "error"
+    DENIED = "denied"
+    INTERRUPTED = "interrupted"
+    PENDING = "pending"
+    LOST = "lost"
+
+
+class Call(Struct, frozen=True):
+    """A tool use paired with its result.
+
+    `evidence` says what the outcome rests on; `agent` is the agent that made the call (None: the main one), `turn` the
+    number of the turn it was made in, `started` the agent it started, `persisted` the file its output was put into.
+    """
+
+    id: CallId
+    tool: str
+    input: Any
+    entry: AssistantEntry
+    outcome: Outcome
+    evidence: str
+    answer: UserEntry | None = None
+    block: ToolResultBlock | None = None
+    agent: AgentId | None = None
+    turn: int | None = None
+    started: AgentId | None = None
+    persisted: Path | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where the call stands."""
+        return self.entry.place
+
+    @property
+    def timestamp(self) -> datetime | None:
+        """When it was made."""
+        return self.entry.timestamp
+
+    @property
+    def duration(self) -> timedelta | None:
+        """The time from the call to its result, as the two rows tell it."""
+        start, end = self.entry.timestamp, self.answer.timestamp if self.answer else None
+        return end - start if start and end and end >= start else None
+
+    @property
+    def result(self) -> ResultValue:
+        """The tool's own result, typed by tool; None when there is none."""
+        return typed_result(self.answer.tool_use_result, self.tool) if self.answer is not None else None
+
+    @property
+    def output(self) -> str:
+        """What the model saw of the result, as text."""
+        return extract_text(self.block.content) if self.block is not None else ""
+
+    def __repr__(self) -> str:
+        return f"Call({self.tool!r}, {str(self.outcome)!r}, place={str(self.place)!r})"
