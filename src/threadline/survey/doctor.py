@@ -12,7 +12,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from threadline.errors import Error
-from threadline.model.entries import ChainEntry, Entry
+from threadline.model.entries import Entry, OtherEntry
 from threadline.model.found import SideFile, Transcript
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
@@ -149,6 +149,8 @@ class _Notes:
         self._problems: dict[str, ProblemCount] = {}
         self._drift: dict[tuple[str, str, str], DriftItem] = {}
         self._last_line = 0
+        # Many kinds do not say which version wrote them: the same one as wrote the entry before, as a rule.
+        self._last_version: str | None = None
 
     def entry(self, entry: Entry, strange: Iterator[Strange]) -> None:
         """Note an entry and what is strange about it."""
@@ -158,9 +160,10 @@ class _Notes:
         self._last_line = entry.line.number
         kind = entry.kind
         self._kinds[kind] += 1
-        version = entry.version if isinstance(entry, ChainEntry) else None
+        version = _version(entry)
         if version is not None:
             self._versions[version] += 1
+            self._last_version = version
         for problem in entry.problems:
             self.problem(problem)
         if kind == "pending":
@@ -171,7 +174,7 @@ class _Notes:
             self._entries += kind != "blank"
             unknown = 0
             for one in strange:
-                self.strange(one, version)
+                self.strange(one, self._last_version)
                 unknown += one.size
             self._understood += max(0, size - unknown)
 
@@ -207,12 +210,21 @@ class _Notes:
         )
 
 
+def _version(entry: Entry) -> str | None:
+    """The version that the entry itself names."""
+    if isinstance(entry, OtherEntry):
+        named = entry.data.get("version") if isinstance(entry.data, dict) else None
+    else:
+        named = getattr(entry, "version", None)
+    return named if isinstance(named, str) else None
+
+
 def _more_problems(one: ProblemCount, other: ProblemCount) -> ProblemCount:
     return ProblemCount(
         one.count + other.count,
         one.recovered + other.recovered,
         one.lost + other.lost,
-        tuple(sorted((*one.places, *other.places))[:_EXAMPLES]),
+        tuple(sorted({*one.places, *other.places})[:_EXAMPLES]),
     )
 
 

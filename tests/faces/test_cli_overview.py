@@ -1,0 +1,183 @@
+"""Bare `threadline`: the overview."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.faces import counting
+from tests.faces.asking import Asker, ask_alone
+from tests.make import prompt, reply, transcript, write
+
+KEYS = {
+    "homes",
+    "projects",
+    "sessions",
+    "transcripts",
+    "agents",
+    "inline_agents",
+    "entries",
+    "bytes",
+    "kinds",
+    "versions",
+    "first",
+    "last",
+    "compactions",
+    "compacted_sessions",
+    "continuations",
+    "titled_by_summary",
+    "largest",
+    "side_files",
+    "problems",
+}
+PROJECT_KEYS = {"project", "folder", "home", "sessions", "agents", "bytes", "first", "last"}
+
+
+def test_a_home_is_shown(ask: Asker, demo_home: Path) -> None:
+    """A newcomer sees home, sessions, projects, versions, dates, subagents, compactions, the largest, what next."""
+    answer = ask("--home", demo_home)
+    assert answer.code == 0
+    assert answer.err == ""
+    words = (
+        "home",
+        "sessions",
+        "entries",
+        "from",
+        "versions",
+        "subagents",
+        "compactions",
+        "continuations",
+        "side files",
+    )
+    for word in (*words, "Projects", "Largest transcripts", "Next: threadline doctor"):
+        assert word in answer.out
+    assert str(demo_home) in answer.out
+    assert f"{len(counting.mains(demo_home))} in {len(list((demo_home / 'projects').iterdir()))} projects" in answer.out
+
+
+def test_the_home_is_found_by_itself(ask: Asker, demo_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`CLAUDE_CONFIG_DIR` and `~/.claude` need no option, and give what `--home` gives."""
+    named = ask("--home", demo_home, "--json").json
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(demo_home))
+    by_variable = ask("--json").json
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR")
+    Path("~/.claude").expanduser().symlink_to(demo_home)
+    by_default = ask("--json").json
+    for answer in (named, by_variable, by_default):
+        del answer["homes"][0]["source"]
+    assert named == by_variable == by_default
+
+
+def test_several_homes_are_one_overview(ask: Asker, demo_home: Path, tmp_path: Path) -> None:
+    """Two homes, by option or by variable, are summed; the same home twice is one."""
+    write(tmp_path / "other/projects/-a/5e551011-0000-4000-8000-000000000009.jsonl", *transcript(prompt("hi")))
+    one = ask("--home", demo_home, "--json").json
+    both = ask("--home", demo_home, "--home", tmp_path / "other", "--home", demo_home, "--json").json
+    assert len(both["homes"]) == 2
+    assert both["sessions"] == one["sessions"] + 1
+    assert both["entries"] == one["entries"] + 1
+
+
+def test_figures_equal_an_independent_count(ask: Asker, demo_home: Path) -> None:
+    """Every figure equals one that was counted with nothing but json and open."""
+    seen = ask("--home", demo_home, "--json").json
+    paths = counting.transcripts(demo_home)
+    kinds = counting.kinds(demo_home)
+    mains = list(map(counting.rows, counting.mains(demo_home)))
+    assert seen["transcripts"] == len(paths)
+    assert seen["sessions"] == len({path.stem for path in counting.mains(demo_home)})
+    assert seen["agents"] == sum(path.name.startswith("agent-") for path in paths)
+    assert seen["bytes"] == counting.size(demo_home)
+    assert seen["entries"] == sum(kinds.values())
+    assert {kind: count for kind, count in seen["kinds"].items() if kind != "pending"} == kinds
+    assert seen["versions"] == counting.versions(demo_home)
+    assert list(seen["versions"]) == sorted(seen["versions"], key=lambda name: [int(part) for part in name.split(".")])
+    first, *_between, last = counting.times(demo_home)
+    assert (seen["first"][:19], seen["last"][:19]) == (first[:19], last[:19])
+    summaries = [sum(bool(row.get("isCompactSummary")) for row in rows) for rows in mains]
+    assert (seen["compactions"], seen["compacted_sessions"]) == (sum(summaries), sum(map(bool, summaries)))
+    largest = sorted((path.stat().st_size for path in paths), reverse=True)[:5]
+    assert [one["bytes"] for one in seen["largest"]] == largest
+    assert sum(project["sessions"] for project in seen["projects"]) == seen["sessions"]
+    assert sum(project["bytes"] for project in seen["projects"]) == seen["bytes"]
+
+
+def test_keys_are_stable(ask: Asker, demo_home: Path, tmp_path: Path) -> None:
+    """The keys of the JSON are these words, whether there is a home or none."""
+    seen = ask("--home", demo_home, "--json").json
+    assert set(seen) == KEYS
+    assert set(seen["homes"][0]) == {"path", "source"}
+    assert {frozenset(project) for project in seen["projects"]} == {frozenset(PROJECT_KEYS)}
+    assert set(seen["largest"][0]) == {"path", "project", "bytes", "entries"}
+    assert set(ask("--json").json) == KEYS
+    (tmp_path / "projects").mkdir()
+    assert set(ask("--home", tmp_path, "--json").json) == KEYS
+
+
+def test_rows_are_the_projects(ask: Asker, demo_home: Path) -> None:
+    """`--jsonl` and `--csv` print the projects, the same ones that `--json` holds."""
+    projects = ask("--home", demo_home, "--json").json["projects"]
+    assert ask("--home", demo_home, "--jsonl").jsonl == projects
+    table = ask("--home", demo_home, "--csv").csv
+    assert [row["project"] for row in table] == [project["project"] for project in projects]
+    assert [int(row["bytes"]) for row in table] == [project["bytes"] for project in projects]
+
+
+def test_no_home_is_nothing_found(ask: Asker) -> None:
+    """Without a home the exit code is 1, and a sentence on standard error says what to do."""
+    answer = ask()
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.err.startswith("threadline: No Claude home was found.")
+    assert "threadline demo" in answer.err
+    assert answer.err.count("\n") == 1
+    assert ask("--json").code == 1
+
+
+def test_an_empty_home_is_nothing_found(ask: Asker, tmp_path: Path) -> None:
+    """A home without a transcript is shown as such; the exit code is 1."""
+    (tmp_path / "projects").mkdir()
+    answer = ask("--home", tmp_path)
+    assert answer.code == 1
+    assert "none yet" in answer.out
+
+
+def test_a_home_that_is_not_there_is_an_error(ask: Asker, tmp_path: Path) -> None:
+    """A home that was named and is none is an error: exit code 2 and a sentence."""
+    for wrong in (tmp_path / "nowhere", tmp_path):
+        answer = ask("--home", wrong)
+        assert (answer.code, answer.out) == (2, "")
+        assert answer.err.startswith("threadline: ")
+        assert answer.err.rstrip().endswith(".")
+
+
+def test_empty_transcripts_are_listed_and_hold_no_session(ask: Asker, tmp_path: Path) -> None:
+    """Files of no bytes or only newlines count as transcripts, without sessions or entries, and raise nothing."""
+    for number, content in enumerate((b"", b"\n", b"\n\r\n\n")):
+        write(tmp_path / f"projects/-a/5e551011-0000-4000-8000-00000000000{number}.jsonl", content)
+    seen = ask("--home", tmp_path, "--json").json
+    assert (seen["transcripts"], seen["sessions"], seen["entries"], seen["problems"]) == (3, 0, 0, [])
+
+
+def test_a_session_in_two_transcripts_is_one(ask: Asker, tmp_path: Path) -> None:
+    """A session whose id two folders hold is one session."""
+    for folder in ("-a", "-b"):
+        name = f"projects/{folder}/5e551011-0000-4000-8000-000000000001.jsonl"
+        write(tmp_path / name, *transcript(prompt("hi"), reply("ok")))
+    seen = ask("--home", tmp_path, "--json").json
+    assert (seen["transcripts"], seen["sessions"]) == (2, 1)
+
+
+def test_workers_give_the_same_answer(demo_home: Path) -> None:
+    """Read with two workers or with one, the answer is the same."""
+    one, two = (ask_alone("--home", demo_home, "--json", "--jobs", jobs) for jobs in ("1", "2"))
+    assert one.code == two.code == 0
+    assert one.json == two.json
+
+
+def test_options_of_a_command_stand_after_it(ask: Asker, demo_home: Path) -> None:
+    """An option before a command, which would be lost, is refused with the right way to write it."""
+    for option in (["--json"], ["--home", str(demo_home)], ["--jobs", "2"]):
+        answer = ask(*option, "doctor")
+        assert answer.code == 2
+        assert f"threadline doctor {option[0]}" in answer.err
