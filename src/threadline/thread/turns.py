@@ -1,0 +1,29 @@
+"""Turns: an act and all that follows until the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from threadline.model.act import Act, ActKind, Turn
+from threadline.model.entries import Entry
+
+# An interrupt ends what it interrupts, and steering joins what is going on: neither begins a turn.
+_BEGIN = frozenset({ActKind.PROMPT, ActKind.COMMAND, ActKind.SHELL, ActKind.MEMORY, ActKind.PROGRAMMATIC})
+
+
+def turns(entries: Sequence[Entry], acts: Iterable[Act]) -> list[Turn]:
+    """The turns of one agent: every entry in exactly one of them, in file order."""
+    begins = {id(act.entry): act for act in acts if act.kind in _BEGIN}
+    found: list[Turn] = []
+    act: Act | None = None
+    held: list[Entry] = []
+    for entry in entries:
+        begun = begins.get(id(entry))
+        if begun is not None:
+            if held or act is not None:
+                found.append(Turn(len(found) + 1, act, tuple(held)))
+            act, held = begun, []
+        held.append(entry)
+    if held:
+        found.append(Turn(len(found) + 1, act, tuple(held)))
+    return found
