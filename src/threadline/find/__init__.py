@@ -10,5 +10,15 @@ from threadline.find.at import at, by_id
 from threadline.find.folder_name import folder_matches, folder_name
 from threadline.find.homes import homes
 from threadline.find.look import look
+from threadline.find.session_files import agent_transcripts, main_transcripts_beside
 
-__all__ = ["at", "by_id", "folder_matches", "folder_name", "homes", "look"]
+__all__ = [
+    "agent_transcripts",
+    "at",
+    "by_id",
+    "folder_matches",
+    "folder_name",
+    "homes",
+    "look",
+    "main_transcripts_beside",
+]

@@ -1,0 +1,42 @@
+"""A session as people name it on the command line: a path, the start of its id, or `last`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from threadline.errors import NotFound
+
+if TYPE_CHECKING:
+    from threadline.load import Session
+
+
+def named(session: str, homes: Sequence[str] = ()) -> Session:
+    """Read the session that was named.
+
+    Raises:
+        NotFound: there is none of that name.
+        Ambiguous: there are several; the text lists them.
+    """
+    from threadline.load import read
+
+    return read(path_of(session, homes))
+
+
+def path_of(session: str, homes: Sequence[str] = ()) -> Path:
+    """The main transcript of the session that was named."""
+    from threadline.cli.reading import found_homes
+    from threadline.find import by_id
+    from threadline.model.found import TranscriptKind
+
+    place = Path(session).expanduser()
+    if place.suffix == ".jsonl" or place.is_file():
+        return place
+    found = found_homes(homes)
+    if session != "last":
+        return by_id(session, found).path
+    mains = [one for home in found for one in home.transcripts if one.kind is TranscriptKind.MAIN and one.size]
+    if not mains:
+        raise NotFound("There is no session yet; name a home with --home, or a transcript.")
+    return max(mains, key=lambda one: one.mtime_ns).path

@@ -1,0 +1,52 @@
+"""The transcripts of one session, given its main transcript."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from threadline.find.transcripts import agent_id, is_transcript, naming
+from threadline.find.walk import Walk
+from threadline.model.found import Home, Transcript, TranscriptKind
+
+
+def agent_transcripts(main: Path) -> tuple[list[Transcript], list[Transcript]]:
+    """Agents' transcripts below the session's own directory, and those beside it, which name their session inside."""
+    home = Home(main.parent, "path")
+    directory = main.with_suffix("")
+    walked = Walk().below(str(directory), (directory.name,), lambda _path, _parts: True) if directory.is_dir() else ()
+    below = [
+        _transcript(Path(seen.entry.path), seen.parts, home)
+        for seen in walked
+        if is_transcript(seen.parts[-1]) and not seen.is_link
+    ]
+    beside = [
+        _transcript(path, (path.name,), home)
+        for path in sorted(main.parent.glob("agent-*.jsonl"))
+        if path.is_file() and not path.is_symlink() and agent_id(path.name) is not None
+    ]
+    agents = [one for one in below if one.kind in (TranscriptKind.AGENT, TranscriptKind.WORKFLOW_AGENT)]
+    return sorted(agents, key=lambda one: one.path), beside
+
+
+def main_transcripts_beside(main: Path) -> list[Path]:
+    """The other sessions' main transcripts in the same folder."""
+    found = (path for path in sorted(main.parent.glob("*.jsonl")) if path != main and path.is_file())
+    return [path for path in found if naming((path.name,)).kind is TranscriptKind.MAIN]
+
+
+def _transcript(path: Path, parts: tuple[str, ...], home: Home) -> Transcript:
+    named = naming(parts)
+    status = path.stat()
+    meta = path.with_name(path.name.removesuffix(".jsonl") + ".meta.json")
+    return Transcript(
+        path=path,
+        home=home,
+        folder=path.parent.name,
+        kind=named.kind,
+        size=status.st_size,
+        mtime_ns=status.st_mtime_ns,
+        session=named.session,
+        agent=named.agent,
+        run=named.run,
+        meta=meta if meta.is_file() else None,
+    )

@@ -1,0 +1,185 @@
+"""Continuations: what a session goes on from, and what goes on from it.
+
+Old versions copied the history into a new file on every resume; forks, branches and background hand-overs still do. A
+copy keeps the ids of its entries, or gets new ones and keeps the messages' ids; its rows may even keep the old
+session's id. Nothing but the rows themselves tells which is the original: the one that began first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from threadline.model.entries import (
+    AssistantEntry,
+    ChainEntry,
+    ContinuedInEntry,
+    Entry,
+    RelocatedEntry,
+    SummaryEntry,
+    TeleportedFromEntry,
+    UserEntry,
+)
+from threadline.model.ids import EntryId, SessionId
+from threadline.model.session import Continuation, ContinuationKind
+from threadline.thread.acts import act_of
+
+_Mark = tuple[str, ...]
+# Before this version a resume copied the history; from it on, only forks do.
+_RESUME_APPENDS = (2, 0)
+
+
+class OtherSession(Struct, frozen=True):
+    """Another session of the same project, whole: it may hold the originals of copies, or copies."""
+
+    id: SessionId
+    entries: tuple[Entry, ...]
+
+
+def continuations(
+    id_: SessionId | None, entries: Sequence[Entry], others: Iterable[OtherSession] = ()
+) -> list[Continuation]:
+    """All that tells what this session continues, and what continues it."""
+    mine = Marks(entries)
+    found = list(_said(id_, entries))
+    titles = _foreign_leaves(entries, mine)
+    for other in others:
+        theirs = Marks(other.entries)
+        shared = _shared(id_, entries, mine, other, theirs)
+        if shared is not None:
+            found = [one for one in found if one.session != other.id or one.kind is ContinuationKind.SUMMARY]
+            found.append(shared)
+        named = [uuid for uuid in titles if uuid in theirs.uuids]
+        if named:
+            found.append(Continuation(ContinuationKind.SUMMARY, other.id, f"its title names {named[0]}"))
+            titles = [uuid for uuid in titles if uuid not in theirs.uuids]
+    unknown = (f"a title names {uuid}, which is not here" for uuid in titles)
+    return [*found, *(Continuation(ContinuationKind.SUMMARY, None, evidence) for evidence in unknown)]
+
+
+class Marks:
+    """What entries can be recognised by in another transcript: their ids, their message, or what they say."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self.uuids: dict[EntryId, ChainEntry] = {}
+        self.marks: dict[_Mark, EntryId] = {}
+        self.first: str | None = None
+        seen: Counter[_Mark] = Counter()
+        for entry in entries:
+            if not isinstance(entry, ChainEntry) or entry.uuid is None:
+                continue
+            if entry.uuid not in self.uuids:
+                mark = _mark(entry)
+                if mark is not None:
+                    self.marks[(*mark, str(seen[mark]))] = entry.uuid
+                    seen[mark] += 1
+            self.uuids[entry.uuid] = entry
+            if isinstance(entry.timestamp_text, str) and (self.first is None or entry.timestamp_text < self.first):
+                self.first = entry.timestamp_text
+
+
+def _mark(entry: ChainEntry) -> _Mark | None:
+    """What a copy with a new id keeps: the message's id, or of a prompt its words."""
+    if isinstance(entry, AssistantEntry) and entry.message is not None and entry.message.id and not entry.is_made_up:
+        return ("message", entry.message.id)
+    if isinstance(entry, UserEntry):
+        call = entry.call_id
+        if call is not None:
+            return ("result", call)
+        return ("text", entry.text) if entry.text else None
+    return None
+
+
+def _said(id_: SessionId | None, entries: Sequence[Entry]) -> Iterator[Continuation]:
+    """What the rows themselves say."""
+    branched: dict[SessionId | None, dict[EntryId, EntryId]] = {}
+    for entry in entries:
+        if isinstance(entry, ChainEntry) and entry.forked_from is not None and entry.uuid is not None:
+            copies = branched.setdefault(entry.forked_from.session_id, {})
+            copies[entry.uuid] = entry.forked_from.message_uuid or entry.uuid
+    for session, copies in branched.items():
+        yield Continuation(ContinuationKind.BRANCH, session, "forkedFrom on its rows", copies=copies)
+    yield from _foreign_rows(id_, entries)
+    last: dict[type[Entry], Entry] = {type(entry): entry for entry in entries}
+    for row in last.values():
+        match row:
+            case ContinuedInEntry(continued_in_session_id=str(session)):
+                yield Continuation(ContinuationKind.CLEARED, SessionId(session), "a continued-in row", forward=True)
+            case RelocatedEntry(relocated_cwd=str(cwd)):
+                yield Continuation(ContinuationKind.RELOCATED, id_, f"moved to {cwd}")
+            case TeleportedFromEntry(remote_session_id=str(remote)):
+                yield Continuation(ContinuationKind.TELEPORTED, SessionId(remote), "a teleported-from row")
+    first = next((act for entry in entries if (act := act_of(entry)) is not None), None)
+    if first is not None and first.text.split(" ")[0] == "/clear":
+        yield Continuation(ContinuationKind.CLEARED, None, "it begins with /clear")
+
+
+def _foreign_rows(id_: SessionId | None, entries: Sequence[Entry]) -> Iterator[Continuation]:
+    """Rows that still name the session they were copied from."""
+    named: dict[SessionId, dict[EntryId, EntryId]] = {}
+    for entry in entries:
+        other = entry.session_id
+        is_chain = isinstance(entry, ChainEntry) and entry.forked_from is None
+        if is_chain and other is not None and other != id_ and entry.uuid is not None:
+            named.setdefault(other, {})[entry.uuid] = entry.uuid
+    for session, copies in named.items():
+        yield Continuation(_copy_kind(entries), session, f"{len(copies)} of its rows name that session", copies=copies)
+
+
+def _foreign_leaves(entries: Sequence[Entry], mine: Marks) -> list[EntryId]:
+    """Leaves that titles at the top of the file name and that are not in it: titles of other sessions."""
+    leaves = (entry.leaf_uuid for entry in entries if isinstance(entry, SummaryEntry))
+    return list(dict.fromkeys(leaf for leaf in leaves if leaf is not None and leaf not in mine.uuids))
+
+
+def _shared(
+    id_: SessionId | None, entries: Sequence[Entry], mine: Marks, other: OtherSession, theirs: Marks
+) -> Continuation | None:
+    copies = {uuid: uuid for uuid in mine.uuids if uuid in theirs.uuids}
+    by = "ids"
+    if not copies:
+        # A message's id is proof; the same words alone are not.
+        pairs = {mark: uuid for mark, uuid in mine.marks.items() if mark in theirs.marks}
+        if not any(mark[0] == "message" for mark in pairs):
+            return None
+        copies = {uuid: theirs.marks[mark] for mark, uuid in pairs.items()}
+        by = "messages' ids"
+    forward = _is_original(mine, theirs, id_, other.id)
+    source = other.entries if forward else entries
+    if forward:
+        copies = {original: copy for copy, original in copies.items()}
+    kind = _copy_kind(source)
+    return Continuation(kind, other.id, f"{len(copies)} entries with the same {by}", forward=forward, copies=copies)
+
+
+def _is_original(mine: Marks, theirs: Marks, id_: SessionId | None, other: SessionId) -> bool:
+    """Whether this session holds the originals: more of the rows name it, or what is its own began first."""
+    shared = [uuid for uuid in mine.uuids if uuid in theirs.uuids]
+    named = Counter(mine.uuids[uuid].session_id for uuid in shared)
+    named.update(theirs.uuids[uuid].session_id for uuid in shared)
+    if named[id_] != named[other] and len(named) > 1:
+        return named[id_] > named[other]
+    return (_own_first(mine, theirs), str(id_)) < (_own_first(theirs, mine), str(other))
+
+
+def _own_first(one: Marks, other: Marks) -> str:
+    """When what is only here began: a copy goes on later than its original stood when it was copied."""
+    own = [
+        entry.timestamp_text
+        for uuid, entry in one.uuids.items()
+        if uuid not in other.uuids and isinstance(entry.timestamp_text, str)
+    ]
+    return min(own, default="")
+
+
+def _copy_kind(entries: Sequence[Entry]) -> ContinuationKind:
+    chained = [entry for entry in entries if isinstance(entry, ChainEntry)]
+    if any(entry.forked_from is not None for entry in chained):
+        return ContinuationKind.BRANCH
+    if any(entry.session_kind == "bg" for entry in chained):
+        return ContinuationKind.BACKGROUND
+    versions = (entry.version.split(".") for entry in chained if entry.version)
+    newest = max((tuple(int(part) for part in parts if part.isdecimal()) for parts in versions), default=())
+    return ContinuationKind.FORK if newest >= _RESUME_APPENDS else ContinuationKind.RESUMED_COPY
