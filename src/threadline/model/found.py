@@ -83,7 +83,7 @@ class Transcript(Struct, frozen=True):
 
 
 class SideFileKind(StrEnum):
-    """What a file beside the transcripts is. The value is also its heading in `docs/format/side-files.md`."""
+    """What a file beside the transcripts is. The value is also its heading in `docs/format/shapes/side-files.md`."""
 
     HISTORY = "history"
     TODOS = "todos"

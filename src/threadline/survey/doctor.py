@@ -164,7 +164,7 @@ class _Notes:
         if version is not None:
             self._versions[version] += 1
             self._last_version = version
-        for problem in entry.problems:
+        for problem in (*entry.problems, *_odd_time(entry)):
             self.problem(problem)
         if kind == "pending":
             self._pending += size
@@ -217,6 +217,13 @@ def _version(entry: Entry) -> str | None:
     else:
         named = getattr(entry, "version", None)
     return named if isinstance(named, str) else None
+
+
+def _odd_time(entry: Entry) -> Iterator[Problem]:
+    """A timestamp that names no moment: harmless to read, and in the way of whoever sorts by time."""
+    if entry.timestamp_text is not None and entry.timestamp is None:
+        message = f"{str(entry.timestamp_text)[:40]!r} names no moment"
+        yield Problem(ProblemKind.BAD_TIMESTAMP, entry.place.within("$.timestamp"), message)
 
 
 def _more_problems(one: ProblemCount, other: ProblemCount) -> ProblemCount:

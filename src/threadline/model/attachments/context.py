@@ -139,7 +139,7 @@ class SessionContext(Attached, frozen=True, tag="session_context"):
 
 
 class RemoteSessionChange(Attached, frozen=True, tag="remote_session_change"):
-    """What a remote session did."""
+    """How commits and pull requests are to be attributed, and where the session can be seen."""
 
     url: str | None = None
     commit: Any = None

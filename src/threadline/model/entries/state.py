@@ -104,7 +104,7 @@ class FrameLinkEntry(Entry, frozen=True, tag="frame-link"):
 
 
 class ToolsUsedEntry(Entry, frozen=True, tag="tools-used"):
-    """The tools loaded so far."""
+    """The tools that have run so far, agents' among them."""
 
     tools: list[Any] | None = None
 
