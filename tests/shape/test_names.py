@@ -1,0 +1,28 @@
+"""The public names."""
+
+from __future__ import annotations
+
+import threadline
+
+NAMES = """
+KINDS Ambiguous AnyEntry AssistantEntry AttachmentEntry BadQuery Block ChainEntry Content ContentBlock DocumentBlock
+Entry Error Found Head Home ImageBlock Line Message Missing NotFound OtherBlock OtherEntry OtherResult Place Problem
+ProblemKind ProgressEntry Project Session SideFile SystemEntry TextBlock ThinkingBlock ToolResult ToolResultBlock
+ToolUseBlock Transcript Unreadable Usage UserEntry entries extract_text folder_matches folder_name heads homes look
+parse_timestamp read read_side_file typed_result
+"""
+
+
+def test_the_public_names_are_these() -> None:
+    """`threadline.__all__` is this list: a name comes or goes on purpose."""
+    assert sorted(threadline.__all__) == sorted(NAMES.split())
+
+
+def test_every_public_name_is_there_and_explained() -> None:
+    """Every public name can be had, is listed by `dir`, and what can have a docstring has one."""
+    assert set(threadline.__all__) <= set(dir(threadline))
+    for name in threadline.__all__:
+        value = getattr(threadline, name)
+        if isinstance(value, type) or callable(value):
+            assert value.__doc__, name
+    assert not hasattr(threadline, "nothing_of_the_kind")
