@@ -75,14 +75,14 @@ def environment(**more: str) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "HOME": "/nonexistent", **more}
 
 
-def ask_alone(*arguments: str | Path, timeout: float = 60, **env: str) -> Answer:
+def ask_alone(*arguments: str | Path, **env: str) -> Answer:
     """The answer of a process of its own."""
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603 - our own command
         [*COMMAND, *map(str, arguments)],
         env=environment(**env),
         capture_output=True,
         check=False,
-        timeout=timeout,
+        timeout=60,
     )
     return Answer(done.returncode, done.stdout, done.stderr)
 
@@ -91,3 +91,15 @@ def steering(text: str) -> set[str]:
     """The characters of a text that could steer a terminal or hide in it; a newline is none."""
     categories = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
     return {character for character in text if unicodedata.category(character) in categories and character != "\n"}
+
+
+def start(*arguments: str | Path, stderr: int = subprocess.PIPE, **env: str) -> subprocess.Popen[bytes]:
+    """The command in a process of its own that goes on, and leads a process group of its own."""
+    return subprocess.Popen(  # noqa: S603 - our own command
+        [*COMMAND, *map(str, arguments)],
+        env=environment(**env),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        start_new_session=True,
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from tests.faces.asking import Asker
+
 from threadline.demo import write
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.faces import counting
 from tests.faces.asking import Asker, ask_alone
 from tests.make import Pen, call, chain, line, meta, prompt, reply, transcript, write
+
 from threadline.cli import reading
 from threadline.model.entries import Entry
 from threadline.model.found import Found
@@ -295,7 +295,7 @@ def test_a_fifo_that_is_named_does_not_block(tmp_path: Path) -> None:
     """Asked to check a FIFO, the doctor says that it cannot be read, and does not wait for a writer."""
     os.mkfifo(tmp_path / "pipe.jsonl")
     for arguments in (["doctor"], ["doctor", "--check"], ["entries"]):
-        answer = ask_alone(*arguments, tmp_path / "pipe.jsonl", timeout=20)
+        answer = ask_alone(*arguments, tmp_path / "pipe.jsonl")
         assert "Traceback" not in answer.err
         assert "regular file" in answer.err or "unreadable" in answer.out
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from tests.faces import counting
 from tests.faces.asking import Asker, ask_alone
 from tests.make import prompt, reply, transcript, write

@@ -30,14 +30,8 @@ def run(arguments: list[str]) -> int:
         return _say_plainly(error)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever was reading has seen enough. Nothing more may be written, not even by the interpreter at its end.
-        sys.stdout = None
-        return FOUND
     except OSError as error:
-        sys.stdout = None
-        what = f": {error.filename!r}" if error.filename is not None else ", while the answer was written"
-        return _say(Error(f"{error.strerror or error}{what}."))
+        return _refused(error)
 
 
 def _open_streams() -> None:
@@ -50,6 +44,16 @@ def _open_streams() -> None:
             setattr(sys, name, open(devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - open until the end
         else:
             stream.reconfigure(errors="backslashreplace")
+
+
+def _refused(error: OSError) -> int:
+    """What the machine refused: a file that was named, or to take more of the answer."""
+    if error.filename is not None:
+        return _say(Error(f"{error.strerror or error}: {error.filename!r}."))
+    sys.stdout = None  # nothing more may be written, not even by the interpreter at its end
+    if isinstance(error, BrokenPipeError):
+        return FOUND  # whoever was reading has seen enough
+    return _say(Error(f"{error.strerror or error}, while the answer was written."))
 
 
 def _say(error: Error) -> int:

@@ -37,13 +37,12 @@ def doctor(paths: tuple[str, ...], *, check: bool, homes: tuple[str, ...], jobs:
 
     from threadline.cli import output as out
     from threadline.cli.doctor_page import as_json, page, rows
-    from threadline.cli.reading import found_homes, progress, say_no_home
-    from threadline.find import at
+    from threadline.cli.reading import found_at, found_homes, progress, say_no_home
     from threadline.survey import examine_all
 
     if paths and homes:
         raise click.UsageError("Give either PATH or --home: a home is a path, too.")
-    found = [at(path) for path in paths] or found_homes(homes)
+    found = [found_at(path) for path in paths] or found_homes(homes)
     if not found:
         say_no_home()
         if output == "table":

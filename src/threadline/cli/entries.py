@@ -91,12 +91,12 @@ def entries(
 
 
 def _transcripts(path: str, homes: tuple[str, ...]) -> tuple[Transcript, ...]:
-    from threadline.cli.reading import found_homes
+    from threadline.cli.reading import found_at, found_homes
     from threadline.errors import NotFound
-    from threadline.find import at, by_id
+    from threadline.find import by_id
 
     try:
-        return at(path).transcripts
+        return found_at(path).transcripts
     except NotFound:
         return (by_id(path, found_homes(homes)),)
 
@@ -171,8 +171,12 @@ def _print_table(chosen: Iterator[Entry], *, many: bool) -> int:
 
 
 def _kind(entry: Entry) -> str:
-    subtype = getattr(entry, "subtype", None) or getattr(getattr(entry, "attachment", None), "type", None)
+    subtype = _subtype(entry)
     return f"{entry.kind}/{subtype}" if subtype else entry.kind
+
+
+def _subtype(entry: Entry) -> str | None:
+    return getattr(entry, "subtype", None) or getattr(getattr(entry, "attachment", None), "type", None)
 
 
 def _text(entry: Entry) -> str:
@@ -189,7 +193,7 @@ def _row(entry: Entry, *, data: bool) -> dict[str, Any]:
         "offset": entry.line.offset,
         "length": len(entry.raw),
         "kind": entry.kind,
-        "subtype": getattr(entry, "subtype", None),
+        "subtype": _subtype(entry),
         "uuid": entry.uuid,
         "parent_uuid": getattr(entry, "parent_uuid", None),
         "session": entry.session_id,

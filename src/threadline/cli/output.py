@@ -136,7 +136,7 @@ def _clean(value: Any) -> Any:
     """The same value without half surrogate pairs, which have no UTF-8."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_clean(item) for item in value]
     if isinstance(value, dict):
         return {_clean(key): _clean(item) for key, item in value.items()}
@@ -184,8 +184,8 @@ def _csv_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 def _csv_line(cells: Sequence[str]) -> str:
     line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(cells)
-    return line.getvalue()
+    csv.writer(line).writerow(cells)  # quotes what holds a carriage return or newline, as its own line end does
+    return line.getvalue().removesuffix("\r\n")
 
 
 def _cell(value: Any) -> str:

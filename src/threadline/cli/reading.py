@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import click
 
+from threadline.errors import BadQuery
 from threadline.model.found import Found
 
 
@@ -17,6 +18,15 @@ def found_homes(named: Sequence[str]) -> list[Found]:
     from threadline.find import homes, look
 
     return [look(home) for home in homes(*named)]
+
+
+def found_at(path: str) -> Found:
+    """All that lies at a path. An empty one is a shell's variable that is not set, never the current folder."""
+    from threadline.find import at
+
+    if not path:
+        raise BadQuery("The path is empty; name a transcript, a folder or a home.")
+    return at(path)
 
 
 @contextmanager

@@ -1,0 +1,287 @@
+"""`threadline entries`."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.faces import counting
+from tests.faces.asking import Asker, ask_alone
+from tests.make import Pen, line, meta, prompt, reply, transcript, write
+
+from threadline import parse
+from threadline.errors import Unreadable
+
+KEYS = {
+    "place",
+    "line",
+    "offset",
+    "length",
+    "kind",
+    "subtype",
+    "uuid",
+    "parent_uuid",
+    "session",
+    "agent",
+    "is_agent",
+    "timestamp",
+    "version",
+    "text",
+    "problems",
+}
+SESSION = "5e551011-0000-4000-8000-000000000001"
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Path:
+    """A transcript with a main thread, two agents, and rows outside the conversation, in January 2026."""
+    main, first, second = Pen(), Pen(isSidechain=True, agentId="a1b2"), Pen(isSidechain=True, agentId="c3d4")
+    rows = [
+        *transcript(meta("summary", summary="A title", leafUuid="x"), prompt("do it"), reply("I will"), pen=main),
+        *transcript(prompt("look"), reply("seen"), pen=first),
+        *transcript(prompt("search"), pen=second),
+        *transcript(reply("done"), pen=main),
+    ]
+    return write(tmp_path / f"home/projects/-work-app/{SESSION}.jsonl", *rows)
+
+
+def texts(rows: list[dict[str, Any]]) -> list[str]:
+    """What the entries say."""
+    return [row["text"] for row in rows]
+
+
+def test_keys_are_stable(ask: Asker, sample: Path) -> None:
+    """Each row has these keys; `--data` adds the entry's own JSON, whole."""
+    rows = ask("entries", sample, "--jsonl").jsonl
+    assert {frozenset(row) for row in rows} == {frozenset(KEYS)}
+    whole = ask("entries", sample, "--jsonl", "--data").jsonl
+    assert {frozenset(row) for row in whole} == {frozenset(KEYS | {"data"})}
+    assert [row["data"] for row in whole] == list(counting.rows(sample))
+
+
+def test_every_entry_is_a_row_with_its_place(ask: Asker, sample: Path) -> None:
+    """Without a filter every entry comes, in file order; place, line, offset and length lead back to its bytes."""
+    rows = ask("entries", sample, "--jsonl").jsonl
+    content = sample.read_bytes()
+    assert [row["line"] for row in rows] == list(range(1, len(rows) + 1))
+    for row in rows:
+        raw = content[row["offset"] : row["offset"] + row["length"]]
+        assert row["place"] == f"{sample}:{row['line']}"
+        assert json.loads(raw)["type"] == row["kind"]
+    assert sum(row["length"] for row in rows) == len(content)
+
+
+def test_by_kind(ask: Asker, sample: Path) -> None:
+    """`--kind` keeps a kind, several keep several; a kind that is not there is nothing found."""
+    rows = list(counting.rows(sample))
+    for kinds in (["user"], ["summary"], ["user", "assistant"]):
+        options = [word for kind in kinds for word in ("--kind", kind)]
+        got = ask("entries", sample, *options, "--jsonl").jsonl
+        assert [row["kind"] for row in got] == [row["type"] for row in rows if row["type"] in kinds]
+    nothing = ask("entries", sample, "--kind", "nothing")
+    assert (nothing.code, nothing.out, nothing.err) == (1, "", "")
+
+
+def test_by_agent(ask: Asker, sample: Path) -> None:
+    """`--agent` takes an agent's id, `main` for what no agent wrote, `any` for what agents wrote."""
+    assert texts(ask("entries", sample, "--agent", "a1b2", "--jsonl").jsonl) == ["look", "seen"]
+    assert texts(ask("entries", sample, "--agent", "c3d4", "--jsonl").jsonl) == ["search"]
+    assert texts(ask("entries", sample, "--agent", "any", "--jsonl").jsonl) == ["look", "seen", "search"]
+    main = ask("entries", sample, "--agent", "main", "--jsonl").jsonl
+    assert texts(main) == ["A title", "do it", "I will", "done"]
+    assert ask("entries", sample, "--agent", "ffff").code == 1
+
+
+def test_agents_of_a_home_equal_an_independent_count(ask: Asker, demo_home: Path) -> None:
+    """Over a whole home, `main` and `any` split the entries, as `isSidechain` and `agentId` do."""
+    everything = len(ask("entries", demo_home, "--jsonl").jsonl)
+    main, agents = (len(ask("entries", demo_home, "--agent", who, "--jsonl").jsonl) for who in ("main", "any"))
+    assert main + agents == everything
+    rows = counting.rows(*counting.transcripts(demo_home))
+    chain = {"user", "assistant", "system", "attachment", "progress"}
+    assert agents >= sum(bool(row.get("isSidechain")) for row in rows if row["type"] in chain)
+
+
+def test_by_time(ask: Asker, tmp_path: Path) -> None:
+    """`--since` and `--until` take days in UTC, of which both ends are kept, and moments."""
+    days = [datetime(2026, 1, day, 12, tzinfo=UTC) for day in (1, 2, 3)]
+    rows = [row for day in days for row in transcript(prompt(str(day.day)), pen=Pen(start=day))]
+    path = write(tmp_path / "a.jsonl", *rows, {"type": "summary", "summary": "no time", "leafUuid": "x"})
+
+    def days_of(*options: str) -> list[str]:
+        return texts(ask("entries", path, *options, "--jsonl").jsonl)
+
+    assert days_of("--since", "2026-01-02") == ["2", "3"]
+    assert days_of("--until", "2026-01-02") == ["1", "2"]
+    assert days_of("--since", "2026-01-02", "--until", "2026-01-02") == ["2"]
+    assert days_of("--since", "2026-01-01T13:00", "--until", "2026-01-03T11:00Z") == ["2"]
+    assert days_of("--since", "2026-01-02T14:00+03:00") == ["2", "3"]
+    assert days_of("--until", "999999w") == []
+    assert days_of("--since", "999999w") == ["1", "2", "3"]
+
+
+def test_by_words_for_time(ask: Asker, tmp_path: Path) -> None:
+    """`--since` takes `12h`, `7d`, `2w`, `yesterday` and `today`, counted back from now."""
+    now = datetime.now(UTC)
+    ages = {"minutes": timedelta(minutes=-1), "hours": timedelta(hours=30), "days": timedelta(days=10)}
+    rows = [row for name, age in ages.items() for row in transcript(prompt(name), pen=Pen(start=now - age))]
+    path = write(tmp_path / "a.jsonl", *rows)
+    expected = {
+        "today": ["minutes"],
+        "12h": ["minutes"],
+        "2d": ["minutes", "hours"],
+        "2w": ["minutes", "hours", "days"],
+        "20000m": ["minutes", "hours", "days"],
+    }
+    for word, names in expected.items():
+        assert texts(ask("entries", path, "--since", word, "--jsonl").jsonl) == names
+    assert texts(ask("entries", path, "--until", "yesterday", "--jsonl").jsonl)[-1] == "days"
+    assert "minutes" not in texts(ask("entries", path, "--until", "now", "--jsonl").jsonl)
+
+
+@pytest.mark.parametrize("word", ["soon", "2026-13-01", "2026-02-30", "7 parsecs", "", "-1d", "20260101", "\x1b[31m"])
+@pytest.mark.parametrize("option", ["--since", "--until"])
+def test_a_bad_time_is_an_error_with_a_sentence(ask: Asker, sample: Path, option: str, word: str) -> None:
+    """A word that is no time: exit code 2, nothing on standard output, and what to write instead."""
+    answer = ask("entries", sample, f"{option}={word}")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("threadline: ")
+    assert "is no time; write 2026-11-03" in answer.err
+    assert "\x1b" not in answer.err
+
+
+def test_no_more_than_the_limit(ask: Asker, sample: Path) -> None:
+    """`--limit` ends after so many that pass the other filters; less than one is refused."""
+    assert texts(ask("entries", sample, "--kind", "user", "--limit", "2", "--jsonl").jsonl) == ["do it", "look"]
+    assert len(ask("entries", sample, "--limit", "1000", "--jsonl").jsonl) == 7
+    refused = ask("entries", sample, "--limit", "0")
+    assert refused.code == 2
+    assert "--limit" in refused.err
+
+
+def test_only_what_has_problems(ask: Asker, tmp_path: Path) -> None:
+    """`--problems` keeps entries with which something is wrong, and each says what and where."""
+    good = line({"type": "summary", "summary": "fine", "leafUuid": "x"})
+    path = write(tmp_path / "a.jsonl", good, b"garbage\n", good, line({"type": "user", "message": 5}))
+    rows = ask("entries", path, "--problems", "--jsonl").jsonl
+    assert [(row["line"], row["problems"][0]["kind"]) for row in rows] == [(2, "foreign-bytes"), (4, "wrong-type")]
+    assert {frozenset(problem) for row in rows for problem in row["problems"]} == {
+        frozenset({"kind", "place", "message"})
+    }
+    assert rows[1]["problems"][0]["place"] == f"{path}:4$.message"
+    assert ask("entries", write(tmp_path / "b.jsonl", good), "--problems").code == 1
+
+
+def test_raw_gives_the_bytes_back(ask: Asker, demo_home: Path, tmp_path: Path) -> None:
+    """`--raw` without a filter is the file, byte for byte, whatever is in it; with one, the lines that pass."""
+    row = line({"type": "summary", "summary": "s", "leafUuid": "u"})
+    odd = b"\xef\xbb\xbf" + row + row[:-1] + row + b"\r\n\0\0\0\n\xff\xfe\n" + row[:-1] + b"\r\n" + row[:-9]
+    for path in (write(tmp_path / "odd.jsonl", odd), *counting.transcripts(demo_home)[:5]):
+        answer = ask("entries", path, "--raw")
+        assert (answer.code, answer.raw) == (0, path.read_bytes())
+    path = counting.mains(demo_home)[0]
+    users = [one for one in path.read_bytes().splitlines(keepends=True) if json.loads(one)["type"] == "user"]
+    assert ask("entries", path, "--raw", "--kind", "user").raw == b"".join(users)
+
+
+def test_raw_keeps_apart_what_was_apart(ask: Asker, tmp_path: Path) -> None:
+    """Two rows glued to one line stay so, but a row whose neighbour is filtered out ends its line."""
+    title, mode = line({"type": "summary", "summary": "s", "leafUuid": "u"}), line({"type": "mode", "mode": "plan"})
+    path = write(tmp_path / "a.jsonl", title[:-1] + mode, title[:-1])
+    assert ask("entries", path, "--raw", "--kind", "summary").raw == title[:-1] + b"\n" + title[:-1]
+
+
+def test_by_the_start_of_an_id(ask: Asker, sample: Path, demo_home: Path) -> None:
+    """PATH may be the start of a session's id, or of an agent's that has a transcript of its own."""
+    home = sample.parents[2]
+    assert ask("entries", "5e551011", "--home", home).out == ask("entries", sample).out
+    assert ask("entries", SESSION.upper(), "--home", home).code == 0
+    agent = next(path for path in counting.transcripts(demo_home) if path.name.startswith("agent-a"))
+    rows = ask("entries", agent.stem.removeprefix("agent-"), "--home", demo_home, "--jsonl").jsonl
+    assert {Path(row["place"].rpartition(":")[0]) for row in rows} == {agent}
+
+
+def test_a_start_that_fits_several_lists_them(ask: Asker, tmp_path: Path) -> None:
+    """An ambiguous start is an error that lists the candidates; one letter more decides."""
+    paths = [
+        write(tmp_path / f"projects/-a/5e55101{letter}-0000-4000-8000-000000000001.jsonl", *transcript(prompt(letter)))
+        for letter in "ab"
+    ]
+    answer = ask("entries", "5e5510", "--home", tmp_path)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("threadline: 2 transcripts have an id that starts with '5e5510':")
+    assert all(str(path) in answer.err for path in paths)
+    assert texts(ask("entries", "5e55101b", "--home", tmp_path, "--jsonl").jsonl) == ["b"]
+
+
+@pytest.mark.parametrize("name", ["ffffffff", "nowhere.jsonl", "../x", "%", "5e5", "-", "", "a\0b", "x" * 5000])
+def test_an_unknown_name_is_an_error_with_a_sentence(ask: Asker, sample: Path, name: str) -> None:
+    """A name that is neither a path nor the start of an id: exit code 2 and a sentence."""
+    answer = ask("entries", "--home", sample.parents[2], "--", name)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("threadline: ")
+    assert answer.err.rstrip().endswith((".", "is."))
+
+
+def test_all_formats_agree(ask: Asker, demo_home: Path) -> None:
+    """`--json`, `--jsonl`, `--csv` and the table show the same entries in the same order."""
+    folder = counting.mains(demo_home)[0].parent
+    rows = ask("entries", folder, "--jsonl").jsonl
+    assert ask("entries", folder, "--json").json == rows
+    cells = ask("entries", folder, "--csv").csv
+    assert len(cells) == len(rows)
+    for cell, row in zip(cells, rows, strict=True):
+        assert list(cell) == list(row)
+        for name, value in row.items():
+            shown = value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+            got = cell[name]
+            if isinstance(value, str) and value[:1] in "=+-@\t\r" and value:
+                assert got == "'" + value
+            elif isinstance(value, str) or value is None:
+                assert got == shown
+            else:
+                assert json.loads(got) == value
+    table = [text for text in ask("entries", folder).out.split("\n") if text[:7].strip().isdecimal()]
+    assert [int(text[:7]) for text in table] == [row["line"] for row in rows]
+    kinds = [row["kind"] + (f"/{row['subtype']}" if row["subtype"] else "") for row in rows]
+    assert [text[30:].split("  ")[0][:15] for text in table] == [kind[:15] for kind in kinds]
+
+
+def test_nothing_found_is_the_same_in_all_formats(ask: Asker, sample: Path) -> None:
+    """Where no entry passes, the exit code is 1, and JSON is still JSON."""
+    answers = {name: ask("entries", sample, "--kind", "none", f"--{name}") for name in ("json", "jsonl", "csv")}
+    assert {answer.code for answer in answers.values()} == {1}
+    assert answers["json"].json == []
+    assert answers["jsonl"].out == answers["csv"].out == ""
+
+
+def test_a_transcript_that_cannot_be_read(ask: Asker, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of several that cannot be read is said on standard error and the others come; alone it is an error."""
+    other = write(sample.with_name("5e551011-0000-4000-8000-000000000002.jsonl"), *transcript(prompt("other")))
+    really = parse.entries
+
+    def refuse(path: Path) -> Any:
+        if path == sample:
+            raise Unreadable(f"{path} cannot be opened: no.")
+        return really(path)
+
+    monkeypatch.setattr(parse, "entries", refuse)
+    answer = ask("entries", sample.parent, "--jsonl")
+    assert (answer.code, texts(answer.jsonl)) == (0, ["other"])
+    assert answer.err == f"threadline: {sample} cannot be opened: no.\n"
+    assert ask("entries", sample).code == 2
+    assert ask("entries", other).code == 0
+
+
+def test_deep_and_big_values_are_printed(tmp_path: Path) -> None:
+    """Values nested 900 deep, and integers of any size, come out of `--data` in every format."""
+    deep = b'{"type":"user","x":' + b"[" * 900 + b"]" * 900 + b"}\n"
+    path = write(tmp_path / "a.jsonl", deep, b'{"type":"user","x":' + b"9" * 400 + b"}\n")
+    for output in ("json", "jsonl", "csv"):
+        answer = ask_alone("entries", path, "--data", f"--{output}")
+        assert answer.code == 0
+        assert "9" * 400 in answer.out
+        assert "[" * 900 in answer.out

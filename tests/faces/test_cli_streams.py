@@ -1,0 +1,240 @@
+"""Terminals, pipes, locales and Ctrl-C (hostile.md row 47)."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.faces import counting
+from tests.faces.asking import COMMAND, Answer, ask_alone, environment, start, steering
+
+QUESTIONS: tuple[list[str], ...] = (
+    [],
+    ["doctor"],
+    ["entries", "HOME"],
+    ["entries", "HOME", "--jsonl"],
+    ["entries", "HOME", "--raw"],
+)
+
+
+@pytest.fixture(scope="module")
+def big_home(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home that takes seconds to read: four transcripts of 40 MB, made of the lines of a demo's."""
+    folder = tmp_path_factory.mktemp("big") / "projects/-home-mara"
+    folder.mkdir(parents=True)
+    piece = b"".join(path.read_bytes() for path in counting.mains(demo_home) if path.read_bytes().endswith(b"\n"))
+    for number in range(4):
+        with (folder / f"5e551011-0000-4000-8000-00000000000{number}.jsonl").open("wb") as file:
+            for _ in range(40_000_000 // len(piece)):
+                file.write(piece)
+    return folder.parents[1]
+
+
+def asked(question: list[str], home: Path) -> list[str]:
+    """The question, of this home."""
+    words = [str(home) if word == "HOME" else word for word in question]
+    return words if "HOME" in question else [*words, "--home", str(home)]
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
+@pytest.mark.parametrize(
+    "env",
+    [
+        {"LC_ALL": "C"},
+        {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+        {"PYTHONIOENCODING": "ascii"},
+        {"PYTHONIOENCODING": "latin-1"},
+        {"TERM": "dumb"},
+        {"HOME": ""},
+    ],
+    ids=lambda env: ",".join(f"{name}={value}" for name, value in env.items()),
+)
+def test_any_locale_and_terminal_will_do(demo_home: Path, question: list[str], env: dict[str, str]) -> None:
+    """Locale C, ASCII or Latin-1 streams, a dumb terminal, no HOME: the answer comes, without a traceback."""
+    answer = ask_alone(*asked(question, demo_home), **env)
+    assert answer.code == 0
+    assert answer.raw_err == b""
+    assert answer.raw
+    if "--jsonl" in question:
+        assert len(answer.jsonl) > 1000  # UTF-8, whatever the locale
+
+
+def test_no_home_at_all() -> None:
+    """Without HOME in the environment, and without a user of that number, nothing breaks."""
+    answer = ask_alone()
+    assert answer.code in {0, 1}
+    assert b"Traceback" not in answer.raw_err
+    env = environment()
+    del env["HOME"]
+    done = subprocess.run([*COMMAND, "--json"], env=env, capture_output=True, check=False, timeout=60)  # noqa: S603 - ours
+    assert done.returncode in {0, 1}
+    assert json.loads(done.stdout)["problems"] is not None
+
+
+@pytest.mark.parametrize("output", ["--table", "--json", "--jsonl", "--csv", "--raw"])
+def test_a_reader_that_has_seen_enough_is_no_error(demo_home: Path, output: str) -> None:
+    """`threadline entries … | head -1`: exit code 0, and not a word on standard error."""
+    with start("entries", demo_home, output) as asking:
+        assert asking.stdout is not None
+        assert asking.stdout.readline()
+        asking.stdout.close()
+        assert asking.wait(60) == 0
+        assert asking.stderr is not None
+        assert asking.stderr.read() == b""
+
+
+@pytest.mark.parametrize("question", [*QUESTIONS, ["--help"], ["--version"]], ids=" ".join)
+def test_a_closed_or_gone_standard_output_is_no_error(demo_home: Path, question: list[str]) -> None:
+    """With standard output closed from the start, or a pipe that nobody reads, there is no traceback."""
+    words = asked(question, demo_home) if question[0:1] not in (["--help"], ["--version"]) else question
+    closed = subprocess.run(  # noqa: S603 - our own command
+        ["/bin/sh", "-c", 'exec "$@" >&-', "sh", *COMMAND, *words],
+        env=environment(),
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=60,
+    )
+    assert (closed.returncode, closed.stderr) == (0, b"")
+    reading, writing = os.pipe()
+    os.close(reading)
+    gone = subprocess.run(  # noqa: S603 - our own command
+        [*COMMAND, *words], env=environment(), stdout=writing, stderr=subprocess.PIPE, check=False, timeout=60
+    )
+    os.close(writing)
+    assert (gone.returncode, gone.stderr) == (0, b"")
+
+
+def test_a_closed_standard_error_hides_no_exit_code(tmp_path: Path) -> None:
+    """With standard error closed there is nowhere to complain, and the exit code still tells."""
+    done = subprocess.run(  # noqa: S603 - our own command
+        ["/bin/sh", "-c", 'exec "$@" 2>&-', "sh", *COMMAND, "doctor", str(tmp_path / "nowhere")],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
+def test_a_full_disk_is_an_error_with_a_sentence(demo_home: Path, question: list[str]) -> None:
+    """An answer that cannot be written: exit code 2 and one sentence."""
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(  # noqa: S603 - our own command
+            [*COMMAND, *asked(question, demo_home)],
+            env=environment(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=60,
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"threadline: No space left on device")
+    assert done.stderr.count(b"\n") == 1
+
+
+class Terminal:
+    """A terminal that a process writes its standard error to."""
+
+    def __init__(self) -> None:
+        self.ours, self.theirs = pty.openpty()
+        self.seen = b""
+
+    def read(self, seconds: float = 60, until: bytes | None = None) -> bytes:
+        """Read until this is seen, or until the process has closed the terminal."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and (until is None or until not in self.seen):
+            if not select.select([self.ours], [], [], 0.1)[0]:
+                continue
+            try:
+                piece = os.read(self.ours, 65536)
+            except OSError:  # closed at the other end
+                break
+            if not piece:
+                break
+            self.seen += piece
+        return self.seen
+
+
+@contextmanager
+def on_a_terminal(*arguments: str | Path, **env: str) -> Iterator[tuple[subprocess.Popen[bytes], Terminal]]:
+    """The command with standard error on a terminal, leading a process group of its own."""
+    terminal = Terminal()
+    with start(*arguments, stderr=terminal.theirs, **{"TERM": "xterm", **env}) as asking:
+        os.close(terminal.theirs)
+        try:
+            yield asking, terminal
+        finally:
+            if asking.poll() is None:
+                os.killpg(asking.pid, signal.SIGKILL)
+            os.close(terminal.ours)
+
+
+def answer_on_a_terminal(*arguments: str | Path, **env: str) -> Answer:
+    """The whole answer, with standard error on a terminal."""
+    with on_a_terminal(*arguments, **env) as (asking, terminal):
+        assert asking.stdout is not None
+        out = asking.stdout.read()
+        err = terminal.read()
+        return Answer(asking.wait(60), out, err)
+
+
+@pytest.mark.parametrize("question", [[], ["doctor", "--check"]], ids=["overview", "doctor"])
+def test_the_progress_bar_is_for_a_terminal(demo_home: Path, question: list[str]) -> None:
+    """On a terminal a bar runs on standard error; the answer on standard output is the same as without one."""
+    shown = answer_on_a_terminal(*question, "--home", demo_home)
+    piped = ask_alone(*question, "--home", demo_home)
+    assert shown.code == piped.code == 0
+    assert b"Reading" in shown.raw_err
+    assert b"100%" in shown.raw_err
+    assert shown.raw_err.endswith(b"\x1b[1A\x1b[2K")  # and is gone when the answer comes
+    assert shown.raw == piped.raw
+    assert piped.raw_err == b""
+    assert steering(shown.out) == set()
+
+
+def test_a_dumb_terminal_gets_no_bar(demo_home: Path) -> None:
+    """A terminal that cannot move its cursor gets no bar."""
+    answer = answer_on_a_terminal("--home", demo_home, TERM="dumb")
+    assert (answer.code, answer.raw_err) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    "question", [["doctor", "--check", "--jobs", "2"], ["doctor", "--jobs", "1"], ["--jobs", "2"]], ids=" ".join
+)
+def test_an_interrupt_while_reading(big_home: Path, question: list[str]) -> None:
+    """Ctrl-C, which every process of the terminal gets, ends it with 130, soon, and without a traceback."""
+    with on_a_terminal(*question, "--home", big_home) as (asking, terminal):
+        assert b"Reading" in terminal.read(until=b"Reading")
+        os.killpg(asking.pid, signal.SIGINT)
+        assert asking.stdout is not None
+        out = asking.stdout.read()
+        said = terminal.read()
+        assert asking.wait(30) == 130
+        assert out == b""
+        assert b"Traceback" not in said
+        assert b"KeyboardInterrupt" not in said
+
+
+@pytest.mark.parametrize("output", ["--table", "--json", "--jsonl", "--csv", "--raw"])
+def test_an_interrupt_while_writing(big_home: Path, output: str) -> None:
+    """Ctrl-C while entries are printed ends it with 130, and without a traceback."""
+    with start("entries", big_home, output) as asking:
+        assert asking.stdout is not None
+        assert asking.stderr is not None
+        assert asking.stdout.readline()
+        os.killpg(asking.pid, signal.SIGINT)
+        while asking.stdout.read(1 << 20):
+            pass
+        assert asking.wait(30) == 130
+        assert asking.stderr.read().strip() == b""
