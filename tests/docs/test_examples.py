@@ -1,0 +1,151 @@
+"""What the documents show works: commands, Python, doctests, the reference, links."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+
+import threadline
+from threadline.cli.overview import threadline as command
+from threadline.cli.start import COMMANDS
+from threadline.demo import write
+
+ROOT = Path(__file__).parents[2]
+GUIDES = ("README.md", "docs/quickstart.md")
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^()\s]+)\)")
+_HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
+_CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The blocks of a page in a language."""
+    return [code for tag, code in _BLOCK.findall((ROOT / page).read_text()) if tag == language]
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Where examples run: the command at hand, a made-up home as the user's, and nothing else."""
+    home = tmp_path_factory.mktemp("examples") / "home"
+    write(home)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return {"PATH": path, "PYTHONPATH": str(ROOT / "src"), "HOME": str(home.parent), "CLAUDE_CONFIG_DIR": str(home)}
+
+
+@pytest.mark.parametrize("page", GUIDES)
+def test_every_command_works(page: str, environment: dict[str, str], tmp_path: Path) -> None:
+    """Every line of every shell block succeeds, one after the other; of `make`, the target exists."""
+    lines = [line for block in blocks(page, "sh") for line in block.splitlines() if line.strip()]
+    assert len(lines) >= 5
+    targets = re.findall(r"^(\w+):.* ## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for line in lines:
+        if line.startswith("make "):
+            assert line.split()[1] in targets
+            continue
+        done = subprocess.run(  # noqa: S603 - our own examples
+            ["/bin/sh", "-ec", line], cwd=tmp_path, env=environment, capture_output=True, check=False, timeout=60
+        )
+        assert (done.returncode, done.stderr) == (0, b""), line
+        assert done.stdout or ">" in line, line
+
+
+@pytest.mark.parametrize(
+    ("page", "number"), [(page, number) for page in GUIDES for number in range(len(blocks(page, "python")))]
+)
+def test_every_python_example_works(page: str, number: int, environment: dict[str, str], tmp_path: Path) -> None:
+    """Every Python block runs by itself, and says something."""
+    code = blocks(page, "python")[number]
+    done = subprocess.run(  # noqa: S603 - our own examples
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout
+
+
+def test_every_doctest_works() -> None:
+    """Every example in a docstring of every module gives what it says."""
+    found = [one.name for one in pkgutil.walk_packages(threadline.__path__, "threadline.")]
+    results = {name: doctest.testmod(import_module(name)) for name in ["threadline", *found]}
+    assert {name for name, result in results.items() if result.failed} == set()
+    assert sum(result.attempted for result in results.values()) >= 5
+
+
+@cache
+def write_cli() -> ModuleType:
+    """The script that writes the reference."""
+    spec = importlib.util.spec_from_file_location("write_cli", ROOT / "docs/write_cli.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_reference_is_up_to_date() -> None:
+    """`docs/cli.md` is what `make docs` would write now."""
+    assert (ROOT / "docs/cli.md").read_text() == write_cli().page(), "run: make docs"
+
+
+def test_every_command_and_option_is_in_the_reference() -> None:
+    """Every command has a heading, and each of its options that are not hidden stands below it."""
+    page = (ROOT / "docs/cli.md").read_text()
+    sections = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+    context = click.Context(command)
+    commands = {"threadline": command} | {f"threadline {name}": command.get_command(context, name) for name in COMMANDS}
+    assert set(sections) == set(commands)
+    for title, one in commands.items():
+        assert one is not None
+        options = [option for option in one.params if isinstance(option, click.Option) and not option.hidden]
+        for name in (name for option in options for name in option.opts):
+            assert re.search(rf"^ +(-\w, )?{name}\b", sections[title], re.MULTILINE), (title, name)
+
+
+def pages() -> list[Path]:
+    """All Markdown of the project: what git knows or would add, where there is git."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],  # noqa: S607 - whichever git there is
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    names = listed.stdout.splitlines() if listed.returncode == 0 else []
+    return [ROOT / name for name in names] or [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub makes of a page's headings."""
+    headings = _HEADING.findall(re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_links_lead_somewhere() -> None:
+    """Every relative link in every Markdown file leads to a file, and its anchor to a heading."""
+    lost = []
+    for page in pages():
+        for link in _LINK.findall(_CODE.sub("", page.read_text())):
+            if re.match(r"[a-z]+:", link):
+                continue
+            name, _, anchor = link.partition("#")
+            target = (page.parent / name).resolve() if name else page
+            known = target.exists() and (not anchor or anchor in anchors(target))
+            if not known:
+                lost.append(f"{page.relative_to(ROOT)}: {link}")
+    assert lost == []
