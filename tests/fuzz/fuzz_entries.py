@@ -50,9 +50,7 @@ def main() -> None:
         path = Path(folder) / "x.jsonl"
         seeds = [data for case in CASES for file in inputs(case) if len(data := file.read_bytes()) <= _MOST]
         if atheris is None:
-            _say(
-                f"no atheris for Python {sys.version_info.major}.{sys.version_info.minor}: random changes to the corpus"
-            )
+            _say("atheris is not here (its wheels are for Python 3.12 to 3.14): random changes to the corpus instead")
             _at_random(seeds, _judge(path, options.keep), options.seconds, random.Random(options.seed))  # noqa: S311 - a seeded search, not a secret
         else:
             _guided(seeds, _judge(path, options.keep), options.seconds, Path(folder) / "seeds")

@@ -8,16 +8,19 @@ from itertools import count, repeat
 from operator import attrgetter
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import force_setattr
 
 from threadline.model.entries import Entry
 from threadline.model.head import Head
+from threadline.model.problem import ProblemKind
 from threadline.parse.chunks import chunks
-from threadline.parse.decode import lines_decoder
+from threadline.parse.decode import REFUSALS, lines_decoder
 from threadline.parse.entries import Reader
-from threadline.shape import fit
+from threadline.shape import bare, fit
 
 _decode = lines_decoder(Head)
+_decode_one = msgspec.json.Decoder(Head).decode
 _KIND = attrgetter("kind")
 
 
@@ -45,8 +48,20 @@ def heads(path: str | Path) -> Iterator[Head]:
 
 def _head(entry: Entry) -> Head:
     """The head of an entry that was read whole because its line needed a closer look."""
-    data = entry.data
-    head: Head = fit(data, Head)[0] if isinstance(data, dict) else Head()
+    head = Head() if _is_too_deep(entry) else _brief(entry)
     force_setattr(head, "kind", entry.kind)
     force_setattr(head, "line", entry.line.number)
     return head
+
+
+def _is_too_deep(entry: Entry) -> bool:
+    return any(problem.kind is ProblemKind.TOO_DEEP for problem in entry.problems)
+
+
+def _brief(entry: Entry) -> Head:
+    try:
+        return _decode_one(bare(entry.raw))
+    except REFUSALS:
+        data = entry.data
+        made: Head = fit(data, Head)[0] if isinstance(data, dict) else Head()
+        return made

@@ -218,7 +218,7 @@ def _by_keys(keys: tuple[str, ...]) -> type[ToolResult] | None:
 def _fitted(value: dict[str, Any], shape: type[ToolResult]) -> ToolResult:
     try:
         return msgspec.convert(value, shape)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, UnicodeEncodeError, RecursionError):  # a wrong type, half a surrogate pair, depth
         made: ToolResult = fit(value, shape)[0]
         return made
 
