@@ -43,9 +43,7 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
 def digest(home: Path) -> dict[str, str]:
     """Every file with a hash of its bytes."""
     files = (path for path in sorted(home.rglob("*")) if path.is_file())
-    return {
-        path.relative_to(home).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
-    }
+    return {path.relative_to(home).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def test_same_seed_same_bytes(tmp_path: Path, home: tuple[Path, Written]) -> None:
@@ -75,10 +73,7 @@ def test_last_day(tmp_path: Path) -> None:
     """Nothing happens after the day that was given, and something happens on it."""
     write(tmp_path / "home", megabytes=1, until=date(2026, 12, 24))
     days = [
-        row["timestamp"][:10]
-        for path in transcripts(tmp_path / "home")
-        for row in rows(path)
-        if "timestamp" in row
+        row["timestamp"][:10] for path in transcripts(tmp_path / "home") for row in rows(path) if "timestamp" in row
     ]
     assert max(days) == "2026-12-24"
 

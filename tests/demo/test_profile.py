@@ -54,9 +54,7 @@ def test_lines_are_uneven(lines: tuple[list[int], list[bytes]]) -> None:
 def test_text_is_not_friendly(lines: tuple[list[int], list[bytes]]) -> None:
     """Escapes and characters outside ASCII are about as dense as in real transcripts."""
     text = b"\n".join(lines[1])
-    per_kilobyte = {
-        mark: text.count(mark) * 1000 / len(text) for mark in (b"\\n", b'\\"', b"\\t", b"\\\\", b"\\u")
-    }
+    per_kilobyte = {mark: text.count(mark) * 1000 / len(text) for mark in (b"\\n", b'\\"', b"\\t", b"\\\\", b"\\u")}
     assert 9 < per_kilobyte[b"\\n"] < 17
     assert 4 < per_kilobyte[b'\\"'] < 11
     assert 4 < per_kilobyte[b"\\t"] < 11

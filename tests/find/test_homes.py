@@ -50,9 +50,7 @@ def test_a_named_home_that_is_none_is_an_error(tmp_path: Path, name: str) -> Non
         homes(tmp_path / name)
 
 
-def test_a_named_home_that_may_not_be_listed_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_named_home_that_may_not_be_listed_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine's refusal is passed on as a sentence."""
     home = a_home(tmp_path / "a")
 
@@ -144,9 +142,7 @@ def test_names_are_composed_where_that_exists(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [None, "", "/nowhere/at/all", "nul\0byte", "relative", "~"])
-def test_a_home_directory_that_is_no_use_is_no_error(
-    value: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_home_directory_that_is_no_use_is_no_error(value: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a usable HOME there are just no homes to be found there."""
     monkeypatch.setenv("HOME", "/nowhere/at/all")
     monkeypatch.setenv("USERPROFILE", "/nowhere/at/all")

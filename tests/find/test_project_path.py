@@ -81,9 +81,7 @@ def test_a_folder_named_freely_keeps_its_cwd(tmp_path: Path) -> None:
     assert resolved(tmp_path, "my-name") == ("/somewhere/else", PathSource.CWD)
 
 
-@pytest.mark.parametrize(
-    "index", [{"originalPath": "/w/my_app"}, {"entries": [3, {"projectPath": "/w/my_app"}]}]
-)
+@pytest.mark.parametrize("index", [{"originalPath": "/w/my_app"}, {"entries": [3, {"projectPath": "/w/my_app"}]}])
 def test_the_sessions_index_comes_third(tmp_path: Path, index: object) -> None:
     """Without a cwd the sessions index is believed."""
     write(tmp_path, MAIN, {"type": "summary"})
@@ -103,9 +101,7 @@ def test_the_history_names_projects(tmp_path: Path) -> None:
     """Where all else is silent, the prompts typed name the project; rows that are broken do not matter."""
     write(tmp_path, ".claude.json", '{"projects": [1]}')
     write(tmp_path, MAIN)
-    write(
-        tmp_path, "history.jsonl", "{\n", {"project": 1}, {"project": "/w/my app"}, {"project": "/w/my.app"}
-    )
+    write(tmp_path, "history.jsonl", "{\n", {"project": 1}, {"project": "/w/my app"}, {"project": "/w/my.app"})
     assert resolved(tmp_path) == ("/w/my app", PathSource.HISTORY)
 
 
