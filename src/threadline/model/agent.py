@@ -36,10 +36,17 @@ class SideKind(StrEnum):
 
 
 class LinkStep(StrEnum):
-    """Which evidence links an agent to the call that started it, best first (format.md 7.2)."""
+    """Which evidence links an agent to the call that started it, best first.
+
+    The agent's own side file names the call; the call's result names the agent; a workflow's result names the run the
+    agent belongs to; progress of the call names the agent; the text of the result does; a notification that it ended
+    does; the agent was forked off at the call; the call has the agent's prompt; it asked for a teammate of that name;
+    (agents inside the main transcript) it has the agent's prompt and stands before it.
+    """
 
     META = "meta"
     RESULT = "result"
+    WORKFLOW = "workflow"
     PROGRESS = "progress"
     RESULT_TEXT = "result-text"
     NOTIFICATION = "notification"

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from threadline.model.block import ToolResultBlock
+from threadline.model.block import McpToolResultBlock, ServerResultBlock, ToolResultBlock
 from threadline.model.entries import AssistantEntry, UserEntry
 from threadline.model.ids import AgentId, CallId
 from threadline.model.place import Place
@@ -28,11 +28,16 @@ class Outcome(StrEnum):
     LOST = "lost"
 
 
+ResultBlock = ToolResultBlock | ServerResultBlock | McpToolResultBlock
+"""What a call's result can stand in: most are `tool_result`, those of tools the API runs have types of their own."""
+
+
 class Call(Struct, frozen=True):
     """A tool use paired with its result.
 
-    `evidence` says what the outcome rests on; `agent` is the agent that made the call (None: the main one), `turn` the
-    number of the turn it was made in, `started` the agent it started, `persisted` the file its output was put into.
+    `answer` is the entry that holds the result: a user's, save for tools that the API runs itself. `evidence` says what
+    the outcome rests on; `agent` is the agent that made the call (None: the main one), `turn` the number of the turn it
+    was made in, `started` the agent it started, `persisted` the file its output was put into.
     """
 
     id: CallId
@@ -41,8 +46,8 @@ class Call(Struct, frozen=True):
     entry: AssistantEntry
     outcome: Outcome
     evidence: str
-    answer: UserEntry | None = None
-    block: ToolResultBlock | None = None
+    answer: UserEntry | AssistantEntry | None = None
+    block: ResultBlock | None = None
     agent: AgentId | None = None
     turn: int | None = None
     started: AgentId | None = None
@@ -67,7 +72,7 @@ class Call(Struct, frozen=True):
     @property
     def result(self) -> ResultValue:
         """The tool's own result, typed by tool; None when there is none."""
-        return typed_result(self.answer.tool_use_result, self.tool) if self.answer is not None else None
+        return typed_result(self.answer.tool_use_result, self.tool) if isinstance(self.answer, UserEntry) else None
 
     @property
     def output(self) -> str:

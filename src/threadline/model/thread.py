@@ -11,10 +11,14 @@ from threadline.model.ids import EntryId
 from threadline.model.place import Place
 
 
-def is_visible(entry: ChainEntry) -> bool:
-    """Whether Claude Code itself would show the entry as part of the conversation."""
-    speaks = isinstance(entry, UserEntry | AssistantEntry)
-    return speaks and not entry.is_meta and not entry.is_agent and not entry.team_name
+def is_visible(entry: ChainEntry, *, agent: bool = False) -> bool:
+    """Whether Claude Code itself would show the entry as part of the conversation.
+
+    `agent`: of a subagent's own conversation, where every entry is marked as a subagent's or a team's.
+    """
+    if not isinstance(entry, UserEntry | AssistantEntry) or entry.is_meta:
+        return False
+    return agent or not (entry.is_agent or entry.team_name)
 
 
 class LeafSource(StrEnum):
@@ -27,16 +31,20 @@ class LeafSource(StrEnum):
 
 
 class Thread(Struct, frozen=True):
-    """A path from a root to a leaf, with what parallel calls hung beside it put back in its place."""
+    """A path from a root to a leaf, with what parallel calls hung beside it put back in its place.
+
+    `agent` says that it is a subagent's.
+    """
 
     entries: tuple[ChainEntry, ...] = ()
     leaf: EntryId | None = None
     source: LeafSource = LeafSource.NONE
+    agent: bool = False
 
     @property
     def visible(self) -> tuple[ChainEntry, ...]:
         """The entries that Claude Code itself would show."""
-        return tuple(entry for entry in self.entries if is_visible(entry))
+        return tuple(entry for entry in self.entries if is_visible(entry, agent=self.agent))
 
     def __repr__(self) -> str:
         return f"Thread({len(self.entries)} entries, leaf={self.leaf!r}, source={str(self.source)!r})"

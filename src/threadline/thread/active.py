@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry, LastPromptEntry, UserEntry
 from threadline.model.ids import EntryId
-from threadline.model.thread import LeafSource, Thread
+from threadline.model.thread import LeafSource, Thread, is_visible
 from threadline.thread.graph import Graph
 from threadline.thread.parallel import Parallel
 
 
-def active_thread(entries: list[Entry], graph: Graph, parallel: Parallel) -> Thread:
-    """The active thread of one agent's entries.
+def active_thread(entries: list[Entry], graph: Graph, parallel: Parallel, *, agent: bool = False) -> Thread:
+    """The active thread of one agent's entries. `agent`: they are a subagent's, and marked as such throughout.
 
     The official rule takes the leaf that stands last in the file. Newer versions also write a pointer to the leaf that
     was chosen, which alone tells of a rewind; it counts unless the conversation went on elsewhere after it was written.
@@ -20,15 +20,16 @@ def active_thread(entries: list[Entry], graph: Graph, parallel: Parallel) -> Thr
         at, row = pointer
         if row.leaf_uuid is None:
             if not _went_on(entries, at):
-                return Thread(source=LeafSource.REWOUND_TO_START)
+                return Thread(source=LeafSource.REWOUND_TO_START, agent=agent)
         elif row.leaf_uuid in graph.entries:
             below = set(graph.below(row.leaf_uuid))
             later = {entry.uuid for entry in entries[at + 1 :] if isinstance(entry, ChainEntry) and entry.uuid}
             if later <= below:
-                leaf = _leaf(graph, below) or _speaker(graph, row.leaf_uuid)
-                return _thread(graph, parallel, leaf, LeafSource.LAST_PROMPT)
-    leaf = _leaf(graph, None)
-    return _thread(graph, parallel, leaf, LeafSource.LAST_IN_FILE if leaf else LeafSource.NONE)
+                leaf = _leaf(graph, below, agent=agent) or _speaker(graph, row.leaf_uuid)
+                return Thread(tuple(thread_to(graph, parallel, leaf)), leaf, LeafSource.LAST_PROMPT, agent)
+    leaf = _leaf(graph, None, agent=agent)
+    source = LeafSource.LAST_IN_FILE if leaf else LeafSource.NONE
+    return Thread(tuple(thread_to(graph, parallel, leaf)), leaf, source, agent)
 
 
 def thread_to(graph: Graph, parallel: Parallel, leaf: EntryId | None) -> list[ChainEntry]:
@@ -36,10 +37,6 @@ def thread_to(graph: Graph, parallel: Parallel, leaf: EntryId | None) -> list[Ch
     chain = list(graph.up(leaf))
     chain.reverse()
     return parallel.complete(chain)
-
-
-def _thread(graph: Graph, parallel: Parallel, leaf: EntryId | None, source: LeafSource) -> Thread:
-    return Thread(tuple(thread_to(graph, parallel, leaf)), leaf, source)
 
 
 def _last_pointer(entries: list[Entry]) -> tuple[int, LastPromptEntry] | None:
@@ -55,12 +52,12 @@ def _went_on(entries: list[Entry], at: int) -> bool:
     return any(isinstance(entry, ChainEntry) and entry.uuid is not None for entry in entries[at + 1 :])
 
 
-def _leaf(graph: Graph, within: set[EntryId] | None) -> EntryId | None:
+def _leaf(graph: Graph, within: set[EntryId] | None, *, agent: bool) -> EntryId | None:
     """The speaking entry nearest above the ends of the graph that stands last, main ones before others."""
     nearest = _nearest_speakers(graph)
     ends = (nearest[end] for end in graph.leaves() if within is None or end in within)
     speakers = [uuid for uuid in ends if uuid is not None and (within is None or uuid in within)]
-    main = [uuid for uuid in speakers if _is_main(graph.entries[uuid])]
+    main = [uuid for uuid in speakers if is_visible(graph.entries[uuid], agent=agent)]
     return max(main or speakers, key=graph.position.__getitem__, default=None)
 
 
@@ -76,7 +73,3 @@ def _nearest_speakers(graph: Graph) -> dict[EntryId, EntryId | None]:
 
 def _speaker(graph: Graph, uuid: EntryId) -> EntryId | None:
     return next((entry.uuid for entry in graph.up(uuid) if isinstance(entry, UserEntry | AssistantEntry)), None)
-
-
-def _is_main(entry: ChainEntry) -> bool:
-    return not entry.is_agent and not entry.team_name and not entry.is_meta

@@ -35,10 +35,9 @@ class Loop(Struct, frozen=True):
 def loop(entries: Sequence[Entry], *, agent: bool = False) -> Loop:
     """Thread one agent's entries. `agent`: they are a subagent's, so that no act in them is a person's."""
     listed = list(entries)
-    # In a subagent's own transcript every entry is marked as a subagent's; there the mark tells nothing.
     graph = Graph(listed)
     parallel = Parallel(graph)
-    thread = active_thread(listed, graph, parallel)
+    thread = active_thread(listed, graph, parallel, agent=agent)
     found = compactions(listed, graph)
     whole = conversation(thread, found, graph, parallel)
     done = acts(listed, agent=agent)
