@@ -1,0 +1,147 @@
+"""The corpus of sessions as tests read it: cases by name, and what `out.json` can say of a session."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from threadline.model.act import Act, Turn
+from threadline.model.agent import Agent
+from threadline.model.call import Call
+from threadline.model.entries import Entry
+from threadline.model.session import Continuation, Session
+from threadline.model.thread import Branch, Compaction
+
+CORPUS = Path(__file__).parents[1] / "sessions"
+CASES = sorted(folder.name for folder in CORPUS.iterdir() if folder.is_dir())
+
+
+def folder(case: str) -> Path:
+    """The project's folder of a case."""
+    return CORPUS / case / "in"
+
+
+def transcripts(case: str) -> list[Path]:
+    """Every transcript of a case, whatever its kind."""
+    return sorted(folder(case).rglob("*.jsonl"))
+
+
+def mains(case: str) -> list[Path]:
+    """The main transcripts of a case."""
+    return sorted(path for path in folder(case).glob("*.jsonl") if not path.name.startswith("agent-"))
+
+
+def expected(case: str) -> list[dict[str, Any]]:
+    """What must come out of a case: an object a session, with the parts the case is about."""
+    stated: list[dict[str, Any]] = json.loads((CORPUS / case / "out.json").read_bytes())
+    return stated
+
+
+def uuids(entries: Iterable[Entry]) -> list[str | None]:
+    """The entries by id, in their order."""
+    return [entry.uuid for entry in entries]
+
+
+def _uuid(entry: Entry | None) -> str | None:
+    return entry.uuid if entry is not None else None
+
+
+def _act(act: Act) -> dict[str, Any]:
+    step = act.rule.split(" ", 1)[0]
+    return {"kind": act.kind, "text": act.text, "step": int(step), "entry": act.entry.uuid, "images": act.images}
+
+
+def _turn(turn: Turn) -> dict[str, Any]:
+    return {"act": turn.act.text if turn.act else None, "entries": len(turn.entries), "reply": turn.reply}
+
+
+def _call(call: Call) -> dict[str, Any]:
+    return {
+        "id": call.id,
+        "tool": call.tool,
+        "outcome": call.outcome,
+        "answer": _uuid(call.answer),
+        "agent": call.agent,
+        "started": call.started,
+        "turn": call.turn,
+        "persisted": call.persisted.name if call.persisted else None,
+    }
+
+
+def _branch(branch: Branch) -> dict[str, Any]:
+    return {"fork": branch.fork, "entries": uuids(branch.entries)}
+
+
+def _compaction(one: Compaction) -> dict[str, Any]:
+    return {
+        "kind": one.kind,
+        "boundary": _uuid(one.boundary),
+        "summary": _uuid(one.summary),
+        "before": one.before,
+        "dangling": one.dangling,
+        "trigger": one.trigger,
+        "tokens_before": one.tokens_before,
+        "tokens_after": one.tokens_after,
+        "preserved": list(one.preserved),
+    }
+
+
+def _agent(agent: Agent) -> dict[str, Any]:
+    return {
+        "id": agent.id,
+        "kind": agent.kind,
+        "side": agent.side,
+        "step": agent.link.step,
+        "call": agent.link.call,
+        "sureness": agent.link.sureness,
+        "by": agent.link.agent,
+        "why": bool(agent.link.why),
+        "status": agent.status,
+        "type": agent.type,
+        "description": agent.description,
+        "prompt": agent.prompt,
+        "run": agent.run,
+        "team": agent.team,
+        "depth": agent.depth,
+        "entries": len(agent.entries),
+        "first": next((entry.uuid for entry in agent.entries if entry.uuid), None),
+        "conversation": uuids(agent.conversation),
+        "compactions": [_compaction(one) for one in agent.compactions],
+        "acts": [_act(act) for act in agent.acts],
+    }
+
+
+def _continuation(one: Continuation) -> dict[str, Any]:
+    return {"kind": one.kind, "session": one.session, "forward": one.forward, "copies": len(one.copies)}
+
+
+PARTS: dict[str, Callable[[Session], Any]] = {
+    "id": lambda session: session.id,
+    "entries": len,
+    "thread": lambda session: uuids(session.thread.visible),
+    "leaf": lambda session: session.thread.leaf,
+    "leaf_source": lambda session: session.thread.source,
+    "conversation": lambda session: uuids(session.conversation),
+    "texts": lambda session: {one.uuid: getattr(one, "text", None) for one in session.conversation},
+    "branches": lambda session: [_branch(one) for one in session.branches],
+    "compactions": lambda session: [_compaction(one) for one in session.compactions],
+    "acts": lambda session: [_act(one) for one in session.acts],
+    "turns": lambda session: [_turn(one) for one in session.turns],
+    "calls": lambda session: [_call(one) for one in session.calls],
+    "agents": lambda session: [_agent(one) for one in session.agents],
+    "title": lambda session: {"text": session.title.text, "source": session.title.source},
+    "tag": lambda session: session.tag,
+    "continuations": lambda session: [_continuation(one) for one in session.continuations],
+}
+"""What a case can state of a session. An object in it need state only the keys that the case is about."""
+
+
+def shown(found: Any, stated: Any) -> Any:
+    """What was found, reduced to the keys that are stated; lists are never reduced."""
+    if isinstance(found, dict) and isinstance(stated, dict):
+        return {key: shown(found.get(key, "no such key"), value) for key, value in stated.items()}
+    if isinstance(found, list) and isinstance(stated, list) and len(found) == len(stated):
+        return [shown(one, other) for one, other in zip(found, stated, strict=True)]
+    return found
