@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from threadline.model.agent import Agent, AgentKind, AgentStatus, Link
+from threadline.model.agent import Agent, AgentKind, AgentStatus, Link, SideKind
 from threadline.model.call import Call
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry, UserEntry
 from threadline.model.ids import AgentId
@@ -22,7 +22,7 @@ from threadline.thread.evidence import Evidence, Speaker, Teammate, asked
 from threadline.thread.inline import separate
 from threadline.thread.links import Known, fork_point, links
 from threadline.thread.loop import Loop, loop
-from threadline.thread.side import side_kind
+from threadline.thread.side import is_bare, side_kind
 from threadline.thread.status import journal_status, status
 
 _TEAMMATE = "<teammate-message"
@@ -102,6 +102,7 @@ def _draft(number: int, file: AgentFile) -> _Draft:
         started=next((moment for entry in file.entries if (moment := entry.timestamp) is not None), None),
         teammate=_teammate(file, prompt),
         forked_from=fork_point(file.entries),
+        bare=is_bare(file.entries),
     )
     return _Draft(known, whole, tuple(calls(file.entries, agent=file.id, turns=whole.turns)), file.path)
 
@@ -129,7 +130,7 @@ def _agent(draft: _Draft, link: Link, depth: int, evidence: Evidence, ended: dic
         acts=draft.loop.acts,
         turns=draft.loop.turns,
         calls=draft.calls,
-        side=known.side,
+        side=known.side or (SideKind.WARM_UP if known.bare and link.step is None else None),
         transcript=draft.transcript,
         meta=meta,
         link=link,

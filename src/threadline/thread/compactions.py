@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry, SystemEntry, UserEntry
 from threadline.model.ids import EntryId
@@ -27,18 +29,34 @@ def compactions(entries: list[Entry], graph: Graph) -> list[Compaction]:
     return sorted(found, key=lambda one: one.place.offset)
 
 
-def conversation(thread: Thread, found: list[Compaction], graph: Graph, parallel: Parallel) -> list[ChainEntry]:
-    """The whole conversation as a person lived it: every segment before a compaction, then the thread itself."""
-    by_start = {_start(one): one for one in found if one.kind is not CompactionKind.MICRO}
+def resumptions(entries: list[Entry], graph: Graph) -> dict[EntryId, EntryId | None]:
+    """Where a subagent was taken up again: each root with the entry the conversation had come to before it."""
+    speakers = _main_speakers(entries, graph)
+    return {root: _last_before(speakers, graph.position[root]) for root in graph.roots}
+
+
+def conversation(
+    thread: Thread,
+    found: list[Compaction],
+    graph: Graph,
+    parallel: Parallel,
+    resumed: Mapping[EntryId, EntryId | None] = MappingProxyType({}),
+) -> list[ChainEntry]:
+    """The whole conversation as a person lived it: every segment before a compaction, then the thread itself.
+
+    `resumed` are roots that go on from another entry without a compaction.
+    """
+    before: dict[EntryId | None, EntryId | None] = dict(resumed.items())
+    before |= {_start(one): one.before for one in found if one.kind is not CompactionKind.MICRO}
     segments = [list(thread.entries)]
     seen: set[EntryId | None] = set()
     while segments[0]:
         first = segments[0][0].uuid
-        compaction = by_start.get(first)
-        if compaction is None or compaction.before is None or first in seen:
+        earlier = before.get(first)
+        if earlier is None or first in seen:
             break
         seen.add(first)
-        segments.insert(0, thread_to(graph, parallel, compaction.before))
+        segments.insert(0, thread_to(graph, parallel, earlier))
     told: set[EntryId | None] = set()
     whole: list[ChainEntry] = []
     for entry in (one for segment in segments for one in segment):

@@ -15,13 +15,17 @@ from threadline.model.agent import AgentKind, Link, LinkStep, SideKind, Sureness
 from threadline.model.entries import Entry, ForkContextRefEntry
 from threadline.model.ids import AgentId, CallId, EntryId
 from threadline.model.side import AgentMeta
+from threadline.thread.calls import STARTERS
 from threadline.thread.evidence import Evidence, Made, Teammate
 
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 class Known(Struct, frozen=True):
-    """What is known of an agent before it is linked; `number` is its place in the session."""
+    """What is known of an agent before it is linked; `number` is its place in the session.
+
+    A `bare` one has a single reply and nothing else: no prompt, no call.
+    """
 
     number: int
     id: AgentId
@@ -34,6 +38,7 @@ class Known(Struct, frozen=True):
     started: datetime | None = None
     teammate: Teammate | None = None
     forked_from: EntryId | None = None
+    bare: bool = False
 
 
 class _Found(Struct, frozen=True):
@@ -111,6 +116,13 @@ def _of_run(evidence: Evidence, agent: Known) -> CallId | None:
     return evidence.of_run.get(agent.run) if agent.run is not None else None
 
 
+def _in_notification(evidence: Evidence, agent: Known) -> CallId | None:
+    """A notification names the call that set the agent going last, which may be a message that took it up again."""
+    call = evidence.in_notification.get(agent.id)
+    made = evidence.calls.get(call) if call is not None else None
+    return call if made is None or made.call.tool in STARTERS else None
+
+
 def _of_team(evidence: Evidence, agent: Known) -> CallId | None:
     if agent.teammate is None:
         return None
@@ -124,7 +136,7 @@ def _forked(state: _State) -> Iterator[_Found]:
         if agent.forked_from is None:
             continue
         here = [made for made in state.evidence.at_entry.get(agent.forked_from, ()) if state.is_free(made, agent)]
-        same = [made for made in here if agent.prompt is not None and _prompt(made) in agent.prompt]
+        same = [made for made in here if _prompt(made) and _prompt(made) in (agent.prompt or "")]
         chosen = next(iter(same or here), None)
         if chosen is not None:
             sureness = Sureness.LIKELY if len(same or here) == 1 else Sureness.GUESS
@@ -166,15 +178,20 @@ def _paired(agents: list[Known], made: list[Made]) -> Iterator[_Found]:
         while held is not None and held.by.number == agent.number:
             held = next(waiting, None)
         # An agent that began before any call that is left was started by one that is not there.
-        if held is not None and (held.call.timestamp or _LATEST) <= (agent.started or _LATEST):
+        if held is not None and not _is_before(agent, held):
             yield _Found(agent, held.call.id, Sureness.GUESS, why)
             held = next(waiting, None)
+
+
+def _is_before(agent: Known, made: Made) -> bool:
+    return agent.started is not None and made.call.timestamp is not None and agent.started < made.call.timestamp
 
 
 def _why_not(agent: Known, evidence: Evidence) -> str:
     """The first reason that holds."""
     reasons = (
         (agent.side is not None, f"a side agent ({agent.side}): the program started it, no call did"),
+        (agent.bare, "one reply without a prompt, and nothing names it: a warm-up, such as 2.0.x makes at each start"),
         (not evidence.has_main, "the transcript of the session that started it is not there"),
         (agent.forked_from is not None, "forked from an entry that is in no transcript that is there"),
         (agent.run is not None, f"no call that is there started the run {agent.run}"),
@@ -190,7 +207,7 @@ _STEPS: tuple[tuple[LinkStep, _Step], ...] = (
     (LinkStep.WORKFLOW, _named(_of_run, Sureness.CERTAIN)),
     (LinkStep.PROGRESS, _named(lambda evidence, agent: evidence.in_progress.get(agent.id), Sureness.CERTAIN)),
     (LinkStep.RESULT_TEXT, _named(lambda evidence, agent: evidence.in_text.get(agent.id), Sureness.LIKELY)),
-    (LinkStep.NOTIFICATION, _named(lambda evidence, agent: evidence.in_notification.get(agent.id), Sureness.CERTAIN)),
+    (LinkStep.NOTIFICATION, _named(_in_notification, Sureness.CERTAIN)),
     (LinkStep.FORK, _forked),
     (LinkStep.PROMPT, _same_prompt(inline=False)),
     (LinkStep.TEAM, _named(_of_team, Sureness.LIKELY)),

@@ -12,7 +12,7 @@ from threadline.model.thread import Branch, Compaction, Thread
 from threadline.thread.active import active_thread
 from threadline.thread.acts import acts
 from threadline.thread.branches import branches
-from threadline.thread.compactions import compactions, conversation
+from threadline.thread.compactions import compactions, conversation, resumptions
 from threadline.thread.graph import Graph
 from threadline.thread.parallel import Parallel
 from threadline.thread.turns import turns
@@ -39,7 +39,7 @@ def loop(entries: Sequence[Entry], *, agent: bool = False) -> Loop:
     parallel = Parallel(graph)
     thread = active_thread(listed, graph, parallel, agent=agent)
     found = compactions(listed, graph)
-    whole = conversation(thread, found, graph, parallel)
+    whole = conversation(thread, found, graph, parallel, resumptions(listed, graph) if agent else {})
     done = acts(listed, agent=agent)
     prompts = {act.entry.uuid for act in done if act.kind in _PROMPTS and act.entry.uuid is not None}
     kept = {entry.uuid for entry in whole if entry.uuid is not None}

@@ -41,24 +41,21 @@ class Notification(Struct, frozen=True):
 
 def notifications(entries: Iterable[Entry]) -> list[Notification]:
     """Every notification, once each: one that was queued and then given to the model is told by the latter's row."""
-    given: dict[object, list[str]] = {}
-    queued: list[tuple[str, Entry]] = []
-    rows: dict[object, Entry] = {}
-    for entry in entries:
+    listed = list(entries)
+    queued: list[tuple[int, str]] = []
+    given: dict[object, list[tuple[int, str]]] = {}
+    for at, entry in enumerate(listed):
         if isinstance(entry, QueueOperationEntry):
-            if entry.operation == "enqueue":
-                queued += ((text, entry) for text in _elements(entry.text))
-        elif texts := list(_elements(_text(entry))):
-            key = entry.uuid or id(entry)  # a row that is written again is the same one
-            given[key], rows[key] = texts, entry
-    told = [(text, rows[key]) for key, texts in given.items() for text in texts]
-    left = Counter(text.strip() for text, _ in told)
-    for text, entry in queued:
-        if left[text.strip()]:
-            left[text.strip()] -= 1
-        else:
-            told.append((text, entry))
-    return [_notification(text, entry) for text, entry in told]
+            queued += ((at, text) for text in _elements(entry.text) if entry.operation == "enqueue")
+        elif found := [(at, text) for text in _elements(_text(entry))]:
+            given[entry.uuid or at] = found  # a row that is written again is the same one
+    told = [one for found in given.values() for one in found]
+    seen = Counter(text.strip() for _, text in told)
+    for at, text in queued:
+        seen[text.strip()] -= 1
+        if seen[text.strip()] < 0:
+            told.append((at, text))
+    return [_notification(text, listed[at]) for at, text in sorted(told, key=lambda one: one[0])]
 
 
 def _text(entry: Entry) -> str:
