@@ -9,7 +9,6 @@ import csv
 import io
 import shutil
 import sys
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,59 +16,27 @@ from typing import Any
 import click
 import msgspec
 
+from threadline.render.terminal_text import clip, clip_left, columns, one_line, plain
+
+__all__ = [
+    "clip",
+    "clip_left",
+    "columns",
+    "day",
+    "json_text",
+    "one_line",
+    "plain",
+    "print_json",
+    "print_rows",
+    "size",
+    "table",
+    "terminal_width",
+    "to_plain",
+]
+
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 _KILO = 1000
-# Format and control characters, lone surrogates, private use: none may reach a terminal as they are.
-_STEERING = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-
-
-def plain(text: str) -> str:
-    r"""Text that cannot steer a terminal: control and format characters as `\x1b`-like escapes.
-
-    >>> plain("a\x1b[31mb\u202e")
-    'a\\x1b[31mb\\u202e'
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        character.encode("unicode_escape").decode() if unicodedata.category(character) in _STEERING else character
-        for character in text
-    )
-
-
-def one_line(text: str, width: int) -> str:
-    """The text on one line, white space folded, cut with an ellipsis at `width` columns."""
-    folded = " ".join(text.split())
-    # A text may be a hundred megabytes, of which a line shows a few words; a few characters take no column.
-    return clip(plain(folded[: 4 * width]), width)
-
-
-def columns(text: str) -> int:
-    """How many columns of a terminal the text takes."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
-        for character in text
-    )
-
-
-def clip(text: str, width: int) -> str:
-    """The text, cut with an ellipsis where it takes more columns than `width`."""
-    if columns(text) <= width:
-        return text
-    taken = ""
-    for character in text:
-        if columns(taken + character) > width - 1:
-            break
-        taken += character
-    return taken + "…"
-
-
-def clip_left(text: str, width: int) -> str:
-    """A path, cut at its beginning: its end tells more."""
-    return text if columns(text) <= width else "…" + clip(text[::-1], width)[-2::-1]
 
 
 def size(count: int) -> str:

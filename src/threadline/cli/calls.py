@@ -1,0 +1,89 @@
+"""`threadline calls`: what a session's agents did, call by call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from threadline.cli import FOUND, NOTHING
+from threadline.cli.options import home_option, output_options
+
+if TYPE_CHECKING:
+    from threadline.model.call import Call
+
+_OUTCOMES = ("ok", "error", "denied", "interrupted", "pending", "lost")
+_EPILOG = """
+\b
+Examples:
+  threadline calls last                           all calls of the last session and its agents
+  threadline calls last --tool Bash --outcome error
+  threadline calls 55604662 --agent main --csv    without those of subagents
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("session")
+@click.option("--tool", "tools", multiple=True, metavar="TOOL", help="Only this tool; may be given several times.")
+@click.option("--outcome", "outcomes", multiple=True, type=click.Choice(_OUTCOMES), help="Only calls that ended so.")
+@click.option("--agent", metavar="ID", help="Only this agent's, by the start of its id; `main` for the main one.")
+@home_option
+@output_options
+def calls(
+    session: str,
+    *,
+    tools: tuple[str, ...],
+    outcomes: tuple[str, ...],
+    agent: str | None,
+    homes: tuple[str, ...],
+    output: str,
+) -> int:
+    """List the calls of a session: time, tool, input, outcome, duration, agent, turn, place.
+
+    SESSION is the start of its id, a transcript, or `last`.
+    """
+    from threadline.cli import output as out
+    from threadline.cli.session import named
+    from threadline.cli.session_rows import call_row
+
+    found = named(session, homes)
+    chosen = [
+        call
+        for call in found.calls
+        if (not tools or call.tool in tools) and (not outcomes or call.outcome in outcomes) and _made_by(call, agent)
+    ]
+    if output != "table":
+        out.print_rows(map(call_row, chosen), output)
+    elif chosen:
+        click.echo(_table(chosen))
+    return FOUND if chosen else NOTHING
+
+
+def _made_by(call: Call, agent: str | None) -> bool:
+    if agent is None:
+        return True
+    return call.agent is None if agent == "main" else (call.agent or "").startswith(agent)
+
+
+def _table(chosen: list[Call]) -> str:
+    from threadline.cli import output as out
+    from threadline.render.call_text import OUTCOMES
+    from threadline.render.figures import span_of_time
+    from threadline.render.telling import telling
+
+    room = max(20, out.terminal_width() - 78)
+    rows = [
+        (
+            call.timestamp.strftime("%Y-%m-%d %H:%M:%S") if call.timestamp else "",
+            f"{call.turn}" if call.turn is not None else "",
+            out.clip(str(call.agent or "main"), 8),
+            f"{OUTCOMES[call.outcome].sign} {call.outcome}",
+            span_of_time(call.duration),
+            out.clip(out.plain(call.tool), 16),
+            out.one_line(telling(call.tool, call.input), room),
+            f"{call.place.line}",
+        )
+        for call in chosen
+    ]
+    headings = ("time (UTC)", "turn", "agent", "outcome", "took", "tool", "input", "line")
+    return out.table(headings, rows, right=(1, 4, 7))

@@ -1,0 +1,108 @@
+"""`threadline errors`: what went wrong, by evidence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from threadline.cli import FOUND, NOTHING
+from threadline.cli.options import home_option, jobs_option, output_options
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from threadline.survey.failures import Failure
+
+_EPILOG = """
+\b
+Examples:
+  threadline errors last              calls that failed, and requests that did, in the last session
+  threadline errors --since 7d        of all sessions of the last week
+  threadline errors last --json
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("session", required=False)
+@click.option("--since", metavar="WHEN", help="Only from then on: 2026-11-03, 7d, yesterday.")
+@click.option("--until", metavar="WHEN", help="Only up to then.")
+@home_option
+@jobs_option
+@output_options
+def errors(
+    session: str | None,
+    *,
+    since: str | None,
+    until: str | None,
+    homes: tuple[str, ...],
+    jobs: int | None,
+    output: str,
+) -> int:
+    """List what went wrong: calls that failed, were refused, interrupted or lost, and requests to the API that failed.
+
+    SESSION is the start of its id, a transcript, or `last`; all sessions when none is given. What counts is what the
+    program recorded, never that a text holds the word "error".
+    """
+    from threadline.cli import output as out
+    from threadline.cli.when import moment
+
+    start = moment(since) if since is not None else None
+    stop = moment(until, end=True) if until is not None else None
+    if session is not None:
+        from threadline.cli.session import named
+        from threadline.survey.failures import failures
+
+        found = failures(named(session, homes))
+    else:
+        found = _everywhere(homes, start, jobs)
+    chosen = [one for one in found if _within(one, start, stop)]
+    if output != "table":
+        out.print_rows(map(out.to_plain, chosen), output)
+    elif chosen:
+        click.echo(_table(chosen, several=session is None))
+    return FOUND if chosen else NOTHING
+
+
+def _everywhere(homes: tuple[str, ...], start: datetime | None, jobs: int | None) -> list[Failure]:
+    from threadline.cli.reading import found_homes, progress, say_no_home
+    from threadline.survey.each import each
+    from threadline.survey.failures import failures_of, in_time
+
+    looked = found_homes(homes)
+    if not looked:
+        say_no_home()
+    # What was last written before then holds nothing from after it.
+    oldest = start.timestamp() * 1e9 if start is not None else 0
+    transcripts = [one for home in looked for one in home.transcripts if one.size and one.mtime_ns >= oldest]
+    found: list[Failure] = []
+    with progress("Reading", sum(one.size for one in transcripts)) as advance:
+        for transcript, some in each(failures_of, transcripts, jobs=jobs):
+            found += some
+            advance(transcript.size)
+    return in_time(found)
+
+
+def _within(one: Failure, start: datetime | None, stop: datetime | None) -> bool:
+    if start is None and stop is None:
+        return True
+    when = one.timestamp
+    return when is not None and (start is None or when >= start) and (stop is None or when <= stop)
+
+
+def _table(chosen: list[Failure], *, several: bool) -> str:
+    from threadline.cli import output as out
+
+    whose = "session" if several else "turn"
+    rows = [
+        (
+            one.timestamp.strftime("%Y-%m-%d %H:%M:%S") if one.timestamp else "",
+            str(one.session or "")[:8] if several else str(one.turn or ""),
+            one.what,
+            out.clip(out.plain(one.tool or ""), 16),
+            f"{one.input[:60]} → {one.text[:400]}" if one.input else one.text[:400] or one.evidence,
+        )
+        for one in chosen
+    ]
+    cells = [(*row[:-1], out.one_line(row[-1], 400)) for row in rows]
+    return out.table(("time (UTC)", whose, "what", "tool", "text"), cells)

@@ -1,0 +1,128 @@
+"""`threadline list`: the sessions there are, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from threadline.cli import FOUND, NOTHING
+from threadline.cli.options import home_option, jobs_option, output_options
+
+if TYPE_CHECKING:
+    from threadline.render.style import Spans
+    from threadline.survey.sessions import Listing, SessionSummary
+
+_SHOWN = 30
+_EPILOG = """
+\b
+Examples:
+  threadline list                            the newest sessions of all homes
+  threadline list --project app --since 7d   of one project, of the last week
+  threadline list --title parser             by a part of the title
+  threadline list --agent-type Explore       sessions that started such an agent
+  threadline list --limit 1000               more of them
+  threadline list --json                     all of them, for a program
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.option("--project", metavar="TEXT", help="Only of projects whose path holds this.")
+@click.option("--title", metavar="TEXT", help="Only sessions whose title holds this.")
+@click.option("--agent-type", metavar="TYPE", help="Only sessions that started an agent of this type.")
+@click.option("--since", metavar="WHEN", help="Only sessions that went on after then: 2026-11-03, 7d, yesterday.")
+@click.option("--until", metavar="WHEN", help="Only sessions that began before then.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"No more than this many; by default {_SHOWN}, and all with --json, --jsonl and --csv.",
+)
+@click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")
+@home_option
+@jobs_option
+@output_options
+def list(  # noqa: A001 - a command has the name that people type
+    *,
+    project: str | None,
+    title: str | None,
+    agent_type: str | None,
+    since: str | None,
+    until: str | None,
+    limit: int | None,
+    no_color: bool,
+    homes: tuple[str, ...],
+    jobs: int | None,
+    output: str,
+) -> int:
+    """List sessions, newest first: title, project, when it was last used, turns, agents, model, size.
+
+    Agents are counted to their session and never listed as one. `running` marks sessions with a living process.
+    """
+    from threadline.cli import output as out
+    from threadline.cli import screen
+    from threadline.cli.reading import found_homes, progress, say_no_home
+    from threadline.cli.when import moment
+    from threadline.survey.sessions import Wanted, sessions
+
+    found = found_homes(homes)
+    if not found:
+        say_no_home()
+    wanted = Wanted(
+        project=project,
+        title=title,
+        agent_type=agent_type,
+        since=moment(since) if since is not None else None,
+        until=moment(until, end=True) if until is not None else None,
+        limit=limit or (_SHOWN if output == "table" else None),
+    )
+    with progress("Reading", sum(one.size for home in found for one in home.transcripts)) as advance:
+        listing = sessions(found, wanted, jobs=jobs, progress=advance)
+    if output != "table":
+        out.print_rows(map(out.to_plain, listing.sessions), output)
+    else:
+        coloured = screen.colour(wanted=not no_color)
+        for line in _page(listing, coloured=coloured):
+            click.echo(line, color=coloured)
+    return FOUND if listing.sessions else NOTHING
+
+
+def _page(listing: Listing, *, coloured: bool) -> Iterator[str]:
+    from threadline.cli import screen
+    from threadline.render.style import Role, Span, Style
+
+    style = Style(colour=coloured)
+    width = screen.width()
+    for one in listing.sessions:
+        for line in _lines(one, width):
+            yield style.line(line)
+    if listing.of > len(listing.sessions):
+        yield ""
+        yield style.line(
+            (Span(f"The newest {len(listing.sessions)} of {listing.of:,}; more with --limit N.", Role.FAINT),)
+        )
+
+
+def _lines(one: SessionSummary, width: int) -> Iterator[Spans]:
+    """Two lines a session: what it is, and its figures."""
+    from threadline.cli import output as out
+    from threadline.cli.places import short_path
+    from threadline.render.figures import count, model_name, moment
+    from threadline.render.layout import cut
+    from threadline.render.style import Role, Span
+
+    mark = "running  " if one.running else ""
+    title = out.one_line(one.title or "(no title)", max(20, width - 10 - len(mark)))
+    yield (Span(f"{str(one.id)[:8]}  ", Role.CODE), Span(mark, Role.GOOD), Span(title, Role.TITLE))
+    facts = (
+        moment(one.last),
+        count(one.turns, "turn"),
+        count(one.agents, "agent") if one.agents else "",
+        model_name(one.model),
+        out.size(one.size),
+        f"not read: {one.problem}" if one.problem else "",
+    )
+    told = " · ".join(fact for fact in facts if fact)
+    room = max(20, width - 10 - len(told) - 3)
+    yield cut((Span(f"          {told} · {short_path(one.project, room)}", Role.FAINT),), width)

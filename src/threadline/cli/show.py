@@ -1,0 +1,138 @@
+"""`threadline show`: a session as it was, to read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from threadline.cli import FOUND, NOTHING
+from threadline.cli.options import home_option, output_options
+
+if TYPE_CHECKING:
+    from threadline.model.session import Session
+    from threadline.render.options import Options
+
+_EPILOG = """
+\b
+Examples:
+  threadline show last                     the session that was written to last
+  threadline show 55604662 --agents full   with all that its agents did
+  threadline show last --turn 3            one turn
+  threadline show last --branch 1          the way that an edit or a rewind left
+  threadline show last --all | less        nothing folded, nothing hidden
+  threadline show last --thread --json     the entries that Claude Code would resume
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("session")
+@click.option(
+    "--agents",
+    type=click.Choice(["full", "fold", "none"]),
+    default="fold",
+    show_default=True,
+    help="All that agents did, a line for each, or nothing.",
+)
+@click.option("--branch", type=click.IntRange(min=1), metavar="N", help="The way to branch N and the branch itself.")
+@click.option("--turn", type=click.IntRange(min=1), metavar="N", help="Turn N alone.")
+@click.option("--thread", is_flag=True, help="Only the thread that Claude Code would resume.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Everything: nothing folded, side agents, the program's entries."
+)
+@click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")
+@home_option
+@output_options
+def show(
+    session: str,
+    *,
+    agents: str,
+    branch: int | None,
+    turn: int | None,
+    thread: bool,
+    everything: bool,
+    no_color: bool,
+    homes: tuple[str, ...],
+    output: str,
+) -> int:
+    """Show a session as the conversation it was.
+
+    SESSION is the start of its id, a transcript, or `last`. Times are in UTC.
+    """
+    from threadline.cli import screen
+    from threadline.cli.session import named
+    from threadline.render.options import Agents, Options
+
+    found = named(session, homes)
+    coloured = screen.colour(wanted=not no_color)
+    options = Options(
+        width=screen.width(),
+        colour=coloured,
+        agents=Agents(agents),
+        everything=everything,
+        branch=branch,
+        turn=turn,
+        thread=thread,
+    )
+    _check(found, options)
+    if output != "table":
+        _print(found, options, output)
+    else:
+        from threadline.render import text
+
+        screen.show_lines(text.session(found, options), coloured=coloured)
+    return FOUND if len(found) else NOTHING
+
+
+def _check(found: Session, options: Options) -> None:
+    """Refuse numbers that the session does not have."""
+    from threadline.errors import NotFound
+    from threadline.render.figures import count
+
+    have = len(found.branches)
+    if options.branch is not None and options.branch > have:
+        raise NotFound(f"The session has {count(have, 'branch', 'branches')}; there is no branch {options.branch}.")
+    have = len(found.turns)
+    if options.turn is not None and options.turn > have:
+        raise NotFound(f"The session has {count(have, 'turn')}; there is no turn {options.turn}.")
+
+
+def _print(found: Session, options: Options, output: str) -> None:
+    from threadline.cli import output as out
+    from threadline.cli.session_rows import thread_row, turn_row
+
+    if output != "json":
+        out.print_rows(_rows(found, options), output)
+    elif options.thread:
+        out.print_json({"session": found.id, "entries": [thread_row(entry) for entry in found.thread.visible]})
+    else:
+        turns = [turn for turn in found.turns if options.turn in (None, turn.number)]
+        out.print_json(
+            {
+                "session": found.id,
+                "title": found.title.text,
+                "path": found.path,
+                "started": found.started,
+                "ended": found.ended,
+                "models": found.models,
+                "turns": [turn_row(turn, found) for turn in turns],
+            }
+        )
+
+
+def _rows(found: Session, options: Options) -> Iterator[dict[str, Any]]:
+    """The entries that are shown, a row each; with `--agents full`, those of agents after them."""
+    from threadline.cli.session_rows import entry_row, thread_row
+    from threadline.render.text import leading
+
+    if options.thread:
+        yield from map(thread_row, found.thread.visible)
+        return
+    turns = {id(entry): turn.number for turn in found.turns for entry in turn.entries}
+    for entry in leading(found.main, branch=options.branch):
+        if options.turn in (None, turns.get(id(entry))):
+            yield entry_row(entry, turns.get(id(entry)))
+    for agent in found.agents if options.agents == "full" else ():
+        if agent.side is None or options.everything:
+            yield from (entry_row(entry, None, agent.id) for entry in agent.conversation)

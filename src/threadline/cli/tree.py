@@ -1,0 +1,67 @@
+"""`threadline tree`: a session at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from threadline.cli import FOUND, NOTHING
+from threadline.cli.options import home_option, output_options
+
+if TYPE_CHECKING:
+    from threadline.render.tree import Node
+
+_EPILOG = """
+\b
+Examples:
+  threadline tree last             turns, branches, compactions and agents of the last session
+  threadline tree 55604662 --all   with the agents that the program runs for itself
+  threadline tree last --json      the same for a program, nested
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("session")
+@click.option("--all", "everything", is_flag=True, help="Side agents (compaction, suggestions, side questions), too.")
+@click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")
+@home_option
+@output_options
+def tree(session: str, *, everything: bool, no_color: bool, homes: tuple[str, ...], output: str) -> int:
+    """Show a session's turns, branches, compactions and agents as a tree.
+
+    SESSION is the start of its id, a transcript, or `last`.
+    """
+    from threadline.cli import output as out
+    from threadline.cli import screen
+    from threadline.cli.session import named
+    from threadline.render import tree as drawing
+
+    found = named(session, homes)
+    root = drawing.tree(found, everything=everything)
+    if output == "json":
+        out.print_json(root.as_json())
+    elif output != "table":
+        out.print_rows(_rows(root, 0), output)
+    else:
+        coloured = screen.colour(wanted=not no_color)
+        screen.show_lines(drawing.draw(root, screen.width(), colour=coloured), coloured=coloured)
+    return FOUND if len(found) else NOTHING
+
+
+def _rows(node: Node, depth: int) -> Iterator[dict[str, Any]]:
+    """A row for each line of the tree."""
+    figures = node.figures
+    yield {
+        "depth": depth,
+        "kind": node.kind,
+        "text": node.text,
+        "calls": figures.get("calls"),
+        "failed": figures.get("failed"),
+        "seconds": figures.get("seconds"),
+        "status": figures.get("status"),
+        "place": figures.get("place"),
+    }
+    for child in node.children:
+        yield from _rows(child, depth + 1)

@@ -1,0 +1,88 @@
+"""Spans into lines that fit: wide characters count twice, and a word longer than a line is cut."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from threadline.render.style import Role, Span, Spans
+from threadline.render.terminal_text import clip, columns, fitting, plain
+
+_WORDS = re.compile(r"\s+|\S+")
+_LEAST = 10
+"""However deep something is nested, this many columns are left for it."""
+
+
+def width_of(spans: Iterable[Span]) -> int:
+    """How many columns the spans take."""
+    return sum(columns(span.text) for span in spans)
+
+
+def wrap(spans: Iterable[Span], width: int, *, first: Spans = (), rest: Spans = ()) -> Iterator[Spans]:
+    """Wrap a paragraph at white space; `first` and `rest` stand before its first line and the others."""
+    line: list[Span] = list(first)
+    room = max(_LEAST, width - width_of(first))
+    left = room
+    gap: Span | None = None
+    for word in _words(spans):
+        if word.text.isspace():
+            gap = word
+            continue
+        space = columns(gap.text) if gap is not None and left < room else 0
+        if left < room and columns(word.text) + space > left:
+            yield tuple(line)
+            line, room = list(rest), max(_LEAST, width - width_of(rest))
+            left, space = room, 0
+        if space and gap is not None:
+            line.append(gap)
+            left -= space
+        gap = None
+        text = word.text
+        while columns(text) > left:
+            at = max(1, fitting(text, left))
+            line.append(Span(text[:at], word.role))
+            yield tuple(line)
+            text = text[at:]
+            line, room = list(rest), max(_LEAST, width - width_of(rest))
+            left = room
+        line.append(Span(text, word.role))
+        left -= columns(text)
+    yield tuple(line)
+
+
+def _words(spans: Iterable[Span]) -> Iterator[Span]:
+    for span in spans:
+        for match in _WORDS.finditer(plain(span.text.replace("\n", " ").replace("\t", " "))):
+            yield Span(match[0], span.role)
+
+
+def hard(text: str, width: int) -> Iterator[str]:
+    """A line of code or output in pieces that fit: its white space is part of it."""
+    room = max(_LEAST, width)
+    while columns(text) > room:
+        at = max(1, fitting(text, room))
+        yield text[:at]
+        text = text[at:]
+    yield text
+
+
+def cut(spans: Iterable[Span], width: int) -> Spans:
+    """One line that fits, cut with an ellipsis where it does not."""
+    kept: list[Span] = []
+    left = width
+    for span in spans:
+        text = plain(span.text)
+        taken = columns(text)
+        if taken > left:
+            kept.append(Span(clip(text, max(1, left)), span.role))
+            break
+        kept.append(Span(text, span.role))
+        left -= taken
+    return tuple(kept)
+
+
+def rule(label: Spans, width: int, *, line: str = "─", role: Role = Role.FAINT) -> Spans:
+    """A line across with a label near its beginning."""
+    shown = cut(label, max(_LEAST, width - 6))
+    rest = max(0, width - 4 - width_of(shown))
+    return (Span(line * 2 + " ", role), *shown, Span(" " + line * rest, role))

@@ -1,0 +1,53 @@
+"""Markdown tables: columns aligned where they fit, rows as they are where they do not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import zip_longest
+
+from threadline.render.layout import width_of, wrap
+from threadline.render.style import Role, Span, Spans
+
+_ROW = re.compile(r"\s*\|.*\|\s*")
+_LINE = re.compile(r"[\s|:-]*-[\s|:-]*")
+_BETWEEN = re.compile(r"(?<!\\)\|")
+
+Inline = Callable[[str], Iterable[Span]]
+
+
+def is_row(line: str) -> bool:
+    """Whether a line is a row of a table."""
+    return _ROW.fullmatch(line) is not None
+
+
+def table(rows: list[str], width: int, inline: Inline) -> Iterator[Spans]:
+    """The rows of a table, the line under its heading drawn; nothing for no rows."""
+    if not rows:
+        return
+    cells = [None if _LINE.fullmatch(row) else _cells(row, inline) for row in rows]
+    drawn = [row for row in cells if row is not None]
+    widths = [max(map(width_of, column)) for column in zip_longest(*drawn, fillvalue=())]
+    if sum(widths) + 3 * (len(widths) - 1) > width:
+        for row in rows:
+            yield from wrap(inline(row.strip()), width)
+        return
+    for row in cells:
+        if row is None:
+            yield (Span("─┼─".join("─" * one for one in widths), Role.FAINT),)
+        else:
+            yield tuple(_padded(row, widths))
+
+
+def _cells(row: str, inline: Inline) -> list[Spans]:
+    inner = row.strip().removeprefix("|").removesuffix("|")
+    return [tuple(inline(cell.strip().replace("\\|", "|"))) for cell in _BETWEEN.split(inner)]
+
+
+def _padded(row: list[Spans], widths: list[int]) -> Iterator[Span]:
+    for at, (cell, width) in enumerate(zip_longest(row, widths, fillvalue=())):
+        if at:
+            yield Span(" │ ", Role.FAINT)
+        spans: Spans = cell if isinstance(cell, tuple) else ()
+        yield from spans
+        yield Span(" " * (int(width or 0) - width_of(spans)))

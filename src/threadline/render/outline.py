@@ -1,0 +1,349 @@
+"""What a reader is shown of an agent, in order: the items that text, and later other forms, are drawn from.
+
+The conversation leads. What stands beside it in the file (what was typed while the model worked, failed requests, rows
+whose parent is lost) is put in where it was written; what was left by an edit or a rewind is marked and not told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from threadline.model.act import Act
+from threadline.model.agent import Agent
+from threadline.model.block import (
+    ContentBlock,
+    DocumentBlock,
+    ImageBlock,
+    McpToolResultBlock,
+    McpToolUseBlock,
+    RedactedThinkingBlock,
+    ServerResultBlock,
+    ServerToolUseBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from threadline.model.call import Call
+from threadline.model.entries import AssistantEntry, ChainEntry, Entry, SystemEntry, UserEntry
+from threadline.model.ids import CallId
+from threadline.model.text import extract_text
+from threadline.model.thread import Branch, Compaction
+from threadline.render.telling import telling
+
+
+class Item(Struct, frozen=True):
+    """Something a reader is shown: the entry it stands in."""
+
+    entry: Entry
+
+
+class Said(Item, frozen=True):
+    """What a person did; `turn` is the number of the turn it begins, where it begins one."""
+
+    act: Act
+    turn: int | None = None
+
+
+class Told(Item, frozen=True):
+    """What an agent was told to do."""
+
+    text: str
+
+
+class Reply(Item, frozen=True):
+    """What the model said."""
+
+    text: str
+
+
+class Thought(Item, frozen=True):
+    """What the model thought; empty where only its signature was kept."""
+
+    text: str
+
+
+class Called(Item, frozen=True):
+    """A call."""
+
+    call: Call
+
+
+class Output(Item, frozen=True):
+    """What a command of the program itself printed."""
+
+    text: str
+
+
+class Failed(Item, frozen=True):
+    """A request that failed."""
+
+    text: str
+
+
+class Notice(Item, frozen=True):
+    """What the program wrote in: `what` says what it is. `quiet`: only for who wants to see everything."""
+
+    what: str
+    text: str
+    quiet: bool = False
+
+
+class Compacted(Item, frozen=True):
+    """A compaction."""
+
+    compaction: Compaction
+
+
+class Left(Item, frozen=True):
+    """Where a branch was left; `number` counts from 1."""
+
+    number: int
+    branch: Branch
+
+
+def outline(
+    agent: Agent, chosen: Sequence[ChainEntry] | None = None, *, beside: bool = True, within: Iterable[Entry] = ()
+) -> Iterator[Item]:
+    """The items of an agent.
+
+    Args:
+        agent: whose.
+        chosen: the entries that lead, instead of the whole conversation.
+        beside: whether what stands beside those in the file is told as well.
+        within: only these entries, where any are given.
+    """
+    only = {id(entry) for entry in within}
+    teller = _Teller(agent)
+    told: set[str] = set()
+    for entry in _in_order(agent, agent.conversation if chosen is None else chosen, beside=beside):
+        if not only or id(entry) in only:
+            if entry.uuid is not None and entry.uuid in told:
+                continue  # a copy of what was already told
+            told.add(entry.uuid or "")
+            yield from teller.items(entry)
+            yield from teller.left_at(entry)
+    if not only:
+        yield from teller.left_elsewhere()
+
+
+def _in_order(agent: Agent, chosen: Sequence[ChainEntry], *, beside: bool) -> Iterator[Entry]:
+    """The chosen entries, with what was written beside them before each that comes later in the file."""
+    leads = {id(entry) for entry in chosen}
+    known = {entry.uuid for entry in chosen if entry.uuid is not None}
+    left = {entry.uuid for branch in agent.branches for entry in branch.entries}
+    position = {id(entry): at for at, entry in enumerate(agent.entries)}
+    start = position.get(id(chosen[0]), 0) if chosen and chosen[0] is not _first(agent) else 0
+    others = [
+        entry
+        for entry in (agent.entries[start:] if beside else ())
+        if id(entry) not in leads and (entry.uuid is None or (entry.uuid not in known and entry.uuid not in left))
+    ]
+    at = 0
+    for entry in chosen:
+        here = position.get(id(entry), -1)
+        while at < len(others) and position[id(others[at])] < here:
+            yield others[at]
+            at += 1
+        yield entry
+    yield from others[at:]
+
+
+def _first(agent: Agent) -> ChainEntry | None:
+    return agent.conversation[0] if agent.conversation else None
+
+
+class _Teller:
+    """Makes items of entries, knowing the acts, calls, compactions and branches they are part of."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._acts = {id(act.entry): act for act in agent.acts}
+        self._turns = {id(turn.act.entry): turn.number for turn in agent.turns if turn.act is not None}
+        self._calls = {call.id: call for call in agent.calls}
+        self._compactions = {
+            id(start): one for one in agent.compactions if (start := one.boundary or one.summary) is not None
+        }
+        self._summaries = {id(one.summary) for one in agent.compactions if one.boundary is not None and one.summary}
+        self._branches: dict[str | None, list[tuple[int, Branch]]] = {}
+        for number, branch in enumerate(agent.branches, 1):
+            self._branches.setdefault(branch.fork, []).append((number, branch))
+        self._to_do = agent.id is not None or agent.kind != "main"
+
+    def left_at(self, entry: Entry) -> Iterator[Item]:
+        """The branches that part from an entry."""
+        for number, branch in self._branches.pop(entry.uuid, ()) if entry.uuid is not None else ():
+            yield Left(branch.first, number, branch)
+
+    def left_elsewhere(self) -> Iterator[Item]:
+        """The branches that part from no entry that was told."""
+        for number, branch in sorted((one for some in self._branches.values() for one in some), key=lambda one: one[0]):
+            yield Left(branch.first, number, branch)
+
+    def items(self, entry: Entry) -> Iterator[Item]:
+        """The items of one entry."""
+        act = self._acts.get(id(entry))
+        compaction = self._compactions.get(id(entry))
+        if act is not None:
+            yield Said(entry, act, self._turns.get(id(entry)))
+        elif compaction is not None:
+            yield Compacted(entry, compaction)
+        elif id(entry) in self._summaries:
+            return
+        elif isinstance(entry, AssistantEntry):
+            yield from self._assistant(entry)
+        elif isinstance(entry, UserEntry):
+            yield from self._user(entry)
+        elif isinstance(entry, SystemEntry):
+            yield from _system(entry)
+        else:
+            yield Notice(entry, _kind(entry), _content(entry), quiet=True)
+
+    def _assistant(self, entry: AssistantEntry) -> Iterator[Item]:
+        if entry.is_api_error_message:
+            yield Failed(entry, entry.text or str(entry.error or ""))
+            return
+        for index, block in enumerate(entry.message.blocks if entry.message is not None else ()):
+            yield from self._block(entry, block, index)
+
+    def _block(self, entry: AssistantEntry, block: ContentBlock, index: int) -> Iterator[Item]:
+        match block:
+            case TextBlock():
+                if block.text.strip() and block.text != "(no content)":
+                    yield Reply(entry, block.text)
+            case ThinkingBlock():
+                yield Thought(entry, block.thinking)
+            case RedactedThinkingBlock():
+                yield Thought(entry, "")
+            case ToolUseBlock() | ServerToolUseBlock() | McpToolUseBlock():
+                # A use without an id is a call all the same, named by where it stands.
+                call = self._calls.get(block.id or CallId(f"{entry.uuid or entry.place}#{index}"))
+                if call is not None:
+                    yield Called(entry, call)
+                else:
+                    yield Notice(entry, block.name or "call", telling(block.name, block.input))
+            case ServerResultBlock() | McpToolResultBlock():
+                return  # the call shows it
+            case _:
+                yield Notice(entry, block.type, "", quiet=not isinstance(block, ImageBlock | DocumentBlock))
+
+    def _user(self, entry: UserEntry) -> Iterator[Item]:
+        blocks = list(entry.message.blocks) if entry.message is not None else []
+        results = [block for block in blocks if isinstance(block, ToolResultBlock)]
+        for result in results:
+            if result.tool_use_id not in self._calls:
+                yield Notice(entry, "result without its call", extract_text(result.content))
+        text = extract_text([block for block in blocks if not isinstance(block, ToolResultBlock)])
+        if not text.strip():
+            return
+        if self._to_do and not results and not entry.is_meta:
+            self._to_do = False  # the first words in an agent's transcript are its task
+            yield Told(entry, text)
+        elif entry.is_compact_summary:
+            yield Notice(entry, "summary", text)
+        else:
+            yield from _machine(entry, text, quiet=bool(entry.is_meta))
+
+
+# What the program writes in a person's place, by its first tag: what it is, or None for output that is shown as such.
+_TAGS: dict[str, str | None] = {
+    "local-command-stdout": None,
+    "local-command-stderr": None,
+    "bash-stdout": None,
+    "bash-stderr": None,
+    "task-notification": "background task",
+    "teammate-message": "teammate",
+    "cross-session-message": "another session",
+    "agent-message": "agent",
+    "command-name": "command",
+    "command-message": "command",
+}
+_TAG = re.compile(r"<(?P<name>[a-z][a-z_-]*)[^<>]*>")
+_ANY_TAG = re.compile(r"</?[a-z][a-z_-]*(?: [^<>]*)?>")
+_SUMMARY = re.compile(r"<summary>(.*?)</summary>", re.DOTALL)
+
+
+def _machine(entry: Entry, text: str, *, quiet: bool) -> Iterator[Item]:
+    tag = _TAG.match(text.lstrip())
+    name = tag["name"] if tag else ""
+    what = _TAGS.get(name, name.replace("-", " ") or "note")
+    if what is None:
+        inner = _ANY_TAG.sub("", text).strip("\n")
+        if inner.strip() and inner.strip() != "(no content)":
+            yield Output(entry, inner)
+        return
+    summary = _SUMMARY.search(text)
+    yield Notice(entry, what, summary[1] if summary else _ANY_TAG.sub(" ", text), quiet=quiet)
+
+
+def _system(entry: SystemEntry) -> Iterator[Item]:
+    draw = _SUBTYPES.get(entry.subtype or "")
+    if draw is None:
+        yield Notice(entry, (entry.subtype or "notice").replace("_", " "), _content(entry), quiet=not entry.text)
+    else:
+        yield from draw(entry)
+
+
+def _quiet(entry: SystemEntry) -> Iterator[Item]:
+    yield Notice(entry, (entry.subtype or "").replace("_", " "), _content(entry), quiet=True)
+
+
+def _local_command(entry: SystemEntry) -> Iterator[Item]:
+    yield from _machine(entry, entry.text, quiet=False)
+
+
+def _api_error(entry: SystemEntry) -> Iterator[Item]:
+    yield Failed(entry, api_error_text(entry))
+
+
+_SUBTYPES: dict[str, Callable[[SystemEntry], Iterator[Item]]] = {
+    "api_error": _api_error,
+    "local_command": _local_command,
+    "turn_duration": _quiet,
+    "stop_hook_summary": _quiet,
+    "compact_boundary": _quiet,
+    "microcompact_boundary": _quiet,
+}
+
+
+def api_error_text(entry: SystemEntry) -> str:
+    """What failed, and whether it was tried again: `529 Overloaded; attempt 2 of 10`."""
+    error = entry.error if isinstance(entry.error, dict) else {}
+    status = error.get("status") or _deep(entry.cause, "code") or ""
+    said = _deep(error, "message") or (entry.error if isinstance(entry.error, str) else "") or entry.text
+    kind = _deep(error, "type") or _deep(error, "code")
+    again = (
+        f"; attempt {entry.retry_attempt} of {entry.max_retries}" if entry.retry_attempt and entry.max_retries else ""
+    )
+    words = " ".join(str(one) for one in (status, said or kind or "request failed") if one)
+    return words + again
+
+
+def _deep(value: Any, name: str) -> str:
+    """The innermost text of that name: errors of the API are wrapped several times over."""
+    found = ""
+    for _ in range(8):
+        if not isinstance(value, dict):
+            break
+        if isinstance(value.get(name), str):
+            found = value[name] if value[name] != "error" else found
+        value = value.get("error") or value.get("cause")
+    return found
+
+
+def _kind(entry: Entry) -> str:
+    subtype = getattr(getattr(entry, "attachment", None), "type", None) or getattr(entry, "subtype", None)
+    return f"{entry.kind}/{subtype}" if subtype else entry.kind
+
+
+def _content(entry: Entry) -> str:
+    """Whatever text an entry that says nothing in the conversation has."""
+    for holder in (entry, getattr(entry, "attachment", None), getattr(entry, "progress", None)):
+        for name in ("content", "prompt", "text", "filename", "output", "summary", "message"):
+            value = getattr(holder, name, None)
+            if isinstance(value, str | list) and (text := extract_text(value)):
+                return text
+    return ""

@@ -1,0 +1,77 @@
+"""What a call was about, in a few words: the input that tells most."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# The input that tells most, of the tools that have one; of others the first of `_ANY` that is there.
+_TELLING: dict[str, tuple[str, ...]] = {
+    "Bash": ("command",),
+    "PowerShell": ("command",),
+    "Read": ("file_path",),
+    "View": ("file_path",),
+    "Edit": ("file_path",),
+    "MultiEdit": ("file_path",),
+    "Write": ("file_path",),
+    "NotebookEdit": ("notebook_path",),
+    "NotebookRead": ("notebook_path",),
+    "Glob": ("pattern", "path"),
+    "Grep": ("pattern", "path", "glob"),
+    "LS": ("path",),
+    "Task": ("subagent_type", "description"),
+    "Agent": ("subagent_type", "description"),
+    "WebFetch": ("url",),
+    "WebSearch": ("query",),
+    "ToolSearch": ("query",),
+    "Skill": ("skill", "command", "args"),
+    "SlashCommand": ("command",),
+    "TaskCreate": ("subject",),
+    "TaskUpdate": ("taskId", "status", "subject"),
+    "TaskGet": ("taskId",),
+    "TaskOutput": ("task_id",),
+    "TaskStop": ("task_id", "shell_id"),
+    "KillShell": ("shell_id",),
+    "BashOutput": ("bash_id",),
+    "SendMessage": ("to", "recipient", "summary", "message"),
+    "Workflow": ("name", "workflow"),
+    "Monitor": ("description", "command"),
+    "CronCreate": ("cron", "prompt"),
+    "EnterWorktree": ("name", "path"),
+    "ReportFindings": ("summary",),
+}
+# What is shown of a call's own fields: these say nothing beside its result.
+_SILENT = frozenset({"TodoWrite", "TodoRead", "ExitPlanMode", "exit_plan_mode", "EnterPlanMode", "AskUserQuestion"})
+_ANY = (
+    "command",
+    "file_path",
+    "path",
+    "pattern",
+    "query",
+    "url",
+    "description",
+    "subject",
+    "title",
+    "name",
+    "skill",
+    "prompt",
+)
+_MOST = 2000
+
+
+def telling(tool: str, given: Any) -> str:
+    """The words of a call's input that tell what it was about."""
+    if tool in _SILENT:
+        return ""
+    if not isinstance(given, dict):
+        return "" if given is None else str(given)[:_MOST]
+    named = [value for name in _TELLING.get(tool, ()) if (value := _word(given.get(name)))]
+    if named:
+        return " · ".join(named)
+    known = next((value for name in _ANY if (value := _word(given.get(name)))), None)
+    return known or ", ".join(f"{name}={_word(value) or '…'}" for name, value in list(given.items())[:4])
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool | int | float):
+        return str(value)
+    return value[:_MOST] if isinstance(value, str) else ""

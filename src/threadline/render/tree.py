@@ -1,0 +1,201 @@
+"""A session at a glance: its turns, branches, compactions and agents as a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from threadline.model.act import Turn
+from threadline.model.agent import Agent
+from threadline.model.call import Call, Outcome
+from threadline.model.ids import CallId, EntryId
+from threadline.model.session import Session
+from threadline.model.thread import Branch, Compaction
+from threadline.render.agents import duration, name, started_by, unlinked
+from threadline.render.figures import count, moment, span_of_time
+from threadline.render.layout import cut, width_of
+from threadline.render.style import Role, Span, Spans, Style
+from threadline.render.terminal_text import one_line
+
+_FAILED = (Outcome.ERROR, Outcome.DENIED, Outcome.INTERRUPTED, Outcome.LOST)
+_MARKS: dict[str, tuple[str, Role]] = {
+    "turn": ("❯", Role.PROMPT),
+    "agent": ("↳", Role.AGENT),
+    "branch": ("⎇", Role.NOTICE),
+    "compaction": ("═", Role.NOTICE),
+}
+
+
+class Node(Struct, frozen=True):
+    """One line of the tree: what it is, what it says, its figures, and what hangs below it."""
+
+    kind: str
+    text: str
+    figures: dict[str, Any] = {}
+    note: str = ""
+    children: tuple[Node, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The same for a program."""
+        told: dict[str, Any] = {"kind": self.kind, "text": self.text, **self.figures}
+        return {**told, "children": [child.as_json() for child in self.children]}
+
+
+def tree(session: Session, *, everything: bool = False) -> Node:
+    """The tree of a session; with `everything`, of its side agents as well."""
+    return _Builder(session, everything=everything).session()
+
+
+def draw(root: Node, width: int, *, colour: bool = False) -> Iterator[str]:
+    """The lines of a tree."""
+    style = Style(colour=colour)
+    yield style.line(cut((Span(root.text, Role.TITLE),), width))
+    yield style.line(cut((Span(root.note, Role.FAINT),), width))
+    for line in _below(root, "", width):
+        yield style.line(line)
+
+
+def _below(node: Node, indent: str, width: int) -> Iterator[Spans]:
+    for at, child in enumerate(node.children):
+        last = at == len(node.children) - 1
+        sign, role = _MARKS.get(child.kind, ("·", Role.FAINT))
+        before = (Span(indent + ("└─ " if last else "├─ "), Role.FAINT), Span(sign + " ", role))
+        note = f"  {child.note}" if child.note else ""
+        room = max(12, width - width_of(before) - len(note))
+        yield cut((*before, Span(one_line(child.text, room)), Span(note, Role.FAINT)), width)
+        yield from _below(child, indent + ("   " if last else "│  "), width)
+
+
+class _Builder:
+    """Puts the parts of a session where they belong."""
+
+    def __init__(self, session: Session, *, everything: bool) -> None:
+        self._session = session
+        self._everything = everything
+        self._started = started_by(session)
+        self._seen: set[int] = set()
+
+    def session(self) -> Node:
+        one = self._session
+        shown = [agent for agent in one.agents if self._shown(agent)]
+        figures = {
+            "session": one.id,
+            "turns": len(one.turns),
+            "calls": len(one.calls),
+            "agents": len(shown),
+            "branches": len(one.branches),
+            "compactions": len(one.compactions),
+            "entries": len(one),
+        }
+        plural = {"branches": "branch", "entries": "entry"}
+        counted = {key: value for key, value in figures.items() if isinstance(value, int)}
+        note = " · ".join(count(value, plural.get(key, key[:-1]), key) for key, value in counted.items() if value)
+        return Node("session", one.title.text or "(no title)", figures, f"{one.id or ''} · {note}", self._main())
+
+    def _main(self) -> tuple[Node, ...]:
+        main = self._session.main
+        branch_of = {
+            entry.uuid: number
+            for number, branch in enumerate(main.branches, 1)
+            for entry in branch.entries
+            if entry.uuid
+        }
+        left: dict[int, list[Turn]] = {}
+        stays: list[Turn] = []
+        for turn in main.turns:
+            number = branch_of.get(turn.act.entry.uuid) if turn.act is not None and turn.act.entry.uuid else None
+            stays.append(turn) if number is None else left.setdefault(number, []).append(turn)
+        # A branch stands under the turn it was left in, which need not be the turn it was made in.
+        forks: dict[int, list[Node]] = {}
+        for number, branch in enumerate(main.branches, 1):
+            node = self._branch(number, branch, left.get(number, []))
+            forks.setdefault(self._turn_of(branch.fork, stays), []).append(node)
+        nodes = [self._turn(turn, forks.pop(turn.number, [])) for turn in stays]
+        loose = [node for some in forks.values() for node in some]
+        rest = [
+            self._agent(agent)
+            for agent in unlinked(self._session)
+            if self._shown(agent) and id(agent) not in self._seen
+        ]
+        return (*loose, *nodes, *rest)
+
+    @staticmethod
+    def _turn_of(fork: EntryId | None, turns: list[Turn]) -> int:
+        return next((turn.number for turn in turns if fork and any(one.uuid == fork for one in turn.entries)), 0)
+
+    def _turn(self, turn: Turn, branches: list[Node]) -> Node:
+        main = self._session.main
+        here = {id(entry) for entry in turn.entries}
+        calls = [call for call in main.calls if call.turn == turn.number]
+        compactions = [one for one in main.compactions if id(one.boundary or one.summary) in here]
+        text = turn.act.text if turn.act is not None else "(before the first prompt)"
+        figures = {
+            "number": turn.number,
+            "act": str(turn.act.kind) if turn.act is not None else None,
+            "started": turn.started,
+            "place": str(turn.entries[0].place),
+            "seconds": turn.duration.total_seconds() if turn.duration is not None else None,
+            **_counts(calls),
+        }
+        note = _note(moment(turn.started), calls, span_of_time(turn.duration))
+        children = (*self._agents(calls), *map(_compaction, compactions), *branches)
+        return Node("turn", f"{turn.number}  {text}" if turn.act is not None else text, figures, note, children)
+
+    def _branch(self, number: int, branch: Branch, turns: list[Turn]) -> Node:
+        figures = {"number": number, "entries": len(branch.entries), "place": str(branch.first.place)}
+        text = f"branch {number}, {count(len(branch.entries), 'entry', 'entries')} left"
+        return Node("branch", text, figures, "", tuple(self._turn(turn, []) for turn in turns))
+
+    def _agents(self, calls: list[Call]) -> Iterator[Node]:
+        for call in calls:
+            for agent in self._of(call.id):
+                yield self._agent(agent)
+
+    def _of(self, call: CallId) -> list[Agent]:
+        return [agent for agent in self._started.get(call, ()) if self._shown(agent) and id(agent) not in self._seen]
+
+    def _agent(self, agent: Agent) -> Node:
+        self._seen.add(id(agent))  # links may go round in circles
+        calls = list(agent.calls)
+        took = duration(agent)
+        figures = {
+            "agent": agent.id,
+            "type": agent.type,
+            "side": agent.side,
+            "status": str(agent.status),
+            "link": {"call": agent.link.call, "step": agent.link.step, "why": agent.link.why},
+            "place": str(agent.entries[0].place) if agent.entries else None,
+            "seconds": took.total_seconds() if took is not None else None,
+            **_counts(calls),
+        }
+        children = (*self._agents(calls), *map(_compaction, agent.compactions))
+        return Node("agent", name(agent), figures, _note("", calls, span_of_time(took), str(agent.status)), children)
+
+    def _shown(self, agent: Agent) -> bool:
+        return self._everything or agent.side is None
+
+
+def _counts(calls: list[Call]) -> dict[str, int]:
+    return {"calls": len(calls), "failed": sum(call.outcome in _FAILED for call in calls)}
+
+
+def _note(when: str, calls: list[Call], took: str, status: str = "") -> str:
+    counts = _counts(calls)
+    some = count(counts["calls"], "call") if calls else ""
+    failed = f"{counts['failed']} failed" if counts["failed"] else ""
+    return " · ".join(part for part in (some, failed, took, when, status) if part)
+
+
+def _compaction(one: Compaction) -> Node:
+    sizes = [f"{size:,}" for size in (one.tokens_before, one.tokens_after) if size is not None]
+    figures = {
+        "how": str(one.kind),
+        "trigger": one.trigger,
+        "tokens_before": one.tokens_before,
+        "tokens_after": one.tokens_after,
+        "place": str(one.place),
+    }
+    text = f"compaction ({one.trigger or one.kind})"
+    return Node("compaction", text, figures, f"{' → '.join(sizes)} tokens" if sizes else "")

@@ -1,0 +1,117 @@
+"""What went wrong in sessions, by evidence: calls that did not end well, and requests that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from msgspec import Struct
+
+from threadline.errors import Error
+from threadline.model.call import Call, Outcome
+from threadline.model.entries import AssistantEntry, Entry, SystemEntry
+from threadline.model.found import Transcript
+from threadline.model.ids import AgentId, EntryId, SessionId
+from threadline.model.session import Session
+from threadline.parse import entries
+from threadline.render.outline import api_error_text
+from threadline.render.telling import telling
+from threadline.thread.calls import calls
+
+FAILED = (Outcome.ERROR, Outcome.DENIED, Outcome.INTERRUPTED, Outcome.LOST)
+_API = "api-error"
+_MOST = 2000
+
+
+class Failure(Struct, frozen=True):
+    """One thing that went wrong.
+
+    `what` is the outcome of a call or `api-error`; `text` is how the result or the error begins; `evidence` says what
+    it is known by.
+    """
+
+    timestamp: datetime | None
+    what: str
+    tool: str | None
+    input: str
+    text: str
+    evidence: str
+    session: SessionId | None
+    agent: AgentId | None
+    turn: int | None
+    place: str
+    uuid: EntryId | None
+
+
+def failures(session: Session) -> list[Failure]:
+    """All that went wrong in a session, in order of time."""
+    told = {id(entry): turn.number for turn in session.turns for entry in turn.entries}
+    found = list(_of_calls(session.calls))
+    for agent in (session.main, *session.agents):
+        found += (_api_error(entry, agent.id, told.get(id(entry))) for entry in agent.entries if _is_api_error(entry))
+    return in_time(found)
+
+
+def failures_of(transcript: Transcript) -> list[Failure]:
+    """All that went wrong in one transcript, without what only the whole session tells (turns)."""
+    try:
+        listed = list(entries(transcript.path))
+    except Error:
+        return []
+    found = list(_of_calls(calls(listed, agent=transcript.agent)))
+    found += (_api_error(entry, transcript.agent, None) for entry in listed if _is_api_error(entry))
+    return found
+
+
+def in_time(found: Iterable[Failure]) -> list[Failure]:
+    """In order of time, each once: copies of a session repeat its entries."""
+    ordered = sorted(found, key=lambda one: (one.timestamp is not None, one.timestamp or 0, one.place))
+    seen: set[tuple[object, ...]] = set()
+    kept = []
+    for one in ordered:
+        mark = (one.uuid or one.place, one.what, one.tool, one.input)
+        if mark not in seen:
+            seen.add(mark)
+            kept.append(one)
+    return kept
+
+
+def _of_calls(made: Iterable[Call]) -> Iterator[Failure]:
+    for call in made:
+        if call.outcome in FAILED:
+            yield Failure(
+                timestamp=call.timestamp,
+                what=str(call.outcome),
+                tool=call.tool,
+                input=telling(call.tool, call.input),
+                text=call.output[:_MOST],
+                evidence=call.evidence,
+                session=call.entry.session_id,
+                agent=call.agent,
+                turn=call.turn,
+                place=str(call.place),
+                uuid=call.entry.uuid,
+            )
+
+
+def _is_api_error(entry: Entry) -> bool:
+    if isinstance(entry, AssistantEntry):
+        return bool(entry.is_api_error_message)
+    return isinstance(entry, SystemEntry) and entry.subtype == "api_error"
+
+
+def _api_error(entry: Entry, agent: AgentId | None, turn: int | None) -> Failure:
+    is_system = isinstance(entry, SystemEntry)
+    return Failure(
+        timestamp=entry.timestamp,
+        what=_API,
+        tool=None,
+        input="",
+        text=(api_error_text(entry) if isinstance(entry, SystemEntry) else str(getattr(entry, "text", "")))[:_MOST],
+        evidence="system/api_error" if is_system else "isApiErrorMessage",
+        session=entry.session_id,
+        agent=agent,
+        turn=turn,
+        place=str(entry.place),
+        uuid=entry.uuid,
+    )

@@ -1,0 +1,124 @@
+"""One light pass over a main transcript: what a list of sessions shows of it, and no more kept in memory than that."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+
+from msgspec import Struct
+
+from threadline.errors import Error
+from threadline.model.block import ToolUseBlock
+from threadline.model.entries import AssistantEntry, AttachmentEntry, ChainEntry, Entry, UserEntry
+from threadline.model.found import Transcript
+from threadline.model.ids import AgentId
+from threadline.model.time import parse_timestamp
+from threadline.parse import entries
+from threadline.thread.acts import acts
+from threadline.thread.side import side_kind
+from threadline.thread.titles import title
+from threadline.thread.turns import turns
+
+_AGENT_TOOLS = frozenset({"Task", "Agent"})
+_MADE_UP = "<synthetic>"
+
+
+class Light(Struct, frozen=True):
+    """What one pass tells. `spoken` is how many entries of the main conversation there are: none is no session.
+
+    `inline` are the agents whose entries stand in the main transcript itself.
+    """
+
+    title: str = ""
+    title_source: str = ""
+    cwd: str | None = None
+    first: datetime | None = None
+    last: datetime | None = None
+    turns: int = 0
+    inline: tuple[str, ...] = ()
+    agent_types: dict[str, int] = {}
+    model: str | None = None
+    entries: int = 0
+    spoken: int = 0
+    problem: str | None = None
+
+
+def light(transcript: Transcript) -> Light:
+    """One pass over a main transcript. Refusals of the machine become a problem."""
+    try:
+        return _Pass().over(entries(transcript.path))
+    except Error as error:
+        return Light(problem=str(error), spoken=1)
+
+
+class _Pass:
+    """Gathers, entry by entry."""
+
+    def __init__(self) -> None:
+        self.kept: list[Entry] = []
+        self.inline: dict[str, None] = {}
+        self.types: Counter[str] = Counter()
+        self.first: str | None = None
+        self.last: str | None = None
+        self.cwd: str | None = None
+        self.model: str | None = None
+        self.count = self.spoken = 0
+
+    def over(self, found: Iterator[Entry]) -> Light:
+        """The answer, when all entries have been seen."""
+        for entry in found:
+            self.count += 1
+            if not isinstance(entry, ChainEntry):
+                self.kept.append(entry)
+            elif entry.is_agent:
+                self._agent(entry)
+            else:
+                self._main(entry)
+        done = acts(self.kept)
+        named = title(self.kept, done)
+        return Light(
+            title=named.text,
+            title_source=str(named.source),
+            cwd=self.cwd,
+            first=parse_timestamp(self.first),
+            last=parse_timestamp(self.last),
+            turns=sum(turn.act is not None for turn in turns(self.kept, done)),
+            inline=tuple(self.inline),
+            agent_types=dict(self.types),
+            model=self.model,
+            entries=self.count,
+            spoken=self.spoken,
+        )
+
+    def _agent(self, entry: ChainEntry) -> None:
+        """An agent's entry among the main ones: each root is an agent, unless the program ran it for itself."""
+        if isinstance(entry, UserEntry) and entry.parent_uuid is None:
+            name = AgentId(entry.agent_id or entry.uuid or str(entry.line.number))
+            if side_kind(name, entry.text) is None:
+                self.inline[name] = None
+
+    def _main(self, entry: ChainEntry) -> None:
+        self.spoken += 1
+        self.cwd = self.cwd or entry.cwd
+        written = entry.timestamp_text
+        # Times are ISO 8601 in UTC, so that text sorts as time does; other shapes are not counted here.
+        if isinstance(written, str) and written[:1] == "2":
+            self.first = written if self.first is None or written < self.first else self.first
+            self.last = written if self.last is None or written > self.last else self.last
+        if isinstance(entry, AssistantEntry):
+            self._reply(entry)
+        elif isinstance(entry, AttachmentEntry) or (isinstance(entry, UserEntry) and entry.tool_use_result is None):
+            self.kept.append(entry)
+
+    def _reply(self, entry: AssistantEntry) -> None:
+        message = entry.message
+        if message is None:
+            return
+        if message.model is not None and message.model != _MADE_UP:
+            self.model = message.model
+        for block in message.content if isinstance(message.content, list) else ():
+            if isinstance(block, ToolUseBlock) and block.name in _AGENT_TOOLS and isinstance(block.input, dict):
+                kind = block.input.get("subagent_type")
+                if isinstance(kind, str):
+                    self.types[kind] += 1

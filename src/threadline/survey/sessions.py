@@ -1,0 +1,240 @@
+"""Sessions at a glance, newest first.
+
+Which sessions are the newest is told by the ends of their transcripts alone, so that a short list of a big home costs
+a few of its files.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+
+from msgspec import Struct
+
+from threadline.errors import Error
+from threadline.model.entries import UserEntry
+from threadline.model.found import Found, Home, SideFile, SideFileKind, Transcript, TranscriptKind
+from threadline.model.ids import AgentId, SessionId
+from threadline.model.side import AgentMeta
+from threadline.parse import entries, read_side_file
+from threadline.survey.each import each
+from threadline.survey.light import Light, light
+from threadline.survey.running import running
+from threadline.thread.side import side_kind
+
+_TAIL = 64 * 1024
+_FIRST_FEW = 8
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+class SessionSummary(Struct, frozen=True):
+    """What a list shows of a session. `size` is that of its main transcript; `problem` says why it was not read."""
+
+    id: SessionId | None
+    title: str
+    title_source: str
+    project: str
+    first: datetime | None
+    last: datetime | None
+    turns: int
+    agents: int
+    agent_types: dict[str, int]
+    model: str | None
+    entries: int
+    size: int
+    running: bool
+    path: Path
+    problem: str | None = None
+
+
+class Wanted(Struct, frozen=True):
+    """Which sessions to list: all that fit every one of these."""
+
+    project: str | None = None
+    title: str | None = None
+    agent_type: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    limit: int | None = None
+
+
+class Listing(Struct, frozen=True):
+    """Sessions, newest first; `of` is how many there may be without the limit."""
+
+    sessions: tuple[SessionSummary, ...]
+    of: int
+
+
+def sessions(
+    found: Iterable[Found],
+    wanted: Wanted | None = None,
+    *,
+    jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Listing:
+    """The sessions of all homes that are wanted. `progress` is told the bytes of each transcript as it is read."""
+    ask = wanted or Wanted()
+    lister = _Lister(list(found), ask)
+    candidates = lister.candidates()
+    kept: list[SessionSummary] = []
+    waiting = iter(candidates)
+    # As many at a time as are still missing: of a few, nothing was said, and those do not count.
+    while batch := list(islice(waiting, ask.limit - len(kept) if ask.limit is not None else None)):
+        for transcript, seen in each(light, batch, jobs=jobs):
+            summary = lister.summary(transcript, seen)
+            if summary is not None:
+                kept.append(summary)
+            if progress is not None:
+                progress(transcript.size)
+        if ask.limit is not None and len(kept) >= ask.limit:
+            break
+    kept.sort(key=lambda one: (one.last or _NEVER, str(one.path)), reverse=True)
+    return Listing(tuple(kept), len(candidates) if ask.limit is not None else len(kept))
+
+
+class _Lister:
+    """Knows the homes, and what is asked of them."""
+
+    def __init__(self, found: list[Found], ask: Wanted) -> None:
+        self._found = found
+        self._ask = ask
+        self._projects = {(one.home, one.folder): one.name for each_ in found for one in each_.projects}
+        self._agents = _agents(found)
+        self._metas = {
+            side.path: side for one in found for side in one.side_files if side.kind == SideFileKind.AGENT_META
+        }
+        self._running = running(side for one in found for side in one.side_files)
+
+    def candidates(self) -> list[Transcript]:
+        """The main transcripts that may be wanted, the newest first by what their ends say."""
+        mains = [
+            transcript
+            for one in self._found
+            for transcript in one.transcripts
+            if transcript.kind is TranscriptKind.MAIN and transcript.size and self._is_of_project(transcript)
+        ]
+        ask = self._ask
+        if ask.limit is None and ask.since is None:
+            return mains
+        dated = [(last_time(transcript), transcript) for transcript in mains]
+        dated = [(last, one) for last, one in dated if ask.since is None or last >= ask.since]
+        return [one for _, one in sorted(dated, key=lambda pair: (pair[0], str(pair[1].path)), reverse=True)]
+
+    def _is_of_project(self, transcript: Transcript) -> bool:
+        return self._ask.project is None or _holds(self._project(transcript), self._ask.project)
+
+    def _project(self, transcript: Transcript) -> str:
+        return self._projects.get((transcript.home, transcript.folder), transcript.folder)
+
+    def summary(self, transcript: Transcript, seen: Light) -> SessionSummary | None:
+        """The summary of a transcript; None where it is no session, or not one that is wanted."""
+        if not seen.spoken:
+            return None  # empty, only bookkeeping, or all an agent's
+        files = self._agents.get((transcript.home, transcript.session), {})
+        types = Counter(seen.agent_types) | Counter(self._types(files.values()))
+        last = seen.last or _modified(transcript)
+        made = SessionSummary(
+            id=transcript.session,
+            title=seen.title,
+            title_source=seen.title_source,
+            project=seen.cwd or self._project(transcript),
+            first=seen.first,
+            last=last,
+            turns=seen.turns,
+            agents=len({*files, *seen.inline}),
+            agent_types=dict(types.most_common()),
+            model=seen.model,
+            entries=seen.entries,
+            size=transcript.size,
+            running=transcript.session in self._running,
+            path=transcript.path,
+            problem=seen.problem,
+        )
+        return made if self._is_wanted(made) else None
+
+    def _is_wanted(self, made: SessionSummary) -> bool:
+        ask = self._ask
+        return (
+            (ask.title is None or _holds(made.title, ask.title))
+            and (ask.agent_type is None or any(_holds(kind, ask.agent_type) for kind in made.agent_types))
+            and (ask.since is None or (made.last is not None and made.last >= ask.since))
+            and (ask.until is None or (made.first or made.last or _NEVER) <= ask.until)
+        )
+
+    def _types(self, files: Iterable[Transcript]) -> Iterator[str]:
+        for file in files:
+            meta = self._metas.get(file.meta) if file.meta is not None else None
+            if meta is not None and (kind := _type(meta)) is not None:
+                yield kind
+
+
+def last_time(transcript: Transcript) -> datetime:
+    """The last time a transcript tells, looked for from its end; when it was written where it tells none."""
+    with suppress(Error, OSError):
+        for tail in (_TAIL, 16 * _TAIL):
+            times = [
+                when
+                for entry in entries(transcript.path, offset=_line_start(transcript, tail))
+                if (when := entry.timestamp) is not None
+            ]
+            if times:
+                return max(times)
+            if tail >= transcript.size:
+                break
+    return _modified(transcript) or _NEVER
+
+
+def _line_start(transcript: Transcript, tail: int) -> int:
+    """Where the first whole line within the last bytes of a file begins; its end where there is none."""
+    start = transcript.size - tail
+    if start <= 0:
+        return 0
+    with transcript.path.open("rb", buffering=0) as file:
+        file.seek(start)
+        end = file.read(tail).find(b"\n")
+    return start + end + 1 if end >= 0 else transcript.size
+
+
+def _modified(transcript: Transcript) -> datetime | None:
+    with suppress(OverflowError, ValueError, OSError):
+        return datetime.fromtimestamp(transcript.mtime_ns / 1e9, UTC)
+    return None
+
+
+def _agents(found: list[Found]) -> dict[tuple[Home, SessionId | None], dict[str, Transcript]]:
+    """The agents of each session, in every layout: by the session that the path names, or that the file names inside.
+
+    What the program runs for itself is not counted.
+    """
+    by_session: dict[tuple[Home, SessionId | None], dict[str, Transcript]] = {}
+    for transcript in (transcript for one in found for transcript in one.transcripts):
+        if transcript.kind not in (TranscriptKind.AGENT, TranscriptKind.WORKFLOW_AGENT) or transcript.agent is None:
+            continue
+        session, prompt = (transcript.session, None) if transcript.session is not None else _inside(transcript)
+        if side_kind(AgentId(transcript.agent), prompt) is None:
+            by_session.setdefault((transcript.home, session), {})[transcript.agent] = transcript
+    return by_session
+
+
+def _inside(transcript: Transcript) -> tuple[SessionId | None, str | None]:
+    """The session and the first words that an agent's transcript beside the sessions names."""
+    with suppress(Error):
+        for entry in islice(entries(transcript.path), _FIRST_FEW):
+            if entry.session_id is not None:
+                return entry.session_id, entry.text if isinstance(entry, UserEntry) else None
+    return None, None
+
+
+def _type(meta: SideFile) -> str | None:
+    with suppress(Error):
+        content = read_side_file(meta).content
+        return content.agent_type if isinstance(content, AgentMeta) else None
+    return None
+
+
+def _holds(text: str, part: str) -> bool:
+    return part.casefold() in text.casefold()
