@@ -1,0 +1,10 @@
+"""The state at any place of a session: files, lists and settings as they stood, replayed in the order of time.
+
+`state_at` gives the state, `difference` compares two of them, `check_reads` holds the replay against what was read.
+"""
+
+from threadline.thread.state.at import state_at
+from threadline.thread.state.check import check_reads
+from threadline.thread.state.difference import difference
+
+__all__ = ["check_reads", "difference", "state_at"]

@@ -1,0 +1,200 @@
+"""What is known of one file while its session is replayed: it grows, and it is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from threadline.model.results import Hunk
+from threadline.model.state import Evidence, FileState, FileVersion, How, Proof
+from threadline.thread.state.patch import context, fits, growth, patched, replaced, shifted, shown_lines
+
+_CHANGES = frozenset({How.WRITE, How.EDIT, How.PATCH, How.USER_MODIFIED})
+
+
+class Known:
+    """What is known of one file. `ran` is always how many acts have run that could change any file."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.proven = Proof.UNKNOWN
+        self.content: str | None = None
+        self.lines: dict[int, str] = {}
+        self.total: int | None = None
+        self.evidence: list[Evidence] = []
+        self.proof: Evidence | None = None
+        self.doubts: list[Evidence] = []
+        self.ran = 0
+        self.first: FileVersion | None = None
+        self.changed: Evidence | None = None
+        self.backup_is_current = False
+
+    def written(self, content: str, evidence: Evidence, ran: int) -> None:
+        """The session put this text there."""
+        self._whole(content, evidence, ran)
+
+    def was(self, content: str | None, evidence: Evidence, ran: int) -> None:
+        """Evidence proves the text just before a change; None: there was no file. A difference came from outside."""
+        if self.first is None and not self.evidence:
+            self.first = FileVersion(content, evidence)
+        if self.contradicts(content):
+            self.evidence.append(Evidence(evidence.place, How.OUTSIDE, evidence.agent))
+        self.content, self.lines, self.ran = content, {}, ran
+        self.proven = Proof.ABSENT if content is None else Proof.WHOLE
+        self.proof, self.doubts = evidence, []
+
+    def found(self, content: str, evidence: Evidence, ran: int) -> None:
+        """The whole text was seen: read, attached or backed up."""
+        self.was(content, evidence, ran)
+        self.evidence.append(evidence)
+        self.total = content.count("\n") + 1
+
+    def missing(self, evidence: Evidence, ran: int) -> None:
+        """It was seen that there is no such file."""
+        self.was(None, evidence, ran)
+        self.evidence.append(evidence)
+        self.total = None
+
+    def backed_up(self, content: str | None, evidence: Evidence, ran: int) -> None:
+        """A new copy of it was kept; None where the copy is gone.
+
+        Copies are made when the text differs from the last one: where the session did not change it, another did.
+        """
+        if content is not None:
+            self.found(content, evidence, ran)
+        elif self.backup_is_current:
+            self.doubts.append(evidence)
+        self.backup_is_current = True
+
+    def edited(
+        self, old: str, new: str, hunks: Sequence[Hunk] | None, evidence: Evidence, ran: int, *, all_: bool
+    ) -> None:
+        """Something in it was replaced; what is known of the rest stays known."""
+        before = self.content if self.proven is Proof.WHOLE else None
+        after = replaced(before, old, new, all_=all_) if before is not None else None
+        if before is not None and (after is None or not fits(after, hunks)):
+            after = patched(before, hunks, new) if hunks else None
+        if after is not None:
+            self._whole(after, evidence, ran)
+        else:
+            self._patch(new, hunks, evidence, ran)
+
+    def saw(self, lines: dict[int, str], total: int | None, evidence: Evidence, ran: int) -> None:
+        """Some of its lines were seen."""
+        self.evidence.append(evidence)
+        if self.proven is Proof.WHOLE and self.agrees(lines, total):
+            return  # the rest is as old as it was
+        if self.proven is Proof.PARTIAL and self.agrees(lines, total):
+            # Lines seen at several moments are one text only if nothing ran in between.
+            same_moment = ran == self.ran
+            self._partial({**self.lines, **lines}, total or self.total, evidence, self.ran)
+            if same_moment and self.total is not None and all(n in self.lines for n in range(1, self.total + 1)):
+                self._whole("\n".join(self.lines[n] for n in range(1, self.total + 1)), None, ran)
+            return
+        if self.proven is not Proof.UNKNOWN:
+            self.evidence.append(Evidence(evidence.place, How.OUTSIDE, evidence.agent))
+        self._partial(lines, total, evidence, ran)
+
+    def unchanged(self, evidence: Evidence, ran: int) -> None:
+        """It was seen to be as it was when it was last read."""
+        self.evidence.append(evidence)
+        if self.proven is not Proof.UNKNOWN:
+            self.proof, self.doubts, self.ran = evidence, [], ran
+
+    def changed_outside(self, lines: dict[int, str], evidence: Evidence, ran: int) -> None:
+        """Somebody else changed it; these lines are how they stand now.
+
+        Another agent's change is told so too, and then nothing new happened.
+        """
+        last = self.changed
+        if last is not None and last.agent != evidence.agent and lines and self.agrees(lines, None):
+            self.evidence.append(evidence)
+            return
+        self.evidence.append(evidence)
+        self._partial(lines, None, evidence, ran)
+
+    def lost(self, evidence: Evidence, ran: int) -> None:
+        """It was changed in a way that is not told."""
+        self.evidence.append(evidence)
+        self._note_change(evidence)
+        self.proven, self.content, self.lines, self.total = Proof.UNKNOWN, None, {}, None
+        self.proof, self.doubts, self.ran = None, [], ran
+
+    def agrees(self, lines: dict[int, str], total: int | None) -> bool:
+        """Whether lines that were seen are those that are known."""
+        if self.proven is Proof.WHOLE and self.content is not None:
+            mine = self.content.split("\n")
+            known = total is None or total == len(mine)
+            return known and all(number <= len(mine) and mine[number - 1] == text for number, text in lines.items())
+        if self.proven is Proof.ABSENT:
+            return False
+        known = total is None or self.total is None or total == self.total
+        return known and all(self.lines.get(number, text) == text for number, text in lines.items())
+
+    def contradicts(self, content: str | None) -> bool:
+        """Whether a whole text is another than the one that is known."""
+        if self.proven is Proof.UNKNOWN:
+            return False
+        if content is None or self.proven is Proof.ABSENT:
+            return (content is None) != (self.proven is Proof.ABSENT)
+        if self.proven is Proof.WHOLE:
+            return content != self.content
+        return not _holds(content, self.lines)
+
+    def state(self, ran: int) -> FileState:
+        """How it stands, after `ran` acts."""
+        return FileState(
+            path=self.path,
+            proven=self.proven,
+            content=self.content if self.proven is Proof.WHOLE else None,
+            lines=dict(self.lines),
+            total_lines=self.total,
+            evidence=tuple(self.evidence),
+            proof=self.proof,
+            doubts=tuple(self.doubts),
+            ran_since=ran - self.ran if self.proof is not None else 0,
+            first=self.first,
+            changed=self.changed.place if self.changed is not None else None,
+        )
+
+    def _whole(self, content: str, evidence: Evidence | None, ran: int) -> None:
+        self.proven, self.content, self.lines = Proof.WHOLE, content, {}
+        self.total = content.count("\n") + 1
+        self.ran = ran
+        if evidence is not None:
+            self.evidence.append(evidence)
+            self.proof, self.doubts = evidence, []
+            self._note_change(evidence)
+
+    def _partial(self, lines: dict[int, str], total: int | None, evidence: Evidence, ran: int) -> None:
+        self.proven = Proof.PARTIAL if lines else Proof.UNKNOWN
+        self.content, self.lines, self.total = None, lines, total
+        self.proof, self.doubts, self.ran = (evidence if lines else None), [], ran
+
+    def _patch(self, new: str, hunks: Sequence[Hunk] | None, evidence: Evidence, ran: int) -> None:
+        """A change to a file that is not known whole: its lines move, and those of the patch become known."""
+        before, total = self.lines, self.total
+        if self.proven is Proof.WHOLE and self.content is not None:
+            before = dict(enumerate(self.content.split("\n"), 1))
+        moved = shifted(before, hunks) if hunks else None
+        if moved is None:
+            total = None
+            if before:
+                self.evidence.append(Evidence(evidence.place, How.OUTSIDE, evidence.agent))
+        else:
+            moved |= context(before, hunks)
+            more = growth(hunks)
+            total = total + more if total is not None and more is not None else None
+        told = Evidence(evidence.place, How.PATCH, evidence.agent)
+        self.evidence.append(evidence)
+        self._partial({**shown_lines(hunks, new), **(moved or {})}, total, told, ran)
+        self._note_change(evidence)
+
+    def _note_change(self, evidence: Evidence) -> None:
+        if evidence.how in _CHANGES:
+            self.changed = evidence
+            self.backup_is_current = False
+
+
+def _holds(content: str, lines: dict[int, str]) -> bool:
+    mine = content.split("\n")
+    return all(number <= len(mine) and mine[number - 1] == text for number, text in lines.items())
