@@ -1,55 +1,141 @@
-"""One transcript to one session; no database."""
+"""One transcript and its agents to one session; no database."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
+from collections import Counter
+from itertools import islice
 from pathlib import Path
 
-from msgspec import Struct
+from threadline.errors import Error
+from threadline.find import agent_transcripts, main_transcripts_beside
+from threadline.model import session as model
+from threadline.model.agent import AgentKind
+from threadline.model.entries import ChainEntry, Entry, PrLinkEntry
+from threadline.model.found import Home, SideFile, SideFileKind, Transcript, TranscriptKind
+from threadline.model.ids import AgentId, SessionId
+from threadline.model.place import Place
+from threadline.model.problem import Problem, ProblemKind
+from threadline.model.side import AgentMeta
+from threadline.parse import entries, heads, read_side_file
+from threadline.thread.agents import AgentFile, assemble
+from threadline.thread.continuations import OtherSession, continuations
+from threadline.thread.titles import tag, title
 
-from threadline.model.entries import Entry
-from threadline.model.ids import SessionId
-from threadline.model.problem import Problem
-from threadline.parse import entries
-
-
-class Session(Struct, frozen=True):
-    """What one transcript holds, in memory.
-
-    `id` is the id that most entries name, which is the file's name for all but forks and old copies.
-    """
-
-    path: Path
-    id: SessionId | None
-    entries: tuple[Entry, ...]
-
-    @property
-    def problems(self) -> tuple[Problem, ...]:
-        """What is wrong with its entries, in file order."""
-        return tuple(chain.from_iterable(entry.problems for entry in self.entries))
-
-    def __iter__(self) -> Iterator[Entry]:
-        return iter(self.entries)
-
-    def __len__(self) -> int:
-        return len(self.entries)
-
-    def __repr__(self) -> str:
-        return f"Session({str(self.id)!r}, {len(self.entries)} entries, {len(self.problems)} problems)"
+# Copies begin as their originals begin, so the first heads of a transcript tell whether it can be one.
+_FIRST_HEADS = 40
 
 
-def read(path: str | Path) -> Session:
-    """Read a whole transcript into memory.
+class Session(model.Session, frozen=True):
+    """A session that was read from its transcripts: see `threadline.model.session.Session` for all it has."""
+
+
+def read(path: str | Path, *, continued: bool = True) -> Session:
+    """Read a session: its main transcript and the transcripts of its agents.
+
+    Args:
+        path: the main transcript. An agent's transcript is read as a session of its own.
+        continued: look at the other sessions of the same folder for what this one continues and what continues it.
 
     Raises:
         NotFound: there is no such file.
         Unreadable: the machine refuses to let it be read.
     """
-    found = tuple(entries(path))
-    named: dict[SessionId, int] = {}
-    for entry in found:
-        if entry.session_id is not None:
-            named[entry.session_id] = named.get(entry.session_id, 0) + 1
-    most = max(named, key=named.__getitem__, default=None)
-    return Session(Path(path), most, found)
+    place = Path(path)
+    found = tuple(entries(place))
+    id_ = _session_id(place, found)
+    files, problems = _agent_files(place, id_)
+    main, agents = assemble(found, files)
+    others = _others(place, found) if continued else []
+    return Session(
+        id=id_,
+        path=place,
+        main=main,
+        agents=agents,
+        title=title(found, main.acts),
+        tag=tag(found),
+        continuations=tuple(continuations(id_, found, others)),
+        pr_links=tuple({e.pr_url: e for e in found if isinstance(e, PrLinkEntry)}.values()),
+        file_problems=tuple(problems),
+    )
+
+
+def _session_id(path: Path, found: tuple[Entry, ...]) -> SessionId | None:
+    """The file's name where it is an id that any entry confirms or none contradicts; else the id most entries name."""
+    named = Counter(entry.session_id for entry in found if entry.session_id is not None)
+    by_name = SessionId(path.stem.lower())
+    if by_name in named or (not named and path.suffix == ".jsonl"):
+        return by_name
+    return max(named, key=named.__getitem__, default=None)
+
+
+def _agent_files(main: Path, id_: SessionId | None) -> tuple[list[AgentFile], list[Problem]]:
+    below, beside = agent_transcripts(main)
+    own = [one for one in beside if one.path != main and _names(one, id_)]
+    files: list[AgentFile] = []
+    problems: list[Problem] = []
+    for transcript in (*below, *own):
+        try:
+            files.append(_agent_file(transcript))
+        except Error as error:
+            place = Place(str(transcript.path))
+            problems.append(Problem(ProblemKind.UNREADABLE, place, str(error), recovered=False))
+    return files, problems
+
+
+def _names(transcript: Transcript, id_: SessionId | None) -> bool:
+    """Whether an agent's transcript that lies beside the sessions belongs to this one: it says so inside."""
+    try:
+        named = (head.session_id for head in islice(heads(transcript.path), _FIRST_HEADS))
+        return id_ is not None and next((one for one in named if one is not None), None) == id_
+    except Error:
+        return False
+
+
+def _agent_file(transcript: Transcript) -> AgentFile:
+    kinds = {TranscriptKind.WORKFLOW_AGENT: AgentKind.WORKFLOW}
+    kind = kinds.get(transcript.kind, AgentKind.BELOW if transcript.session else AgentKind.BESIDE)
+    return AgentFile(
+        path=transcript.path,
+        id=transcript.agent or AgentId(transcript.path.stem),
+        kind=kind,
+        run=transcript.run,
+        meta=_meta(transcript.meta) if transcript.meta is not None else None,
+        entries=tuple(entries(transcript.path)),
+    )
+
+
+def _meta(path: Path) -> AgentMeta | None:
+    side = SideFile(path, Home(path.parent, "path"), SideFileKind.AGENT_META, 0)
+    try:
+        content = read_side_file(side).content
+    except Error:
+        return None
+    return content if isinstance(content, AgentMeta) else None
+
+
+def _others(main: Path, found: tuple[Entry, ...]) -> list[OtherSession]:
+    """The sessions of the same folder that share a beginning with this one."""
+    mine = {mark for entry in found for mark in _marks(entry)}
+    return [
+        OtherSession(SessionId(path.stem.lower()), tuple(entries(path)))
+        for path in main_transcripts_beside(main)
+        if _begins_with(path, mine)
+    ]
+
+
+def _marks(entry: Entry) -> set[str]:
+    message = getattr(entry, "message", None)
+    ids = {entry.uuid if isinstance(entry, ChainEntry) else None, getattr(message, "id", None)}
+    leaf = getattr(entry, "leaf_uuid", None)
+    return {str(one) for one in (*ids, leaf) if one}
+
+
+def _begins_with(path: Path, mine: set[str]) -> bool:
+    try:
+        for head in islice(heads(path), _FIRST_HEADS):
+            ids = (head.uuid, head.leaf_uuid, head.message.id if head.message is not None else None)
+            if any(one in mine for one in ids):
+                return True
+    except Error:
+        return False
+    return False
