@@ -1,0 +1,263 @@
+"""Requests: what the model saw, rebuilt and held against the hashes that the client wrote.
+
+A request names an earlier one (`base`), how many of its messages it keeps, and the hashes of those that follow. A
+message is a blob row, or what the transcript's own rows give: a reply is all blocks of one message id, results of
+parallel calls are one message in file order, a prompt is one row. A hash is the SHA-256 of the message's JSON, compact
+and with sorted keys, where a string of content counts as one text block; so is a shape's, and so is a request's digest:
+the hash of the whole body with its cache marks put in. All of it was found by experiment (docs/format, 2.1.325).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from threadline.errors import NotFound
+from threadline.model.entries import (
+    ApiRequestBlobEntry,
+    ApiRequestEntry,
+    ApiRequestShapeEntry,
+    AssistantEntry,
+    Entry,
+    UserEntry,
+)
+from threadline.model.place import Place
+from threadline.model.request import MessageSource, Request, RequestMessage
+
+
+class _Found(Struct, frozen=True):
+    """A message that the transcript gives: the first `count` of a list of blocks that may grow."""
+
+    role: str
+    blocks: list[Any]
+    count: int
+    source: MessageSource
+    place: Place
+
+
+class _Growing(Struct):
+    """A message that grows row by row, and the hash of what there is of it."""
+
+    role: str
+    source: MessageSource
+    place: Place
+    blocks: list[Any]
+    running: Any
+
+
+class Requests:
+    """The requests of one agent's entries, each rebuilt when it is asked for."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self.rows: list[ApiRequestEntry] = [entry for entry in entries if isinstance(entry, ApiRequestEntry)]
+        self._by_id = {row.id: at for at, row in enumerate(self.rows) if row.id is not None}
+        self._shapes: dict[str, Any] = {}
+        self._blobs: dict[str, tuple[Any, Place]] = {}
+        self._derived: dict[str, _Found] = {}
+        if self.rows:
+            self._collect(entries)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Request]:
+        return (self.rebuild(number) for number in range(1, len(self.rows) + 1))
+
+    def rebuild(self, number: int) -> Request:
+        """Request `number`, counted from 1.
+
+        Raises:
+            NotFound: there are not that many.
+        """
+        if not 1 <= number <= len(self.rows):
+            raise NotFound(f"There is no request {number}; the transcript holds {len(self.rows)}.")
+        row = self.rows[number - 1]
+        hashes, unknown = self._hashes(row)
+        messages = tuple(self._message(one) for one in hashes)
+        shape = self._shapes.get(row.shape_hash or "")
+        parts: dict[str, Any] = shape if isinstance(shape, dict) else {}
+        params = row.params if isinstance(row.params, dict) else {}
+        missing = tuple(dict.fromkeys(one.hash for one in messages if one.source is MessageSource.UNKNOWN))
+        whole = not missing and not unknown and bool(parts)
+        model = params.get("model")
+        return Request(
+            id=row.id or "",
+            number=number,
+            place=row.place,
+            timestamp=row.timestamp,
+            agent=row.agent_id,
+            query_source=row.query_source,
+            model=model if isinstance(model, str) else None,
+            params=params,
+            system=parts.get("system"),
+            tools=parts.get("tools"),
+            messages=messages,
+            missing=missing,
+            unknown_before=unknown,
+            shape_verified=bool(parts) and message_hash(shape) == row.shape_hash,
+            digest=row.request_digest,
+            digest_verified=_digest(row, params, parts, messages) == row.request_digest
+            if whole and row.request_digest
+            else None,
+        )
+
+    def _hashes(self, row: ApiRequestEntry) -> tuple[list[str], int]:
+        """The hashes of all messages, and how many before them are of a request that is not here."""
+        chain = [row]
+        seen = {id(row)}
+        while (base := chain[-1].base) is not None:
+            at = self._by_id.get(base)
+            if at is None or id(self.rows[at]) in seen:
+                break
+            chain.append(self.rows[at])
+            seen.add(id(self.rows[at]))
+        hashes: list[str] = []
+        unknown = max(0, chain[-1].keep or 0) if chain[-1].base is not None else 0
+        for one in reversed(chain):
+            if one is not chain[-1]:
+                kept = max(0, one.keep or 0)
+                del hashes[max(0, kept - unknown) :]
+                unknown = min(unknown, kept)
+            hashes += one.tail or []
+        return hashes, unknown
+
+    def _message(self, hash_: str) -> RequestMessage:
+        blob = self._blobs.get(hash_)
+        if blob is not None:
+            message, place = blob
+            fields = {key: value for key, value in message.items() if key not in ("role", "content")}
+            verified = message_hash(message) == hash_
+            role, content = str(message.get("role") or ""), message.get("content")
+            return RequestMessage(hash_, role, content, verified, MessageSource.BLOB, place, fields)
+        found = self._derived.get(hash_)
+        if found is None:
+            return RequestMessage(hash_)
+        content = found.blocks[: found.count]
+        return RequestMessage(hash_, found.role, content, verified=True, source=found.source, place=found.place)
+
+    def _collect(self, entries: Sequence[Entry]) -> None:
+        """All that requests are made of, in one walk."""
+        replies: dict[str, _Growing] = {}
+        results: dict[str, _Growing] = {}
+        reply_of_call: dict[str, str] = {}
+        for entry in entries:
+            match entry:
+                case ApiRequestShapeEntry(shape_hash=str(name)):
+                    self._shapes[name] = entry.shape
+                case ApiRequestBlobEntry(hash=str(name), message=dict(message)):
+                    self._blobs[name] = (message, entry.place)
+                case AssistantEntry(message=message) if message is not None and message.id:
+                    reply = replies.setdefault(message.id, _growing("assistant", MessageSource.REPLY, entry.place))
+                    for block in _raw_blocks(entry):
+                        self._grow(reply, block)
+                        if isinstance(call := _get(block, "id"), str):
+                            reply_of_call[call] = message.id
+                case UserEntry():
+                    self._person(entry, results, reply_of_call)
+
+    def _person(self, entry: UserEntry, results: dict[str, _Growing], reply_of_call: dict[str, str]) -> None:
+        """A row in the person's place: a message of its own, and perhaps one more result of a reply's calls."""
+        blocks = _raw_blocks(entry)
+        is_result = any(_get(block, "type") == "tool_result" for block in blocks)
+        alone = _growing("user", MessageSource.RESULT if is_result else MessageSource.PROMPT, entry.place)
+        for block in blocks:
+            self._grow(alone, block)
+            reply = reply_of_call.get(_get(block, "tool_use_id") or "")
+            if reply is not None:
+                self._grow(results.setdefault(reply, _growing("user", MessageSource.RESULT, entry.place)), block)
+
+    def _grow(self, message: _Growing, block: Any) -> None:
+        """One more block: what there is now may be what a request names. The hash is carried on, not made anew."""
+        text = canonical(block)
+        if text is None:
+            return
+        message.running.update((b"," if message.blocks else b"") + text)
+        message.blocks.append(block)
+        whole = message.running.copy()
+        whole.update(f'],"role":"{message.role}"}}'.encode())
+        found = _Found(message.role, message.blocks, len(message.blocks), message.source, message.place)
+        self._derived.setdefault(whole.hexdigest(), found)
+
+
+def _growing(role: str, source: MessageSource, place: Place) -> _Growing:
+    return _Growing(role, source, place, [], hashlib.sha256(b'{"content":['))
+
+
+def rebuild(entries: Sequence[Entry], number: int) -> Request:
+    """Request `number`, counted from 1, of one agent's entries.
+
+    Raises:
+        NotFound: there are not that many.
+    """
+    return Requests(entries).rebuild(number)
+
+
+def canonical(value: Any) -> bytes | None:
+    r"""The JSON that hashes are made of: compact, keys sorted. None for what is nested too deeply to be written.
+
+    >>> canonical({"b": 1, "a": "é"}).decode()
+    '{"a":"é","b":1}'
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    except (RecursionError, ValueError):
+        return None
+    return text.encode(errors="backslashreplace")  # half a surrogate pair is written as an escape, as JavaScript does
+
+
+def message_hash(message: Any) -> str | None:
+    """The hash of a message or a shape; a content that is a string counts as one text block."""
+    text = canonical(_in_blocks(message))
+    return hashlib.sha256(text).hexdigest() if text is not None else None
+
+
+def _in_blocks(message: Any) -> Any:
+    if isinstance(message, dict) and isinstance(message.get("content"), str):
+        return {**message, "content": [{"type": "text", "text": message["content"]}]}
+    return message
+
+
+def _digest(
+    row: ApiRequestEntry, params: dict[str, Any], shape: dict[str, Any], messages: Sequence[RequestMessage]
+) -> str | None:
+    """The hash of the body as it was sent: parameters, shape and messages, with the cache marks in their places."""
+    said = [_in_blocks({"role": one.role, "content": one.content, **one.fields}) for one in messages]
+    # A copy by way of JSON: the same blob may stand in several places, and only one of them has the mark.
+    written = canonical({**params, **shape, "messages": said})
+    if written is None:
+        return None
+    body = json.loads(written)
+    for mark in row.cache_control or ():
+        if not _marked(body, _get(mark, "path"), _get(mark, "value")):
+            return None
+    text = canonical(body)
+    return hashlib.sha256(text).hexdigest() if text is not None else None
+
+
+def _marked(body: Any, path: Any, value: Any) -> bool:
+    """Put a cache mark where it was sent; False where there is no such place."""
+    for step in path if isinstance(path, list) else ():
+        try:
+            body = body[step]
+        except (KeyError, IndexError, TypeError):
+            return False
+    if not isinstance(body, dict):
+        return False
+    body["cache_control"] = value
+    return True
+
+
+def _raw_blocks(entry: Entry) -> list[Any]:
+    """The blocks of an entry's message as they are written: hashes are made of all fields, known or not."""
+    content = _get(_get(entry.data, "message"), "content")
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return content if isinstance(content, list) else []
+
+
+def _get(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None
