@@ -104,7 +104,7 @@ def test_problems_have_kind_count_and_places(ask: Asker, tmp_path: Path) -> None
     row = line({"type": "summary", "summary": "s", "leafUuid": "u"})
     home, path = home_of(tmp_path, row, row[:-1] + row, b"\0" * 9 + b"\n", b"42\n", row)
     problems = ask("doctor", home, "--json").json["problems"]
-    assert problems["glued"] == {"count": 2, "recovered": 2, "lost": 0, "places": [f"{path}:2"]}
+    assert problems["glued"] == {"count": 1, "recovered": 1, "lost": 0, "places": [f"{path}:2"]}
     assert problems["nul-run"] == {"count": 1, "recovered": 0, "lost": 10, "places": [f"{path}:3"]}
     assert problems["not-an-object"] == {"count": 1, "recovered": 0, "lost": 3, "places": [f"{path}:4"]}
     table = ask("doctor", home)

@@ -99,7 +99,7 @@ class Reader:
     def _recovered(self, raw: bytes, number: int, offset: int, problems: list[Problem]) -> Iterator[Entry]:
         found = spans(raw)
         tail = not raw.endswith(b"\n")
-        whole = sum(span.lost is None for span in found)
+        glued = False
         for span in found:
             part = raw[span.start : span.end]
             place = Place(self._transcript, number, offset + span.start, len(part))
@@ -108,8 +108,9 @@ class Reader:
                 entry, more = _lost(span, place, len(part), pending=pending)
             else:
                 entry, more = _decoded(part, place)
-                if whole > 1:
-                    more.append(Problem(ProblemKind.GLUED, place, f"{whole} objects on one line"))
+                if glued:
+                    more.append(Problem(ProblemKind.GLUED, place, "on one line with the object before it"))
+                glued = True
             yield self._placed(entry, part, number, offset + span.start, [*problems, *more])
             problems = []
 

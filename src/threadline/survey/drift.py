@@ -20,6 +20,8 @@ decode_strictly = lines_decoder(strict(AnyEntry))
 """Decodes a run of lines in which the model knows every field; the entries are still the model's own."""
 
 _decode_one = msgspec.json.Decoder[Any](strict(AnyEntry)).decode
+# A key may hold half a surrogate pair, which has no UTF-8.
+_REFUSALS = (msgspec.MsgspecError, UnicodeEncodeError, RecursionError)
 _WHAT = {
     "OtherEntry": "kind",
     "OtherBlock": "block",
@@ -91,7 +93,7 @@ def _result(value: dict[str, Any], tool: str | None, place: Place) -> Iterator[S
         return
     try:
         msgspec.convert(value, strict(shape))
-    except msgspec.ValidationError:
+    except _REFUSALS:
         for found in unknown(value, shape):
             inner = place.within("$.toolUseResult" + found.json_path[1:])
             yield Strange("field", found.name, found.shape, inner, _size(found.value))
