@@ -7,6 +7,7 @@ is a table of steps, applied in order; each act says which step decided.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -60,6 +61,7 @@ _NOT_TYPED = frozenset({"system", "agent-started", "resumed", "agent"})
 _TAG = re.compile(r"<(command-name|command-message|command-args|bash-input|user-memory-input)>(.*?)</\1>", re.DOTALL)
 # From this version on, what was typed while the model worked is an attachment of its own.
 _QUEUED_AS_ATTACHMENT = (2, 1, 97)
+_TOO_LONG = 10
 
 
 def acts(entries: Iterable[Entry], *, agent: bool = False) -> list[Act]:
@@ -162,16 +164,18 @@ def _unrecorded_steering(entries: list[Entry], found: list[Act]) -> Iterator[Act
     if _newest_version(entries) >= _QUEUED_AS_ATTACHMENT:
         return
     recorded = {_normal(act.text) for act in found}
-    waiting: list[QueueOperationEntry] = []
+    waiting: deque[QueueOperationEntry] = deque()
     for entry in entries:
         if not isinstance(entry, QueueOperationEntry):
             continue
         if entry.operation == "enqueue":
             waiting.append(entry)
-        elif entry.operation in ("dequeue", "popAll"):
-            waiting = waiting[1:] if entry.operation == "dequeue" else []
+        elif entry.operation == "popAll":
+            waiting.clear()
+        elif entry.operation == "dequeue" and waiting:
+            waiting.popleft()
         elif entry.operation == "remove" and waiting:
-            taken = waiting.pop(0)
+            taken = waiting.popleft()
             text = taken.text.strip()
             if text and not text.startswith((*_MACHINE, '{"task_id"')) and _normal(text) not in recorded:
                 yield Act(ActKind.STEERING, text, taken, "10 queue-operation")
@@ -179,8 +183,12 @@ def _unrecorded_steering(entries: list[Entry], found: list[Act]) -> Iterator[Act
 
 def _newest_version(entries: list[Entry]) -> tuple[int, ...]:
     versions = {entry.version for entry in entries if isinstance(entry, ChainEntry) and entry.version}
-    numbers = (tuple(int(part) for part in version.split(".") if part.isdecimal()) for version in versions)
-    return max(numbers, default=())
+    return max(map(version_numbers, versions), default=())
+
+
+def version_numbers(version: str) -> tuple[int, ...]:
+    """A version as numbers that can be compared; what is no number of a sensible length is left out."""
+    return tuple(int(part) for part in version.split(".") if part.isdecimal() and len(part) < _TOO_LONG)
 
 
 def _normal(text: str) -> str:
@@ -198,7 +206,3 @@ def _once(found: list[Act]) -> list[Act]:
         if not twice:
             kept.append(act)
     return kept
-
-
-def _is_same(one: Act, other: Act) -> bool:
-    return ActKind.STEERING in (one.kind, other.kind) and _normal(one.text) == _normal(other.text)

@@ -1,7 +1,8 @@
 """Branches: what was left when the conversation was edited, retried or rewound.
 
 Nearly every place where the graph parts is structural: progress beside a result, results of parallel calls, hooks. A
-fork is real only where two ways on each lead to a person's prompt, or one does and the other is a finished reply.
+fork is real only where two ways on each lead to a person's prompt, or one does and the other is a finished reply. A
+root that was left is a branch, too: the conversation was begun anew.
 """
 
 from __future__ import annotations
@@ -19,19 +20,29 @@ _FINISHED = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal"})
 
 
 def branches(graph: Graph, prompts: Container[EntryId], kept: Container[EntryId]) -> list[Branch]:
-    """Every branch that was left, in file order.
+    """Every branch that was left, in file order. Branches inside what was left stay inside it: it is told once.
 
     `prompts` are the entries that are a person's prompts; `kept` are the entries of the conversation that was kept.
     """
     reach = _Reach(graph, prompts)
-    found = [
-        _branch(graph, fork, child)
-        for fork, children in graph.children.items()
-        if len(children) > 1
-        for child in _left(graph, reach.ways(fork, children), kept)
-    ]
-    found.sort(key=lambda branch: graph.position[branch.first.uuid] if branch.first.uuid else 0)
-    return _outermost(found)
+    left = {root for root in graph.roots if root not in kept and reach.is_exchange(root)}
+    for fork, children in graph.children.items():
+        if len(children) > 1:
+            left.update(_left(graph, reach.ways(fork, children), kept))
+    begun: dict[EntryId, EntryId] = {}
+    found: dict[EntryId, list[EntryId]] = {}
+    passed: set[EntryId] = set()
+    for uuid in graph.downwards():
+        above = graph.parent(uuid)
+        if uuid in kept:
+            # The results of parallel calls are kept, wherever they hang: a branch goes on from there.
+            if uuid in left or above in passed or above in begun:
+                passed.add(uuid)
+        elif above in begun or above in passed or uuid in left:
+            first = begun.get(above, uuid) if above is not None else uuid
+            begun[uuid] = first
+            found.setdefault(first, []).append(uuid)
+    return [_branch(graph, first, found[first]) for first in sorted(found, key=graph.first.__getitem__)]
 
 
 class _Reach:
@@ -47,6 +58,10 @@ class _Reach:
                 self._to_prompt.add(uuid)
             if _is_finished(graph.entries[uuid]) or any(child in self._finished for child in below):
                 self._finished.add(uuid)
+
+    def is_exchange(self, uuid: EntryId) -> bool:
+        """Whether a person said something there and was answered: a command before the first prompt is no beginning."""
+        return uuid in self._to_prompt and uuid in self._finished
 
     def ways(self, fork: EntryId, children: list[EntryId]) -> list[EntryId]:
         """The ways on from a fork that a person or a finished reply took; blocks of one reply are one way."""
@@ -86,19 +101,6 @@ def _is_finished(entry: ChainEntry) -> bool:
     )
 
 
-def _branch(graph: Graph, fork: EntryId, first: EntryId) -> Branch:
-    uuids = sorted(graph.below(first), key=graph.position.__getitem__)
-    start = graph.entries[first]
-    rest = [graph.entries[uuid] for uuid in uuids if uuid != first]
-    return Branch(fork, (start, *rest))
-
-
-def _outermost(found: list[Branch]) -> list[Branch]:
-    """Branches of an abandoned branch stay inside it: what was left is told once."""
-    told: set[EntryId | None] = set()
-    kept: list[Branch] = []
-    for branch in sorted(found, key=lambda one: -len(one.entries)):
-        if branch.first.uuid not in told:
-            told.update(entry.uuid for entry in branch.entries)
-            kept.append(branch)
-    return [branch for branch in found if branch in kept]
+def _branch(graph: Graph, first: EntryId, uuids: list[EntryId]) -> Branch:
+    rest = sorted((uuid for uuid in uuids if uuid != first), key=graph.first.__getitem__)
+    return Branch(graph.parent(first), tuple(graph.entries[uuid] for uuid in (first, *rest)))

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from threadline.model.entries import AssistantEntry, ChainEntry, Entry, SystemEntry, UserEntry
+from threadline.model.entries import AssistantEntry, ChainEntry, SystemEntry, UserEntry
 from threadline.model.ids import EntryId
 from threadline.model.thread import Compaction, CompactionKind, Thread
 from threadline.thread.active import thread_to
@@ -14,9 +14,9 @@ from threadline.thread.graph import Graph
 from threadline.thread.parallel import Parallel
 
 
-def compactions(entries: list[Entry], graph: Graph) -> list[Compaction]:
+def compactions(graph: Graph) -> list[Compaction]:
     """Every compaction of one agent's entries, in file order."""
-    speakers = _main_speakers(entries, graph)
+    speakers = _speakers(graph)
     found: list[Compaction] = []
     for uuid, entry in graph.entries.items():
         if isinstance(entry, SystemEntry) and entry.subtype == "compact_boundary":
@@ -24,15 +24,20 @@ def compactions(entries: list[Entry], graph: Graph) -> list[Compaction]:
         elif isinstance(entry, SystemEntry) and entry.subtype == "microcompact_boundary":
             found.append(_micro(entry))
         elif isinstance(entry, UserEntry) and entry.is_compact_summary and not _follows_boundary(entry, graph):
-            before = _last_before(speakers, graph.position[uuid])
+            before = _last_before(speakers, graph.first[uuid])
             found.append(Compaction(CompactionKind.SUMMARY, entry.place, summary=entry, before=before))
     return sorted(found, key=lambda one: one.place.offset)
 
 
-def resumptions(entries: list[Entry], graph: Graph) -> dict[EntryId, EntryId | None]:
-    """Where a subagent was taken up again: each root with the entry the conversation had come to before it."""
-    speakers = _main_speakers(entries, graph)
-    return {root: _last_before(speakers, graph.position[root]) for root in graph.roots}
+def resumptions(graph: Graph, *, agent: bool = False) -> dict[EntryId, EntryId | None]:
+    """Where a conversation goes on without a link: each such root with the entry it had come to before.
+
+    An entry whose parent is missing goes on from what stands before it. `agent`: a subagent that is taken up again has
+    a new root each time; a person's new root is a new beginning.
+    """
+    speakers = _speakers(graph)
+    roots = (root for root in graph.roots if agent or graph.is_orphan(root))
+    return {root: _last_before(speakers, graph.first[root]) for root in roots}
 
 
 def conversation(
@@ -49,17 +54,15 @@ def conversation(
     before: dict[EntryId | None, EntryId | None] = dict(resumed.items())
     before |= {_start(one): one.before for one in found if one.kind is not CompactionKind.MICRO}
     segments = [list(thread.entries)]
-    seen: set[EntryId | None] = set()
-    while segments[0]:
-        first = segments[0][0].uuid
-        earlier = before.get(first)
-        if earlier is None or first in seen:
-            break
-        seen.add(first)
-        segments.insert(0, thread_to(graph, parallel, earlier))
+    starts: set[EntryId | None] = set()
+    while segments[-1] and segments[-1][0].uuid not in starts:
+        first = segments[-1][0].uuid
+        starts.add(first)
+        segments.append(thread_to(graph, parallel, before.get(first)))
+    segments.pop()  # nothing, or a tree that was gone through already
     told: set[EntryId | None] = set()
     whole: list[ChainEntry] = []
-    for entry in (one for segment in segments for one in segment):
+    for entry in (one for segment in reversed(segments) for one in segment):
         if entry.uuid not in told:
             told.add(entry.uuid)
             whole.append(entry)
@@ -75,14 +78,14 @@ def _boundary(entry: SystemEntry, uuid: EntryId, graph: Graph, speakers: list[tu
     told = entry.compact_metadata
     logical = entry.logical_parent_uuid
     # A pointer to the boundary's own future, or to itself, leads nowhere as well.
-    dangling = logical is None or logical not in graph.entries or graph.position[logical] >= graph.position[uuid]
+    dangling = logical is None or logical not in graph.entries or graph.first[logical] >= graph.first[uuid]
     summary = next((one for child in graph.children.get(uuid, ()) if _is_summary(one := graph.entries[child])), None)
     return Compaction(
         CompactionKind.BOUNDARY,
         entry.place,
         boundary=entry,
         summary=summary if isinstance(summary, UserEntry) else None,
-        before=_last_before(speakers, graph.position[uuid]) if dangling else logical,
+        before=_last_before(speakers, graph.first[uuid]) if dangling else logical,
         dangling=dangling,
         trigger=told.trigger if told else None,
         tokens_before=told.pre_tokens if told else None,
@@ -134,14 +137,11 @@ def _follows_boundary(entry: UserEntry, graph: Graph) -> bool:
     return isinstance(parent, SystemEntry) and parent.subtype == "compact_boundary"
 
 
-def _main_speakers(entries: list[Entry], graph: Graph) -> list[tuple[int, EntryId]]:
+def _speakers(graph: Graph) -> list[tuple[int, EntryId]]:
     return [
-        (at, entry.uuid)
-        for at, entry in enumerate(entries)
-        if isinstance(entry, UserEntry | AssistantEntry)
-        and entry.uuid is not None
-        and entry.uuid in graph.entries
-        and not entry.is_meta
+        (graph.first[uuid], uuid)
+        for uuid, entry in graph.entries.items()
+        if isinstance(entry, UserEntry | AssistantEntry) and not entry.is_meta
     ]
 
 

@@ -24,7 +24,7 @@ from threadline.model.entries import (
 )
 from threadline.model.ids import EntryId, SessionId
 from threadline.model.session import Continuation, ContinuationKind
-from threadline.thread.acts import act_of
+from threadline.thread.acts import act_of, version_numbers
 
 _Mark = tuple[str, ...]
 # Before this version a resume copied the history; from it on, only forks do.
@@ -180,6 +180,5 @@ def _copy_kind(entries: Sequence[Entry]) -> ContinuationKind:
         return ContinuationKind.BRANCH
     if any(entry.session_kind == "bg" for entry in chained):
         return ContinuationKind.BACKGROUND
-    versions = (entry.version.split(".") for entry in chained if entry.version)
-    newest = max((tuple(int(part) for part in parts if part.isdecimal()) for parts in versions), default=())
+    newest = max((version_numbers(entry.version) for entry in chained if entry.version), default=())
     return ContinuationKind.FORK if newest >= _RESUME_APPENDS else ContinuationKind.RESUMED_COPY

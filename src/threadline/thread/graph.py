@@ -15,17 +15,21 @@ from threadline.model.ids import EntryId
 class Graph:
     """Entries by id, their parents and children.
 
-    Of entries that share an id the last one counts, at the position of the first, as Claude Code itself has it.
+    Of entries that share an id the last one counts. `position` is where that one stands, by which Claude Code itself
+    tells which leaf is the last; `first` is where the id stood first, which is when it was said.
     """
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.entries: dict[EntryId, ChainEntry] = {}
         self.position: dict[EntryId, int] = {}
+        self.first: dict[EntryId, int] = {}
         for at, entry in enumerate(entries):
             if isinstance(entry, ChainEntry) and entry.uuid is not None:
                 self.entries[entry.uuid] = entry
                 self.position[entry.uuid] = at
+                self.first.setdefault(entry.uuid, at)
         self.children: dict[EntryId, list[EntryId]] = {}
+        self._opened: set[EntryId] = set()
         self.roots: list[EntryId] = []
         for uuid, entry in self.entries.items():
             parent = entry.parent_uuid
@@ -33,32 +37,32 @@ class Graph:
                 self.roots.append(uuid)
             else:
                 self.children.setdefault(parent, []).append(uuid)
-        self._break_cycles()
+        self._open_cycles()
 
     def parent(self, uuid: EntryId) -> EntryId | None:
-        """The entry before it, if it is there."""
+        """The entry before it, if it is there; none before the entry at which a cycle was opened."""
         parent = self.entries[uuid].parent_uuid
-        return parent if parent is not None and parent in self.entries and parent != uuid else None
+        there = parent is not None and parent in self.entries and parent != uuid and uuid not in self._opened
+        return parent if there else None
+
+    def is_orphan(self, uuid: EntryId) -> bool:
+        """Whether it names a parent that is not there."""
+        parent = self.entries[uuid].parent_uuid
+        return parent is not None and parent not in self.entries
 
     def up(self, uuid: EntryId | None) -> Iterator[ChainEntry]:
-        """From an entry to its root; a cycle ends where it would begin again."""
-        seen: set[EntryId] = set()
-        while uuid is not None and uuid in self.entries and uuid not in seen:
-            seen.add(uuid)
+        """From an entry to its root."""
+        while uuid is not None and uuid in self.entries:
             yield self.entries[uuid]
             uuid = self.parent(uuid)
 
     def below(self, uuid: EntryId) -> Iterator[EntryId]:
         """An entry and all that descends from it, in no particular order."""
         waiting = [uuid]
-        seen = {uuid}
         while waiting:
             here = waiting.pop()
             yield here
-            for child in self.children.get(here, ()):
-                if child not in seen:
-                    seen.add(child)
-                    waiting.append(child)
+            waiting.extend(self.children.get(here, ()))
 
     def leaves(self) -> Iterator[EntryId]:
         """Entries that no entry names as its parent, in file order."""
@@ -74,18 +78,28 @@ class Graph:
             waiting.extend(reversed(self.children.get(here, ())))
         return ordered
 
-    def _break_cycles(self) -> None:
-        """Make the first entry of each cycle a root: entries in a cycle hang from no root at all."""
+    def _open_cycles(self) -> None:
+        """Make the first entry of each cycle a root: entries in a cycle, or below one, hang from no root at all."""
         reached: set[EntryId] = set()
         for root in self.roots:
             reached.update(self.below(root))
         for uuid in self.entries:
-            if uuid in reached:
-                continue
-            self.roots.append(uuid)
-            parent = self.entries[uuid].parent_uuid
-            if parent is not None and parent in self.children:
-                self.children[parent].remove(uuid)
-                if not self.children[parent]:
-                    del self.children[parent]
-            reached.update(self.below(uuid))
+            if uuid not in reached:
+                first = self._first_of_cycle(uuid)
+                above = self.children[self.entries[first].parent_uuid or first]
+                above.remove(first)
+                if not above:
+                    del self.children[self.entries[first].parent_uuid or first]
+                self._opened.add(first)
+                self.roots.append(first)
+                reached.update(self.below(first))
+
+    def _first_of_cycle(self, uuid: EntryId) -> EntryId:
+        """The entry that stands first in the cycle that an entry is in, or hangs from."""
+        path: dict[EntryId, None] = {}
+        here: EntryId | None = uuid
+        while here is not None and here not in path:
+            path[here] = None
+            here = self.parent(here)
+        ring = list(path)
+        return min(ring[ring.index(here or uuid) :], key=self.first.__getitem__)

@@ -38,8 +38,8 @@ def loop(entries: Sequence[Entry], *, agent: bool = False) -> Loop:
     graph = Graph(listed)
     parallel = Parallel(graph)
     thread = active_thread(listed, graph, parallel, agent=agent)
-    found = compactions(listed, graph)
-    whole = conversation(thread, found, graph, parallel, resumptions(listed, graph) if agent else {})
+    found = compactions(graph)
+    whole = conversation(thread, found, graph, parallel, resumptions(graph, agent=agent))
     done = acts(listed, agent=agent)
     prompts = {act.entry.uuid for act in done if act.kind in _PROMPTS and act.entry.uuid is not None}
     kept = {entry.uuid for entry in whole if entry.uuid is not None}

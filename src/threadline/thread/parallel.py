@@ -101,11 +101,11 @@ class Parallel:
                 if result.uuid not in there and result.uuid not in taken:
                     taken.add(result.uuid)
                     (results if result.parent_uuid in own else strays).append(result)
-        closed = answered | {call for result in results for call in answers_of(result)}
+        closed = {call for result in results for call in answers_of(result)}
         # A result that hangs elsewhere counts only where it answers a call that nothing else answers.
         for stray in sorted(strays, key=lambda one: self._graph.position[one.uuid] if one.uuid else 0):
             calls = list(answers_of(stray))
-            if any(call not in closed and self._is_own(call, own) for call in calls):
+            if any(call not in closed and call not in answered and self._is_own(call, own) for call in calls):
                 closed.update(calls)
                 results.append(stray)
         return [*sorted(siblings, key=_when), *sorted(results, key=_when)]
