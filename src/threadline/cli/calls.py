@@ -71,19 +71,18 @@ def _table(chosen: list[Call]) -> str:
     from threadline.render.figures import span_of_time
     from threadline.render.telling import telling
 
-    room = max(20, out.terminal_width() - 78)
     rows = [
         (
-            call.timestamp.strftime("%Y-%m-%d %H:%M:%S") if call.timestamp else "",
+            call.timestamp.strftime("%m-%d %H:%M:%S") if call.timestamp else "",
             f"{call.turn}" if call.turn is not None else "",
-            out.clip(str(call.agent or "main"), 8),
+            out.clip(out.plain(call.agent or "main"), 8),
+            f"{call.place.line}",
             f"{OUTCOMES[call.outcome].sign} {call.outcome}",
             span_of_time(call.duration),
             out.clip(out.plain(call.tool), 16),
-            out.one_line(telling(call.tool, call.input), room),
-            f"{call.place.line}",
+            out.one_line(telling(call.tool, call.input), 400),
         )
         for call in chosen
     ]
-    headings = ("time (UTC)", "turn", "agent", "outcome", "took", "tool", "input", "line")
-    return out.table(headings, rows, right=(1, 4, 7))
+    headings = ("time (UTC)", "turn", "agent", "line", "outcome", "took", "tool", "input")
+    return out.table(headings, rows, right=(1, 3, 5))

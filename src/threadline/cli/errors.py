@@ -93,10 +93,10 @@ def _within(one: Failure, start: datetime | None, stop: datetime | None) -> bool
 def _table(chosen: list[Failure], *, several: bool) -> str:
     from threadline.cli import output as out
 
-    whose = "session" if several else "turn"
+    whose, when = ("session", "%Y-%m-%d %H:%M") if several else ("turn", "%m-%d %H:%M:%S")
     rows = [
         (
-            one.timestamp.strftime("%Y-%m-%d %H:%M:%S") if one.timestamp else "",
+            one.timestamp.strftime(when) if one.timestamp else "",
             str(one.session or "")[:8] if several else str(one.turn or ""),
             one.what,
             out.clip(out.plain(one.tool or ""), 16),

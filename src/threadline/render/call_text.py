@@ -10,14 +10,14 @@ from msgspec import Struct
 
 from threadline.model.block import DocumentBlock, ImageBlock
 from threadline.model.call import Call, Outcome
-from threadline.model.results import AskUserQuestionResult, ReadResult, TodoWriteResult
+from threadline.model.results import AgentResult, AskUserQuestionResult, ReadResult, TodoWriteResult
 from threadline.render.diff import changes, tally
 from threadline.render.figures import count, span_of_time
 from threadline.render.layout import cut, hard, width_of
 from threadline.render.markdown import markdown
-from threadline.render.style import Role, Span, Spans
-from threadline.render.telling import telling
-from threadline.render.terminal_text import one_line, plain_lines
+from threadline.render.style import ASKS, Role, Span, Spans
+from threadline.render.telling import FILE_TOOLS, telling
+from threadline.render.terminal_text import clip_left, one_line, plain, plain_lines
 
 
 class Mark(Struct, frozen=True):
@@ -39,6 +39,9 @@ _TODOS = {"completed": ("☒", Role.FAINT), "in_progress": ("◐", Role.STRONG)}
 _FEW, _SOME, _MANY = 4, 12, 24
 _TAGS = re.compile(r"</?(?:tool_use_error|error|persisted-output)>")
 _SAID = "the user said:"
+_AGENT_TOOLS = frozenset({"Task", "Agent"})
+_LAUNCHED = {"async_launched": "works in the background", "teammate_spawned": "joined the team"}
+_MACHINE_LINES = re.compile(r"^(?:agentId: |<usage>)", re.MULTILINE)
 
 
 def headline(call: Call, width: int) -> Spans:
@@ -48,15 +51,24 @@ def headline(call: Call, width: int) -> Spans:
     notes = [tally(call), "" if call.outcome is Outcome.OK else str(call.outcome), span_of_time(call.duration)]
     after = tuple(Span(f"  {note}", Role.FAINT if at != 1 else mark.role) for at, note in enumerate(notes) if note)
     room = width - width_of(before) - width_of(after) - 2
-    given = one_line(telling(call.tool, call.input), max(10, room))
+    given = _given(call, max(10, room))
     return cut((*before, Span(f"  {given}" if given else ""), *after), width)
+
+
+def _given(call: Call, width: int) -> str:
+    """The telling input; a file as seen from where the session stood, its end rather than its beginning."""
+    text = telling(call.tool, call.input)
+    if call.tool not in FILE_TOOLS:
+        return one_line(text, width)
+    cwd = call.entry.cwd or ""
+    below = text.startswith(cwd) and text[len(cwd) : len(cwd) + 1] in ("/", "\\")
+    return clip_left(plain(text[len(cwd) + 1 :] if cwd and below else text), width)
 
 
 def _tool(name: str) -> str:
     """`server: tool` for what an MCP server offers."""
-    _, is_mcp, rest = name.partition("mcp__")
-    server, _, tool = rest.partition("__")
-    return f"{server}: {tool}" if is_mcp and tool and not _ else name or "(no name)"
+    server, _, tool = name.removeprefix("mcp__").partition("__")
+    return f"{server}: {tool}" if name.startswith("mcp__") and tool else name or "(no name)"
 
 
 def body(call: Call, width: int, *, whole: bool = False) -> Iterator[Spans]:
@@ -66,17 +78,17 @@ def body(call: Call, width: int, *, whole: bool = False) -> Iterator[Spans]:
         lines = _output(call, width)
     yield from _folded(lines, width, None if whole else _room(call))
     if call.persisted is not None:
-        yield (Span(f"whole output: {call.persisted}", Role.FAINT),)
+        yield (Span("whole output: " + clip_left(plain(str(call.persisted)), max(20, width - 14)), Role.FAINT),)
 
 
 def _room(call: Call) -> int:
     if call.outcome is not Outcome.OK:
         return _SOME
-    return _MANY if call.tool in _BODIES else _FEW
+    return _MANY if call.tool in _BODIES and call.tool not in _AGENT_TOOLS else _FEW
 
 
 def _folded(lines: Iterator[Spans], width: int, most: int | None) -> Iterator[Spans]:
-    """The first lines, each cut to the width, and how many there are more; all of them, wrapped, where none is given."""
+    """The first lines, each cut to the width, and how many there are more; with no bound all of them, wrapped."""
     if most is None:
         for line in lines:
             yield from _pieces(line, width)
@@ -161,7 +173,18 @@ def _answers(call: Call, width: int) -> Iterator[Spans]:
         return
     for question, answer in answers.items():
         yield (Span(one_line(str(question), width), Role.FAINT),)
-        yield (Span(f"❯ {one_line(str(answer), width - 2)}", Role.PROMPT),)
+        yield (Span(f"{ASKS} {one_line(str(answer), width - 2)}", Role.PROMPT),)
+
+
+def _report(call: Call, _width: int) -> Iterator[Spans]:
+    """What an agent answered, without the lines that the program puts at its end for the model."""
+    status = call.result.status if isinstance(call.result, AgentResult) else None
+    if status in _LAUNCHED:
+        yield (Span(_LAUNCHED[status], Role.FAINT),)
+        return
+    report = _MACHINE_LINES.split(call.output, maxsplit=1)[0]
+    for line in plain_lines(report.strip("\n")) if report.strip() else ():
+        yield (Span(line, Role.FAINT),)
 
 
 def _field(holder: Any, name: str) -> str:
@@ -181,4 +204,6 @@ _BODIES: dict[str, Callable[[Call, int], Iterator[Spans]]] = {
     "ExitPlanMode": _plan,
     "exit_plan_mode": _plan,
     "AskUserQuestion": _answers,
+    "Task": _report,
+    "Agent": _report,
 }

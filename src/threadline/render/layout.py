@@ -21,39 +21,44 @@ def width_of(spans: Iterable[Span]) -> int:
 def wrap(spans: Iterable[Span], width: int, *, first: Spans = (), rest: Spans = ()) -> Iterator[Spans]:
     """Wrap a paragraph at white space; `first` and `rest` stand before its first line and the others."""
     line: list[Span] = list(first)
-    room = max(_LEAST, width - width_of(first))
-    left = room
-    gap: Span | None = None
-    for word in _words(spans):
-        if word.text.isspace():
-            gap = word
-            continue
-        space = columns(gap.text) if gap is not None and left < room else 0
-        if left < room and columns(word.text) + space > left:
+    room = left = max(_LEAST, width - width_of(first))
+    for gap, word in _words(spans):
+        space = gap if left < room else Span("")
+        if left < room and width_of((space, *word)) > left:
             yield tuple(line)
-            line, room = list(rest), max(_LEAST, width - width_of(rest))
-            left, space = room, 0
-        if space and gap is not None:
-            line.append(gap)
-            left -= space
-        gap = None
-        text = word.text
-        while columns(text) > left:
-            at = max(1, fitting(text, left))
-            line.append(Span(text[:at], word.role))
-            yield tuple(line)
-            text = text[at:]
-            line, room = list(rest), max(_LEAST, width - width_of(rest))
-            left = room
-        line.append(Span(text, word.role))
-        left -= columns(text)
+            line = list(rest)
+            room = left = max(_LEAST, width - width_of(rest))
+            space = Span("")
+        line.append(space)
+        left -= columns(space.text)
+        for piece in word:
+            text = piece.text
+            while columns(text) > left:
+                at = max(fitting(text, left), int(left == room))
+                line.append(Span(text[:at], piece.role))
+                yield tuple(line)
+                text = text[at:]
+                line = list(rest)
+                room = left = max(_LEAST, width - width_of(rest))
+            line.append(Span(text, piece.role))
+            left -= columns(text)
     yield tuple(line)
 
 
-def _words(spans: Iterable[Span]) -> Iterator[Span]:
+def _words(spans: Iterable[Span]) -> Iterator[tuple[Span, list[Span]]]:
+    """The words, each with the white space before it; a word may be made of several spans."""
+    gap = Span("")
+    word: list[Span] = []
     for span in spans:
         for match in _WORDS.finditer(plain(span.text.replace("\n", " ").replace("\t", " "))):
-            yield Span(match[0], span.role)
+            if not match[0].isspace():
+                word.append(Span(match[0], span.role))
+                continue
+            if word:
+                yield gap, word
+            gap, word = Span(match[0], span.role), []
+    if word:
+        yield gap, word
 
 
 def hard(text: str, width: int) -> Iterator[str]:

@@ -29,8 +29,8 @@ def table(rows: list[str], width: int, inline: Inline) -> Iterator[Spans]:
     drawn = [row for row in cells if row is not None]
     widths = [max(map(width_of, column)) for column in zip_longest(*drawn, fillvalue=())]
     if sum(widths) + 3 * (len(widths) - 1) > width:
-        for row in rows:
-            yield from wrap(inline(row.strip()), width)
+        for written in rows:
+            yield from wrap(inline(written.strip()), width)
         return
     for row in cells:
         if row is None:
@@ -45,9 +45,9 @@ def _cells(row: str, inline: Inline) -> list[Spans]:
 
 
 def _padded(row: list[Spans], widths: list[int]) -> Iterator[Span]:
-    for at, (cell, width) in enumerate(zip_longest(row, widths, fillvalue=())):
+    missing: list[Spans] = [()] * (len(widths) - len(row))
+    for at, (cell, width) in enumerate(zip([*row, *missing], widths, strict=True)):
         if at:
             yield Span(" │ ", Role.FAINT)
-        spans: Spans = cell if isinstance(cell, tuple) else ()
-        yield from spans
-        yield Span(" " * (int(width or 0) - width_of(spans)))
+        yield from cell
+        yield Span(" " * (width - width_of(cell)))

@@ -100,10 +100,11 @@ class Compacted(Item, frozen=True):
 
 
 class Left(Item, frozen=True):
-    """Where a branch was left; `number` counts from 1."""
+    """Where a branch was left: its number, from 1, and how it begins."""
 
     number: int
     branch: Branch
+    text: str
 
 
 def outline(
@@ -176,12 +177,18 @@ class _Teller:
     def left_at(self, entry: Entry) -> Iterator[Item]:
         """The branches that part from an entry."""
         for number, branch in self._branches.pop(entry.uuid, ()) if entry.uuid is not None else ():
-            yield Left(branch.first, number, branch)
+            yield Left(branch.first, number, branch, self._first_words(branch))
 
     def left_elsewhere(self) -> Iterator[Item]:
         """The branches that part from no entry that was told."""
         for number, branch in sorted((one for some in self._branches.values() for one in some), key=lambda one: one[0]):
-            yield Left(branch.first, number, branch)
+            yield Left(branch.first, number, branch, self._first_words(branch))
+
+    def _first_words(self, branch: Branch) -> str:
+        """How a branch begins: what the person said, or else the first text in it."""
+        acts = (act.text for entry in branch.entries if (act := self._acts.get(id(entry))) is not None)
+        texts = (str(getattr(entry, "text", None) or "").strip() for entry in branch.entries)
+        return next(acts, None) or next(filter(None, texts), "")
 
     def items(self, entry: Entry) -> Iterator[Item]:
         """The items of one entry."""
@@ -205,6 +212,9 @@ class _Teller:
     def _assistant(self, entry: AssistantEntry) -> Iterator[Item]:
         if entry.is_api_error_message:
             yield Failed(entry, entry.text or str(entry.error or ""))
+            return
+        if entry.is_made_up:
+            yield Notice(entry, "no reply", entry.text, quiet=True)
             return
         for index, block in enumerate(entry.message.blocks if entry.message is not None else ()):
             yield from self._block(entry, block, index)
@@ -310,16 +320,16 @@ _SUBTYPES: dict[str, Callable[[SystemEntry], Iterator[Item]]] = {
 
 
 def api_error_text(entry: SystemEntry) -> str:
-    """What failed, and whether it was tried again: `529 Overloaded; attempt 2 of 10`."""
+    """What failed, and whether it was tried again: `529 Overloaded · attempt 2 of 10`."""
     error = entry.error if isinstance(entry.error, dict) else {}
     status = error.get("status") or _deep(entry.cause, "code") or ""
     said = _deep(error, "message") or (entry.error if isinstance(entry.error, str) else "") or entry.text
     kind = _deep(error, "type") or _deep(error, "code")
     again = (
-        f"; attempt {entry.retry_attempt} of {entry.max_retries}" if entry.retry_attempt and entry.max_retries else ""
+        f" · attempt {entry.retry_attempt} of {entry.max_retries}" if entry.retry_attempt and entry.max_retries else ""
     )
     words = " ".join(str(one) for one in (status, said or kind or "request failed") if one)
-    return words + again
+    return words.rstrip(".") + again
 
 
 def _deep(value: Any, name: str) -> str:

@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 from threadline.render.terminal_text import plain
 
+ASKS = "❯"  # noqa: RUF001 - the sign that Claude Code itself puts before a prompt
+"""Stands before what a person said."""
+
 
 class Role(StrEnum):
     """What a piece of text is."""
@@ -67,7 +70,12 @@ class Style:
 
     def line(self, spans: Iterable[Span]) -> str:
         """One line, without white space at its end."""
-        kept = [span for span in spans if span.text]
+        kept: list[Span] = []
+        for span in spans:
+            if kept and kept[-1].role is span.role:
+                kept[-1] = Span(kept[-1].text + span.text, span.role)
+            elif span.text:
+                kept.append(span)
         while kept and not kept[-1].text.strip():
             kept.pop()
         if kept:

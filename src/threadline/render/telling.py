@@ -13,6 +13,7 @@ _TELLING: dict[str, tuple[str, ...]] = {
     "Edit": ("file_path",),
     "MultiEdit": ("file_path",),
     "Write": ("file_path",),
+    "Replace": ("file_path",),
     "NotebookEdit": ("notebook_path",),
     "NotebookRead": ("notebook_path",),
     "Glob": ("pattern", "path"),
@@ -48,14 +49,17 @@ _ANY = (
     "pattern",
     "query",
     "url",
-    "description",
     "subject",
     "title",
     "name",
     "skill",
+    "id",
+    "description",
     "prompt",
 )
 _MOST = 2000
+FILE_TOOLS = frozenset({"Read", "View", "Edit", "MultiEdit", "Write", "Replace", "NotebookEdit", "NotebookRead", "LS"})
+"""Tools whose telling input is a file."""
 
 
 def telling(tool: str, given: Any) -> str:

@@ -13,7 +13,7 @@ from threadline.model.thread import Branch, CompactionKind
 from threadline.render.agents import headline as agent_line
 from threadline.render.agents import started_by, unlinked
 from threadline.render.call_text import body, headline
-from threadline.render.figures import count, model_name, moment, span_of_time
+from threadline.render.figures import count, model_name, moment
 from threadline.render.layout import cut, rule, wrap
 from threadline.render.markdown import markdown
 from threadline.render.options import Agents, Options
@@ -31,21 +31,21 @@ from threadline.render.outline import (
     Told,
     outline,
 )
-from threadline.render.style import Role, Span, Spans, Style
+from threadline.render.style import ASKS, Role, Span, Spans, Style
 from threadline.render.terminal_text import one_line, plain_lines
 
-# The sign before each kind of act, and whether it is told as the person's words.
+# The sign before each kind of act.
 _ACTS: dict[ActKind, str] = {
-    ActKind.PROMPT: "❯ ",
-    ActKind.PROGRAMMATIC: "❯ ",
-    ActKind.COMMAND: "❯ ",
-    ActKind.STEERING: "❯ ",
+    ActKind.PROMPT: f"{ASKS} ",
+    ActKind.PROGRAMMATIC: f"{ASKS} ",
+    ActKind.COMMAND: f"{ASKS} ",
+    ActKind.STEERING: f"{ASKS} ",
     ActKind.SHELL: "! ",
     ActKind.MEMORY: "# ",
 }
 _LONG_PROMPT, _LONG_OUTPUT, _LONG_TASK = 60, 8, 6
 # Items that stand close together; a blank line goes before all others.
-_CLOSE = (Called, Thought, Notice, Output)
+_CLOSE = (Called, Thought, Notice, Output, Failed)
 _DEEPEST = 12
 
 
@@ -133,7 +133,7 @@ class _Text:
         if item.turn is not None:
             label = f"turn {item.turn}" + (f" · {moment(act.timestamp)}" if act.timestamp else "")
             yield rule((Span(label, Role.FAINT),), width)
-        sign = _ACTS.get(act.kind, "❯ ")
+        sign = _ACTS.get(act.kind, f"{ASKS} ")
         yield from self._words(act.text, width, sign)
         if act.images:
             yield (Span("  " + " ".join(["(image)"] * act.images), Role.FAINT),)
@@ -151,7 +151,7 @@ class _Text:
 
     def told(self, item: Told, width: int, _depth: int) -> Iterator[Spans]:
         """An agent's task."""
-        yield from self._few(item.text, width, _LONG_TASK, "❯ ", Role.PROMPT)
+        yield from self._few(item.text, width, _LONG_TASK, f"{ASKS} ", Role.PROMPT)
 
     def reply(self, item: Reply, width: int, _depth: int) -> Iterator[Spans]:
         """The model's words."""
@@ -234,7 +234,7 @@ class _Text:
     def left(self, item: Left, width: int, _depth: int) -> Iterator[Spans]:
         """Where a branch was left."""
         number = len(item.branch.entries)
-        words = one_line(_first_words(item.branch), max(20, width - 60))
+        words = one_line(item.text, max(20, width - 60))
         said = f": “{words}”" if words else ""
         was = "entry was" if number == 1 else "entries were"
         text = f"⎇ {number:,} {was} left here{said}  (--branch {item.number})"
@@ -242,18 +242,13 @@ class _Text:
 
     def _few(self, text: str, width: int, most: int | None, sign: str, role: Role) -> Iterator[Spans]:
         """The first lines of a text, wrapped, behind a sign."""
-        lines = [line for line in plain_lines(text.strip("\n"))]
+        lines = list(plain_lines(text.strip("\n")))
         shown = lines if most is None or self._options.everything else lines[:most]
         indent = Span(" " * len(sign))
         for at, line in enumerate(shown):
             yield from wrap((Span(line, role),), width, first=(Span(sign, role) if not at else indent,), rest=(indent,))
         if len(lines) > len(shown):
             yield (indent, Span(f"… {count(len(lines) - len(shown), 'more line')}", Role.FAINT))
-
-
-def _first_words(branch: Branch) -> str:
-    """How a branch begins: the first words in it."""
-    return next((text for entry in branch.entries if (text := str(getattr(entry, "text", "") or "").strip())), "")
 
 
 _Draw = Callable[[_Text, Any, int, int], Iterator[Spans]]

@@ -16,12 +16,12 @@ from threadline.model.thread import Branch, Compaction
 from threadline.render.agents import duration, name, started_by, unlinked
 from threadline.render.figures import count, moment, span_of_time
 from threadline.render.layout import cut, width_of
-from threadline.render.style import Role, Span, Spans, Style
-from threadline.render.terminal_text import one_line
+from threadline.render.style import ASKS, Role, Span, Spans, Style
+from threadline.render.terminal_text import columns, one_line
 
 _FAILED = (Outcome.ERROR, Outcome.DENIED, Outcome.INTERRUPTED, Outcome.LOST)
 _MARKS: dict[str, tuple[str, Role]] = {
-    "turn": ("❯", Role.PROMPT),
+    "turn": (ASKS, Role.PROMPT),
     "agent": ("↳", Role.AGENT),
     "branch": ("⎇", Role.NOTICE),
     "compaction": ("═", Role.NOTICE),
@@ -64,7 +64,9 @@ def _below(node: Node, indent: str, width: int) -> Iterator[Spans]:
         before = (Span(indent + ("└─ " if last else "├─ "), Role.FAINT), Span(sign + " ", role))
         note = f"  {child.note}" if child.note else ""
         room = max(12, width - width_of(before) - len(note))
-        yield cut((*before, Span(one_line(child.text, room)), Span(note, Role.FAINT)), width)
+        text = one_line(child.text, room)
+        # Figures stand at the right, one under the other.
+        yield cut((*before, Span(text), Span(" " * (room - columns(text))), Span(note, Role.FAINT)), width)
         yield from _below(child, indent + ("   " if last else "│  "), width)
 
 
@@ -82,7 +84,7 @@ class _Builder:
         shown = [agent for agent in one.agents if self._shown(agent)]
         figures = {
             "session": one.id,
-            "turns": len(one.turns),
+            "turns": sum(turn.act is not None for turn in one.turns),
             "calls": len(one.calls),
             "agents": len(shown),
             "branches": len(one.branches),
@@ -113,6 +115,8 @@ class _Builder:
             node = self._branch(number, branch, left.get(number, []))
             forks.setdefault(self._turn_of(branch.fork, stays), []).append(node)
         nodes = [self._turn(turn, forks.pop(turn.number, [])) for turn in stays]
+        # Before the first prompt there is as a rule nothing but bookkeeping.
+        nodes = [node for node in nodes if node.figures["act"] is not None or node.children or node.figures["calls"]]
         loose = [node for some in forks.values() for node in some]
         rest = [
             self._agent(agent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
@@ -21,6 +22,7 @@ from threadline.thread.calls import calls
 FAILED = (Outcome.ERROR, Outcome.DENIED, Outcome.INTERRUPTED, Outcome.LOST)
 _API = "api-error"
 _MOST = 2000
+_TAGS = re.compile(r"</?tool_use_error>")
 
 
 class Failure(Struct, frozen=True):
@@ -84,7 +86,7 @@ def _of_calls(made: Iterable[Call]) -> Iterator[Failure]:
                 what=str(call.outcome),
                 tool=call.tool,
                 input=telling(call.tool, call.input),
-                text=call.output[:_MOST],
+                text=_TAGS.sub("", call.output[:_MOST]),
                 evidence=call.evidence,
                 session=call.entry.session_id,
                 agent=call.agent,
