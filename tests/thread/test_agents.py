@@ -15,6 +15,7 @@ from tests.thread.rows import read, result, told, use
 
 from threadline.find.transcripts import naming
 from threadline.model.agent import Agent, AgentKind, AgentStatus, LinkStep, SideKind, Sureness
+from threadline.model.call import Outcome
 from threadline.model.entries import Entry
 from threadline.model.found import TranscriptKind
 from threadline.model.ids import AgentId, CallId
@@ -132,6 +133,15 @@ def test_no_agent_starts_itself() -> None:
     _, agents = assemble([], round_)
     assert {agent.link.agent for agent in agents} == {"a1", "a2"}
     assert all(agent.depth in (1, 2) for agent in agents)
+
+
+def test_a_result_may_stand_in_another_transcript_of_the_session() -> None:
+    """A call without a result in its own transcript has the one that another of the session's holds."""
+    main, (made,) = assemble(
+        told(reply(use("Bash", id_="b"))), [file(prompt("x"), answered(id_="b"), answered(id_="c"))]
+    )
+    assert [(one.outcome, one.output) for one in main.calls] == [(Outcome.OK, "done")]
+    assert made.calls == ()
 
 
 def test_forks_are_linked_at_the_entry_they_part_from() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
@@ -13,11 +14,11 @@ from msgspec import Struct
 from threadline.model.agent import Agent, AgentKind, AgentStatus, Link, SideKind
 from threadline.model.call import Call
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry, UserEntry
-from threadline.model.ids import AgentId
+from threadline.model.ids import AgentId, CallId
 from threadline.model.line import NOWHERE
 from threadline.model.results import AgentResult
 from threadline.model.side import AgentMeta
-from threadline.thread.calls import calls, results_of
+from threadline.thread.calls import Result, calls, results, results_of
 from threadline.thread.evidence import Evidence, Speaker, Teammate, asked
 from threadline.thread.inline import separate
 from threadline.thread.links import Known, fork_point, links
@@ -61,7 +62,9 @@ def assemble(
     own, inside = separate(main, {file.id for file in files})
     path = _path_of(main)
     made = [AgentFile(path or Path(), one.id, AgentKind.INLINE, entries=one.entries) for one in inside]
-    drafts = [_draft(number, file) for number, file in enumerate([*made, *files], 1)]
+    # Of several results for one call the main agent's counts, which therefore comes last.
+    elsewhere = results(chain(*(file.entries for file in (*files, *made)), own))
+    drafts = [_draft(number, file, elsewhere) for number, file in enumerate([*made, *files], 1)]
     # A transcript that is an agent's own throughout was read as if it were a session's.
     whole = loop(own, agent=_is_agents(own))
     first = Agent(
@@ -74,7 +77,7 @@ def assemble(
         compactions=whole.compactions,
         acts=whole.acts,
         turns=whole.turns,
-        calls=tuple(calls(own, turns=whole.turns)),
+        calls=tuple(calls(own, turns=whole.turns, elsewhere=elsewhere)),
         transcript=path,
         model=_model(own),
     )
@@ -87,7 +90,7 @@ def assemble(
     return first, tuple(agent for _, agent in order)
 
 
-def _draft(number: int, file: AgentFile) -> _Draft:
+def _draft(number: int, file: AgentFile, elsewhere: Mapping[CallId, Result]) -> _Draft:
     whole = loop(file.entries, agent=True)
     prompt = _first_words(file.entries)
     known = Known(
@@ -104,7 +107,8 @@ def _draft(number: int, file: AgentFile) -> _Draft:
         forked_from=fork_point(file.entries),
         bare=is_bare(file.entries),
     )
-    return _Draft(known, whole, tuple(calls(file.entries, agent=file.id, turns=whole.turns)), file.path)
+    made = calls(file.entries, agent=file.id, turns=whole.turns, elsewhere=elsewhere)
+    return _Draft(known, whole, tuple(made), file.path)
 
 
 def _speakers(first: Agent, own: Sequence[Entry], drafts: Sequence[_Draft]) -> list[Speaker]:

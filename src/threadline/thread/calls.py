@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -54,22 +55,34 @@ class _Use(Struct):
     at: int
 
 
-class _Result(Struct, frozen=True):
+class Result(Struct, frozen=True):
+    """A result: its row and its block."""
+
     entry: _Speaker
     block: ResultBlock
 
 
-def calls(entries: Sequence[Entry], *, agent: AgentId | None = None, turns: Sequence[Turn] = ()) -> list[Call]:
+def calls(
+    entries: Sequence[Entry],
+    *,
+    agent: AgentId | None = None,
+    turns: Sequence[Turn] = (),
+    elsewhere: Mapping[CallId, Result] = MappingProxyType({}),
+) -> list[Call]:
     """Every call that one agent made, once each and in file order.
 
     Of rows that are written again, and of rows that repeat a tool use, the last one counts. `turns` are the agent's
-    own: they give each call the number of its turn.
+    own: they give each call the number of its turn. `elsewhere` are results from the session's other transcripts, for
+    calls that have none in their own.
     """
     uses = _uses(entries)
-    results, loose = _results(entries)
+    own, loose = _results(entries)
     number = {id(entry): turn.number for turn in turns for entry in turn.entries}
     # A result without an id can still be told by the row it hangs off, if the call has no id, either.
-    paired = [results.get(use.id) or (None if use.block.id else loose.get(use.entry.uuid)) for use in uses]
+    paired = [
+        own.get(use.id) or elsewhere.get(use.id) or (None if use.block.id else loose.get(use.entry.uuid))
+        for use in uses
+    ]
     ends = _ends(entries, [use for use, result in zip(uses, paired, strict=True) if result is None])
     return [
         _unanswered(use, ends[use.id], agent, number.get(id(use.entry)))
@@ -77,6 +90,11 @@ def calls(entries: Sequence[Entry], *, agent: AgentId | None = None, turns: Sequ
         else _answered(use, result, agent, number.get(id(use.entry)))
         for use, result in zip(uses, paired, strict=True)
     ]
+
+
+def results(entries: Iterable[Entry]) -> dict[CallId, Result]:
+    """The results in any entries, by the call they answer."""
+    return _results(entries)[0]
 
 
 def exit_code(call: Call) -> int | None:
@@ -140,14 +158,14 @@ def _uses(entries: Sequence[Entry]) -> list[_Use]:
     return list(found.values())
 
 
-def _results(entries: Sequence[Entry]) -> tuple[dict[CallId, _Result], dict[EntryId | None, _Result]]:
+def _results(entries: Iterable[Entry]) -> tuple[dict[CallId, Result], dict[EntryId | None, Result]]:
     """Results by the call they answer, and those that name none by the row they hang off."""
-    by_call: dict[CallId, _Result] = {}
-    loose: dict[EntryId | None, _Result] = {}
+    by_call: dict[CallId, Result] = {}
+    loose: dict[EntryId | None, Result] = {}
     for entry in entries:
         if isinstance(entry, _SPEAKERS):
             for block in results_of(entry):
-                result = _Result(entry, block)
+                result = Result(entry, block)
                 if block.tool_use_id:
                     by_call[block.tool_use_id] = result
                 elif isinstance(entry, UserEntry):
@@ -156,7 +174,7 @@ def _results(entries: Sequence[Entry]) -> tuple[dict[CallId, _Result], dict[Entr
     return by_call, loose
 
 
-def _answered(use: _Use, result: _Result, agent: AgentId | None, turn: int | None) -> Call:
+def _answered(use: _Use, result: Result, agent: AgentId | None, turn: int | None) -> Call:
     tool, text = use.block.name, extract_text(result.block.content)
     raw = result.entry.tool_use_result if isinstance(result.entry, UserEntry) else None
     value = typed_result(raw, tool)
