@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from threadline.errors import Error
-from threadline.find import agent_transcripts, main_transcripts_beside
+from threadline.find import main_transcripts_beside, session_transcripts
 from threadline.model import session as model
 from threadline.model.agent import AgentKind
 from threadline.model.entries import ChainEntry, Entry, PrLinkEntry
@@ -43,8 +43,8 @@ def read(path: str | Path, *, continued: bool = True) -> Session:
     place = Path(path)
     found = tuple(entries(place))
     id_ = _session_id(place, found)
-    files, problems = _agent_files(place, id_)
-    main, agents = assemble(found, files)
+    files, journal, problems = _agent_files(place, id_)
+    main, agents = assemble(found, files, journal)
     others = _others(place, found) if continued else []
     return Session(
         id=id_,
@@ -68,18 +68,23 @@ def _session_id(path: Path, found: tuple[Entry, ...]) -> SessionId | None:
     return max(named, key=named.__getitem__, default=None)
 
 
-def _agent_files(main: Path, id_: SessionId | None) -> tuple[list[AgentFile], list[Problem]]:
-    below, beside = agent_transcripts(main)
+def _agent_files(main: Path, id_: SessionId | None) -> tuple[list[AgentFile], list[Entry], list[Problem]]:
+    """The agents' transcripts, the rows of all others (workflows' journals), and what could not be read."""
+    below, beside = session_transcripts(main)
     own = [one for one in beside if one.path != main and _names(one, id_)]
     files: list[AgentFile] = []
+    journal: list[Entry] = []
     problems: list[Problem] = []
     for transcript in (*below, *own):
         try:
-            files.append(_agent_file(transcript))
+            if transcript.agent is not None:
+                files.append(_agent_file(transcript))
+            else:
+                journal.extend(entries(transcript.path))
         except Error as error:
             place = Place(str(transcript.path))
             problems.append(Problem(ProblemKind.UNREADABLE, place, str(error), recovered=False))
-    return files, problems
+    return files, journal, problems
 
 
 def _names(transcript: Transcript, id_: SessionId | None) -> bool:

@@ -10,10 +10,9 @@ from threadline.find.at import at, by_id
 from threadline.find.folder_name import folder_matches, folder_name
 from threadline.find.homes import homes
 from threadline.find.look import look
-from threadline.find.session_files import agent_transcripts, main_transcripts_beside
+from threadline.find.session_files import main_transcripts_beside, session_transcripts
 
 __all__ = [
-    "agent_transcripts",
     "at",
     "by_id",
     "folder_matches",
@@ -21,4 +20,5 @@ __all__ = [
     "homes",
     "look",
     "main_transcripts_beside",
+    "session_transcripts",
 ]

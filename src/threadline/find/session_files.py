@@ -10,7 +10,10 @@ from threadline.model.found import Home, Transcript, TranscriptKind
 
 
 def agent_transcripts(main: Path) -> tuple[list[Transcript], list[Transcript]]:
-    """Agents' transcripts below the session's own directory, and those beside it, which name their session inside."""
+    """Transcripts of agents and journals below the session's own directory, and agents' beside it.
+
+    Those beside name their session inside. An agent's own transcript has no others: they are its session's.
+    """
     home = Home(main.parent, "path")
     directory = main.with_suffix("")
     walked = Walk().below(str(directory), (directory.name,), lambda _path, _parts: True) if directory.is_dir() else ()
@@ -19,13 +22,14 @@ def agent_transcripts(main: Path) -> tuple[list[Transcript], list[Transcript]]:
         for seen in walked
         if is_transcript(seen.parts[-1]) and not seen.is_link
     ]
+    others = sorted(main.parent.glob("agent-*.jsonl")) if agent_id(main.name) is None else ()
     beside = [
         _transcript(path, (path.name,), home)
-        for path in sorted(main.parent.glob("agent-*.jsonl"))
+        for path in others
         if path.is_file() and not path.is_symlink() and agent_id(path.name) is not None
     ]
-    agents = [one for one in below if one.kind in (TranscriptKind.AGENT, TranscriptKind.WORKFLOW_AGENT)]
-    return sorted(agents, key=lambda one: one.path), beside
+    own = [one for one in below if one.kind is not TranscriptKind.OTHER]
+    return sorted(own, key=lambda one: one.path), beside
 
 
 def main_transcripts_beside(main: Path) -> list[Path]:
