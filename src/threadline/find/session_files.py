@@ -9,7 +9,7 @@ from threadline.find.walk import Walk
 from threadline.model.found import Home, Transcript, TranscriptKind
 
 
-def agent_transcripts(main: Path) -> tuple[list[Transcript], list[Transcript]]:
+def session_transcripts(main: Path) -> tuple[list[Transcript], list[Transcript]]:
     """Transcripts of agents and journals below the session's own directory, and agents' beside it.
 
     Those beside name their session inside. An agent's own transcript has no others: they are its session's.
