@@ -38,6 +38,21 @@ class RequestMessage(Struct, frozen=True):
     fields: dict[str, Any] = {}
 
 
+class RequestOutline(Struct, frozen=True):
+    """One request in a list: how many messages it has, how many of them are new, and how many of those are missing."""
+
+    number: int
+    id: str
+    place: Place
+    timestamp: datetime | None
+    agent: AgentId | None
+    query_source: str | None
+    model: str | None
+    messages: int
+    new: int
+    missing: int
+
+
 class Request(Struct, frozen=True):
     """One request: system prompt, tools, parameters and messages, as far as the transcript gives them back.
 

@@ -26,7 +26,7 @@ from threadline.model.entries import (
     UserEntry,
 )
 from threadline.model.place import Place
-from threadline.model.request import MessageSource, Request, RequestMessage
+from threadline.model.request import MessageSource, Request, RequestMessage, RequestOutline
 
 
 class _Found(Struct, frozen=True):
@@ -67,6 +67,27 @@ class Requests:
     def __iter__(self) -> Iterator[Request]:
         return (self.rebuild(number) for number in range(1, len(self.rows) + 1))
 
+    def outline(self) -> Iterator[RequestOutline]:
+        """All requests as a list shows them: each costs what it adds, however long the conversation."""
+        counts: dict[str | None, int] = {}
+        for number, row in enumerate(self.rows, 1):
+            tail = row.tail or []
+            kept = max(0, row.keep or 0) if row.base is not None else 0
+            count = min(kept, counts.get(row.base, kept)) + len(tail)
+            counts[row.id] = count
+            yield RequestOutline(
+                number=number,
+                id=row.id or "",
+                place=row.place,
+                timestamp=row.timestamp,
+                agent=row.agent_id,
+                query_source=row.query_source,
+                model=_model(row),
+                messages=count,
+                new=len(tail),
+                missing=sum(one not in self._blobs and one not in self._derived for one in tail),
+            )
+
     def rebuild(self, number: int) -> Request:
         """Request `number`, counted from 1.
 
@@ -83,7 +104,6 @@ class Requests:
         params = row.params if isinstance(row.params, dict) else {}
         missing = tuple(dict.fromkeys(one.hash for one in messages if one.source is MessageSource.UNKNOWN))
         whole = not missing and not unknown and bool(parts)
-        model = params.get("model")
         return Request(
             id=row.id or "",
             number=number,
@@ -91,7 +111,7 @@ class Requests:
             timestamp=row.timestamp,
             agent=row.agent_id,
             query_source=row.query_source,
-            model=model if isinstance(model, str) else None,
+            model=_model(row),
             params=params,
             system=parts.get("system"),
             tools=parts.get("tools"),
@@ -181,6 +201,11 @@ class Requests:
         whole.update(f'],"role":"{message.role}"}}'.encode())
         found = _Found(message.role, message.blocks, len(message.blocks), message.source, message.place)
         self._derived.setdefault(whole.hexdigest(), found)
+
+
+def _model(row: ApiRequestEntry) -> str | None:
+    model = _get(row.params, "model")
+    return model if isinstance(model, str) else None
 
 
 def _growing(role: str, source: MessageSource, place: Place) -> _Growing:

@@ -21,8 +21,10 @@ def difference(before: State, after: State) -> tuple[FileDifference, ...]:
 def _of_file(path: str, old: FileState | None, new: FileState | None) -> FileDifference | None:
     if new is None or (old is not None and old.evidence == new.evidence):
         return None  # nothing was learnt of it in between
-    first = new.first if old is None or old.proven is Proof.UNKNOWN else None
-    start, end = _version(old) if first is None else first, _version(new)
+    start, end = _version(old), _version(new)
+    # What a file was before the session's first change tells what it was at any place before that.
+    first = new.first if start is None and (old is None or old.changed is None) else None
+    start = start or first
     if start is None or end is None:
         return FileDifference(path, start, end, "", proven=False, statement=_missing(old, start, new, end))
     if start.content == end.content:

@@ -34,7 +34,7 @@ class Known:
 
     def was(self, content: str | None, evidence: Evidence, ran: int) -> None:
         """Evidence proves the text just before a change; None: there was no file. A difference came from outside."""
-        if self.first is None and not self.evidence:
+        if self.first is None and self.changed is None:
             self.first = FileVersion(content, evidence)
         if self.contradicts(content):
             self.evidence.append(Evidence(evidence.place, How.OUTSIDE, evidence.agent))

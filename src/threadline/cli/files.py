@@ -1,0 +1,195 @@
+"""`threadline files`: the files of a session as they stood at any place, as far as the transcript proves it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from threadline.cli import FOUND, NOTHING
+from threadline.cli.options import home_option, output_options
+
+if TYPE_CHECKING:
+    from threadline.model.session import Session
+    from threadline.model.state import Evidence, FileDifference, FileState, FileVersion, State
+
+_EPILOG = """
+\b
+Examples:
+  threadline files last                              all files it read and wrote, and how far they are proven
+  threadline files last --at 120                     as they stood after line 120 of its transcript
+  threadline files last --path app.py --content      the text of one file at the end
+  threadline files last --diff 40 120                what changed between two places, as a diff
+  threadline files 55604662 --diff 40 120 > my.patch
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("session")
+@click.option("--at", "at", metavar="PLACE", help="As they stood after this place: FILE:LINE, or a line's number.")
+@click.option("--diff", "diff", nargs=2, metavar="A B", help="What changed between two places.")
+@click.option("--path", "path", metavar="P", help="Only files whose path is this or ends with it.")
+@click.option("--content", is_flag=True, help="Print the text of the one file that --path names.")
+@home_option
+@output_options
+def files(
+    session: str,
+    *,
+    at: str | None,
+    diff: tuple[str, str] | None,
+    path: str | None,
+    content: bool,
+    homes: tuple[str, ...],
+    output: str,
+) -> int:
+    """Show the files of a session at a place: how much of each is proven, by what, and what could have changed it.
+
+    SESSION is the start of its id, a transcript, or `last`. A file is proven whole by what was written, edited or read
+    of it; commands prove nothing, and are counted. Line ends are shown as newlines, whatever the file has on disk.
+    """
+    from threadline.cli.session import named
+
+    if diff and (at or content):
+        raise click.UsageError("--diff names both places itself; leave out --at and --content.")
+    found = named(session, homes)
+    if diff:
+        return _print_difference(found, diff, path, output)
+    state = _state(found, at)
+    chosen = [file for file in state.files.values() if _is_named(file.path, path)]
+    if content:
+        return _print_content(chosen, path, output)
+    if output != "table":
+        out_rows = (_row(file) for file in chosen)
+        return FOUND if _print_rows(out_rows, output) else NOTHING
+    if chosen:
+        click.echo(_table(found, chosen))
+    return FOUND if chosen else NOTHING
+
+
+def _state(session: Session, at: str | None) -> State:
+    from threadline.cli.at import backups_of, place_in
+    from threadline.thread.state import state_at
+
+    return state_at(session, place_in(session, at), backups_of(session))
+
+
+def _is_named(path: str, wanted: str | None) -> bool:
+    if wanted is None or path == wanted:
+        return True
+    return path.replace("\\", "/").endswith("/" + wanted.replace("\\", "/").lstrip("/"))
+
+
+def _print_rows(rows: Iterable[dict[str, Any]], output: str) -> int:
+    from threadline.cli import output as out
+
+    return out.print_rows(rows, output)
+
+
+def _print_content(chosen: list[FileState], path: str | None, output: str) -> int:
+    from threadline.cli.at import print_text
+    from threadline.errors import Ambiguous, BadQuery, NotFound
+
+    if path is None:
+        raise BadQuery("--content needs to know which file: name it with --path.")
+    if not chosen:
+        raise NotFound(f"The session met no file {path!r} up to there; threadline files SESSION lists them.")
+    if len(chosen) > 1:
+        raise Ambiguous("\n".join([f"{path!r} fits several files; name one:", *(file.path for file in chosen)]))
+    file = chosen[0]
+    if output != "table":
+        _print_rows([{**_row(file), "content": file.content, "lines": file.lines}], output)
+    elif file.content is not None:
+        print_text(file.content)
+    else:
+        print_text(_numbered(file.lines))
+        _say(file.statement)
+    return FOUND if file.content is not None or file.lines else NOTHING
+
+
+def _numbered(lines: dict[int, str]) -> str:
+    """The lines that are known, with their numbers; `...` stands for those that are not."""
+    made = []
+    last = 0
+    for number in sorted(lines):
+        made += ["...\n"] if number != last + 1 else []
+        made.append(f"{number:>6}\t{lines[number]}\n")
+        last = number
+    return "".join(made)
+
+
+def _print_difference(session: Session, places: tuple[str, str], path: str | None, output: str) -> int:
+    from threadline.cli.at import print_text, tame
+    from threadline.thread.state import difference
+
+    before, after = (_state(session, place) for place in places)
+    chosen = [one for one in difference(before, after) if _is_named(one.path, path)]
+    if output != "table":
+        return FOUND if _print_rows(map(_difference_row, chosen), output) else NOTHING
+    for one in chosen:
+        # Programs that apply diffs pass over what stands before the names.
+        click.echo(f"# {tame(one.path)}: {tame(one.statement)}")
+        print_text(one.text)
+    return FOUND if chosen else NOTHING
+
+
+def _say(statement: str) -> None:
+    from threadline.cli import output as out
+
+    click.echo(f"threadline: {out.plain(statement)}", err=True)
+
+
+def _table(session: Session, chosen: list[FileState]) -> str:
+    from threadline.cli import output as out
+    from threadline.cli.at import where
+
+    rows = [
+        (
+            str(file.proven),
+            str(file.total_lines) if file.content is not None else f"{len(file.lines)}/{file.total_lines or '?'}",
+            out.size(file.size) if file.size is not None else "",
+            f"{file.proof.how} {where(session, file.proof.place)}" if file.proof is not None else "",
+            where(session, file.changed),
+            str(file.ran_since or ""),
+            str(len(file.doubts) or ""),
+            file.path,
+        )
+        for file in chosen
+    ]
+    headings = ("proven", "lines", "size", "by, at line", "changed", "ran since", "doubts", "path")
+    return out.table(headings, rows, right=(1, 2, 4, 5, 6))
+
+
+def _row(file: FileState) -> dict[str, Any]:
+    return {
+        "path": file.path,
+        "proven": str(file.proven),
+        "size": file.size,
+        "known_lines": file.total_lines if file.content is not None else len(file.lines),
+        "total_lines": file.total_lines,
+        "changed": str(file.changed) if file.changed is not None else None,
+        "proof": _evidence(file.proof) if file.proof is not None else None,
+        "ran_since": file.ran_since,
+        "doubts": [_evidence(one) for one in file.doubts],
+        "evidence": [_evidence(one) for one in file.evidence],
+        "statement": file.statement,
+    }
+
+
+def _evidence(one: Evidence) -> dict[str, Any]:
+    return {"how": str(one.how), "place": str(one.place), "agent": one.agent}
+
+
+def _difference_row(one: FileDifference) -> dict[str, Any]:
+    return {
+        "path": one.path,
+        "proven": one.proven,
+        "statement": one.statement,
+        "before": _version(one.before),
+        "after": _version(one.after),
+        "diff": one.text,
+    }
+
+
+def _version(version: FileVersion | None) -> dict[str, Any] | None:
+    return None if version is None else {"exists": version.content is not None, **_evidence(version.evidence)}

@@ -1,0 +1,92 @@
+"""`threadline todos`: the todo and task lists of a session as they stood at any place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from threadline.cli import FOUND, NOTHING
+from threadline.cli.options import home_option, output_options
+
+if TYPE_CHECKING:
+    from threadline.model.session import Session
+    from threadline.model.state import State
+
+_SIGNS = {"completed": "✓", "in_progress": "▶", "pending": "·"}
+_EPILOG = """
+\b
+Examples:
+  threadline todos last               the lists as they stand
+  threadline todos last --at 120      as they stood after line 120 of its transcript
+  threadline todos 55604662 --jsonl
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("session")
+@click.option("--at", "at", metavar="PLACE", help="As they stood after this place: FILE:LINE, or a line's number.")
+@home_option
+@output_options
+def todos(session: str, *, at: str | None, homes: tuple[str, ...], output: str) -> int:
+    """Show the todo lists of a session's agents and its task list, as they stood at a place.
+
+    SESSION is the start of its id, a transcript, or `last`.
+    """
+    from threadline.cli import output as out
+    from threadline.cli.at import place_in
+    from threadline.cli.session import named
+    from threadline.thread.state import state_at
+
+    found = named(session, homes)
+    rows = list(_rows(state_at(found, place_in(found, at))))
+    if output != "table":
+        out.print_rows(rows, output)
+    elif rows:
+        click.echo(_table(found, rows))
+    return FOUND if rows else NOTHING
+
+
+def _rows(state: State) -> Iterator[dict[str, Any]]:
+    for one in state.todos:
+        for number, todo in enumerate(one.todos, 1):
+            yield _row("todo", todo.id or str(number), todo.status, todo.content, one.place, agent=one.agent)
+    for known in state.tasks:
+        task = known.task
+        yield _row(
+            "task", task.id, task.status, task.subject, known.place, owner=task.owner, blocked_by=task.blocked_by
+        )
+
+
+def _row(kind: str, id_: str | None, status: str | None, text: str | None, place: Any, **more: Any) -> dict[str, Any]:
+    return {
+        "list": kind,
+        "agent": more.get("agent"),
+        "id": id_,
+        "status": status,
+        "text": text,
+        "owner": more.get("owner"),
+        "blocked_by": more.get("blocked_by") or [],
+        "place": str(place),
+    }
+
+
+def _table(session: Session, rows: list[dict[str, Any]]) -> str:
+    from threadline.cli import output as out
+    from threadline.cli.at import where
+    from threadline.model.place import Place
+
+    cells = [
+        (
+            row["list"] if row["agent"] is None else f"{row['list']} {row['agent'][:8]}",
+            row["id"] or "",
+            f"{_SIGNS.get(row['status'], ' ')} {row['status'] or ''}",
+            row["owner"] or "",
+            ", ".join(row["blocked_by"]),
+            where(session, Place.parse(row["place"])),
+            " ".join((row["text"] or "").split()),
+        )
+        for row in rows
+    ]
+    return out.table(("list", "id", "status", "owner", "blocked by", "line", "text"), cells, right=(1, 5))
