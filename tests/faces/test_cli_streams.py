@@ -26,17 +26,34 @@ QUESTIONS: tuple[list[str], ...] = (
 )
 
 
+def enlarged(demo: Path, path: Path, megabytes: int) -> Path:
+    """A transcript of that size, made of the lines of a demo home's."""
+    piece = b"".join(one.read_bytes() for one in counting.mains(demo) if one.read_bytes().endswith(b"\n"))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        for _ in range(megabytes * 1_000_000 // len(piece)):
+            file.write(piece)
+    return path
+
+
 @pytest.fixture(scope="module")
 def big_home(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home that takes seconds to read: four transcripts of 40 MB, made of the lines of a demo's."""
-    folder = tmp_path_factory.mktemp("big") / "projects/-home-mara"
-    folder.mkdir(parents=True)
-    piece = b"".join(path.read_bytes() for path in counting.mains(demo_home) if path.read_bytes().endswith(b"\n"))
-    for number in range(4):
-        with (folder / f"5e551011-0000-4000-8000-00000000000{number}.jsonl").open("wb") as file:
-            for _ in range(40_000_000 // len(piece)):
-                file.write(piece)
-    return folder.parents[1]
+    """A home that takes seconds to read: a hundred names of one transcript."""
+    home = tmp_path_factory.mktemp("big")
+    paths = [home / f"projects/-a/5e551011-0000-4000-8000-{number:012}.jsonl" for number in range(100)]
+    first = enlarged(demo_home, paths[0], 10)
+    for other in paths[1:]:
+        other.hardlink_to(first)
+    return home
+
+
+@pytest.fixture(scope="module")
+def uneven_home(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home of a large transcript and a small one: of two workers, one has nothing to do most of the time."""
+    home = tmp_path_factory.mktemp("uneven")
+    enlarged(demo_home, home / "projects/-a/5e551011-0000-4000-8000-000000000001.jsonl", 250)
+    enlarged(demo_home, home / "projects/-a/5e551011-0000-4000-8000-000000000002.jsonl", 1)
+    return home
 
 
 def asked(question: list[str], home: Path) -> list[str]:
@@ -209,19 +226,30 @@ def test_a_dumb_terminal_gets_no_bar(demo_home: Path) -> None:
     assert (answer.code, answer.raw_err) == (0, b"")
 
 
+def children(parent: int) -> list[str]:
+    """The processes that a process has started."""
+    return [one for path in Path(f"/proc/{parent}/task").glob("*/children") for one in path.read_text().split()]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no /proc to see workers in")
+@pytest.mark.parametrize("home", ["big_home", "uneven_home"])
 @pytest.mark.parametrize(
     "question", [["doctor", "--check", "--jobs", "2"], ["doctor", "--jobs", "1"], ["--jobs", "2"]], ids=" ".join
 )
-def test_an_interrupt_while_reading(big_home: Path, question: list[str]) -> None:
-    """Ctrl-C, which every process of the terminal gets, ends it with 130, soon, and without a traceback."""
-    with on_a_terminal(*question, "--home", big_home) as (asking, terminal):
+def test_an_interrupt_while_reading(request: pytest.FixtureRequest, home: str, question: list[str]) -> None:
+    """Ctrl-C, which every process of the terminal gets, ends it with 130 before all is read, without a traceback."""
+    with on_a_terminal(*question, "--home", request.getfixturevalue(home)) as (asking, terminal):
         assert b"Reading" in terminal.read(until=b"Reading")
+        while len(children(asking.pid)) < (2 if "2" in question else 0):
+            time.sleep(0.01)
+        time.sleep(0.05)  # in the midst of it
         os.killpg(asking.pid, signal.SIGINT)
         assert asking.stdout is not None
         out = asking.stdout.read()
         said = terminal.read()
         assert asking.wait(30) == 130
         assert out == b""
+        assert b"100%" not in said
         assert b"Traceback" not in said
         assert b"KeyboardInterrupt" not in said
 

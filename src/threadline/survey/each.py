@@ -46,7 +46,7 @@ def _with_workers(
             for future in as_completed(futures):
                 yield futures.pop(future), future.result()
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)  # waiting, or the rest would be read before the interpreter may end
 
 
 @contextmanager

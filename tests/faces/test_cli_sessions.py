@@ -1,0 +1,426 @@
+"""`list`, `show`, `tree`, `calls` and `errors`: sessions as a person asks for them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.faces.asking import COMMAND, Asker, ask_alone, environment, steering
+from tests.faces.test_cli_hostile import EVERYTHING, STEER, escaped
+from tests.make import SESSION, Pen, Row, call, chain, line, meta, prompt, reply, transcript, write
+
+OTHER = "5e551011-0000-4000-8000-000000000002"
+OLD = "5e551011-0000-4000-8000-000000000003"
+AGENT = "a0123456789abcdef"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Three sessions: one with an agent below it, one with an agent beside it, one with an agent inside."""
+    project = tmp_path / "home" / "projects" / "-work-app"
+    given = {"subagent_type": "Explore", "description": "find it", "prompt": "Find it!"}
+    write(
+        project / f"{SESSION}.jsonl",
+        *transcript(
+            prompt("Fix the parser"),
+            call("Bash", "false", result="Exit code 1\nboom", error=True),
+            call("Agent", given, result="ok", own={"status": "completed", "agentId": AGENT}),
+            reply("Done."),
+            chain("system", subtype="api_error", error={"status": 529}, retryAttempt=1, maxRetries=10),
+            prompt("thanks"),
+            reply("You are welcome."),
+            meta("custom-title", customTitle="The parser"),
+        ),
+    )
+    write(
+        project / SESSION / "subagents" / f"agent-{AGENT}.jsonl",
+        *transcript(
+            prompt("Find it!"),
+            call("Grep", "it", result="no", error=True),
+            reply("It."),
+            pen=Pen(isSidechain=True, agentId=AGENT),
+        ),
+    )
+    (project / SESSION / "subagents" / f"agent-{AGENT}.meta.json").write_text('{"agentType": "Explore"}')
+    write(
+        project / SESSION / "subagents" / "agent-acompact-0123456789abcdef.jsonl",
+        *transcript(prompt("Sum up"), reply("All."), pen=Pen(isSidechain=True, agentId="acompact-0123456789abcdef")),
+    )
+    write(project / f"{OTHER}.jsonl", *transcript(prompt("日本語のテスト"), reply("はい"), pen=Pen(OTHER)))
+    write(
+        project / "agent-0123abcd.jsonl",
+        *transcript(prompt("Beside"), reply("yes"), pen=Pen(OTHER, isSidechain=True, agentId="0123abcd")),
+    )
+    inside = transcript(
+        prompt("Inside"), reply("yes"), pen=Pen("5e551011-0000-4000-8000-00000000000a", isSidechain=True)
+    )
+    rows = [{**row, "sessionId": OLD} for row in inside if isinstance(row, dict)]
+    write(project / f"{OLD}.jsonl", *transcript(prompt("Old one"), reply("ok"), pen=Pen(OLD)), *rows)
+    # What is no session: only an agent's rows, only bookkeeping, nothing.
+    only = transcript(prompt("Agent"), reply("x"), pen=Pen(isSidechain=True))
+    write(project / "5e551011-0000-4000-8000-000000000004.jsonl", *only)
+    write(project / "5e551011-0000-4000-8000-000000000005.jsonl", *transcript(meta("summary", summary="A title")))
+    write(project / "5e551011-0000-4000-8000-000000000006.jsonl")
+    return tmp_path / "home"
+
+
+def listed(ask: Asker, home: Path, *options: str) -> list[str]:
+    """The ids that `list` gives."""
+    return [row["id"] for row in ask("list", "--home", home, "--json", *options).json]
+
+
+def test_sessions_are_listed_and_agents_counted_to_them(ask: Asker, home: Path) -> None:
+    """No agent is a session, in no layout; side agents are not counted."""
+    rows = {row["id"]: row for row in ask("list", "--home", home, "--json").json}
+    assert set(rows) == {SESSION, OTHER, OLD}
+    assert [rows[id_]["agents"] for id_ in (SESSION, OTHER, OLD)] == [1, 1, 1]
+    assert rows[SESSION]["title"] == "The parser"
+    assert rows[SESSION]["turns"] == 2
+    assert rows[SESSION]["project"] == "/work/app"
+    assert rows[SESSION]["agent_types"] == {"Explore": 1}
+    assert rows[SESSION]["model"] == "claude-sonnet-4-5-20250929"
+
+
+def test_the_list_reads_well(ask: Asker, home: Path) -> None:
+    """Two lines a session: its id and title, and its figures; the newest first."""
+    answer = ask("list", "--home", home)
+    lines = answer.out.splitlines()
+    assert answer.code == 0
+    assert lines[0] == "5e551011  The parser"
+    assert re.fullmatch(r" {10}2026-01-05 09:00 · 2 turns · 1 agent · sonnet-4-5 · [\d.]+ kB · /work/app", lines[1])
+    assert len(lines) == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "ids"),
+    [
+        (["--title", "PARSER"], [SESSION]),
+        (["--agent-type", "explore"], [SESSION]),
+        (["--project", "app"], [SESSION, OLD, OTHER]),
+        (["--project", "nowhere"], []),
+        (["--since", "2026-01-06"], []),
+        (["--since", "2026-01-05", "--until", "2026-01-05"], [SESSION, OLD, OTHER]),
+        (["--until", "2026-01-04"], []),
+        (["--limit", "1"], [SESSION]),
+    ],
+)
+def test_lists_are_filtered(ask: Asker, home: Path, options: list[str], ids: list[str]) -> None:
+    """By project, title, agent type, time and number."""
+    assert listed(ask, home, *options) == ids
+
+
+def test_a_short_list_of_many_says_so(ask: Asker, home: Path) -> None:
+    """The limit is told, and how to see more."""
+    assert "more with --limit N" in ask("list", "--home", home, "--limit", "2").out
+
+
+def test_a_limited_list_has_what_the_whole_has(ask: Asker, demo_home: Path) -> None:
+    """The newest few, found by the ends of the files, are the beginning of the whole list."""
+    whole = listed(ask, demo_home)
+    assert len(whole) > 10
+    assert listed(ask, demo_home, "--limit", "7") == whole[:7]
+
+
+def test_no_agent_of_a_demo_home_is_listed(ask: Asker, demo_home: Path) -> None:
+    """Every row is a main transcript, and all agents are counted somewhere."""
+    rows = ask("list", "--home", demo_home, "--json").json
+    assert not [row for row in rows if "agent-" in row["path"] or "subagents" in row["path"]]
+    assert sum(row["agents"] for row in rows) > 0
+
+
+def started(pid: int) -> str:
+    """When a process began, as Linux counts it."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+
+
+@pytest.mark.parametrize(
+    ("pid", "start", "running"),
+    [(os.getpid(), None, True), (os.getpid(), "right", True), (os.getpid(), "1", False), (2**22 + 1, None, False)],
+)
+def test_running_sessions_are_marked(ask: Asker, home: Path, pid: int, start: str | None, *, running: bool) -> None:
+    """A living process, begun when the registry says, means that its session is running."""
+    registry = home / "sessions"
+    registry.mkdir()
+    if start == "right":
+        start = started(pid) if Path("/proc/self/stat").exists() else None
+    live = {"pid": pid, "sessionId": OTHER, "procStart": start}
+    (registry / f"{pid}.json").write_text(json.dumps(live))
+    rows = {row["id"]: row["running"] for row in ask("list", "--home", home, "--json").json}
+    assert rows == {SESSION: False, OLD: False, OTHER: running}
+    assert ("running  日本語" in ask("list", "--home", home).out) is running
+
+
+def test_an_empty_home_has_nothing_to_list(ask: Asker, tmp_path: Path) -> None:
+    """Exit code 1, and an empty array for programs."""
+    (tmp_path / "empty" / "projects").mkdir(parents=True)
+    answer = ask("list", "--home", tmp_path / "empty", "--json")
+    assert (answer.code, answer.json) == (1, [])
+
+
+def test_show_reads_as_the_conversation_did(ask: Asker, home: Path) -> None:
+    """Through a pipe: plain text, no colours, in order."""
+    answer = ask("show", "last", "--home", home)
+    assert answer.code == 0
+    text = ask("show", SESSION, "--home", home).out
+    assert not steering(text)
+    parts = [
+        "The parser",
+        "Fix the parser",
+        "✗ Bash  false  error",
+        "↳ Explore: find it",
+        "Done.",
+        "API error: 529",
+        "thanks",
+    ]
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+def test_the_thread_is_told_exactly(ask: Asker, home: Path) -> None:
+    """`--thread --json` is the session and the visible entries of the active thread, in order, and nothing else."""
+    told = ask("show", SESSION, "--thread", "--json", "--home", home).json
+    assert list(told) == ["session", "entries"]
+    assert told["session"] == SESSION
+    assert [list(entry) for entry in told["entries"]] == [["uuid", "kind", "place"]] * len(told["entries"])
+    assert [entry["kind"] for entry in told["entries"]] == [
+        "user", "assistant", "user", "assistant", "user", "assistant", "user", "assistant",
+    ]  # fmt: skip
+    assert told["entries"][0]["place"].endswith(f"{SESSION}.jsonl:1")
+
+
+def test_show_gives_turns_and_entries_to_programs(ask: Asker, home: Path) -> None:
+    """One document of turns, or a row an entry."""
+    told = ask("show", SESSION, "--json", "--home", home).json
+    assert told["title"] == "The parser"
+    assert [turn["prompt"] for turn in told["turns"]] == ["Fix the parser", "thanks"]
+    assert [one["tool"] for one in told["turns"][0]["calls"]] == ["Bash", "Agent"]
+    assert told["turns"][1]["reply"] == "You are welcome."
+    rows = ask("show", SESSION, "--jsonl", "--home", home).jsonl
+    assert rows[0]["text"] == "Fix the parser"
+    assert {row["turn"] for row in rows} == {1, 2}
+    assert len(ask("show", SESSION, "--csv", "--home", home).csv) == len(rows)
+    both = ask("show", SESSION, "--jsonl", "--agents", "full", "--home", home).jsonl
+    assert {row["agent"] for row in both} == {None, AGENT}
+
+
+def test_show_refuses_numbers_that_are_not_there(ask: Asker, home: Path) -> None:
+    """Exit code 2, and a sentence that says how many there are."""
+    answer = ask("show", SESSION, "--turn", "9", "--home", home)
+    assert (answer.code, "2 turns" in answer.err) == (2, True)
+    assert ask("show", SESSION, "--branch", "1", "--home", home).code == 2
+
+
+@pytest.mark.parametrize("command", ["show", "tree", "calls", "errors"])
+def test_sessions_that_are_not_there_are_an_error(ask: Asker, home: Path, command: str) -> None:
+    """Exit code 2; a prefix of several ids lists them."""
+    assert ask(command, "ffffffff", "--home", home).code == 2
+    several = ask(command, "5e551011", "--home", home)
+    assert several.code == 2
+    assert f"{OTHER}.jsonl" in several.err
+
+
+def test_calls_are_listed_and_filtered(ask: Asker, home: Path) -> None:
+    """Tool, input, outcome, duration, agent, turn and place; the agent's calls, too."""
+    rows = ask("calls", SESSION, "--json", "--home", home).json
+    assert [(row["tool"], row["outcome"], row["agent"], row["turn"]) for row in rows[:2]] == [
+        ("Bash", "error", None, 1),
+        ("Agent", "ok", None, 1),
+    ]
+    assert [row["tool"] for row in ask("calls", SESSION, "--agent", AGENT[:6], "--jsonl", "--home", home).jsonl] == [
+        "Grep"
+    ]
+    assert len(ask("calls", SESSION, "--agent", "main", "--csv", "--home", home).csv) == 2
+    assert [row["input"] for row in ask("calls", SESSION, "--tool", "Bash", "--json", "--home", home).json] == ["false"]
+    assert ask("calls", SESSION, "--outcome", "lost", "--home", home).code == 1
+    assert ask("calls", SESSION, "--outcome", "no such", "--home", home).code == 2
+    assert "✗ error" in ask("calls", SESSION, "--home", home).out
+
+
+def test_errors_are_by_evidence(ask: Asker, home: Path) -> None:
+    """Failed calls of all agents and failed requests; a text with the word in it is none."""
+    rows = ask("errors", SESSION, "--json", "--home", home).json
+    assert sorted((row["what"], row["tool"] or "", row["evidence"]) for row in rows) == [
+        ("api-error", "", "system/api_error"),
+        ("error", "Bash", "is_error"),
+        ("error", "Grep", "is_error"),
+    ]
+    everywhere = ask("errors", "--json", "--home", home).json
+    assert {row["place"] for row in everywhere} == {row["place"] for row in rows}
+    assert ask("errors", OTHER, "--home", home).code == 1
+    assert ask("errors", "--since", "2026-01-06", "--home", home).code == 1
+    assert "boom" in ask("errors", SESSION, "--home", home).out
+
+
+def test_the_tree_shows_turns_and_agents(ask: Asker, home: Path) -> None:
+    """As lines, nested JSON and rows."""
+    answer = ask("tree", SESSION, "--home", home)
+    assert answer.code == 0
+    assert "1 Fix the parser" in answer.out
+    assert "↳ Explore: find it" in answer.out
+    assert ask("tree", SESSION, "--json", "--home", home).json["children"][0]["children"][0]["agent"] == AGENT
+    assert [row["kind"] for row in ask("tree", SESSION, "--jsonl", "--home", home).jsonl] == [
+        "session", "turn", "agent", "turn",
+    ]  # fmt: skip
+
+
+def hostile(folder: Path, text: str) -> Path:
+    """A home whose session has the text wherever a command might show it."""
+    everywhere: Row = {"cwd": f"/{text}", "gitBranch": text, "version": text, "slug": text}
+    image = {"type": text, text: text}
+    own = {"status": "completed", "agentId": AGENT, "prompt": text, "content": [{"type": "text", "text": text}]}
+    given: dict[str, Any] = {"subagent_type": text, "description": text, "prompt": text}
+    hunk = {"oldStart": 1, "newStart": 1, "lines": [f"-{text}", f"+{text}", text]}
+    edit = {"filePath": text, "oldString": text, "newString": text, "structuredPatch": [hunk]}
+    todos = [{"content": text, "status": text}]
+    parts = transcript(
+        prompt(text),
+        reply(
+            text, {"type": "thinking", "thinking": text}, image, f"# {text}\n- {text}\n```{text}\n{text}\n```\n|{text}|"
+        ),
+        call(text, {"command": text, text: text}, result=text, own={text: text}, error=True),
+        call("Bash", text, result=text, own=text, error=True),
+        call("Edit", {"file_path": text, "old_string": text, "new_string": text}, result=text, own=edit),
+        call("Edit", {"file_path": text, "old_string": text, "new_string": text}, result=text),
+        call("TodoWrite", {"todos": todos}, result=text, own={"newTodos": todos}),
+        call("AskUserQuestion", {}, result=text, own={"questions": [], "answers": {text: text}}),
+        call("ExitPlanMode", {"plan": text}, result=text, own={"plan": text}),
+        call("Agent", given, result=text, own=own),
+        call("mcp__" + text + "__" + text, {text: text}, result=text),
+        prompt(f"<command-name>{text}</command-name><command-args>{text}</command-args>"),
+        prompt(f"<local-command-stdout>{text}</local-command-stdout>"),
+        prompt(f"<{text}>"),
+        chain("attachment", attachment={"type": "queued_command", "prompt": text, "commandMode": "prompt"}),
+        chain("system", subtype=text, content=text),
+        chain("system", subtype="api_error", error={"status": text, "message": text}, retryAttempt=1, maxRetries=2),
+        chain("system", subtype="compact_boundary", compactMetadata={"trigger": text, "preTokens": 5}),
+        reply(text, isApiErrorMessage=True, message={"model": text}),
+        reply(text, message={"model": text}),
+        meta("custom-title", customTitle=text),
+        meta("queue-operation", operation="enqueue", content=text),
+        pen=Pen(**everywhere),
+    )
+    agent = transcript(
+        prompt(text),
+        call(text, {"command": text}, result=text, error=True),
+        reply(text),
+        pen=Pen(isSidechain=True, agentId=AGENT, **everywhere),
+    )
+    project = folder / "home" / "projects" / "-x"
+    main = write(project / f"{SESSION}.jsonl", *(escaped(row) for row in parts if isinstance(row, dict)))
+    write(
+        project / SESSION / "subagents" / f"agent-{AGENT}.jsonl",
+        *(escaped(row) for row in agent if isinstance(row, dict)),
+    )
+    told = {"agentType": text, "description": text, "name": text}
+    main.with_suffix("").joinpath("subagents", f"agent-{AGENT}.meta.json").write_text(json.dumps(told))
+    return folder / "home"
+
+
+QUESTIONS: tuple[list[str], ...] = (
+    ["list"],
+    ["show", SESSION],
+    ["show", SESSION, "--agents", "full", "--all"],
+    ["show", SESSION, "--thread"],
+    ["tree", SESSION],
+    ["tree", SESSION, "--all"],
+    ["calls", SESSION],
+    ["errors", SESSION],
+    ["errors"],
+)
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
+@pytest.mark.parametrize("text", [*STEER.values(), EVERYTHING], ids=[*STEER, "everything"])
+def test_nothing_hostile_reaches_the_terminal(ask: Asker, tmp_path: Path, question: list[str], text: str) -> None:
+    """Whatever field it stands in, nothing that steers a terminal comes out raw."""
+    answer = ask(*question, "--home", hostile(tmp_path, text))
+    assert answer.code == 0, answer.err
+    assert not steering(answer.out)
+    assert not steering(answer.err)
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
+@pytest.mark.parametrize("output", ["--json", "--jsonl", "--csv"])
+def test_hostile_text_is_data_for_programs(ask: Asker, tmp_path: Path, question: list[str], output: str) -> None:
+    """Programs get valid UTF-8 and well-formed documents."""
+    answer = ask(*question, output, "--home", hostile(tmp_path, EVERYTHING))
+    assert answer.code == 0, answer.err
+    assert getattr(answer, output[2:])
+
+
+def in_a_terminal(*arguments: str, env: dict[str, str]) -> str:
+    """What the command writes to a terminal of 100 columns."""
+    import pty  # noqa: PLC0415 - not on every system
+    import select  # noqa: PLC0415 - the same
+
+    pid, descriptor = pty.fork()
+    if pid == 0:  # pragma: no cover - the child is the command
+        os.execve(COMMAND[0], [*COMMAND, *arguments], {**environment(), "COLUMNS": "100", **env})
+    found = b""
+    while select.select([descriptor], [], [], 60)[0]:
+        try:
+            some = os.read(descriptor, 65536)
+        except OSError:  # Linux says so when the child is gone
+            break
+        if not some:
+            break
+        found += some
+    os.close(descriptor)
+    os.waitpid(pid, 0)
+    return found.decode()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no such terminals")
+@pytest.mark.parametrize(
+    ("env", "options", "coloured"),
+    [
+        ({"TERM": "xterm", "PAGER": "cat"}, [], True),
+        ({"TERM": "xterm", "PAGER": "cat", "NO_COLOR": "1"}, [], False),
+        ({"TERM": "xterm", "PAGER": "cat"}, ["--no-color"], False),
+        ({"TERM": "dumb", "PAGER": "false"}, [], False),
+    ],
+    ids=["colours", "NO_COLOR", "--no-color", "dumb"],
+)
+@pytest.mark.parametrize("command", ["show", "tree", "list"])
+def test_a_terminal_gets_colours_unless_it_wants_none(
+    home: Path, command: str, env: dict[str, str], options: list[str], *, coloured: bool
+) -> None:
+    """Through the pager, with the page's own colours and no other sequence."""
+    session = [] if command == "list" else [SESSION]
+    text = in_a_terminal(command, *session, "--home", str(home), *options, env=env)
+    assert "The parser" in text
+    assert ("\x1b[1mThe parser\x1b[0m" in text) is coloured
+    # The bar that shows how far the reading has come is on the same terminal.
+    page = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", text)
+    assert not steering(page)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no such terminals")
+def test_hostile_text_does_not_reach_a_real_terminal(tmp_path: Path) -> None:
+    """With colours on, the only sequences are the page's own."""
+    hostile_home = hostile(tmp_path, EVERYTHING)
+    text = in_a_terminal(
+        "show", SESSION, "--all", "--agents", "full", "--home", str(hostile_home), env={"TERM": "xterm", "PAGER": "cat"}
+    )
+    page = re.sub(r"\x1b\[(?:0|1|2|3|3[1-6]|1;3[46])m|\r\n", "", text)
+    assert not steering(page)
+
+
+def test_the_pipe_may_close(home: Path) -> None:
+    """Whoever has read enough ends the command, and that is no failure."""
+    answer = ask_alone("show", SESSION, "--home", home)
+    assert answer.code == 0
+    assert not answer.err
+
+
+def test_a_session_may_still_be_written(ask: Asker, home: Path) -> None:
+    """A last line that is not finished hides nothing of what is."""
+    path = home / "projects" / "-work-app" / f"{OTHER}.jsonl"
+    with path.open("ab") as file:
+        file.write(line({"type": "user", "message": {"role": "user", "content": "half"}})[:30])
+    assert "はい" in ask("show", path).out
+    assert OTHER in listed(ask, home)
