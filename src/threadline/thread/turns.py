@@ -12,7 +12,10 @@ _BEGIN = frozenset({ActKind.PROMPT, ActKind.COMMAND, ActKind.SHELL, ActKind.MEMO
 
 
 def turns(entries: Sequence[Entry], acts: Iterable[Act]) -> list[Turn]:
-    """The turns of one agent: every entry in exactly one of them, in file order."""
+    """The turns of one agent: every entry in exactly one of them, in file order.
+
+    What stands before the first act is turn 0, which has none.
+    """
     begins = {id(act.entry): act for act in acts if act.kind in _BEGIN}
     found: list[Turn] = []
     act: Act | None = None
@@ -21,9 +24,14 @@ def turns(entries: Sequence[Entry], acts: Iterable[Act]) -> list[Turn]:
         begun = begins.get(id(entry))
         if begun is not None:
             if held or act is not None:
-                found.append(Turn(len(found) + 1, act, tuple(held)))
+                found.append(_turn(found, act, held))
             act, held = begun, []
         held.append(entry)
     if held:
-        found.append(Turn(len(found) + 1, act, tuple(held)))
+        found.append(_turn(found, act, held))
     return found
+
+
+def _turn(before: list[Turn], act: Act | None, held: list[Entry]) -> Turn:
+    number = before[-1].number + 1 if before else int(act is not None)
+    return Turn(number, act, tuple(held))
