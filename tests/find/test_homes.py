@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import unicodedata
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from threadline.errors import NotFound, Unreadable
-from threadline.find import homes
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from threadline.find import homes, look
 
 
 def a_home(path: Path) -> Path:
@@ -41,13 +39,30 @@ def test_a_named_projects_directory_stands_for_its_home(tmp_path: Path) -> None:
     assert paths(inner) == [inner]
 
 
-@pytest.mark.parametrize("name", ["missing", "nul\0byte", "file", "empty"])
+@pytest.mark.parametrize("name", ["missing", "nul\0byte", "empty"])
 def test_a_named_home_that_is_none_is_an_error(tmp_path: Path, name: str) -> None:
-    """What is not there, not a directory or not a home is refused with a sentence."""
-    (tmp_path / "file").touch()
+    """What is not there or not a home is refused with a sentence."""
     (tmp_path / "empty").mkdir()
     with pytest.raises(NotFound, match=r"^(There is no directory|The directory) '.*name .*\.$"):
         homes(tmp_path / name)
+
+
+def test_a_file_is_no_home(tmp_path: Path) -> None:
+    """Who names a transcript as a home is told which command takes one."""
+    (tmp_path / "a.jsonl").touch()
+    with pytest.raises(NotFound, match=r"is a file, not a home; .* threadline entries"):
+        homes(tmp_path / "a.jsonl")
+
+
+def test_the_environment_is_no_default_value() -> None:
+    """`help(homes)` does not print the reader's environment."""
+    assert inspect.signature(homes).parameters["environ"].default is None
+
+
+def test_a_home_is_looked_at_by_its_path(tmp_path: Path) -> None:
+    """`look` takes a path as well as a home."""
+    home = a_home(tmp_path / "a")
+    assert look(home) == look(str(home))
 
 
 def test_a_named_home_that_may_not_be_listed_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

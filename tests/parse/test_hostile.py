@@ -422,3 +422,11 @@ def test_this_process_stays_small() -> None:
     readings = [threadline.entries("/nowhere") for _ in range(10_000)]
     assert len(readings) == 10_000
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+
+
+@pytest.mark.parametrize("name", [".credentials.json", "9998.key", ".env", ".env.local", ".CREDENTIALS.json"])
+def test_a_secret_is_never_opened(tmp_path: Path, name: str) -> None:
+    """A file whose name says that it holds secrets is refused, even by who names it."""
+    (tmp_path / name).write_text('{"type":"user"}\n')
+    with pytest.raises(threadline.Unreadable, match="never opens"):
+        list(threadline.entries(tmp_path / name))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 
-def homes(*explicit: Path | str, environ: Mapping[str, str] = os.environ) -> list[Home]:
+def homes(*explicit: Path | str, environ: Mapping[str, str] | None = None) -> list[Home]:
     """Give the homes that were named, or else those that the environment and the platform point to.
 
     Named ones must exist; of the others, those that are missing are left out. A home is given once,
@@ -26,6 +26,8 @@ def homes(*explicit: Path | str, environ: Mapping[str, str] = os.environ) -> lis
         NotFound: one that was named is not there, or holds nothing that Claude Code writes.
         Unreadable: one that was named may not be listed.
     """
+    # Not the parameter's default: help() would print everybody's environment.
+    environ = os.environ if environ is None else environ
     if explicit:
         return _once((_named(Path(_expanded(os.fspath(path), environ))), "option") for path in explicit)
     variables = [name for name in ("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIRS") if environ.get(name)]
@@ -44,6 +46,8 @@ def _once(candidates: Iterable[tuple[Path, str]]) -> list[Home]:
 
 
 def _named(path: Path) -> Path:
+    if path.is_file():
+        raise NotFound(f"{str(path)!r} is a file, not a home; for one transcript: threadline entries {path}")
     if not _is_directory(path):
         raise NotFound(f"There is no directory {str(path)!r}; name one that Claude Code writes to, such as ~/.claude.")
     home = _home_of(path)

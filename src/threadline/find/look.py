@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from threadline.errors import NotFound
+from threadline.find.homes import homes
 from threadline.find.links import real_projects, target
 from threadline.find.projects import projects
 from threadline.find.side_files import (
@@ -21,20 +21,19 @@ from threadline.find.side_files import (
 )
 from threadline.find.transcripts import SUFFIX, is_transcript, naming
 from threadline.find.walk import Seen, Walk
-from threadline.model.found import Found, SideFile, Transcript
-
-if TYPE_CHECKING:
-    from threadline.model.found import Home
+from threadline.model.found import Found, Home, SideFile, Transcript
 
 _CONFIG = ".claude.json"
 
 
-def look(home: Home) -> Found:
-    """List the projects, transcripts and side files of a home, each sorted by its path.
+def look(home: Home | Path | str) -> Found:
+    """List the projects, transcripts and side files of a home (or of the home at a path), each sorted by its path.
 
     Raises:
         NotFound: the home is not there (any more).
     """
+    if not isinstance(home, Home):
+        home = homes(home)[0]
     top = os.path.realpath(home.path)
     if not os.path.isdir(top):  # noqa: PTH112 - Path.is_dir raises where a parent may not be entered
         raise NotFound(f"There is no directory {str(home.path)!r}; name one that Claude Code writes to.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from threadline.find.transcripts import session_id
 from threadline.model.found import SideFileKind
+from threadline.model.secret import is_secret_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,15 +102,9 @@ def session_of(parts: Sequence[str]) -> SessionId | None:
 
 def is_secret(parts: Sequence[str]) -> bool:
     """Say whether a file must never be opened, by its name alone."""
-    name = parts[-1].lower()
-    return (
-        name == ".credentials.json"
-        or name.endswith(".key")
-        or name == ".env"
-        or name.startswith(".env.")
-        # Below a project the word is the user's own: a memory may well be called security_notes.md.
-        or (name.startswith("security_") and parts[0] != PROJECTS)
-    )
+    # Below a project the word is the user's own: a memory may well be called security_notes.md.
+    is_ours = parts[-1].lower().startswith("security_") and parts[0] != PROJECTS
+    return is_ours or is_secret_name(parts[-1])
 
 
 def is_put_aside(parts: Sequence[str]) -> bool:

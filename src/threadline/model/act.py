@@ -48,7 +48,7 @@ class Act(Struct, frozen=True):
 
 
 class Turn(Struct, frozen=True):
-    """An act and all that follows until the next. Turn 0, where there is one, has no act: what came before the first."""
+    """An act and all that follows until the next. Turn 0, where there is one, is what came before the first act."""
 
     number: int
     act: Act | None

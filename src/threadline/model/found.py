@@ -143,3 +143,7 @@ class Found(Struct, frozen=True):
     side_files: tuple[SideFile, ...]
     problems: tuple[Problem, ...]
     not_entered: tuple[Path, ...] = ()
+
+    def project_of(self, transcript: Transcript) -> Project | None:
+        """The project that a transcript belongs to."""
+        return next((project for project in self.projects if project.folder == transcript.folder), None)

@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from threadline.errors import NotFound, Unreadable
+from threadline.model.secret import is_secret_name
 
 # Small enough to stay in the processor's cache while it is split and decoded, which is worth a third of the time.
 CHUNK = 128 * 1024
@@ -35,6 +36,8 @@ class Chunk(Struct, frozen=True, gc=False):
 
 def open_transcript(path: str | Path) -> int:
     """Open a regular file for reading and nothing else; say in a sentence why not."""
+    if is_secret_name(os.path.basename(path)):  # noqa: PTH119 - a path may be text
+        raise Unreadable(f"{os.fspath(path)!r} holds secrets by its name, and threadline never opens those.")
     try:
         # O_NONBLOCK: a FIFO named x.jsonl must not make us wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
