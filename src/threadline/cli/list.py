@@ -97,11 +97,10 @@ def _page(listing: Listing, *, coloured: bool) -> Iterator[str]:
     for one in listing.sessions:
         for line in _lines(one, width):
             yield style.line(line)
-    if listing.of > len(listing.sessions):
+    if listing.more:
         yield ""
-        yield style.line(
-            (Span(f"The newest {len(listing.sessions)} of {listing.of:,}; more with --limit N.", Role.FAINT),)
-        )
+        told = f"The newest {len(listing.sessions)}; {listing.more:,} more: see --limit N."
+        yield style.line((Span(told, Role.FAINT),))
 
 
 def _lines(one: SessionSummary, width: int) -> Iterator[Spans]:

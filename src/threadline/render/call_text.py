@@ -41,6 +41,7 @@ _TAGS = re.compile(r"</?(?:tool_use_error|error|persisted-output)>")
 _SAID = "the user said:"
 _AGENT_TOOLS = frozenset({"Task", "Agent"})
 _LAUNCHED = {"async_launched": "works in the background", "teammate_spawned": "joined the team"}
+_NUMBERED = re.compile(r"^ *\d+[→\t]", re.MULTILINE)
 _MACHINE_LINES = re.compile(r"^(?:agentId: |<usage>)", re.MULTILINE)
 
 
@@ -131,12 +132,15 @@ def _read(call: Call, width: int) -> Iterator[Spans]:
     """How much was read: what it says is in the file."""
     result = call.result
     file = result.file if isinstance(result, ReadResult) else None
-    if file is None or file.num_lines is None:
+    if file is not None and file.num_lines is not None:
+        of = f" of {file.total_lines:,}" if file.total_lines and file.total_lines != file.num_lines else ""
+        start = f" from {file.start_line:,}" if file.start_line and file.start_line > 1 else ""
+        yield (Span(f"{file.num_lines:,}{of} {'line' if file.num_lines == 1 else 'lines'}{start}", Role.FAINT),)
+    elif numbered := len(_NUMBERED.findall(call.output)):
+        # Results of agents are often kept as the model saw them and no more.
+        yield (Span(count(numbered, "line"), Role.FAINT),)
+    else:
         yield from _output(call, width)
-        return
-    of = f" of {file.total_lines:,}" if file.total_lines and file.total_lines != file.num_lines else ""
-    start = f" from {file.start_line:,}" if file.start_line and file.start_line > 1 else ""
-    yield (Span(f"{file.num_lines:,}{of} {'line' if file.num_lines == 1 else 'lines'}{start}", Role.FAINT),)
 
 
 def _changes(call: Call, width: int) -> Iterator[Spans]:

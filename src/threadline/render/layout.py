@@ -45,6 +45,12 @@ def wrap(spans: Iterable[Span], width: int, *, first: Spans = (), rest: Spans = 
     yield tuple(line)
 
 
+def indented(line: str, width: int) -> tuple[str, str]:
+    """The white space a line begins with, and the rest; of a narrow page it takes no more than half."""
+    rest = line.lstrip()
+    return line[: min(len(line) - len(rest), max(0, width) // 2)], rest
+
+
 def _words(spans: Iterable[Span]) -> Iterator[tuple[Span, list[Span]]]:
     """The words, each with the white space before it; a word may be made of several spans."""
     gap = Span("")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from threadline.render.layout import hard, wrap
+from threadline.render.layout import hard, indented, wrap
 from threadline.render.markdown_table import is_row, table
 from threadline.render.style import Role, Span, Spans
 from threadline.render.terminal_text import plain_lines
@@ -109,8 +109,9 @@ def _line(line: str, width: int) -> Iterator[Spans]:
         if match:
             yield from draw(match, width)
             return
-    indent = (Span(line[: len(line) - len(line.lstrip())]),)
-    yield from wrap(inline(line.strip()), width, first=indent, rest=indent)
+    space, rest = indented(line, width)
+    indent = (Span(space),)
+    yield from wrap(inline(rest), width, first=indent, rest=indent)
 
 
 def _heading(match: re.Match[str], width: int) -> Iterator[Spans]:
@@ -124,8 +125,9 @@ def _item(match: re.Match[str], width: int) -> Iterator[Spans]:
     box = _BOXES.get(text[:4])
     if box is not None:
         bullet, text = box, text[4:]
-    first = (Span(match["indent"]), Span(bullet, Role.FAINT))
-    rest = (Span(match["indent"] + " " * len(bullet)),)
+    indent, _ = indented(match["indent"] + ".", width)
+    first = (Span(indent), Span(bullet, Role.FAINT))
+    rest = (Span(indent + " " * len(bullet)),)
     yield from wrap(inline(text), width, first=first, rest=rest)
 
 

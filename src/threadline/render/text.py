@@ -14,7 +14,7 @@ from threadline.render.agents import headline as agent_line
 from threadline.render.agents import started_by, unlinked
 from threadline.render.call_text import body, headline
 from threadline.render.figures import count, model_name, moment
-from threadline.render.layout import cut, rule, wrap
+from threadline.render.layout import cut, indented, rule, wrap
 from threadline.render.markdown import markdown
 from threadline.render.options import Agents, Options
 from threadline.render.outline import (
@@ -144,8 +144,9 @@ class _Text:
         lines = list(plain_lines(text.strip("\n")))
         most = len(lines) if self._options.everything else _LONG_PROMPT
         for at, line in enumerate(lines[:most]):
-            first = (Span(sign if not at else "  ", Role.PROMPT),)
-            yield from wrap((Span(line, Role.PROMPT),), width, first=first, rest=(Span("  "),))
+            space, words = indented(line, width)
+            first = Span((sign if not at else "  ") + space, Role.PROMPT)
+            yield from wrap((Span(words, Role.PROMPT),), width, first=(first,), rest=(Span("  " + space),))
         if len(lines) > most:
             yield (Span(f"  … {count(len(lines) - most, 'more line')}", Role.FAINT),)
 
@@ -246,7 +247,9 @@ class _Text:
         shown = lines if most is None or self._options.everything else lines[:most]
         indent = Span(" " * len(sign))
         for at, line in enumerate(shown):
-            yield from wrap((Span(line, role),), width, first=(Span(sign, role) if not at else indent,), rest=(indent,))
+            space, words = indented(line, width)
+            first = Span(sign + space, role) if not at else Span(indent.text + space)
+            yield from wrap((Span(words, role),), width, first=(first,), rest=(Span(indent.text + space),))
         if len(lines) > len(shown):
             yield (indent, Span(f"… {count(len(lines) - len(shown), 'more line')}", Role.FAINT))
 

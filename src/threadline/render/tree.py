@@ -111,19 +111,21 @@ class _Builder:
             stays.append(turn) if number is None else left.setdefault(number, []).append(turn)
         # A branch stands under the turn it was left in, which need not be the turn it was made in.
         forks: dict[int, list[Node]] = {}
+        top: list[tuple[int, Node]] = []
         for number, branch in enumerate(main.branches, 1):
             node = self._branch(number, branch, left.get(number, []))
-            forks.setdefault(self._turn_of(branch.fork, stays), []).append(node)
-        nodes = [self._turn(turn, forks.pop(turn.number, [])) for turn in stays]
-        # Before the first prompt there is as a rule nothing but bookkeeping.
-        nodes = [node for node in nodes if node.figures["act"] is not None or node.children or node.figures["calls"]]
-        loose = [node for some in forks.values() for node in some]
-        rest = [
-            self._agent(agent)
-            for agent in unlinked(self._session)
-            if self._shown(agent) and id(agent) not in self._seen
-        ]
-        return (*loose, *nodes, *rest)
+            turn_number = self._turn_of(branch.fork, stays)
+            if turn_number:
+                forks.setdefault(turn_number, []).append(node)
+            else:
+                top.append((branch.first.line.number, node))
+        for turn in stays:
+            node = self._turn(turn, forks.get(turn.number, []))
+            # Before the first prompt there is as a rule nothing but bookkeeping.
+            if turn.act is not None or node.children or node.figures["calls"]:
+                top.append((turn.entries[0].line.number, node))
+        rest = (one for one in unlinked(self._session) if self._shown(one) and id(one) not in self._seen)
+        return (*(node for _, node in sorted(top, key=lambda pair: pair[0])), *map(self._agent, rest))
 
     @staticmethod
     def _turn_of(fork: EntryId | None, turns: list[Turn]) -> int:

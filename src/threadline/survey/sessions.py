@@ -61,12 +61,17 @@ class Wanted(Struct, frozen=True):
     until: datetime | None = None
     limit: int | None = None
 
+    @property
+    def needs_reading(self) -> bool:
+        """Whether only reading every transcript tells which are wanted."""
+        return self.limit is None or any((self.title, self.agent_type, self.until))
+
 
 class Listing(Struct, frozen=True):
-    """Sessions, newest first; `of` is how many there may be without the limit."""
+    """Sessions, newest first; `more` is how many main transcripts there are beyond the limit."""
 
     sessions: tuple[SessionSummary, ...]
-    of: int
+    more: int = 0
 
 
 def sessions(
@@ -82,8 +87,8 @@ def sessions(
     candidates = lister.candidates()
     kept: list[SessionSummary] = []
     waiting = iter(candidates)
-    # As many at a time as are still missing: of a few, nothing was said, and those do not count.
-    while batch := list(islice(waiting, ask.limit - len(kept) if ask.limit is not None else None)):
+    # As many at a time as are still missing, for in a few nothing was said; all at once where only reading tells which.
+    while batch := list(islice(waiting, None if ask.needs_reading else (ask.limit or 0) - len(kept))):
         for transcript, seen in each(light, batch, jobs=jobs):
             summary = lister.summary(transcript, seen)
             if summary is not None:
@@ -93,7 +98,8 @@ def sessions(
         if ask.limit is not None and len(kept) >= ask.limit:
             break
     kept.sort(key=lambda one: (one.last or _NEVER, str(one.path)), reverse=True)
-    return Listing(tuple(kept), len(candidates) if ask.limit is not None else len(kept))
+    shown = kept[: ask.limit]
+    return Listing(tuple(shown), len(kept) - len(shown) + sum(1 for _ in waiting))
 
 
 class _Lister:

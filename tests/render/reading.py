@@ -1,0 +1,27 @@
+"""A session made of parts, and its text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.make import SESSION, Part, transcript, write
+
+from threadline.load import read
+from threadline.model.session import Session
+from threadline.render import text
+from threadline.render.options import Options
+
+
+def session(folder: Path, *parts: Part, agents: dict[str, list[Any]] | None = None) -> Session:
+    """Write the parts as a main transcript, and agents below it; read it."""
+    main = write(folder / f"{SESSION}.jsonl", *transcript(*parts))
+    for name, rows in (agents or {}).items():
+        write(folder / SESSION / "subagents" / f"agent-{name}.jsonl", *rows)
+    return read(main)
+
+
+def shown(whole: Session, **options: Any) -> list[str]:
+    """The lines of a session without its own facts."""
+    lines = list(text.session(whole, Options(**{"width": 80, **options})))
+    return lines[next((at for at, line in enumerate(lines) if not line), 0) + 1 :]

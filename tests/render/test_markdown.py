@@ -1,0 +1,82 @@
+"""Light Markdown: what replies are written in, and nothing that a page would run."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.faces.asking import steering
+
+from threadline.render.layout import width_of
+from threadline.render.markdown import inline, markdown
+from threadline.render.style import Role, Span, Style
+
+
+def shown(text: str, width: int = 60) -> list[str]:
+    """The lines without colours."""
+    style = Style(colour=False)
+    return [style.line(line) for line in markdown(text, width)]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("# Title", ["Title"]),
+        ("a\n\n\n\nb\n", ["a", "", "b"]),
+        ("- one\n- two\n  - three", ["• one", "• two", "  • three"]),
+        ("1. one\n2) two", ["1. one", "2) two"]),
+        ("- [ ] open\n- [x] done", ["☐ open", "☒ done"]),
+        ("> said", ["│ said"]),
+        ("---", ["─" * 40]),
+        ("```python\nx = 1\n\n    y\n```\nafter", ["  x = 1", "", "      y", "after"]),
+        ("```\nnever closed", ["  never closed"]),
+        ("~~~\n```\n~~~", ["  ```"]),
+        ("run `make test` **now**", ["run make test now"]),
+        ("see [the docs](https://example.org/x)", ["see the docs (https://example.org/x)"]),
+        ("![](http://example.invalid/beacon)", ["![](http://example.invalid/beacon)"]),
+        ("<script>alert(1)</script>", ["<script>alert(1)</script>"]),
+        ("2 * 3 * 4 and a_b_c and **", ["2 * 3 * 4 and a_b_c and **"]),
+        ("| a | b |\n|---|---|\n| 日本 | 1 |", ["a    │ b", "─────┼──", "日本 │ 1"]),
+        ("", []),
+    ],
+)
+def test_each_form_is_drawn(text: str, lines: list[str]) -> None:
+    """Headings, lists, code, quotes, rules, links and tables; HTML is text."""
+    assert shown(text) == lines
+
+
+def test_a_table_that_does_not_fit_is_left_as_it_is() -> None:
+    """Its rows are wrapped, and nothing of them is lost."""
+    lines = shown("| one | two |\n|---|---|\n| " + "word " * 10 + "| x |", 20)
+    assert "".join("".join(lines).split()).count("word") == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "role"), [("`x`", Role.CODE), ("**x**", Role.STRONG), ("*x*", Role.EMPHASIS), ("``x``", Role.CODE)]
+)
+def test_what_stands_within_a_line_has_its_role(text: str, role: Role) -> None:
+    """Code, strong words and emphasis."""
+    assert list(inline(f"a {text} b")) == [Span("a "), Span("x", role), Span(" b")]
+
+
+def test_a_link_shows_where_it_leads() -> None:
+    """The label may lie; the address is there."""
+    assert Span(" (http://example.invalid)", Role.FAINT) in list(inline("[bank](http://example.invalid)"))
+
+
+@given(st.text(alphabet=st.sampled_from("ab `*_[]()|#->\n1.~日\x1b\u202e\t"), max_size=400))
+def test_any_text_fits_and_cannot_steer(text: str) -> None:
+    """Whatever the marks do, lines fit and hold no control characters."""
+    lines = list(markdown(text, 40))
+    assert all(width_of(line) <= 40 for line in lines)
+    assert not any(steering(span.text) for line in lines for span in line)
+
+
+@pytest.mark.parametrize("text", ["*a " * 5000, "`" * 15000, "[" * 15000, "**a" * 5000, "| a" * 5000, "[a](" * 4000])
+def test_unclosed_marks_take_no_time(text: str) -> None:
+    """Marks that never close are read in time that grows with the text, not with its square."""
+    start = time.process_time()
+    list(markdown(text, 80))
+    assert time.process_time() - start < 5
