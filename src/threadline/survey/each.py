@@ -38,15 +38,22 @@ def _with_workers(
     function: Callable[[Transcript], Answer], transcripts: list[Transcript], workers: int
 ) -> Iterator[tuple[Transcript, Answer]]:
     from concurrent.futures import ProcessPoolExecutor, as_completed  # noqa: PLC0415 - only where it pays
+    from multiprocessing import active_children  # noqa: PLC0415 - the same
 
+    others = set(active_children())
     with ProcessPoolExecutor(workers) as pool:
         try:
             with _interrupts_held_back():
                 futures = {pool.submit(function, transcript): transcript for transcript in transcripts}
             for future in as_completed(futures):
                 yield futures.pop(future), future.result()
+        except BaseException:
+            # Interrupted, or nobody wants the rest. Workers only read, so that they can be ended anywhere.
+            for worker in set(active_children()) - others:
+                worker.terminate()
+            raise
         finally:
-            pool.shutdown(cancel_futures=True)  # waiting, or the rest would be read before the interpreter may end
+            pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
