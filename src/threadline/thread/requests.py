@@ -186,7 +186,8 @@ class Requests:
         alone = _growing("user", MessageSource.RESULT if is_result else MessageSource.PROMPT, entry.place)
         for block in blocks:
             self._grow(alone, block)
-            reply = reply_of_call.get(_get(block, "tool_use_id") or "")
+            answers = _get(block, "tool_use_id")
+            reply = reply_of_call.get(answers) if isinstance(answers, str) else None
             if reply is not None:
                 self._grow(results.setdefault(reply, _growing("user", MessageSource.RESULT, entry.place)), block)
 

@@ -72,11 +72,12 @@ class Known:
         before = self.content if self.proven is Proof.WHOLE else None
         after = replaced(before, old, new, all_=all_) if before is not None else None
         if before is not None and (after is None or not fits(after, hunks)):
-            after = patched(before, hunks, new) if hunks else None
+            # What a person put in instead is not told but by the patch, and may have tabs.
+            after = patched(before, hunks, "\t" if evidence.how is How.USER_MODIFIED else new) if hunks else None
         if after is not None:
             self._whole(after, evidence, ran)
         else:
-            self._patch(new, hunks, evidence, ran)
+            self._patch(hunks, evidence, ran)
 
     def saw(self, lines: dict[int, str], total: int | None, evidence: Evidence, ran: int) -> None:
         """Some of its lines were seen."""
@@ -170,7 +171,7 @@ class Known:
         self.content, self.lines, self.total = None, lines, total
         self.proof, self.doubts, self.ran = (evidence if lines else None), [], ran
 
-    def _patch(self, new: str, hunks: Sequence[Hunk] | None, evidence: Evidence, ran: int) -> None:
+    def _patch(self, hunks: Sequence[Hunk] | None, evidence: Evidence, ran: int) -> None:
         """A change to a file that is not known whole: its lines move, and those of the patch become known."""
         before, total = self.lines, self.total
         if self.proven is Proof.WHOLE and self.content is not None:
@@ -186,7 +187,7 @@ class Known:
             total = total + more if total is not None and more is not None else None
         told = Evidence(evidence.place, How.PATCH, evidence.agent)
         self.evidence.append(evidence)
-        self._partial({**shown_lines(hunks, new), **(moved or {})}, total, told, ran)
+        self._partial({**shown_lines(hunks), **(moved or {})}, total, told, ran)
         self._note_change(evidence)
 
     def _note_change(self, evidence: Evidence) -> None:

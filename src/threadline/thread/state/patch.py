@@ -7,6 +7,7 @@ does not begin with two spaces. The edit's own strings have the tabs.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from threadline.model.results import Hunk
@@ -61,22 +62,23 @@ def _side(hunk: Hunk, sign: str) -> list[str]:
 
 
 def patched(text: str, hunks: Sequence[Hunk] | None, raw: str) -> str | None:
-    """The text with a patch applied; None where it does not fit, or where tabs may be shown as spaces in it.
+    """The text with a patch applied; None where it does not fit, or where a tab may be shown as spaces in it.
 
-    `raw` is text that the patch's own lines were made of, to tell whether they had tabs.
+    `raw` is the text that was put in: a new line is made of it and of the lines that it replaces, and begins with a
+    tab only if there is one in them.
     """
-    if "\n\t" in raw or raw.startswith("\t"):
-        return None
     lines = text.split("\n")
     made: list[str] = []
     at = 0
     for hunk in hunks or ():
         start = max(0, (hunk.old_start or 0) - 1)
-        removed = _side(hunk, "-")
+        removed, added = _side(hunk, "-"), _side(hunk, "+")
         if _ends_without_newline(hunk) or start < at or lines[start : start + len(removed)] != removed:
             return None
+        if "\t" in raw + "".join(removed) and any(line.startswith(_TWO_SPACES) for line in added):
+            return None
         made += lines[at:start]
-        made += _side(hunk, "+")
+        made += added
         at = start + len(removed)
     return "\n".join(made + lines[at:])
 
@@ -94,7 +96,9 @@ def shifted(lines: dict[int, str], hunks: Sequence[Hunk] | None) -> dict[int, st
             known = lines.get(number)
             if known is not None and shown not in (known, tabs_shown(known)):
                 return None
-        ranges.append((start, start + len(removed), len(_side(hunk, "+")) - len(removed)))
+        # A last line without its newline ends the file: a line that is known after it is the empty one after a newline.
+        end = sys.maxsize if _ends_without_newline(hunk) else start + len(removed)
+        ranges.append((start, end, len(_side(hunk, "+")) - len(removed)))
     kept: dict[int, str] = {}
     ranges.sort()
     at = delta = 0
@@ -120,28 +124,14 @@ def context(lines: dict[int, str], hunks: Sequence[Hunk] | None) -> dict[int, st
     return kept
 
 
-def shown_lines(hunks: Sequence[Hunk] | None, raw: str) -> dict[int, str]:
-    """The lines of the new side of a patch that are certain: those that cannot have begun with a tab.
-
-    Lines that `raw`, the text that was put in, has whole are certain as they are there.
-    """
-    whole = raw.split("\n")[1:-1]
-    forms: dict[str, str | None] = {}
-    for line in whole:
-        shown = tabs_shown(line)
-        forms[shown] = line if forms.get(shown, line) == line else None
-    found: dict[int, str] = {}
-    for hunk in hunks or ():
-        number = hunk.new_start or 1
-        for line in hunk.lines or ():
-            if line[:1] not in ("+", " "):
-                continue
-            text = line[1:]
-            certain = text if not text.startswith(_TWO_SPACES) else forms.get(text) if line[:1] == "+" else None
-            if certain is not None:
-                found[number] = certain
-            number += 1
-    return found
+def shown_lines(hunks: Sequence[Hunk] | None) -> dict[int, str]:
+    """The lines of the new side of a patch that are certain: those that cannot have begun with a tab."""
+    return {
+        number: line
+        for hunk in hunks or ()
+        for number, line in enumerate(_side(hunk, "+"), hunk.new_start or 1)
+        if not line.startswith(_TWO_SPACES)
+    }
 
 
 def growth(hunks: Sequence[Hunk] | None) -> int | None:

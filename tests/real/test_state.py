@@ -1,0 +1,79 @@
+"""The state at any place, and what the model saw, held against real transcripts and real clients."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.real.client import API, SHARED, client, newest, play
+
+import threadline
+from threadline.find import homes, look
+from threadline.model.found import TranscriptKind
+from threadline.model.state import Proof
+from threadline.thread.requests import Requests
+from threadline.thread.state import check_reads, difference, state_at
+from threadline.thread.state.check import Explanation
+
+HOME = SHARED / "corpus/home"
+NEWEST = newest() if API.exists() else None
+
+pytestmark = pytest.mark.real
+needs_corpus = pytest.mark.skipif(not HOME.is_dir(), reason="../shared/corpus is not there")
+
+
+def mains(home: Path) -> list[Path]:
+    """The main transcripts of a home."""
+    (one,) = homes(home)
+    return [found.path for found in look(one).transcripts if found.kind is TranscriptKind.MAIN]
+
+
+@needs_corpus
+def test_what_was_read_is_what_was_proven(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every read of a file that the session had changed gives what was proven of it, or the reason why not is known."""
+    checks = [check for path in mains(HOME) for check in check_reads(threadline.read(path, continued=False))]
+    counts = Counter(check.explanation for check in checks)
+    proofs = Counter(check.proven for check in checks)
+    agree = counts[Explanation.AGREES]
+    with capsys.disabled():
+        compared = f"{len(checks)}, {sum(check.compared for check in checks):,} lines compared"
+        print(f"\nreads after a change: {compared}; {agree} agree ({agree / len(checks):.1%})")  # noqa: T201 - figures
+        print(f"by explanation: {dict(counts)}; by proof: {dict(proofs)}")  # noqa: T201 - the same
+    assert [str(check.place) for check in checks if check.explanation is Explanation.NONE] == []
+    assert len(checks) >= 200
+    assert agree / len(checks) > 0.9
+
+
+@needs_corpus
+def test_every_session_has_a_state_and_a_diff(capsys: pytest.CaptureFixture[str]) -> None:
+    """Half way through and at the end, every session has a state, and what changed in between."""
+    proofs: Counter[Proof] = Counter()
+    diffs: Counter[bool] = Counter()
+    for path in mains(HOME):
+        session = threadline.read(path, continued=False)
+        middle = session.main.entries[len(session.main.entries) // 2].place
+        then, end = state_at(session, middle), state_at(session)
+        proofs.update(file.proven for file in end.files.values())
+        diffs.update(one.proven for one in difference(then, end))
+        assert set(then.files) <= set(end.files)
+    with capsys.disabled():
+        print(f"\nfiles at the end, by proof: {dict(proofs)}; diffs, by whether proven: {dict(diffs)}")  # noqa: T201 - figures
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(NEWEST is None, reason="claude_agent_sdk, which brings the client, is not installed")
+def test_every_request_of_the_newest_client_has_its_hashes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every message, shape and digest that the newest client wrote is rebuilt to the last byte."""
+    assert NEWEST is not None
+    with client(NEWEST, tmp_path) as one:
+        play(one)
+    transcripts = sorted((one.claude_home / "projects").rglob("*.jsonl"))
+    requests = [request for path in transcripts for request in Requests(list(threadline.entries(path)))]
+    messages = Counter((str(message.source), message.verified) for request in requests for message in request.messages)
+    digests = Counter(request.digest_verified for request in requests)
+    with capsys.disabled():
+        print(f"\n{NEWEST.version}: {len(requests)} requests, digests {dict(digests)}, messages {dict(messages)}")  # noqa: T201 - figures
+    assert len(requests) >= 10
+    assert [str(request.place) for request in requests if not request.verified] == []
+    assert digests[True] == len(requests)
