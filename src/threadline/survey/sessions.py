@@ -26,7 +26,7 @@ from threadline.survey.light import Light, light
 from threadline.survey.running import running
 from threadline.thread.side import side_kind
 
-_TAIL = 64 * 1024
+_TAIL = 16 * 1024
 _FIRST_FEW = 8
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -181,7 +181,7 @@ class _Lister:
 def last_time(transcript: Transcript) -> datetime:
     """The last time a transcript tells, looked for from its end; when it was written where it tells none."""
     with suppress(Error, OSError):
-        for tail in (_TAIL, 16 * _TAIL):
+        for tail in (_TAIL, 64 * _TAIL):
             times = [
                 when
                 for entry in entries(transcript.path, offset=_line_start(transcript, tail))
