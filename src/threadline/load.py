@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections import Counter
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
@@ -15,18 +18,39 @@ from threadline.model.found import Home, SideFile, SideFileKind, Transcript, Tra
 from threadline.model.ids import AgentId, SessionId
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
+from threadline.model.request import Request
 from threadline.model.side import AgentMeta
+from threadline.model.state import State
 from threadline.parse import entries, heads, read_side_file
+from threadline.parse.chunks import open_transcript
 from threadline.thread.agents import AgentFile, assemble
 from threadline.thread.continuations import OtherSession, continuations
+from threadline.thread.requests import rebuild
+from threadline.thread.state import state_at
 from threadline.thread.titles import tag, title
 
 # Copies begin as their originals begin, so the first heads of a transcript tell whether it can be one.
 _FIRST_HEADS = 40
 
 
+# The names that backups have. A transcript may name anything; nothing else is opened.
+_BACKUP = re.compile(r"[0-9A-Za-z]{1,128}@v[0-9]{1,9}")
+_MOST = 64 * 1024 * 1024
+
+
 class Session(model.Session, frozen=True):
-    """A session that was read from its transcripts: see `threadline.model.session.Session` for all it has."""
+    """A session that was read from its transcripts; what it has is in `threadline.model.session.Session`."""
+
+    def at(self, place: Place | str | None = None) -> State:
+        """The state as it stood at a place: files as far as proven, todo and task lists, model, mode, context size.
+
+        Without a place, the state at the end. The place's own entry has happened.
+        """
+        return state_at(self, Place.parse(place) if isinstance(place, str) else place, backups_of(self))
+
+    def request(self, number: int) -> Request:
+        """What the model saw of the main agent's request of that number, where the transcript tells (2.1.280 on)."""
+        return rebuild(self.main.entries, number)
 
 
 def read(path: str | Path, *, continued: bool = True) -> Session:
@@ -57,6 +81,24 @@ def read(path: str | Path, *, continued: bool = True) -> Session:
         pr_links=tuple({e.pr_url: e for e in found if isinstance(e, PrLinkEntry)}.values()),
         file_problems=tuple(problems),
     )
+
+
+def backups_of(session: model.Session) -> Callable[[str], bytes | None]:
+    """Gives the backups in the session's `file-history/` folder of its home, by name."""
+    path = session.path.absolute() if session.path is not None else None
+    above = path.parents if path is not None else ()
+    folder = above[2] / "file-history" / str(session.id) if len(above) > 2 else None  # noqa: PLR2004 - home/projects/folder
+
+    def backup(name: str) -> bytes | None:
+        if folder is None or not _BACKUP.fullmatch(name):
+            return None
+        try:
+            with os.fdopen(open_transcript(folder / name), "rb") as file:
+                return file.read(_MOST)
+        except (Error, OSError):
+            return None
+
+    return backup
 
 
 def _session_id(path: Path, found: tuple[Entry, ...]) -> SessionId | None:

@@ -1,20 +1,13 @@
-"""Places as people write them, the backups of a session, and texts of files on a terminal."""
+"""Places as people write them, and texts of files on a terminal."""
 
 from __future__ import annotations
 
-import os
-import re
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from threadline.model.place import Place
     from threadline.model.session import Session
-
-# The names that backups have. A transcript may name anything; nothing else is opened.
-_BACKUP = re.compile(r"[0-9A-Za-z]{1,128}@v[0-9]{1,9}")
-_MOST = 64 * 1024 * 1024
 
 
 def place_in(session: Session, text: str | None) -> Place | None:
@@ -30,26 +23,6 @@ def place_in(session: Session, text: str | None) -> Place | None:
     if not place.line:
         raise BadQuery(f"{text!r} is not a place; write FILE:LINE or LINE, for example session.jsonl:12 or 12.")
     return place
-
-
-def backups_of(session: Session) -> Callable[[str], bytes | None]:
-    """Gives the backups in the session's `file-history/` folder of its home, by name."""
-    from threadline.errors import Error
-    from threadline.parse.chunks import open_transcript
-
-    path = session.path.absolute() if session.path is not None else None
-    folder = path.parents[2] / "file-history" / str(session.id) if path is not None and len(path.parents) > 2 else None  # noqa: PLR2004 - home/projects/folder/session.jsonl
-
-    def backup(name: str) -> bytes | None:
-        if folder is None or not _BACKUP.fullmatch(name):
-            return None
-        try:
-            with os.fdopen(open_transcript(folder / name), "rb") as file:
-                return file.read(_MOST)
-        except (Error, OSError):
-            return None
-
-    return backup
 
 
 def print_text(text: str) -> None:

@@ -11,7 +11,7 @@ from threadline.cli import FOUND, NOTHING
 from threadline.cli.options import home_option, output_options
 
 if TYPE_CHECKING:
-    from threadline.model.session import Session
+    from threadline.load import Session
     from threadline.model.state import Evidence, FileDifference, FileState, FileVersion, State
 
 _EPILOG = """
@@ -68,10 +68,9 @@ def files(
 
 
 def _state(session: Session, at: str | None) -> State:
-    from threadline.cli.at import backups_of, place_in
-    from threadline.thread.state import state_at
+    from threadline.cli.at import place_in
 
-    return state_at(session, place_in(session, at), backups_of(session))
+    return session.at(place_in(session, at))
 
 
 def _is_named(path: str, wanted: str | None) -> bool:
