@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from threadline.errors import Ambiguous, BadQuery, Error, Missing, NotFound, Unreadable
     from threadline.find import folder_matches, folder_name, homes, look
     from threadline.load import Session, read
+    from threadline.model.act import Act, ActKind, Turn
+    from threadline.model.agent import Agent
     from threadline.model.block import (
         Block,
         Content,
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
         ToolResultBlock,
         ToolUseBlock,
     )
+    from threadline.model.call import Call, Outcome
     from threadline.model.entries import (
         KINDS,
         AnyEntry,
@@ -46,8 +49,11 @@ if TYPE_CHECKING:
     from threadline.model.message import Message
     from threadline.model.place import Place
     from threadline.model.problem import Problem, ProblemKind
+    from threadline.model.request import Request
     from threadline.model.results import OtherResult, ToolResult, typed_result
+    from threadline.model.state import State
     from threadline.model.text import extract_text
+    from threadline.model.thread import Branch, Compaction, Thread
     from threadline.model.time import parse_timestamp
     from threadline.model.usage import Usage
     from threadline.parse import entries, heads, read_side_file
@@ -56,6 +62,12 @@ _HOMES_OF_NAMES = {
     "threadline.errors": "Ambiguous BadQuery Error Missing NotFound Unreadable",
     "threadline.find": "folder_matches folder_name homes look",
     "threadline.load": "Session read",
+    "threadline.model.act": "Act ActKind Turn",
+    "threadline.model.agent": "Agent",
+    "threadline.model.call": "Call Outcome",
+    "threadline.model.request": "Request",
+    "threadline.model.state": "State",
+    "threadline.model.thread": "Branch Compaction Thread",
     "threadline.model.block": (
         "Block Content ContentBlock DocumentBlock ImageBlock OtherBlock TextBlock ThinkingBlock"
         " ToolResultBlock ToolUseBlock"
@@ -80,13 +92,19 @@ _MODULES = {name: module for module, names in _HOMES_OF_NAMES.items() for name i
 __version__ = "0.1.0"
 __all__ = [
     "KINDS",
+    "Act",
+    "ActKind",
+    "Agent",
     "Ambiguous",
     "AnyEntry",
     "AssistantEntry",
     "AttachmentEntry",
     "BadQuery",
     "Block",
+    "Branch",
+    "Call",
     "ChainEntry",
+    "Compaction",
     "Content",
     "ContentBlock",
     "DocumentBlock",
@@ -103,20 +121,25 @@ __all__ = [
     "OtherBlock",
     "OtherEntry",
     "OtherResult",
+    "Outcome",
     "Place",
     "Problem",
     "ProblemKind",
     "ProgressEntry",
     "Project",
+    "Request",
     "Session",
     "SideFile",
+    "State",
     "SystemEntry",
     "TextBlock",
     "ThinkingBlock",
+    "Thread",
     "ToolResult",
     "ToolResultBlock",
     "ToolUseBlock",
     "Transcript",
+    "Turn",
     "Unreadable",
     "Usage",
     "UserEntry",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threadline
 
 NAMES = """
-KINDS Ambiguous AnyEntry AssistantEntry AttachmentEntry BadQuery Block ChainEntry Content ContentBlock DocumentBlock
-Entry Error Found Head Home ImageBlock Line Message Missing NotFound OtherBlock OtherEntry OtherResult Place Problem
-ProblemKind ProgressEntry Project Session SideFile SystemEntry TextBlock ThinkingBlock ToolResult ToolResultBlock
-ToolUseBlock Transcript Unreadable Usage UserEntry entries extract_text folder_matches folder_name heads homes look
-parse_timestamp read read_side_file typed_result
+Act ActKind Agent Ambiguous AnyEntry AssistantEntry AttachmentEntry BadQuery Block Branch Call ChainEntry Compaction
+Content ContentBlock DocumentBlock Entry Error Found Head Home ImageBlock KINDS Line Message Missing NotFound
+OtherBlock OtherEntry OtherResult Outcome Place Problem ProblemKind ProgressEntry Project Request Session SideFile
+State SystemEntry TextBlock ThinkingBlock Thread ToolResult ToolResultBlock ToolUseBlock Transcript Turn Unreadable
+Usage UserEntry entries extract_text folder_matches folder_name heads homes look parse_timestamp read read_side_file
+typed_result
 """
 
 

@@ -185,7 +185,8 @@ class Session(Struct, frozen=True):
         return tuple(dict.fromkeys(name for name in named if name))
 
     def __repr__(self) -> str:
-        said = f"{len(self.turns)} turns, {len(self.agents)} agents, {len(self.calls)} calls, {len(self)} entries"
+        turns = sum(turn.act is not None for turn in self.turns)
+        said = f"{turns} turns, {len(self.agents)} agents, {len(self.calls)} calls, {len(self)} entries"
         return f"Session({str(self.id)!r}, {self.title.text[:50]!r}, {said})"
 
 
