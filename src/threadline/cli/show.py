@@ -36,7 +36,7 @@ Examples:
     help="All that agents did, a line for each, or nothing.",
 )
 @click.option("--branch", type=click.IntRange(min=1), metavar="N", help="The way to branch N and the branch itself.")
-@click.option("--turn", type=click.IntRange(min=1), metavar="N", help="Turn N alone.")
+@click.option("--turn", type=click.IntRange(min=0), metavar="N", help="Turn N alone; 0 is what came before the first.")
 @click.option("--thread", is_flag=True, help="Only the thread that Claude Code would resume.")
 @click.option(
     "--all", "everything", is_flag=True, help="Everything: nothing folded, side agents, the program's entries."
@@ -93,8 +93,9 @@ def _check(found: Session, options: Options) -> None:
     have = len(found.branches)
     if options.branch is not None and options.branch > have:
         raise NotFound(f"The session has {count(have, 'branch', 'branches')}; there is no branch {options.branch}.")
-    have = len(found.turns)
-    if options.turn is not None and options.turn > have:
+    numbers = [turn.number for turn in found.turns]
+    if options.turn is not None and options.turn not in numbers:
+        have = sum(turn.act is not None for turn in found.turns)
         raise NotFound(f"The session has {count(have, 'turn')}; there is no turn {options.turn}.")
 
 

@@ -38,7 +38,9 @@ OUTCOMES: dict[Outcome, Mark] = {
 _TODOS = {"completed": ("☒", Role.FAINT), "in_progress": ("◐", Role.STRONG)}
 _FEW, _SOME, _MANY = 4, 12, 24
 _TAGS = re.compile(r"</?(?:tool_use_error|error|persisted-output)>")
+_REFUSED = "The user doesn't want to proceed with this tool use."
 _SAID = "the user said:"
+_NOTE = "\n\nNote: The user's next message"
 _AGENT_TOOLS = frozenset({"Task", "Agent"})
 _LAUNCHED = {"async_launched": "works in the background", "teammate_spawned": "joined the team"}
 _NUMBERED = re.compile(r"^ *\d+[→\t]", re.MULTILINE)
@@ -117,8 +119,9 @@ def _pieces(line: Spans, width: int) -> Iterator[Spans]:
 
 def _output(call: Call, _width: int) -> Iterator[Spans]:
     text = _TAGS.sub("", call.output).strip("\n")
-    if call.outcome is Outcome.DENIED and _SAID in text:
-        text = text.partition(_SAID)[2].strip()
+    if call.outcome is Outcome.DENIED and text.startswith(_REFUSED):
+        # The rest is what the program tells the model; the person's own words, if any, come after.
+        text = text.partition(_SAID)[2].partition(_NOTE)[0].strip()
     role = Role.BAD if call.outcome is Outcome.ERROR else Role.FAINT
     for line in plain_lines(text) if text.strip() else ():
         yield (Span(line, role),)

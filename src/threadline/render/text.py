@@ -235,11 +235,10 @@ class _Text:
     def left(self, item: Left, width: int, _depth: int) -> Iterator[Spans]:
         """Where a branch was left."""
         number = len(item.branch.entries)
-        words = one_line(item.text, max(20, width - 60))
-        said = f": “{words}”" if words else ""
-        was = "entry was" if number == 1 else "entries were"
-        text = f"⎇ {number:,} {was} left here{said}  (--branch {item.number})"
-        yield cut((Span(text, Role.NOTICE),), width)
+        before = f"⎇ {number:,} {'entry was' if number == 1 else 'entries were'} left here"
+        after = f"  (--branch {item.number})"
+        words = one_line(item.text, max(20, width - len(before) - len(after) - 4))
+        yield cut((Span(before + (f": “{words}”" if words else "") + after, Role.NOTICE),), width)
 
     def _few(self, text: str, width: int, most: int | None, sign: str, role: Role) -> Iterator[Spans]:
         """The first lines of a text, wrapped, behind a sign."""

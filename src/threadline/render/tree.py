@@ -115,7 +115,7 @@ class _Builder:
         for number, branch in enumerate(main.branches, 1):
             node = self._branch(number, branch, left.get(number, []))
             turn_number = self._turn_of(branch.fork, stays)
-            if turn_number:
+            if turn_number is not None:
                 forks.setdefault(turn_number, []).append(node)
             else:
                 top.append((branch.first.line.number, node))
@@ -128,8 +128,8 @@ class _Builder:
         return (*(node for _, node in sorted(top, key=lambda pair: pair[0])), *map(self._agent, rest))
 
     @staticmethod
-    def _turn_of(fork: EntryId | None, turns: list[Turn]) -> int:
-        return next((turn.number for turn in turns if fork and any(one.uuid == fork for one in turn.entries)), 0)
+    def _turn_of(fork: EntryId | None, turns: list[Turn]) -> int | None:
+        return next((turn.number for turn in turns if fork and any(one.uuid == fork for one in turn.entries)), None)
 
     def _turn(self, turn: Turn, branches: list[Node]) -> Node:
         main = self._session.main
