@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from threadline.cli.entry_text import entry_text
 from threadline.model.act import Turn
 from threadline.model.call import Call
 from threadline.model.entries import Entry
-from threadline.model.session import Session
 from threadline.render.telling import telling
 
 
@@ -45,8 +45,8 @@ def call_row(call: Call) -> dict[str, Any]:
     }
 
 
-def turn_row(turn: Turn, session: Session) -> dict[str, Any]:
-    """A turn: what was asked, what was said, and the calls of the main agent in it."""
+def turn_row(turn: Turn, calls: Iterable[Call]) -> dict[str, Any]:
+    """A turn: what was asked, what was said, and the calls that were made."""
     act = turn.act
     took = turn.duration
     return {
@@ -56,7 +56,7 @@ def turn_row(turn: Turn, session: Session) -> dict[str, Any]:
         "started": turn.started,
         "seconds": took.total_seconds() if took is not None else None,
         "reply": turn.reply,
-        "calls": [call_row(call) for call in session.main.calls if call.turn == turn.number],
+        "calls": [call_row(call) for call in calls],
         "entries": len(turn.entries),
         "place": str(turn.entries[0].place),
     }

@@ -11,6 +11,7 @@ from threadline.cli import FOUND, NOTHING
 from threadline.cli.options import home_option, output_options
 
 if TYPE_CHECKING:
+    from threadline.model.call import Call
     from threadline.model.session import Session
     from threadline.render.options import Options
 
@@ -108,6 +109,9 @@ def _print(found: Session, options: Options, output: str) -> None:
     elif options.thread:
         out.print_json({"session": found.id, "entries": [thread_row(entry) for entry in found.thread.visible]})
     else:
+        calls: dict[int | None, list[Call]] = {}
+        for call in found.main.calls:
+            calls.setdefault(call.turn, []).append(call)
         turns = [turn for turn in found.turns if options.turn in (None, turn.number)]
         out.print_json(
             {
@@ -117,7 +121,7 @@ def _print(found: Session, options: Options, output: str) -> None:
                 "started": found.started,
                 "ended": found.ended,
                 "models": found.models,
-                "turns": [turn_row(turn, found) for turn in turns],
+                "turns": [turn_row(turn, calls.get(turn.number, ())) for turn in turns],
             }
         )
 

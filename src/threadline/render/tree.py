@@ -10,7 +10,7 @@ from msgspec import Struct
 from threadline.model.act import Turn
 from threadline.model.agent import Agent
 from threadline.model.call import Call, Outcome
-from threadline.model.ids import CallId, EntryId
+from threadline.model.ids import CallId
 from threadline.model.session import Session
 from threadline.model.thread import Branch, Compaction
 from threadline.render.agents import duration, name, started_by, unlinked
@@ -78,6 +78,9 @@ class _Builder:
         self._everything = everything
         self._started = started_by(session)
         self._seen: set[int] = set()
+        self._calls: dict[int | None, list[Call]] = {}
+        for call in session.main.calls:
+            self._calls.setdefault(call.turn, []).append(call)
 
     def session(self) -> Node:
         one = self._session
@@ -110,11 +113,12 @@ class _Builder:
             number = branch_of.get(turn.act.entry.uuid) if turn.act is not None and turn.act.entry.uuid else None
             stays.append(turn) if number is None else left.setdefault(number, []).append(turn)
         # A branch stands under the turn it was left in, which need not be the turn it was made in.
+        turn_of = {entry.uuid: turn.number for turn in stays for entry in turn.entries if entry.uuid is not None}
         forks: dict[int, list[Node]] = {}
         top: list[tuple[int, Node]] = []
         for number, branch in enumerate(main.branches, 1):
             node = self._branch(number, branch, left.get(number, []))
-            turn_number = self._turn_of(branch.fork, stays)
+            turn_number = turn_of.get(branch.fork) if branch.fork is not None else None
             if turn_number is not None:
                 forks.setdefault(turn_number, []).append(node)
             else:
@@ -127,14 +131,10 @@ class _Builder:
         rest = (one for one in unlinked(self._session) if self._shown(one) and id(one) not in self._seen)
         return (*(node for _, node in sorted(top, key=lambda pair: pair[0])), *map(self._agent, rest))
 
-    @staticmethod
-    def _turn_of(fork: EntryId | None, turns: list[Turn]) -> int | None:
-        return next((turn.number for turn in turns if fork and any(one.uuid == fork for one in turn.entries)), None)
-
     def _turn(self, turn: Turn, branches: list[Node]) -> Node:
         main = self._session.main
         here = {id(entry) for entry in turn.entries}
-        calls = [call for call in main.calls if call.turn == turn.number]
+        calls = self._calls.get(turn.number, [])
         compactions = [one for one in main.compactions if id(one.boundary or one.summary) in here]
         text = turn.act.text if turn.act is not None else "(before the first prompt)"
         figures = {
