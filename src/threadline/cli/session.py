@@ -25,10 +25,10 @@ def named(session: str, homes: Sequence[str] = ()) -> Session:
 
 
 def path_of(session: str, homes: Sequence[str] = ()) -> Path:
-    """The main transcript of the session that was named."""
+    """The main transcript of the session that was named; `last` is the one that `threadline list` shows first."""
     from threadline.cli.reading import found_homes
     from threadline.find import by_id
-    from threadline.model.found import TranscriptKind
+    from threadline.survey.sessions import Wanted, sessions
 
     place = Path(session).expanduser()
     if place.suffix == ".jsonl" or place.is_file():
@@ -36,7 +36,7 @@ def path_of(session: str, homes: Sequence[str] = ()) -> Path:
     found = found_homes(homes)
     if session != "last":
         return by_id(session, found).path
-    mains = [one for home in found for one in home.transcripts if one.kind is TranscriptKind.MAIN and one.size]
-    if not mains:
+    newest = sessions(found, Wanted(limit=1)).sessions
+    if not newest:
         raise NotFound("There is no session yet; name a home with --home, or a transcript.")
-    return max(mains, key=lambda one: one.mtime_ns).path
+    return newest[0].path

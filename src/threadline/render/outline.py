@@ -274,6 +274,8 @@ _TAGS: dict[str, str | None] = {
 _TAG = re.compile(r"<(?P<name>[a-z][a-z_-]*)[^<>]*>")
 _ANY_TAG = re.compile(r"</?[a-z][a-z_-]*(?: [^<>]*)?>")
 _SUMMARY = re.compile(r"<summary>(.*?)</summary>", re.DOTALL)
+# A command's message says its name again.
+_MESSAGE = re.compile(r"<command-message>.*?</command-message>", re.DOTALL)
 
 
 def _machine(entry: Entry, text: str, *, quiet: bool) -> Iterator[Item]:
@@ -285,6 +287,8 @@ def _machine(entry: Entry, text: str, *, quiet: bool) -> Iterator[Item]:
         if inner.strip() and inner.strip() != "(no content)":
             yield Output(entry, inner)
         return
+    if "<command-name>" in text:
+        text = _MESSAGE.sub("", text)
     summary = _SUMMARY.search(text)
     yield Notice(entry, what, summary[1] if summary else _ANY_TAG.sub(" ", text), quiet=quiet)
 
