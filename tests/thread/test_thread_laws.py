@@ -333,7 +333,7 @@ SMALL = 5_000
 
 
 def _seconds(entries: list[Entry]) -> float:
-    """The processor's time, the best of three: noise only adds. The collector, whose work grows with all else, waits."""
+    """The processor's time, the best of three, as noise only adds; the collector waits, as its work grows with all."""
     best = float("inf")
     for _ in range(3):
         gc.collect()

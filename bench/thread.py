@@ -1,0 +1,143 @@
+"""What threading costs per entry, and that the cost does not grow with the session.
+
+A chain of turns, each with a prompt, calls with their results and a reply, is threaded whole at three sizes, each in a
+process of its own, best of several rounds. Then the largest session of a demo home is read from its files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+OUT = Path(__file__).parent / "out"
+SIZES = (100_000, 300_000, 1_000_000)
+ROUNDS = 3
+MEGABYTES = 100
+
+
+def rows(size: int) -> Iterator[str]:
+    """A chain of `size` rows: turns of a prompt, two calls at once with their results, and a reply."""
+    last = "null"
+    for number in range(size):
+        step, turn = number % 6, number // 6
+        kind = "user" if step in (0, 3, 4) else "assistant"
+        content = {
+            0: f'"Sort shelf {turn}"',
+            1: f'[{{"type":"tool_use","id":"t{turn}a","name":"Bash","input":{{"command":"ls"}}}}]',
+            2: f'[{{"type":"tool_use","id":"t{turn}b","name":"Bash","input":{{"command":"ls"}}}}]',
+            3: f'[{{"type":"tool_result","tool_use_id":"t{turn}a","content":"ok"}}]',
+            4: f'[{{"type":"tool_result","tool_use_id":"t{turn}b","content":"ok"}}]',
+            5: '[{"type":"text","text":"Sorted."}]',
+        }[step]
+        # The result of the first call hangs off its own call, beside the second: the path misses it.
+        parent = f'"n{number - 2}"' if step in (3, 4) else last
+        message = f'"role":"{kind}","content":{content}'
+        if kind == "assistant":
+            message += f',"model":"m","id":"m{turn}{"c" if step == 5 else ""}"'  # noqa: PLR2004 - the last step's reply
+        yield (
+            f'{{"type":"{kind}","uuid":"n{number}","parentUuid":{parent},"sessionId":"s","version":"2.1.232",'
+            f'"timestamp":"2026-01-05T09:00:00.000Z","message":{{{message}}}}}\n'
+        )
+        last = f'"n{number}"'
+
+
+def thread(path: Path) -> dict[str, float]:
+    """Thread a transcript that is read already: the best round, in microseconds an entry."""
+    from threadline.parse import entries  # noqa: PLC0415 - only the process that measures pays for it
+    from threadline.thread.loop import loop  # noqa: PLC0415
+
+    found = list(entries(path))
+    gc.freeze()  # the collector's rounds over what was read before are no work of threading
+    best = float("inf")
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        made = loop(found)
+        best = min(best, time.perf_counter() - start)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    said = len(made.conversation)
+    return {"entries": len(found), "seconds": best, "each": best / len(found) * 1e6, "said": said, "peak": peak}
+
+
+def read_session(path: Path) -> dict[str, float]:
+    """Read a session from its files, agents and all."""
+    from threadline.load import read  # noqa: PLC0415 - only the process that measures pays for it
+
+    best = float("inf")
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        session = read(path)
+        best = min(best, time.perf_counter() - start)
+    size = sum(Path(name).stat().st_size for name in {entry.line.transcript for entry in session})
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {
+        "entries": len(session),
+        "seconds": best,
+        "each": best / len(session) * 1e6,
+        "agents": len(session.agents),
+        "megabytes": size / 1e6,
+        "peak": peak,
+    }
+
+
+def in_a_process(what: str, path: Path) -> dict[str, float]:
+    """Measure in a process of its own, so that no figure stands on the memory of another."""
+    command = [sys.executable, __file__, "--measure", what, "--path", str(path)]
+    found: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)  # noqa: S603 - ourselves
+    return found
+
+
+def generated(size: int) -> Path:
+    """The transcript of that many rows, made once."""
+    path = OUT / f"chain-{size}.jsonl"
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        part = path.with_suffix(".part")
+        with part.open("w") as file:
+            file.writelines(rows(size))
+        part.rename(path)
+    return path
+
+
+def largest_session() -> Path:
+    """The largest main transcript of a demo home, made once."""
+    from threadline.demo import write  # noqa: PLC0415 - the processes that measure do not pay for it
+
+    home = OUT / f"home-{MEGABYTES}"
+    if not home.exists():
+        write(home, megabytes=MEGABYTES)
+    mains = (path for path in home.glob("projects/*/*.jsonl") if not path.name.startswith("agent-"))
+    return max(mains, key=lambda path: path.stat().st_size)
+
+
+def shown(name: str, one: dict[str, float]) -> dict[str, float]:
+    """Print the figures of one measurement."""
+    print(f"{name:<28}{one['entries']:>11,}{one['seconds']:>9.2f}{one['each']:>9.2f}{one['peak']:>9,.0f}")
+    return one
+
+
+def main() -> None:
+    """Measure, print the table, keep the figures in bench/out/thread.json."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--measure", choices=["thread", "read"], help=argparse.SUPPRESS)
+    options.add_argument("--path", type=Path, help=argparse.SUPPRESS)
+    given = options.parse_args()
+    if given.measure:
+        print(json.dumps((thread if given.measure == "thread" else read_session)(given.path)))
+        return
+    print(f"{'':<28}{'entries':>11}{'seconds':>9}{'µs each':>9}{'peak MB':>9}")
+    chains = [shown("loop() of a chain", in_a_process("thread", generated(size))) for size in SIZES]
+    session = shown("read() of a demo session", in_a_process("read", largest_session()))
+    growth = chains[-1]["each"] / chains[0]["each"]
+    print(f"\nTen times the entries cost {growth:.2f} times as much each.")
+    (OUT / "thread.json").write_text(json.dumps({"chains": chains, "session": session}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
