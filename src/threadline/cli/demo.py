@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from threadline.cli import FOUND
 from threadline.cli.options import output_options
+
+if TYPE_CHECKING:
+    from threadline.demo import Written
 
 _EPILOG = """
 \b
@@ -50,14 +54,32 @@ def demo(directory: Path, *, seed: int, megabytes: float, transcripts: int | Non
             done = written
 
         made = write(directory, seed=seed, megabytes=megabytes, transcripts=transcripts, progress=tell)
+    row = _row(directory, made)
     if output == "table":
-        click.echo(
-            f"Wrote a made-up home to {out.plain(str(directory))}: {made.transcripts:,} transcripts"
-            f" ({made.agents:,} of agents) in {made.projects} projects, {out.size(made.bytes)}.\n"
-            f"Look at it: threadline --home {out.plain(quote(str(directory)))}"
-        )
+        counts = f"{out.counted(row['transcripts'], 'transcript')} ({row['agents']:,} of agents)"
+        where = f"in {out.counted(row['projects'], 'project')}, {out.size(row['bytes'])}"
+        click.echo(f"Wrote a made-up home to {out.plain(str(directory))}: {counts} {where}.")
+        click.echo(f"Look at it: threadline --home {out.plain(quote(str(directory)))}")
     elif output == "json":
-        out.print_json(made)
+        out.print_json(row)
     else:
-        out.print_rows([out.to_plain(made)], output)
+        out.print_rows([row], output)
     return FOUND
+
+
+def _row(directory: Path, made: Written) -> dict[str, Any]:
+    """What was written, counted as the other commands count: a workflow's journal is a transcript as well."""
+    from threadline.cli import output as out
+    from threadline.find import look
+    from threadline.model.found import TranscriptKind
+
+    found = look(directory).transcripts
+    journals = [one.path.read_bytes() for one in found if one.kind is TranscriptKind.JOURNAL]
+    return {
+        "directory": out.to_plain(directory),
+        "transcripts": len(found),
+        "agents": made.agents,
+        "lines": made.lines + sum(journal.count(b"\n") for journal in journals),
+        "bytes": sum(one.size for one in found),
+        "projects": made.projects,
+    }

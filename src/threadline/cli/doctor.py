@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from threadline.cli import FAILED, FOUND, NOTHING
 from threadline.cli.options import home_option, jobs_option, output_options
+
+if TYPE_CHECKING:
+    from threadline.model.found import Found
 
 _EPILOG = """
 \b
 Examples:
   threadline doctor                       all homes
   threadline doctor --check               and prove that every byte comes back
-  threadline doctor session.jsonl other/  some transcripts, or all below a folder
-  threadline doctor --json | jq .drift    what this version of threadline does not know
+  threadline doctor session.jsonl other/  transcripts, or all below a folder
+  threadline doctor 55604662              the session whose id starts so
+  threadline doctor --json | jq .drift    what this version does not know
   threadline doctor --csv                 problems and drift as rows
 
 \b
@@ -30,19 +36,18 @@ Exit codes: 0 read; 1 nothing to read; 2 an error, or a round trip that failed.
 def doctor(paths: tuple[str, ...], *, check: bool, homes: tuple[str, ...], jobs: int | None, output: str) -> int:
     """Read everything; say what is wrong, what is new, and how much was understood.
 
-    PATH is a transcript, a folder or a home; all homes when none is given. Problems are damage and oddities
-    with their places. Drift is every kind, subtype, block, tool result and field that the model does not know.
+    PATH is a transcript, a folder, a home, or the start of a session's or agent's id; all homes when none is given.
+    Problems are damage and oddities with their places. Drift is every kind, subtype, block, tool result and field that
+    the model does not know.
     """
     from os.path import realpath
 
     from threadline.cli import output as out
     from threadline.cli.doctor_page import as_json, page, rows
-    from threadline.cli.reading import found_at, found_homes, progress, say_no_home
+    from threadline.cli.reading import found_homes, progress, say_no_home
     from threadline.survey import examine_all
 
-    if paths and homes:
-        raise click.UsageError("Give either PATH or --home: a home is a path, too.")
-    found = [found_at(path) for path in paths] or found_homes(homes)
+    found = _named(paths, homes) if paths else found_homes(homes)
     if not found:
         say_no_home()
         if output == "table":
@@ -59,12 +64,27 @@ def doctor(paths: tuple[str, ...], *, check: bool, homes: tuple[str, ...], jobs:
             progress=advance,
             problems={problem for one in found for problem in one.problems},
         )
+    nothing = not (seen.transcripts or seen.side_files or seen.problems)
+    if nothing and found:
+        where = ", ".join(repr(path) for path in paths or map(str, (one.home.path for one in found)))
+        click.echo(f"threadline: Nothing to read in {out.plain(where)}: no transcripts, no side files.", err=True)
     if output == "json":
         out.print_json(as_json(seen))
     elif output == "table":
-        click.echo(page(seen))
+        if not nothing:
+            click.echo(page(seen))
     else:
         out.print_rows(rows(seen), output)
     if seen.round_trip is False:
         return FAILED
     return FOUND if seen.transcripts else NOTHING
+
+
+def _named(paths: tuple[str, ...], homes: tuple[str, ...]) -> list[Found]:
+    """What lies at the paths; `--home` says where to look for ids."""
+    from threadline.cli.reading import found_by_name
+
+    named = [found_by_name(path, homes) for path in paths]
+    if homes and not all(is_id for _found, is_id in named):
+        raise click.UsageError("Give either PATH or --home: a home is a path, too.")
+    return [found for found, _is_id in named]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from threadline.cli import output as out
+from threadline.model.place import Place
 from threadline.survey import Examination
 
 _MOST_ROWS = 40
@@ -14,7 +15,9 @@ _MOST_ROWS = 40
 def as_json(seen: Examination) -> dict[str, Any]:
     """The findings for a program; the keys are stable."""
     value: dict[str, Any] = out.to_plain(seen)
-    return {**value, "understood": seen.understood}
+    # One word a thing: what the page and the entries' kind call damaged.
+    words = {"malformed_bytes": "damaged_bytes"}
+    return {**{words.get(key, key): one for key, one in value.items()}, "understood": seen.understood}
 
 
 def rows(seen: Examination) -> Iterator[dict[str, Any]]:
@@ -27,7 +30,8 @@ def rows(seen: Examination) -> Iterator[dict[str, Any]]:
             "within": "",
             "count": problem.count,
             "recovered": problem.recovered,
-            "bytes": problem.lost,
+            "lost": problem.lost,
+            "bytes": None,
             "first_version": None,
             "place": problem.places[0],
         }
@@ -38,7 +42,8 @@ def rows(seen: Examination) -> Iterator[dict[str, Any]]:
             "name": item.name,
             "within": item.within,
             "count": item.count,
-            "recovered": item.count,
+            "recovered": None,
+            "lost": None,
             "bytes": item.bytes,
             "first_version": item.first_version,
             "place": item.place,
@@ -52,30 +57,34 @@ def page(seen: Examination) -> str:
 
 
 def _summary(seen: Examination) -> Iterator[str]:
-    yield (
-        f"Read {seen.transcripts:,} transcripts: {seen.lines:,} lines, {seen.entries:,} entries, {out.size(seen.bytes)}"
-        + (f"; and {sum(seen.side_files.values()):,} side files" if seen.side_files else "")
-    )
-    share = _share(seen.understood)
-    damaged = f", {out.size(seen.malformed_bytes)} damaged beyond repair" if seen.malformed_bytes else ""
-    pending = f", {out.size(seen.pending_bytes)} of unfinished last lines" if seen.pending_bytes else ""
-    yield f"Understood {share} of bytes{damaged}{pending}"
+    counts = (out.counted(seen.lines, "line"), out.counted(seen.entries, "entry", "entries"), out.size(seen.bytes))
+    side = sum(seen.side_files.values())
+    beside = f"; and {out.counted(side, 'side file')}" if side else ""
+    yield out.wrapped(f"Read {out.counted(seen.transcripts, 'transcript')}: {', '.join(counts)}{beside}", indent="  ")
+    damaged = f", {out.size(seen.malformed_bytes)} damaged" if seen.malformed_bytes else ""
+    pending = f", {out.size(seen.pending_bytes)} pending (last lines without an end)" if seen.pending_bytes else ""
+    yield out.wrapped(f"Understood {share(seen.understood)} of bytes{damaged}{pending}", indent="  ")
     if seen.round_trip is not None:
         every = "every transcript that could be read" if "unreadable" in seen.problems else "every transcript"
         yield f"Round trip exact: {every} came back byte for byte" if seen.round_trip else "ROUND TRIP FAILED"
 
 
-def _share(share: float) -> str:
-    """A share that is never rounded up to all."""
-    percent = int(share * 1_000_000) / 10_000
-    return f"{percent:.4f}".rstrip("0").rstrip(".") + " %"
+def share(part: float) -> str:
+    """A share in hundredths of a percent, never rounded up: 100 % is all.
+
+    >>> share(0.999999)
+    '99.99 %'
+    """
+    return f"{int(part * 10_000) / 100:.2f}".rstrip("0").rstrip(".") + " %"
 
 
 def _kinds(seen: Examination) -> str:
     if not seen.kinds:
         return ""
     cells = [(f"{count:,}", kind) for kind, count in seen.kinds.items()]
-    return f"Entry kinds\n{out.table(('count', 'kind'), cells[:_MOST_ROWS], right=(0,))}"
+    others = len(cells) - _MOST_ROWS
+    more = f"\n  and {out.counted(others, 'kind')} more: see --json" if others > 0 else ""
+    return f"{out.heading('Entry kinds')}\n{out.table(('count', 'kind'), cells[:_MOST_ROWS], right=(0,))}{more}"
 
 
 def _versions(seen: Examination) -> str:
@@ -84,30 +93,46 @@ def _versions(seen: Examination) -> str:
     names = list(seen.versions)
     most = sorted(seen.versions.items(), key=lambda item: -item[1])[:5]
     shown = ", ".join(f"{name} ({count:,})" for name, count in most)
-    return "Versions\n  " + out.plain(f"{len(names)}, from {names[0]} to {names[-1]}; most entries: {shown}")
+    between = f"{len(names)}, from {names[0]} to {names[-1]}; most entries: " if len(names) > 1 else ""
+    return f"{out.heading('Versions')}\n{out.wrapped(between + shown, '  ')}"
 
 
 def _problems(seen: Examination) -> str:
     if not seen.problems:
-        return "Problems\n  none"
+        return f"{out.heading('Problems')}\n  none"
     cells = [
-        (kind, f"{one.count:,}", f"{one.recovered:,}", out.size(one.lost) if one.lost else "", place)
+        (kind, f"{one.count:,}", f"{one.recovered:,}", _lost(kind, one.lost, seen), _example(place))
         for kind, one in seen.problems.items()
         for place in one.places[:1]
     ]
     headings = ("kind", "count", "recovered", "lost", "for example")
-    return f"Problems (docs/problems.md explains each kind)\n{out.table(headings, cells, right=(1, 2, 3))}"
+    shown = out.table(headings, cells, right=(1, 2, 3), ends=True)
+    return f"{out.heading('Problems (docs/problems.md explains each kind)')}\n{shown}"
+
+
+def _lost(kind: str, lost: int, seen: Examination) -> str:
+    """What a kind of problem cost. An unfinished last line is not lost: the rest of it may still come."""
+    if kind == "torn-tail" and seen.pending_bytes:
+        return f"{out.size(seen.pending_bytes)} pending"
+    return out.size(lost) if lost else ""
+
+
+def _example(place: str) -> str:
+    """A place for a person: file and line. Where in the line, JSON tells."""
+    parsed = Place.parse(place) if "$" in place else None
+    return f"{parsed.transcript}:{parsed.line}" if parsed is not None and parsed.line else place
 
 
 def _drift(seen: Examination) -> str:
     if not seen.drift:
-        return "Drift\n  none: every kind, block, tool result and field is known"
+        return f"{out.heading('Drift')}\n  none: every kind, block, tool result and field is known"
     cells = [
-        (item.what, item.name, item.within, f"{item.count:,}", item.first_version or "", item.place)
+        (item.what, item.name, item.within, f"{item.count:,}", item.first_version or "", _example(item.place))
         for item in seen.drift[:_MOST_ROWS]
     ]
-    more = len(seen.drift) - len(cells)
-    headings = ("what", "name", "within", "count", "first version", "for example")
-    shown = out.table(headings, cells, right=(3,))
-    note = "Drift: what this version of threadline does not know (it is kept, and reachable as entry.data)"
-    return f"{note}\n{shown}" + (f"\n  and {more} more: see --json" if more > 0 else "")
+    others = len(seen.drift) - len(cells)
+    headings = ("what", "name", "within", "count", "since", "for example")
+    shown = out.table(headings, cells, right=(3,), shrink=(1, 2, 4), ends=True)
+    more = f"\n  and {others:,} more: see --json" if others > 0 else ""
+    note = out.heading("Drift: what this version does not know (kept, reachable as entry.data)")
+    return f"{note}\n{shown}{more}"

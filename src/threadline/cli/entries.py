@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from datetime import datetime
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,22 +13,23 @@ from threadline.cli import FOUND, NOTHING
 from threadline.cli.options import home_option, output_options
 
 if TYPE_CHECKING:
-    from threadline.model.entries import Entry
+    from threadline.cli.reading import Written
     from threadline.model.found import Transcript
 
-_KIND_WIDTH = 30
-_TEXT_AT = 7 + 2 + 19 + 2 + _KIND_WIDTH + 2
+_KIND_AT = 7 + 2 + 19 + 2
+_NARROW, _NARROW_KIND, _WIDE_KIND = 100, 16, 30
+_AHEAD = 200
 _EPILOG = """
 \b
 Examples:
-  threadline entries session.jsonl                     all entries of a transcript
-  threadline entries 55604662                          of the session whose id starts so
-  threadline entries session.jsonl --kind user --kind assistant
-  threadline entries session.jsonl --since 2026-11-03 --until yesterday
-  threadline entries session.jsonl --agent main        without what subagents wrote
-  threadline entries ~/.claude --kind pr-link --jsonl  of all transcripts of a home
-  threadline entries session.jsonl --problems          what is damaged or odd
-  threadline entries session.jsonl --kind user --raw   the lines as they are
+  threadline entries session.jsonl           all entries of a transcript
+  threadline entries 55604662                of the session whose id starts so
+  threadline entries last.jsonl --kind user --kind assistant
+  threadline entries last.jsonl --since 2026-11-03 --until yesterday
+  threadline entries last.jsonl --agent main      without what subagents wrote
+  threadline entries ~/.claude --kind pr-link --jsonl   of a whole home
+  threadline entries last.jsonl --problems        what is damaged or odd
+  threadline entries last.jsonl --kind user --raw   the lines as they are
 """
 
 
@@ -36,13 +37,17 @@ Examples:
 @click.argument("path")
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only this kind; may be given several times.")
 @click.option(
-    "--agent", metavar="ID", help="Only what this agent wrote; `main` for the main thread, `any` for all agents."
+    "--agent",
+    metavar="ID",
+    help="Only what this agent wrote: `main` for the main thread, `sub` for all subagents, or an agent's id.",
 )
-@click.option("--since", metavar="WHEN", help="Only entries from then on: 2026-11-03, 7d, yesterday.")
-@click.option("--until", metavar="WHEN", help="Only entries up to then.")
-@click.option("--problems", is_flag=True, help="Only entries with which something is wrong.")
+@click.option(
+    "--since", metavar="WHEN", help="Only entries from then on: 2026-11-03, 2026-11-03T14:00, 12h, 7d, 2w, yesterday."
+)
+@click.option("--until", metavar="WHEN", help="Only entries up to then, the same words or `now`; a day is included.")
+@click.option("--problems", is_flag=True, help="Only entries with which something is wrong, and what that is.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="No more than this many.")
-@click.option("--data", is_flag=True, help="With --json or --jsonl: each entry's own JSON as well, whole.")
+@click.option("--data", is_flag=True, help="With --json, --jsonl or --csv: each entry's own JSON as well, whole.")
 @click.option("--raw", is_flag=True, help="Print the lines as they are in the file, byte for byte.")
 @home_option
 @output_options
@@ -62,81 +67,56 @@ def entries(
 ) -> int:
     """Print the entries of a transcript: place, time, kind and text.
 
-    PATH is a transcript, a folder or home with transcripts, or the start of a session's or agent's id.
+    PATH is a transcript, a folder or home with transcripts, or the start of a session's or agent's id. Days are days in
+    UTC.
     """
-    from itertools import islice
-
     from threadline.cli import output as out
-    from threadline.cli.when import moment
+    from threadline.cli.reading import Wanted, found_by_name
 
-    start = moment(since) if since is not None else None
-    stop = moment(until, end=True) if until is not None else None
-    transcripts = _transcripts(path, homes)
-    chosen = (
-        entry
-        for entry in _all(transcripts)
-        if (not kinds or entry.kind in kinds)
-        and (not problems or entry.problems)
-        and _by(entry, agent)
-        and _within(entry, start, stop)
-    )
-    limited = islice(chosen, limit)
+    if raw and output != "table":
+        raise click.UsageError(f"Give either --raw or --{output}: raw lines have no other form.")
+    if data and (raw or output == "table"):
+        raise click.UsageError("--data goes with --json, --jsonl or --csv; to see lines as they are, give --raw alone.")
+    wanted = Wanted(kinds, agent, since, until, problems=problems)
+    found, is_id = found_by_name(path, homes)
+    transcripts = found.transcripts
+    limited = islice(wanted.of(_all(transcripts)), limit)
     if raw:
         count = _print_raw(limited)
     elif output == "table":
-        count = _print_table(limited, many=len(transcripts) > 1)
+        count = _print_table(limited, named=is_id or len(transcripts) > 1, problems=problems)
     else:
-        count = out.print_rows((_row(entry, data=data) for entry in limited), output)
-    return FOUND if count else NOTHING
+        count = out.print_rows((_row(written, data=data) for written in limited), output)
+    if count:
+        return FOUND
+    why = wanted.why_nothing() if transcripts else f"There is no transcript below {path!r}."
+    click.echo(f"threadline: {out.plain(why)}", err=True)
+    return NOTHING
 
 
-def _transcripts(path: str, homes: tuple[str, ...]) -> tuple[Transcript, ...]:
-    from threadline.cli.reading import found_at, found_homes
-    from threadline.errors import NotFound
-    from threadline.find import by_id
-
-    try:
-        return found_at(path).transcripts
-    except NotFound:
-        return (by_id(path, found_homes(homes)),)
-
-
-def _all(transcripts: tuple[Transcript, ...]) -> Iterator[Entry]:
+def _all(transcripts: tuple[Transcript, ...]) -> Iterator[Written]:
     from threadline.cli import output as out
+    from threadline.cli.reading import Written
     from threadline.errors import Error
     from threadline.parse import entries as read
 
     for transcript in transcripts:
         try:
-            yield from read(transcript.path)
+            for entry in read(transcript.path):
+                yield Written(entry, transcript.agent)
         except Error as error:
             if len(transcripts) == 1:
                 raise
             click.echo(f"threadline: {out.plain(str(error))}", err=True)  # the others can still be read
 
 
-def _by(entry: Entry, agent: str | None) -> bool:
-    """Whether the agent asked for wrote the entry. Entries outside the conversation are nobody's: main's."""
-    if agent is None:
-        return True
-    author = getattr(entry, "agent_id", None)
-    is_agent = bool(author or getattr(entry, "is_agent", None))
-    return {"main": not is_agent, "any": is_agent}.get(agent, author == agent)
-
-
-def _within(entry: Entry, start: datetime | None, stop: datetime | None) -> bool:
-    if start is None and stop is None:
-        return True
-    written = entry.timestamp
-    return written is not None and (start is None or written >= start) and (stop is None or written <= stop)
-
-
-def _print_raw(chosen: Iterator[Entry]) -> int:
+def _print_raw(chosen: Iterator[Written]) -> int:
     """The bytes of the entries. Where others were left out between two, they stand on lines of their own."""
     stream = sys.stdout.buffer
     count = 0
     end: tuple[str, int] | None = None
-    for entry in chosen:
+    for written in chosen:
+        entry = written.entry
         line = entry.line
         if end not in (None, (line.transcript, line.offset)):
             stream.write(b"\n")
@@ -147,74 +127,91 @@ def _print_raw(chosen: Iterator[Entry]) -> int:
     return count
 
 
-def _print_table(chosen: Iterator[Entry], *, many: bool) -> int:
-    """One line an entry, as it comes: a transcript may have a million. Of several, each is named first."""
+def _print_table(chosen: Iterator[Written], *, named: bool, problems: bool) -> int:
+    """One line an entry, as it comes: a transcript may have a million. Where not evident, each is named first."""
     from threadline.cli import output as out
 
-    room = max(20, out.terminal_width() - _TEXT_AT)
+    ahead = list(islice(chosen, _AHEAD))
+    wide = _kind_width(ahead)
+    room = max(20, out.terminal_width() - _KIND_AT - wide - 2)
     count = 0
     shown = None
-    for entry in chosen:
-        if many and entry.line.transcript != shown:
+    for written in chain(ahead, chosen):
+        entry = written.entry
+        if named and entry.line.transcript != shown:
             shown = entry.line.transcript
-            click.echo(("\n" if count else "") + out.plain(shown))
+            click.echo(("\n" if count else "") + out.heading(shown))
         if not count:
-            click.echo(f"{'line':>7}  {'time (UTC)':<19}  {'kind':<{_KIND_WIDTH}}  text")
-        written = entry.timestamp
-        when = written.strftime("%Y-%m-%d %H:%M:%S") if written else ""
-        mark = "⎇ " if getattr(entry, "is_agent", None) else ""
-        kind = out.clip(out.plain(_kind(entry)), _KIND_WIDTH)
-        text = out.one_line(mark + _text(entry), room)
-        click.echo(f"{entry.line.number:>7}  {when:<19}  {kind:<{_KIND_WIDTH}}  {text}".rstrip())
+            click.echo(f"{'line':>7}  {'time (UTC)':<19}  {'kind':<{wide}}  {'problem' if problems else 'text'}")
+        moment = entry.timestamp
+        when = moment.strftime("%Y-%m-%d %H:%M:%S") if moment else ""
+        mark = "⎇ " if written.is_agent else ""
+        said = "; ".join(f"{one.kind}: {one.message}" for one in written.problems) if problems else _text(written)
+        kind = out.clip(out.plain(_kind(written)), wide)
+        kind += " " * (wide - out.columns(kind))
+        click.echo(f"{entry.line.number:>7}  {when:<19}  {kind}  {out.one_line(mark + said, room)}".rstrip())
         count += 1
     return count
 
 
-def _kind(entry: Entry) -> str:
-    subtype = _subtype(entry)
-    return f"{entry.kind}/{subtype}" if subtype else entry.kind
+def _kind_width(ahead: list[Written]) -> int:
+    """As wide as what is seen ahead needs, within reason; more may come after it."""
+    from threadline.cli import output as out
+
+    most = _NARROW_KIND if out.terminal_width() < _NARROW else _WIDE_KIND
+    least = _NARROW_KIND if len(ahead) == _AHEAD else len("kind")
+    needed = max((out.columns(out.plain(_kind(written))) for written in ahead), default=0)
+    return max(least, min(needed, most))
 
 
-def _subtype(entry: Entry) -> str | None:
+def _kind(written: Written) -> str:
+    subtype = _subtype(written)
+    return f"{written.entry.kind}/{subtype}" if subtype else written.entry.kind
+
+
+def _subtype(written: Written) -> str | None:
+    entry = written.entry
     return getattr(entry, "subtype", None) or getattr(getattr(entry, "attachment", None), "type", None)
 
 
-def _text(entry: Entry) -> str:
+def _text(written: Written) -> str:
     """What the entry says, in a few words: its text, or its calls and results."""
     from threadline.cli.entry_text import entry_text
 
-    return entry_text(entry)
+    return entry_text(written.entry)
 
 
-def _row(entry: Entry, *, data: bool) -> dict[str, Any]:
+def _row(written: Written, *, data: bool) -> dict[str, Any]:
+    entry = written.entry
     row: dict[str, Any] = {
         "place": str(entry.place),
         "line": entry.line.number,
         "offset": entry.line.offset,
         "length": len(entry.raw),
         "kind": entry.kind,
-        "subtype": _subtype(entry),
+        "subtype": _subtype(written),
         "uuid": entry.uuid,
         "parent_uuid": getattr(entry, "parent_uuid", None),
         "session": entry.session_id,
-        "agent": getattr(entry, "agent_id", None),
-        "is_agent": bool(getattr(entry, "is_agent", None)),
+        "agent": written.agent,
+        "is_agent": written.is_agent,
         "timestamp": entry.timestamp,
         "version": getattr(entry, "version", None),
-        "text": _text(entry),
+        "text": _text(written),
         "problems": [
-            {"kind": str(one.kind), "place": str(one.place), "message": one.message} for one in entry.problems
+            {"kind": str(one.kind), "place": str(one.place), "message": one.message} for one in written.problems
         ],
     }
     if data:
-        row["data"] = _data(entry)
+        row["data"] = _data(written)
     return row
 
 
-def _data(entry: Entry) -> Any:
+def _data(written: Written) -> Any:
     """The entry's JSON; its text where that is nested too deeply to be written again."""
     from threadline.cli import output as out
 
+    entry = written.entry
     try:
         out.json_text([entry.data])
     except RecursionError:

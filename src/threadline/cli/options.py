@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import click
 
 Decorated = Callable[..., Any]
 
-FORMATS = ("table", "json", "jsonl", "csv")
+FORMATS = ("table", "json", "jsonl", "csv", "csv-exact")
+_HELPS = {
+    "csv-exact": "The same, every cell as it is: for programs, not for spreadsheets.",
+    "csv": "Print rows as CSV, with a heading. A cell that a spreadsheet would take for a formula gets a ' before it.",
+    "jsonl": "Print one JSON object a row.",
+    "json": "Print one JSON document.",
+}
 
 
 def output_options(function: Decorated) -> Decorated:
-    """`--json`, `--jsonl`, `--csv`: a table when none is given."""
-    helps = {
-        "csv": "Print rows as CSV, with a heading.",
-        "jsonl": "Print one JSON object a row.",
-        "json": "Print one JSON document.",
-    }
-    for name, text in helps.items():
-        function = click.option(f"--{name}", "output", flag_value=name, help=text)(function)
-    return click.option("--table", "output", flag_value="table", default="table", hidden=True)(function)
+    """`--json`, `--jsonl`, `--csv`, `--csv-exact`, given on as `output`: `table` when there is none."""
+
+    @wraps(function)
+    def chosen(*arguments: Any, **given: Any) -> Any:
+        wanted = [name for name in FORMATS if given.pop(parameter(name))]
+        if len(wanted) > 1:
+            raise click.UsageError(f"Give one of {' and '.join(f'--{name}' for name in wanted)}, not several.")
+        return function(*arguments, output=wanted[0] if wanted else "table", **given)
+
+    decorated: Decorated = chosen
+    for name, text in _HELPS.items():
+        decorated = click.option(f"--{name}", parameter(name), is_flag=True, help=text)(decorated)
+    return click.option("--table", parameter("table"), is_flag=True, hidden=True)(decorated)
+
+
+def parameter(form: str) -> str:
+    """The name of a format's option among a command's parameters."""
+    return f"as_{form.replace('-', '_')}"
 
 
 def home_option(function: Decorated) -> Decorated:

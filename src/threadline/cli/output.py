@@ -1,14 +1,18 @@
 """What commands print: tables for people, JSON and CSV for programs.
 
-Transcripts hold hostile text. Nothing that could steer a terminal leaves here raw, and no CSV cell is a formula.
+Transcripts hold hostile text. Nothing that could steer a terminal leaves here raw, and no CSV cell is a formula unless
+`--csv-exact` asks for cells as they are.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import os
+import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,13 +20,16 @@ from typing import Any
 import click
 import msgspec
 
+from threadline.render.figures import count as counted
 from threadline.render.terminal_text import clip, clip_left, columns, one_line, plain
 
 __all__ = [
     "clip",
     "clip_left",
     "columns",
+    "counted",
     "day",
+    "heading",
     "json_text",
     "one_line",
     "plain",
@@ -32,11 +39,20 @@ __all__ = [
     "table",
     "terminal_width",
     "to_plain",
+    "wrapped",
 ]
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 _KILO = 1000
+_PIPED = 160
+_LEAST_LAST, _LEAST_OTHER = 20, 10
+# Control and format characters beyond ASCII, private use, selectors that nothing shows: what `plain` escapes, too.
+_STEERING = re.compile(
+    "[\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\ue000-\uf8ff\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U0010ffff]"
+)
 
 
 def size(count: int) -> str:
@@ -54,20 +70,59 @@ def day(moment: Any) -> str:
     return moment.strftime("%Y-%m-%d") if moment is not None else ""
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> str:
-    """Rows under headings, columns aligned; the columns in `right` are numbers. The last column may be cut."""
+def table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    right: Sequence[int] = (),
+    shrink: Sequence[int] = (),
+    ends: bool = False,
+) -> str:
+    """Rows under headings, columns aligned; the columns in `right` are numbers.
+
+    The last column is cut where the terminal ends, with `ends` at its beginning: a path's end tells more. Where too
+    little is left for it, the columns in `shrink` give way.
+    """
     cells = [[plain(cell) for cell in row] for row in rows]
     widths = [max(columns(row[at]) for row in [list(headings), *cells]) for at in range(len(headings))]
-    room = terminal_width() - sum(widths[:-1]) - 2 * len(widths)
-    widths[-1] = max(min(widths[-1], room), min(widths[-1], 20))
+    wanted = min(widths[-1], _LEAST_LAST)
+    while (room := terminal_width() - sum(widths[:-1]) - 2 * len(widths)) < wanted:
+        widest = max(shrink, key=lambda at: widths[at], default=None)
+        if widest is None or widths[widest] <= _LEAST_OTHER:
+            break
+        widths[widest] -= 1
+    widths[-1] = max(min(widths[-1], room), wanted)
     lines = [_row(headings, widths, right)]
-    lines += [_row(row, widths, right) for row in cells]
+    lines += [_row([*row[:-1], clip_left(row[-1], widths[-1]) if ends else row[-1]], widths, right) for row in cells]
     return "\n".join(lines)
 
 
 def terminal_width() -> int:
-    """The terminal's width, or plenty where there is none."""
-    return shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 160
+    """The terminal's width; where there is none, what COLUMNS says, or else plenty."""
+    if sys.stdout.isatty():
+        return shutil.get_terminal_size((100, 24)).columns
+    said = os.environ.get("COLUMNS", "")
+    return int(said[:6]) if said.isascii() and said.isdecimal() and int(said[:6]) else _PIPED
+
+
+def heading(text: str) -> str:
+    """A heading, bold on a terminal that has colours."""
+    from threadline.cli import screen
+    from threadline.render.style import Role, Span, Style
+
+    return Style(colour=screen.colour()).line((Span(text, Role.TITLE),))
+
+
+def wrapped(text: str, first: str = "", indent: str | None = None) -> str:
+    """Plain text over as many lines as the terminal needs, after `first`, its other lines after `indent`."""
+    return textwrap.fill(
+        plain(text),
+        max(40, terminal_width()),
+        initial_indent=first,
+        subsequent_indent=" " * len(first) if indent is None else indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _row(cells: Sequence[str], widths: list[int], right: Sequence[int]) -> str:
@@ -91,12 +146,18 @@ def _encode(value: Any) -> Any:
 
 
 def json_text(value: Any, *, indent: int = 0) -> str:
-    """JSON in valid UTF-8, whatever the strings hold."""
+    """JSON in valid UTF-8, whatever the strings hold; what could steer a terminal is escaped, as JSON can."""
     try:
-        text = msgspec.json.encode(value, enc_hook=_encode)
+        encoded = msgspec.json.encode(value, enc_hook=_encode)
     except UnicodeEncodeError:
-        text = msgspec.json.encode(_clean(to_plain(value)))
-    return (msgspec.json.format(text, indent=indent) if indent else text).decode()
+        encoded = msgspec.json.encode(_clean(to_plain(value)))
+    text = (msgspec.json.format(encoded, indent=indent) if indent else encoded).decode()
+    return text if text.isascii() and "\x7f" not in text else _STEERING.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def _clean(value: Any) -> Any:
@@ -124,11 +185,12 @@ def print_rows(rows: Iterable[Mapping[str, Any]], output: str) -> int:
     """Rows as JSON, JSON Lines or CSV, each as it comes; how many there were."""
     if output == "json":
         return _print_array(rows)
+    is_csv = output in {"csv", "csv-exact"}
     count = 0
-    for line in _csv_lines(rows) if output == "csv" else map(json_text, rows):
+    for line in _csv_lines(rows, exact=output == "csv-exact") if is_csv else map(json_text, rows):
         _echo(line)
         count += 1
-    return max(0, count - 1) if output == "csv" else count
+    return max(0, count - 1) if is_csv else count
 
 
 def _print_array(rows: Iterable[Mapping[str, Any]]) -> int:
@@ -140,13 +202,13 @@ def _print_array(rows: Iterable[Mapping[str, Any]]) -> int:
     return count
 
 
-def _csv_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    heading: list[str] | None = None
+def _csv_lines(rows: Iterable[Mapping[str, Any]], *, exact: bool) -> Iterator[str]:
+    names: list[str] | None = None
     for row in rows:
-        if heading is None:
-            heading = list(row)
-            yield _csv_line(heading)
-        yield _csv_line([_cell(row[name]) for name in heading])
+        if names is None:
+            names = list(row)
+            yield _csv_line(names)
+        yield _csv_line([_cell(row[name], exact=exact) for name in names])
 
 
 def _csv_line(cells: Sequence[str]) -> str:
@@ -155,9 +217,9 @@ def _csv_line(cells: Sequence[str]) -> str:
     return line.getvalue().removesuffix("\r\n")
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, *, exact: bool) -> str:
     text = json_text(value)
     if not text.startswith('"'):
         return "" if text == "null" else text
     words: str = msgspec.json.decode(text)
-    return "'" + words if words.startswith(_FORMULA) else words
+    return "'" + words if words.startswith(_FORMULA) and not exact else words

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from threadline import __version__
 from threadline.cli import FOUND, NOTHING
-from threadline.cli.options import home_option, jobs_option, output_options
+from threadline.cli.options import home_option, jobs_option, output_options, parameter
 from threadline.cli.start import Commands
 
 _EPILOG = """
@@ -15,8 +17,9 @@ Examples:
   threadline                        what there is, in all homes
   threadline --home ~/old/.claude   the same of another home
   threadline --json                 the same for a program
-  threadline doctor --check         read everything, prove that nothing is lost
-  threadline entries last.jsonl --kind user --since 7d
+  threadline list                   the newest sessions
+  threadline show last              the newest one, as the conversation it was
+  threadline doctor --check         read everything, prove nothing is lost
   threadline demo demo-home         make a home to try things on
 """
 
@@ -30,19 +33,29 @@ Examples:
 @home_option
 @jobs_option
 @output_options
-@click.version_option(__version__, prog_name="threadline")
+@click.version_option(__version__, "-V", "--version", prog_name="threadline")
 @click.pass_context
 def threadline(ctx: click.Context, homes: tuple[str, ...], jobs: int | None, output: str) -> int:
     """Read everything Claude Code leaves on disk, without losing a byte.
 
     Without a command: what there is, in all homes. Exit codes: 0 found, 1 nothing, 2 an error.
     """
-    if ctx.invoked_subcommand is not None:
-        given = {"--home DIR": homes, "--jobs N": jobs, f"--{output}": output != "table"}
-        for option in (option for option, value in given.items() if value):
-            raise click.UsageError(f"Put the option after the command: threadline {ctx.invoked_subcommand} {option}")
-        return FOUND
-    return show(homes, jobs, output)
+    if ctx.invoked_subcommand is None:
+        return show(homes, jobs, output)
+    _pass_on(ctx, {"homes": homes, "jobs": jobs, parameter(output): output != "table"})
+    return FOUND
+
+
+def _pass_on(ctx: click.Context, given: dict[str, Any]) -> None:
+    """Give the options that stand before a command on to it, where it has them."""
+    name = ctx.invoked_subcommand or ""
+    command = threadline.get_command(ctx, name)
+    taken = {one.name for one in command.params} if command is not None else set()
+    passed = {option: value for option, value in given.items() if value}
+    for option in (option for option in passed if option not in taken):
+        said = {"homes": "home"}.get(option, option.removeprefix("as_").replace("_", "-"))
+        raise click.UsageError(f"`threadline {name}` has no option --{said}.")
+    ctx.default_map = {name: passed}
 
 
 def show(named: tuple[str, ...], jobs: int | None, output: str) -> int:
@@ -65,7 +78,7 @@ def show(named: tuple[str, ...], jobs: int | None, output: str) -> int:
     elif output == "table":
         from threadline.cli.overview_page import page
 
-        click.echo(page(seen))
+        click.echo(page(seen, named))
     else:
         out.print_rows((out.to_plain(project) for project in seen.projects), output)
     return FOUND if seen.transcripts else NOTHING

@@ -32,6 +32,31 @@ class Commands(click.Group):
         command: click.Command = getattr(import_module(f"threadline.cli.{cmd_name}"), cmd_name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first word names, or an error that says what may have been meant."""
+        if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise click.UsageError(_meant(args[0]), ctx)
+        return super().resolve_command(ctx, args)
+
+
+def _meant(word: str) -> str:
+    """What to write instead of a word that is no command."""
+    from difflib import get_close_matches
+    from os.path import isdir, isfile
+    from shlex import quote
+
+    path = os.path.expanduser(word)  # noqa: PTH111 - Path.expanduser raises where there is no such user
+    if isdir(path):  # noqa: PTH112 - Path.is_dir raises where a parent may not be entered
+        return f"{word!r} is no command; did you mean `threadline --home {quote(word)}`?"
+    if isfile(path):  # noqa: PTH113 - the same
+        return f"{word!r} is no command; did you mean `threadline entries {quote(word)}`?"
+    near = get_close_matches(word.lower(), COMMANDS, n=1)
+    if near:
+        return f"There is no command {word!r}; did you mean `threadline {near[0]}`?"
+    return f"There is no command {word!r}; the commands are {', '.join(COMMANDS)}."
+
 
 def start(arguments: list[str]) -> int:
     """Run the command line; give the exit code. Raises what `threadline.cli.run` turns into sentences."""

@@ -13,7 +13,7 @@ _UNITS = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "wee
 
 
 def moment(text: str, *, now: datetime | None = None, end: bool = False) -> datetime:
-    """The moment that `2026-11-03`, `2026-11-03T14:00`, `7d`, `12h`, `today` or `yesterday` means, in UTC.
+    """The moment that `2026-11-03`, `2026-11-03T14:00`, `12h`, `7d`, `2w`, `now`, `today` or `yesterday` means, in UTC.
 
     A day means its first moment, or with `end` its last; days are days in UTC.
     """
@@ -32,7 +32,9 @@ def moment(text: str, *, now: datetime | None = None, end: bool = False) -> date
             return datetime.min.replace(tzinfo=UTC)
     written = parse_timestamp(text) if "-" in text else None
     if written is None:
-        raise BadQuery(f"{text!r} is no time; write 2026-11-03, 2026-11-03T14:00, 7d, 12h, today or yesterday.")
+        raise BadQuery(
+            f"{text!r} is no time; write 2026-11-03, 2026-11-03T14:00, 12h, 7d, 2w, now, today or yesterday."
+        )
     return _day(written, end=end) if re.fullmatch(r"\d{4}-\d\d-\d\d", text.strip()) else written
 
 

@@ -28,7 +28,7 @@ class Written(msgspec.Struct, frozen=True):
     """What was written."""
 
     transcripts: int
-    """All of them, those of agents included."""
+    """All of them, those of agents included, without the journals of workflows."""
     agents: int
     """How many of the transcripts are agents'."""
     lines: int
