@@ -178,11 +178,15 @@ def _marks(entry: Entry) -> set[str]:
 
 
 def _begins_with(path: Path, mine: set[str]) -> bool:
+    seen = 0
     try:
-        for head in islice(heads(path), _FIRST_HEADS):
+        for head in heads(path):
             ids = (head.uuid, head.leaf_uuid, head.message.id if head.message is not None else None)
             if any(one in mine for one in ids):
                 return True
+            seen += head.uuid is not None  # any number of titles may stand before the conversation
+            if seen == _FIRST_HEADS:
+                return False
     except Error:
         return False
     return False
