@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import json
 import os
 import pkgutil
 import re
@@ -21,6 +22,7 @@ from threadline.demo import write
 
 ROOT = Path(__file__).parents[2]
 GUIDES = ("README.md", "docs/quickstart.md")
+LIBRARY = "docs/library.md"
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
@@ -59,11 +61,15 @@ def test_every_command_works(page: str, environment: dict[str, str], tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("page", "number"), [(page, number) for page in GUIDES for number in range(len(blocks(page, "python")))]
+    ("page", "number"),
+    [(page, number) for page in (*GUIDES, LIBRARY) for number in range(len(blocks(page, "python")))],
 )
 def test_every_python_example_works(page: str, number: int, environment: dict[str, str], tmp_path: Path) -> None:
-    """Every Python block runs by itself, and says something."""
+    """Every Python block runs by itself, and says something; a guide's without a home but the demo it has made."""
     code = blocks(page, "python")[number]
+    if page in GUIDES:
+        (tmp_path / "demo-home").symlink_to(environment["CLAUDE_CONFIG_DIR"])
+        environment = {**environment, "HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": ""}
     done = subprocess.run(  # noqa: S603 - our own examples
         [sys.executable, "-W", "error", "-c", code],
         cwd=tmp_path,
@@ -112,6 +118,38 @@ def test_every_command_and_option_is_in_the_reference() -> None:
         options = [option for option in one.params if isinstance(option, click.Option) and not option.hidden]
         for name in (name for option in options for name in option.opts):
             assert re.search(rf"^ +(-\w, )?{name}\b", sections[title], re.MULTILINE), (title, name)
+
+
+def printed(environment: dict[str, str], words: list[str]) -> set[str]:
+    """The keys of what the command prints: of the JSON document, or of the first row."""
+    code = "import sys; from threadline.cli import main; main()"
+    done = subprocess.run(  # noqa: S603 - our own command
+        [sys.executable, "-c", code, *words], env=environment, capture_output=True, check=True, timeout=60
+    )
+    return set(json.loads(done.stdout if "--json" in words else done.stdout.splitlines()[0]))
+
+
+def test_every_key_is_explained(environment: dict[str, str], tmp_path: Path) -> None:
+    """The tables of keys in `docs/cli.md` name all that each command prints for programs, and nothing else."""
+    page = (ROOT / "docs/cli.md").read_text()
+    sections = dict(re.findall(r"^## threadline ?([^\n]*)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+    home = Path(environment["CLAUDE_CONFIG_DIR"])
+    edited = next(one for one in sorted(home.glob("projects/*/*.jsonl")) if b'"Edit"' in one.read_bytes())
+    asked = {
+        "": [["--json"], ["--jsonl"]],
+        "doctor": [["--json"], ["--jsonl"]],
+        "entries": [[str(home), "--jsonl", "--data", "--limit", "1"]],
+        "demo": [[str(tmp_path / "new"), "--megabytes", "0.1", "--json"]],
+        "files": [[str(edited), "--jsonl"]],
+        **{name: [["--jsonl"]] for name in ("list", "errors")},
+        **{name: [["last", "--jsonl"]] for name in ("show", "tree", "calls", "todos", "request")},
+    }
+    assert set(asked) == set(sections)
+    for name, questions in asked.items():
+        tables = re.findall(r"^\| key \|.*?(?=^[^|]|\Z)", sections[name], re.MULTILINE | re.DOTALL)
+        told = [set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) for table in tables]
+        words = [[name, *question] if name else question for question in questions]
+        assert told == [printed(environment, question) for question in words], name
 
 
 def pages() -> list[Path]:

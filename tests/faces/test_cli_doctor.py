@@ -27,7 +27,7 @@ KEYS = {
     "round_trip",
     "understood",
     "understood_bytes",
-    "malformed_bytes",
+    "damaged_bytes",
     "pending_bytes",
     "kinds",
     "versions",
@@ -92,9 +92,9 @@ def test_every_byte_is_accounted_for(ask: Asker, tmp_path: Path) -> None:
     seen = ask("doctor", home, "--json").json
     unknown = sum(item["bytes"] for item in seen["drift"])
     assert seen["pending_bytes"] == len(torn)
-    assert seen["malformed_bytes"] == 101 + 8
+    assert seen["damaged_bytes"] == 101 + 8
     assert unknown == len(line({"type": "novelty", "x": 1}))
-    parts = (seen["understood_bytes"], seen["malformed_bytes"], seen["pending_bytes"], unknown)
+    parts = (seen["understood_bytes"], seen["damaged_bytes"], seen["pending_bytes"], unknown)
     assert sum(parts) == seen["bytes"] == path.stat().st_size
     assert seen["understood"] == seen["understood_bytes"] / (seen["bytes"] - len(torn)) < 1
 
@@ -162,8 +162,9 @@ def test_drift_tells_what_how_often_since_when_and_where(
     assert item["bytes"] > 0
 
 
-def test_drift_is_not_understood_but_comes_back(ask: Asker, drifting: Path) -> None:
+def test_drift_is_not_understood_but_comes_back(ask: Asker, drifting: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is unknown lowers the share that is understood, is all of the rest, and makes the round trip no worse."""
+    monkeypatch.setenv("COLUMNS", "160")
     seen = ask("doctor", drifting, "--json", "--check").json
     assert len(seen["drift"]) == len(PLANTED)
     assert seen["round_trip"] is True
@@ -182,6 +183,11 @@ def test_rows_are_problems_and_drift(ask: Asker, drifting: Path, demo_home: Path
     assert [row["finding"] for row in rows] == ["problem"] + ["drift"] * len(PLANTED)
     assert rows[0]["what"] == "torn-tail"
     assert [row["place"] for row in rows[1:]] == [item["place"] for item in whole["drift"]]
+    assert [row["bytes"] for row in rows[1:]] == [item["bytes"] for item in whole["drift"]]
+    problem = whole["problems"]["torn-tail"]
+    assert {name: rows[0][name] for name in ("count", "recovered", "lost")} == {
+        name: problem[name] for name in ("count", "recovered", "lost")
+    }
     assert [(row["what"], row["name"], row["place"], int(row["count"])) for row in table] == [
         (row["what"], row["name"], row["place"], row["count"]) for row in rows
     ]
@@ -214,7 +220,10 @@ def test_nothing_there_is_an_error_and_nothing_found_is_one(ask: Asker, tmp_path
     missing = ask("doctor", tmp_path / "nowhere")
     assert (missing.code, missing.out) == (2, "")
     assert missing.err.startswith("threadline: There is nothing at ")
-    assert ask("doctor", tmp_path).code == 1
+    (tmp_path / "empty/projects").mkdir(parents=True)
+    for nothing in (ask("doctor", tmp_path), ask("doctor", "--home", tmp_path / "empty")):
+        assert (nothing.code, nothing.out) == (1, "")
+        assert nothing.err.startswith("threadline: Nothing to read in '")
     nobody = ask("doctor")
     assert (nobody.code, nobody.out) == (1, "")
     assert "No Claude home was found" in nobody.err
@@ -305,3 +314,39 @@ def test_workers_give_the_same_answer(demo_home: Path) -> None:
     one, two = (ask_alone("doctor", demo_home, "--check", "--json", "--jobs", jobs) for jobs in ("1", "2"))
     assert one.code == two.code == 0
     assert one.json == two.json
+
+
+def test_ids_will_do(ask: Asker, demo_home: Path) -> None:
+    """`doctor` takes the start of a session's or an agent's id, as `entries` does, and `--home` says where to look."""
+    main = counting.mains(demo_home)[0]
+    agent = next(path for path in counting.transcripts(demo_home) if path.name.startswith("agent-a"))
+    for path, names in ((main, (main.stem[:8], main.name)), (agent, (agent.stem, agent.stem[6:14], agent.name))):
+        for name in names:
+            seen = ask("doctor", name, "--home", demo_home, "--json").json
+            assert (seen["transcripts"], seen["bytes"]) == (1, path.stat().st_size)
+    assert ask("doctor", "ffff0000", "--home", demo_home).code == 2
+
+
+def test_a_narrow_page_keeps_the_ends_of_places(ask: Asker, drifting: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 80 columns no line is longer, and the file's end and the line number of each place are there."""
+    monkeypatch.setenv("COLUMNS", "80")
+    with next(drifting.glob("projects/*/*b.jsonl")).open("ab") as file:
+        file.write(b"garbage\n")
+    lines = ask("doctor", drifting).out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any(text.lstrip().startswith("foreign-bytes") and text.endswith("b.jsonl:9") for text in lines)
+    for number in (2, 3, 4, 5, 7, 8):
+        assert any(text.endswith(f"b.jsonl:{number}") for text in lines)
+
+
+def test_figures_are_worded_with_care(ask: Asker, tmp_path: Path) -> None:
+    """One thing is singular, a share has two decimals at most and is never rounded up to all, a tail is pending."""
+    torn = b'{"type":"user"'
+    home, _path = home_of(tmp_path, *transcript(prompt("x" * 200_000)), {"type": "novelty"}, torn)
+    shown = ask("doctor", home).out
+    assert "Read 1 transcript: 3 lines, 2 entries" in shown
+    assert "Understood 99.99 % of bytes, 14 bytes pending" in shown
+    (row,) = [text for text in shown.splitlines() if text.lstrip().startswith("torn-tail")]
+    assert "14 bytes pending" in row
+    _home, one = home_of(tmp_path / "other", *transcript(prompt("x")))
+    assert "Read 1 transcript: 1 line, 1 entry, " in ask("doctor", one).out

@@ -81,28 +81,90 @@ def test_by_kind(ask: Asker, sample: Path) -> None:
         options = [word for kind in kinds for word in ("--kind", kind)]
         got = ask("entries", sample, *options, "--jsonl").jsonl
         assert [row["kind"] for row in got] == [row["type"] for row in rows if row["type"] in kinds]
-    nothing = ask("entries", sample, "--kind", "nothing")
-    assert (nothing.code, nothing.out, nothing.err) == (1, "", "")
+    assert ask("entries", sample, "--kind", "nothing").code == 1
+
+
+NOTHING = [
+    (["--kind", "usr"], "did you mean user? Kinds here: "),
+    (["--kind", "User"], "did you mean user? Kinds here: "),
+    (["--kind", "pr-link"], "No entry is of kind 'pr-link'. Kinds here: user, assistant, summary."),
+    (["--kind", "pr-lnk"], "did you mean pr-link?"),
+    (["--kind", "zzzzz"], "No entry is of kind 'zzzzz'. Kinds here: "),
+    (["--kind", "user,assistant"], "give --kind twice: --kind user --kind assistant."),
+    (["--kind", "tool_use"], "is a block inside assistant entries"),
+    (["--kind", "tool_result"], "is a block inside user entries"),
+    (["--kind", "text"], "is a block inside assistant and user entries"),
+    (["--kind", "thinking"], "is a block inside assistant entries"),
+    (["--agent", "nosuch"], "agents here: a1b2, c3d4."),
+    (["--agent", "any"], "`main` is the main thread, `sub` all subagents."),
+    (["--since", "2027-01-01"], "the entries here are from 2026-01-0"),
+    (["--until", "2020-01-01"], "the entries here are from 2026-01-0"),
+    (["--problems"], "Nothing is wrong with any entry."),
+    (["--kind", "summary", "--agent", "sub"], "None of 7 entries passes --kind and --agent."),
+]
+
+
+@pytest.mark.parametrize(("options", "sentence"), NOTHING, ids=lambda given: " ".join(given)[:30])
+def test_nothing_found_says_why(ask: Asker, sample: Path, options: list[str], sentence: str) -> None:
+    """Where no entry passes: exit code 1, nothing on standard output, and one sentence that helps on standard error."""
+    answer = ask("entries", sample, *options)
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.err.startswith("threadline: ")
+    assert sentence in answer.err
+    assert answer.err.count("\n") == 1
+
+
+def test_nothing_to_read_says_so(ask: Asker, tmp_path: Path) -> None:
+    """A folder without transcripts and a transcript without entries are told apart from filters that fit nothing."""
+    folder = ask("entries", tmp_path)
+    assert (folder.code, folder.out) == (1, "")
+    assert folder.err == f"threadline: There is no transcript below {str(tmp_path)!r}.\n"
+    empty = ask("entries", write(tmp_path / "a.jsonl", b""), "--kind", "user")
+    assert (empty.code, empty.out) == (1, "")
+    assert "There is no entry" in empty.err
+    nobody = ask("entries", write(tmp_path / "b.jsonl", *transcript(prompt("hi"))), "--agent", "sub")
+    assert "No subagent wrote here" in nobody.err
+
+
+def test_a_time_that_ends_before_it_begins_is_an_error(ask: Asker, sample: Path) -> None:
+    """`--since` after `--until` is said before anything is read: exit code 2."""
+    answer = ask("entries", sample, "--since", "2026-02-01", "--until", "2026-01-01")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("threadline: --since 2026-02-01 is after --until 2026-01-01")
 
 
 def test_by_agent(ask: Asker, sample: Path) -> None:
-    """`--agent` takes an agent's id, `main` for what no agent wrote, `any` for what agents wrote."""
+    """`--agent` takes an agent's id, `main` for the main thread, `sub` for what subagents wrote."""
     assert texts(ask("entries", sample, "--agent", "a1b2", "--jsonl").jsonl) == ["look", "seen"]
     assert texts(ask("entries", sample, "--agent", "c3d4", "--jsonl").jsonl) == ["search"]
-    assert texts(ask("entries", sample, "--agent", "any", "--jsonl").jsonl) == ["look", "seen", "search"]
+    assert texts(ask("entries", sample, "--agent", "sub", "--jsonl").jsonl) == ["look", "seen", "search"]
     main = ask("entries", sample, "--agent", "main", "--jsonl").jsonl
     assert texts(main) == ["A title", "do it", "I will", "done"]
+    assert texts(ask("entries", sample, "--agent", "agent-a1b2", "--jsonl").jsonl) == ["look", "seen"]
     assert ask("entries", sample, "--agent", "ffff").code == 1
 
 
+def test_an_agents_transcript_is_its_own(ask: Asker, tmp_path: Path) -> None:
+    """Every row of `agent-<id>.jsonl` is that agent's, also one that does not say so; one that names another is not."""
+    rows = [*transcript(prompt("a")), {"type": "summary", "summary": "b", "leafUuid": "x"}]
+    rows += transcript(prompt("c"), pen=Pen(isSidechain=True, agentId="other"))
+    path = write(tmp_path / "agent-a1b2c3d4.jsonl", *rows)
+    got = ask("entries", path, "--jsonl").jsonl
+    assert [(row["agent"], row["is_agent"]) for row in got] == [("a1b2c3d4", True), ("a1b2c3d4", True), ("other", True)]
+    assert texts(ask("entries", path, "--agent", "a1b2c3d4", "--jsonl").jsonl) == ["a", "b"]
+    assert texts(ask("entries", path, "--agent", "a1b2", "--jsonl").jsonl) == ["a", "b"]
+    assert ask("entries", path, "--agent", "main").code == 1
+
+
 def test_agents_of_a_home_equal_an_independent_count(ask: Asker, demo_home: Path) -> None:
-    """Over a whole home, `main` and `any` split the entries, as `isSidechain` and `agentId` do."""
+    """Over a whole home, `main` and `sub` split the entries: agents' own transcripts, and rows that name one."""
     everything = len(ask("entries", demo_home, "--jsonl").jsonl)
-    main, agents = (len(ask("entries", demo_home, "--agent", who, "--jsonl").jsonl) for who in ("main", "any"))
+    main, agents = (len(ask("entries", demo_home, "--agent", who, "--jsonl").jsonl) for who in ("main", "sub"))
     assert main + agents == everything
-    rows = counting.rows(*counting.transcripts(demo_home))
-    chain = {"user", "assistant", "system", "attachment", "progress"}
-    assert agents >= sum(bool(row.get("isSidechain")) for row in rows if row["type"] in chain)
+    own = [path for path in counting.transcripts(demo_home) if path.name.startswith("agent-")]
+    others = counting.rows(*(path for path in counting.transcripts(demo_home) if path not in own))
+    named = sum(bool(row.get("isSidechain") or row.get("agentId")) for row in others)
+    assert agents == sum(len(path.read_bytes().splitlines()) for path in own) + named
 
 
 def test_by_time(ask: Asker, tmp_path: Path) -> None:
@@ -175,6 +237,25 @@ def test_only_what_has_problems(ask: Asker, tmp_path: Path) -> None:
     assert ask("entries", write(tmp_path / "b.jsonl", good), "--problems").code == 1
 
 
+def test_problems_are_shown_and_named(ask: Asker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table of `--problems` shows what is wrong, several things joined; a time that names no moment is one."""
+    monkeypatch.setenv("COLUMNS", "300")
+    good = line({"type": "summary", "summary": "fine", "leafUuid": "x"})
+    odd = {"type": "user", "timestamp": "yesterday", "message": 5}
+    path = write(tmp_path / "a.jsonl", good[:-1] + good, line(odd))
+    glued, both = ask("entries", path, "--problems").out.splitlines()[1:]
+    assert glued.rstrip().endswith("glued: on one line with the object before it")
+    assert "wrong-type: " in both
+    assert both.endswith("; bad-timestamp: 'yesterday' names no moment")
+    (row,) = [row for row in ask("entries", path, "--jsonl").jsonl if row["kind"] == "user"]
+    assert row["problems"][-1] == {
+        "kind": "bad-timestamp",
+        "place": f"{path}:2$.timestamp",
+        "message": "'yesterday' names no moment",
+    }
+    assert set(ask("doctor", path, "--json").json["problems"]) == {"glued", "wrong-type", "bad-timestamp"}
+
+
 def test_raw_gives_the_bytes_back(ask: Asker, demo_home: Path, tmp_path: Path) -> None:
     """`--raw` without a filter is the file, byte for byte, whatever is in it; with one, the lines that pass."""
     row = line({"type": "summary", "summary": "s", "leafUuid": "u"})
@@ -197,11 +278,17 @@ def test_raw_keeps_apart_what_was_apart(ask: Asker, tmp_path: Path) -> None:
 def test_by_the_start_of_an_id(ask: Asker, sample: Path, demo_home: Path) -> None:
     """PATH may be the start of a session's id, or of an agent's that has a transcript of its own."""
     home = sample.parents[2]
-    assert ask("entries", "5e551011", "--home", home).out == ask("entries", sample).out
+    for name in ("5e551011", f"{SESSION}.jsonl"):
+        assert ask("entries", name, "--home", home).out == f"{sample}\n{ask('entries', sample).out}"
     assert ask("entries", SESSION.upper(), "--home", home).code == 0
     agent = next(path for path in counting.transcripts(demo_home) if path.name.startswith("agent-a"))
-    rows = ask("entries", agent.stem.removeprefix("agent-"), "--home", demo_home, "--jsonl").jsonl
-    assert {Path(row["place"].rpartition(":")[0]) for row in rows} == {agent}
+    for name in (agent.stem.removeprefix("agent-"), agent.stem, agent.name):
+        rows = ask("entries", name, "--home", demo_home, "--jsonl").jsonl
+        assert {Path(row["place"].rpartition(":")[0]) for row in rows} == {agent}
+    for short in ("5e5", "a", "agent-a1"):
+        answer = ask("entries", short, "--home", home)
+        assert answer.code == 2
+        assert "give at least 4 characters" in answer.err
 
 
 def test_a_start_that_fits_several_lists_them(ask: Asker, tmp_path: Path) -> None:
@@ -217,12 +304,17 @@ def test_a_start_that_fits_several_lists_them(ask: Asker, tmp_path: Path) -> Non
     assert texts(ask("entries", "5e55101b", "--home", tmp_path, "--jsonl").jsonl) == ["b"]
 
 
-@pytest.mark.parametrize("name", ["ffffffff", "nowhere.jsonl", "../x", "%", "5e5", "-", "", "a\0b", "x" * 5000])
-def test_an_unknown_name_is_an_error_with_a_sentence(ask: Asker, sample: Path, name: str) -> None:
-    """A name that is neither a path nor the start of an id: exit code 2 and a sentence."""
-    answer = ask("entries", "--home", sample.parents[2], "--", name)
+@pytest.mark.parametrize(
+    "name",
+    ["ffffffff", "nowhere.jsonl", "../x", "%", "5e5", "-", "", "a\0b", "x" * 5000, "f" * 5000, "~nosuchuser/x"],
+)
+@pytest.mark.parametrize("command", ["entries", "doctor"])
+def test_an_unknown_name_is_an_error_with_a_sentence(ask: Asker, sample: Path, command: str, name: str) -> None:
+    """A name that is neither a path nor the start of an id: exit code 2 and a sentence, not longer than one reads."""
+    answer = ask(command, "--home", sample.parents[2], "--", name)
     assert (answer.code, answer.out) == (2, "")
     assert answer.err.startswith("threadline: ")
+    assert len(answer.err) < 400
     assert answer.err.rstrip().endswith((".", "is."))
 
 
@@ -285,3 +377,59 @@ def test_deep_and_big_values_are_printed(tmp_path: Path) -> None:
         assert answer.code == 0
         assert "9" * 400 in answer.out
         assert "[" * 900 in answer.out
+
+
+@pytest.mark.parametrize("command", ["entries", "doctor"])
+def test_side_files_are_not_read_as_transcripts(ask: Asker, demo_home: Path, command: str) -> None:
+    """A side file that is named is called what it is, with where to read it: exit code 2."""
+    plan = write(demo_home.parent / "copy/plans/x.md", b"# Plan")
+    write(demo_home.parent / "copy/history.jsonl", line({"display": "x"}))
+    meta = next(demo_home.glob("projects/**/agent-*.meta.json"))
+    named = {
+        demo_home / "history.jsonl": "history",
+        demo_home / "stats-cache.json": "stats-cache",
+        meta: "agent-meta",
+        plan: "plan",
+    }
+    for path, kind in named.items():
+        answer = ask(command, path)
+        assert (answer.code, answer.out) == (2, "")
+        assert f"is a side file ({kind}), not a transcript; read it with threadline.read_side_file" in answer.err
+
+
+@pytest.mark.parametrize("command", ["entries", "doctor"])
+@pytest.mark.parametrize("name", [".credentials.json", "x.key", ".env", "settings.json"])
+def test_secrets_and_settings_are_not_opened_by_name_either(
+    ask: Asker, tmp_path: Path, command: str, name: str
+) -> None:
+    """A secret that is named is refused with a sentence, and nothing of it shows."""
+    (tmp_path / "projects").mkdir()
+    answer = ask(command, write(tmp_path / name, b'{"secret":"sk-planted"}'))
+    assert (answer.code, answer.out) == (2, "")
+    assert "never opens" in answer.err
+    assert "sk-planted" not in answer.err
+
+
+@pytest.mark.parametrize(
+    "options", [["--json", "--csv"], ["--csv", "--csv-exact"], ["--raw", "--json"], ["--data"], ["--data", "--raw"]]
+)
+def test_options_that_contradict_each_other(ask: Asker, sample: Path, options: list[str]) -> None:
+    """Two forms at once, or `--data` without one that has room for it: exit code 2, and a sentence that names both."""
+    answer = ask("entries", sample, *options)
+    assert (answer.code, answer.out) == (2, "")
+    assert all(option in answer.err.rpartition("Error: ")[2] for option in options)
+
+
+def test_a_narrow_table_leaves_room_for_the_text(ask: Asker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 80 columns no line is longer; the kind takes what is shown, 16 at most; a long one that comes later is cut."""
+    monkeypatch.setenv("COLUMNS", "80")
+    words = "word " * 40
+    path = write(tmp_path / "a.jsonl", *transcript(prompt(words)))
+    heading, row = ask("entries", path).out.splitlines()
+    assert (heading.index("text"), len(row)) == (30 + 4 + 2, 80)
+    path = write(tmp_path / "b.jsonl", *transcript(*[prompt(words)] * 300), {"type": "an-extremely-long-kind"})
+    for one in (path, write(tmp_path / "c.jsonl", {"type": "an-extremely-long-kind"}, *transcript(prompt(words)))):
+        lines = ask("entries", one).out.splitlines()
+        assert max(map(len, lines)) <= 80
+        assert lines[0].index("text") == 30 + 16 + 2
+        assert any("an-extremely-lo…  " in text for text in lines)

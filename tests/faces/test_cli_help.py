@@ -31,8 +31,32 @@ def test_help_names_every_command(ask: Asker) -> None:
 
 
 def test_the_version(ask: Asker) -> None:
-    """`--version` says which version this is."""
-    assert ask("--version").out.split()[-1] == threadline.__version__
+    """`--version` and `-V` say which version this is."""
+    for option in ("--version", "-V"):
+        assert ask(option).out.split()[-1] == threadline.__version__
+
+
+@pytest.mark.parametrize("command", ["", "doctor", "entries", "demo"])
+def test_help_fits_a_terminal(ask: Asker, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line of the help is longer than the 80 columns of a terminal, examples included."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert max(map(len, ask(*command.split(), "--help").out.splitlines())) <= 80
+
+
+def test_a_path_or_a_slip_in_place_of_a_command(ask: Asker, demo_home: Path) -> None:
+    """A home, a transcript or a misspelt command where a command is due: exit code 2, and what was meant."""
+    path = counting.mains(demo_home)[0]
+    meant = {
+        str(demo_home): f"`threadline --home {demo_home}`",
+        str(path): f"`threadline entries {path}`",
+        "doctr": "`threadline doctor`",
+        "Entries": "`threadline entries`",
+        "frobnicate": "the commands are list, show, ",
+    }
+    for word, sentence in meant.items():
+        answer = ask(word)
+        assert (answer.code, answer.out) == (2, "")
+        assert sentence in answer.err
 
 
 @pytest.mark.parametrize(
@@ -52,10 +76,15 @@ def test_the_demo_says_what_it_wrote(ask: Asker, tmp_path: Path) -> None:
     assert answer.code == 0
     assert answer.out.rstrip().endswith(f"threadline --home '{tmp_path}/a home'")
     made = ask("demo", tmp_path / "twin", "--seed", "7", "--megabytes", "0.2", "--json").json
-    assert set(made) == {"transcripts", "agents", "lines", "bytes", "projects"}
+    assert set(made) == {"directory", "transcripts", "agents", "lines", "bytes", "projects"}
+    assert made["directory"] == str(tmp_path / "twin")
     seen = ask("doctor", tmp_path / "twin", "--json").json
-    paths = [path for path in counting.transcripts(tmp_path / "twin") if path.name != "journal.jsonl"]
-    assert made["transcripts"] == len(paths)
+    overview = ask("--home", tmp_path / "twin", "--json").json
+    assert made["transcripts"] == len(counting.transcripts(tmp_path / "twin"))
+    assert {name: made[name] for name in ("transcripts", "lines", "bytes")} == {
+        name: seen[name] for name in ("transcripts", "lines", "bytes")
+    }
+    assert (made["agents"], made["projects"]) == (overview["agents"], len(overview["projects"]))
     assert seen["round_trip"] is None
     assert seen["drift"] == []
     twins = [[path.read_bytes() for path in counting.transcripts(tmp_path / name)] for name in ("a home", "twin")]
@@ -66,5 +95,7 @@ def test_a_demo_has_rows_in_every_format(ask: Asker, tmp_path: Path) -> None:
     """`--jsonl` and `--csv` print one row, equal to the JSON."""
     options = ("--megabytes", "0.1", "--transcripts", "2")
     whole = ask("demo", tmp_path / "a", *options, "--json").json
-    assert ask("demo", tmp_path / "b", *options, "--jsonl").jsonl == [whole]
-    assert ask("demo", tmp_path / "c", *options, "--csv").csv == [{name: str(one) for name, one in whole.items()}]
+    rows = ask("demo", tmp_path / "b", *options, "--jsonl").jsonl
+    assert rows == [{**whole, "directory": str(tmp_path / "b")}]
+    (cells,) = ask("demo", tmp_path / "c", *options, "--csv").csv
+    assert cells == {name: str(one) for name, one in {**whole, "directory": tmp_path / "c"}.items()}

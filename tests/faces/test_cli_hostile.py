@@ -143,6 +143,29 @@ def test_no_csv_cell_is_a_formula(ask: Asker, tmp_path: Path, start: str) -> Non
     assert ask("entries", path, "--jsonl", "--limit", "1").jsonl[0]["text"] == text
 
 
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "'", ""])
+def test_exact_csv_comes_back_as_it_was(ask: Asker, tmp_path: Path, start: str) -> None:
+    """`--csv-exact` has the rows of `--csv` with every cell as it is: what a CSV reader gives is what JSON gives."""
+    text = start + "SUM(A1)"
+    path = write(tmp_path / "a.jsonl", *transcript(prompt(text), prompt("after")))
+    exact = ask("entries", path, "--csv-exact").csv
+    assert [row["text"] for row in exact] == [text, "after"]
+    guarded = ask("entries", path, "--csv").csv
+    assert [{**row, "text": ""} for row in exact] == [{**row, "text": ""} for row in guarded]
+
+
+@pytest.mark.parametrize("text", STEER.values(), ids=STEER.keys())
+def test_json_steers_no_terminal_and_comes_back_as_it_was(ask: Asker, tmp_path: Path, text: str) -> None:
+    """JSON escapes what could steer a terminal, and a JSON reader gives the text back."""
+    path = write(tmp_path / "a.jsonl", escaped({"type": "user", "message": {"role": "user", "content": text}}))
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    for output in ("--json", "--jsonl"):
+        answer = ask("entries", path, "--data", output)
+        assert steering(answer.out) == set()
+        (row,) = answer.json if output == "--json" else answer.jsonl
+        assert row["text"] == row["data"]["message"]["content"] == whole
+
+
 def test_csv_survives_quotes_and_newlines(ask: Asker, tmp_path: Path) -> None:
     """Commas, quotes and newlines inside a cell come back from a CSV reader as they were."""
     text = "a,\"b\"\n\r\nc;'d'\ttab"
@@ -154,7 +177,8 @@ def test_csv_survives_quotes_and_newlines(ask: Asker, tmp_path: Path) -> None:
 def test_half_surrogate_pairs_give_valid_utf8(tmp_path: Path, output: str) -> None:
     """Lone surrogates in texts, kinds, versions and names come out as valid UTF-8 in every format and command."""
     home = hostile_home(tmp_path / "home", STEER["surrogate"])
-    commands: list[list[str | Path]] = [["--home", home], ["doctor", "--home", home], ["entries", home, "--data"]]
+    data = ["--data"] if output != "--table" else []
+    commands: list[list[str | Path]] = [["--home", home], ["doctor", "--home", home], ["entries", home, *data]]
     for command in commands:
         answer = ask_alone(*command, output)
         assert answer.code == 0

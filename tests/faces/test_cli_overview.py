@@ -174,9 +174,53 @@ def test_workers_give_the_same_answer(demo_home: Path) -> None:
     assert one.json == two.json
 
 
-def test_options_of_a_command_stand_after_it(ask: Asker, demo_home: Path) -> None:
-    """An option before a command, which would be lost, is refused with the right way to write it."""
-    for option in (["--json"], ["--home", str(demo_home)], ["--jobs", "2"]):
-        answer = ask(*option, "doctor")
-        assert answer.code == 2
-        assert f"threadline doctor {option[0]}" in answer.err
+def test_options_before_a_command_are_passed_on(ask: Asker, demo_home: Path, tmp_path: Path) -> None:
+    """An option before a command means what it means after it; one that the command does not have is refused."""
+    path = counting.mains(demo_home)[0]
+    home = ("--home", demo_home)
+    assert ask(*home, "doctor").out == ask("doctor", *home).out != ""
+    assert ask(*home, "--json", "--jobs", "1", "doctor").json == ask("doctor", *home, "--json", "--jobs", "1").json
+    assert ask("--csv-exact", "entries", path).out == ask("entries", path, "--csv-exact").out
+    assert ask(*home, "entries", path.stem, "--limit", "1").code == 0
+    both = ask("--json", "entries", path, "--csv")
+    assert (both.code, both.out) == (2, "")
+    refused = ask(*home, "demo", tmp_path / "new")
+    assert (refused.code, refused.out) == (2, "")
+    assert "`threadline demo` has no option --home" in refused.err
+    assert not (tmp_path / "new").exists()
+
+
+def test_what_next_is_for_the_same_home(ask: Asker, demo_home: Path, tmp_path: Path) -> None:
+    """What to type next names the homes that were named, and where there is nothing yet, how to get something."""
+    link = tmp_path / "a home"
+    link.symlink_to(demo_home)
+    shown = ask("--home", link).out
+    for command in ("doctor", "list", "show last"):
+        assert f"threadline {command} --home '{link}'" in shown
+    (tmp_path / "empty/projects").mkdir(parents=True)
+    assert "Next: threadline demo demo-home" in ask("--home", tmp_path / "empty").out
+
+
+def test_a_narrow_page_fits(ask: Asker, demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """COLUMNS is honoured in a pipe: at 80 only a home's own path may be longer, and paths keep their ends."""
+    monkeypatch.setenv("COLUMNS", "80")
+    link = tmp_path / "h"
+    link.symlink_to(demo_home)
+    monkeypatch.chdir(tmp_path)
+    shown = ask("--home", "h").out.splitlines()
+    assert [text for text in shown if len(text) > 80 and not text.lstrip().startswith("home ")] == []
+    largest = ask("--home", "h", "--json").json["largest"][0]["path"]
+    assert any(text.endswith(largest[-40:]) for text in shown)
+    monkeypatch.setenv("COLUMNS", "nonsense")
+    assert ask("--home", "h").code == 0
+
+
+def test_what_there_is_not_is_not_counted(ask: Asker, tmp_path: Path) -> None:
+    """Rows of nothing are left out, and one of a thing is singular."""
+    write(tmp_path / "projects/-a/5e551011-0000-4000-8000-000000000001.jsonl", *transcript(prompt("hi")))
+    shown = ask("--home", tmp_path).out
+    assert "1 in 1 project\n" in shown
+    assert "1 in 1 transcript, " in shown
+    assert "1 version of Claude Code" in shown
+    for word in ("subagents", "compactions", "continuations", "side files"):
+        assert f"  {word} " not in shown

@@ -266,3 +266,28 @@ def test_an_interrupt_while_writing(big_home: Path, output: str) -> None:
             pass
         assert asking.wait(30) == 130
         assert asking.stderr.read().strip() == b""
+
+
+def shown_on_a_terminal(*arguments: str | Path, **env: str) -> bytes:
+    """What the command shows where standard output is a terminal of 80 columns."""
+    pid, ours = pty.fork()
+    if not pid:
+        os.execve(COMMAND[0], [*COMMAND, *map(str, arguments)], environment(COLUMNS="80", TERM="xterm", **env))  # noqa: S606 - our own command
+    terminal = Terminal.__new__(Terminal)
+    terminal.ours, terminal.seen = ours, b""
+    seen = terminal.read()
+    os.close(ours)
+    assert os.waitpid(pid, 0)[1] == 0
+    return seen
+
+
+@pytest.mark.parametrize("question", [[], ["doctor"]], ids=["overview", "doctor"])
+def test_headings_are_bold_on_a_terminal(demo_home: Path, question: list[str]) -> None:
+    """On a terminal headings are bold; NO_COLOR and a dumb terminal get none of it, nor does a pipe."""
+    words = [*question, "--home", str(demo_home)]
+    heading = b"Largest transcripts" if not question else b"Entry kinds"
+    assert b"\x1b[1m" + heading + b"\x1b[0m" in shown_on_a_terminal(*words)
+    plainly = shown_on_a_terminal(*words, NO_COLOR="1")
+    assert heading in plainly
+    assert b"\x1b[1m" not in plainly
+    assert b"\x1b" not in ask_alone(*words).raw

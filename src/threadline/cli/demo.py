@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 _EPILOG = """
 \b
 Examples:
-  threadline demo demo-home                   a small home, a few megabytes
-  threadline --home demo-home                 look at it
-  threadline demo big --megabytes 1239        as big as a real one, for measuring
+  threadline demo demo-home              a small home, a few megabytes
+  threadline --home demo-home            look at it
+  threadline demo big --megabytes 1239   as big as a real one, to measure with
 """
 
 

@@ -23,7 +23,7 @@ Examples:
   threadline doctor --csv                 problems and drift as rows
 
 \b
-Exit codes: 0 read; 1 nothing to read; 2 an error, or a round trip that failed.
+Exit codes: 0 read; 1 nothing to read; 2 an error, or a failed round trip.
 """
 
 

@@ -63,7 +63,8 @@ def _summary(seen: Examination) -> Iterator[str]:
     yield out.wrapped(f"Read {out.counted(seen.transcripts, 'transcript')}: {', '.join(counts)}{beside}", indent="  ")
     damaged = f", {out.size(seen.malformed_bytes)} damaged" if seen.malformed_bytes else ""
     pending = f", {out.size(seen.pending_bytes)} pending (last lines without an end)" if seen.pending_bytes else ""
-    yield out.wrapped(f"Understood {share(seen.understood)} of bytes{damaged}{pending}", indent="  ")
+    if seen.bytes:
+        yield out.wrapped(f"Understood {share(seen.understood)} of bytes{damaged}{pending}", indent="  ")
     if seen.round_trip is not None:
         every = "every transcript that could be read" if "unreadable" in seen.problems else "every transcript"
         yield f"Round trip exact: {every} came back byte for byte" if seen.round_trip else "ROUND TRIP FAILED"
