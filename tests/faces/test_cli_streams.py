@@ -272,7 +272,9 @@ def shown_on_a_terminal(*arguments: str | Path, **env: str) -> bytes:
     """What the command shows where standard output is a terminal of 80 columns."""
     pid, ours = pty.fork()
     if not pid:
-        os.execve(COMMAND[0], [*COMMAND, *map(str, arguments)], environment(COLUMNS="80", TERM="xterm", **env))  # noqa: S606 - our own command
+        os.execve(
+            COMMAND[0], [*COMMAND, *map(str, arguments)], environment(**{"COLUMNS": "80", "TERM": "xterm", **env})
+        )  # noqa: S606 - our own command
     terminal = Terminal.__new__(Terminal)
     terminal.ours, terminal.seen = ours, b""
     seen = terminal.read()
@@ -287,7 +289,8 @@ def test_headings_are_bold_on_a_terminal(demo_home: Path, question: list[str]) -
     words = [*question, "--home", str(demo_home)]
     heading = b"Largest transcripts" if not question else b"Entry kinds"
     assert b"\x1b[1m" + heading + b"\x1b[0m" in shown_on_a_terminal(*words)
-    plainly = shown_on_a_terminal(*words, NO_COLOR="1")
-    assert heading in plainly
-    assert b"\x1b[1m" not in plainly
+    for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        plainly = shown_on_a_terminal(*words, **env)
+        assert heading in plainly
+        assert b"\x1b[1m" not in plainly
     assert b"\x1b" not in ask_alone(*words).raw
