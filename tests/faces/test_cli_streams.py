@@ -270,11 +270,10 @@ def test_an_interrupt_while_writing(big_home: Path, output: str) -> None:
 
 def shown_on_a_terminal(*arguments: str | Path, **env: str) -> bytes:
     """What the command shows where standard output is a terminal of 80 columns."""
+    wanted = environment(**{"COLUMNS": "80", "TERM": "xterm", **env})
     pid, ours = pty.fork()
     if not pid:
-        os.execve(
-            COMMAND[0], [*COMMAND, *map(str, arguments)], environment(**{"COLUMNS": "80", "TERM": "xterm", **env})
-        )  # noqa: S606 - our own command
+        os.execve(COMMAND[0], [*COMMAND, *map(str, arguments)], wanted)  # noqa: S606 - our own command
     terminal = Terminal.__new__(Terminal)
     terminal.ours, terminal.seen = ours, b""
     seen = terminal.read()
