@@ -25,7 +25,7 @@ def ask(
     """Asks the command, in this process, as somebody who has no home of their own."""
     nobody = tmp_path_factory.mktemp("nobody")
     monkeypatch.setenv("HOME", str(nobody))
-    for name in ("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIRS", "XDG_CONFIG_HOME", "APPDATA", "LOCALAPPDATA"):
+    for name in ("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIRS", "XDG_CONFIG_HOME", "APPDATA", "LOCALAPPDATA", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(nobody)
     return Asker(capfdbinary)

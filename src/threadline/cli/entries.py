@@ -13,7 +13,7 @@ from threadline.cli import FOUND, NOTHING
 from threadline.cli.options import home_option, output_options
 
 if TYPE_CHECKING:
-    from threadline.cli.reading import Written
+    from threadline.cli.wanted import Written
     from threadline.model.found import Transcript
 
 _KIND_AT = 7 + 2 + 19 + 2
@@ -71,7 +71,8 @@ def entries(
     UTC.
     """
     from threadline.cli import output as out
-    from threadline.cli.reading import Wanted, found_by_name
+    from threadline.cli.reading import found_by_name
+    from threadline.cli.wanted import Wanted
 
     if raw and output != "table":
         raise click.UsageError(f"Give either --raw or --{output}: raw lines have no other form.")
@@ -96,7 +97,7 @@ def entries(
 
 def _all(transcripts: tuple[Transcript, ...]) -> Iterator[Written]:
     from threadline.cli import output as out
-    from threadline.cli.reading import Written
+    from threadline.cli.wanted import Written
     from threadline.errors import Error
     from threadline.parse import entries as read
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ def path_of(session: str, homes: Sequence[str] = ()) -> Path:
     from threadline.find import by_id
     from threadline.survey.sessions import Wanted, sessions
 
-    place = Path(session).expanduser()
+    place = Path(os.path.expanduser(session))  # noqa: PTH111 - Path.expanduser raises where there is no such user
     if place.suffix == ".jsonl" or place.is_file():
         return place
     found = found_homes(homes)

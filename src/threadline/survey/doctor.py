@@ -164,7 +164,7 @@ class _Notes:
         if version is not None:
             self._versions[version] += 1
             self._last_version = version
-        for problem in (*entry.problems, *_odd_time(entry)):
+        for problem in problems_of(entry):
             self.problem(problem)
         if kind == "pending":
             self._pending += size
@@ -219,11 +219,12 @@ def _version(entry: Entry) -> str | None:
     return named if isinstance(named, str) else None
 
 
-def _odd_time(entry: Entry) -> Iterator[Problem]:
-    """A timestamp that names no moment: harmless to read, and in the way of whoever sorts by time."""
-    if entry.timestamp_text is not None and entry.timestamp is None:
-        message = f"{str(entry.timestamp_text)[:40]!r} names no moment"
-        yield Problem(ProblemKind.BAD_TIMESTAMP, entry.place.within("$.timestamp"), message)
+def problems_of(entry: Entry) -> tuple[Problem, ...]:
+    """What is wrong with an entry, a timestamp that names no moment included: it is in the way of sorting."""
+    if entry.timestamp_text is None or entry.timestamp is not None:
+        return entry.problems
+    message = f"{str(entry.timestamp_text)[:40]!r} names no moment"
+    return (*entry.problems, Problem(ProblemKind.BAD_TIMESTAMP, entry.place.within("$.timestamp"), message))
 
 
 def _more_problems(one: ProblemCount, other: ProblemCount) -> ProblemCount:
