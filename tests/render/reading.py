@@ -11,6 +11,7 @@ from threadline.load import read
 from threadline.model.session import Session
 from threadline.render import text
 from threadline.render.options import Options
+from threadline.thread.notifications import notifications
 
 
 def session(folder: Path, *parts: Part, agents: dict[str, list[Any]] | None = None) -> Session:
@@ -23,5 +24,5 @@ def session(folder: Path, *parts: Part, agents: dict[str, list[Any]] | None = No
 
 def shown(whole: Session, **options: Any) -> list[str]:
     """The lines of a session without its own facts."""
-    lines = list(text.session(whole, Options(**{"width": 80, **options})))
+    lines = list(text.session(whole, Options(**{"width": 80, **options}), notifications(whole)))
     return lines[next((at for at, line in enumerate(lines) if not line), 0) + 1 :]

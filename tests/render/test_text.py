@@ -308,3 +308,38 @@ def test_entries_whose_parent_is_lost_are_told_all_the_same(tmp_path: Path) -> N
     lines = shown(session(tmp_path, prompt("early"), reply("yes"), lost, prompt("late"), reply("no")))
     assert "● yes" in lines
     assert "● no" in lines
+
+
+def test_what_a_background_agent_answered_is_told(tmp_path: Path) -> None:
+    """Folded by default and whole with everything, once, and with the line of the call that started it."""
+    answer = "\n\n".join(f"Point {n}" for n in range(9))
+    element = (
+        f"<task-notification><task-id>{AGENT}</task-id><tool-use-id>{{id}}</tool-use-id><status>completed</status>"
+        f"<summary>Agent done</summary><result>{answer}</result></task-notification>"
+    )
+
+    def news(pen: Pen) -> Any:
+        told = element.format(id=launched)
+        yield {"type": "queue-operation", "operation": "enqueue", "content": told, "sessionId": SESSION}
+        queued = {"type": "queued_command", "prompt": told, "commandMode": "task-notification"}
+        yield pen.chain("attachment", attachment=queued)
+
+    own = {"status": "async_launched", "agentId": AGENT}
+    rows = transcript(prompt("x"), call("Agent", {"prompt": "Find it!"}, result="Started", own=own))
+    launched = next(
+        block["id"]
+        for row in rows
+        if isinstance(row, dict) and row["type"] == "assistant"
+        for block in row["message"]["content"]
+        if block["type"] == "tool_use"
+    )
+    whole = session(
+        tmp_path, prompt("x"), call("Agent", {"prompt": "Find it!"}, result="Started", own=own), news, reply("Good.")
+    )
+    lines = shown(whole)
+    at = lines.index("◦ background task: Agent done  (started at line 2)")
+    assert lines[at + 1] == "  ⎿ Point 0"
+    assert lines[at + 7] == "    … 11 more lines"
+    assert "    Point 8" in shown(whole, everything=True)
+    assert sum("Agent done" in line for line in lines) == 1
+    assert "    what became of it: line 5" in lines

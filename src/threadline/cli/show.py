@@ -81,8 +81,9 @@ def show(
         _print(found, options, output)
     else:
         from threadline.render import text
+        from threadline.thread.notifications import notifications
 
-        screen.show_lines(text.session(found, options), coloured=coloured)
+        screen.show_lines(text.session(found, options, notifications(found)), coloured=coloured)
     return FOUND if len(found) else NOTHING
 
 

@@ -7,8 +7,8 @@ whose parent is lost) is put in where it was written; what was left by an edit o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -34,6 +34,43 @@ from threadline.model.ids import CallId
 from threadline.model.text import extract_text
 from threadline.model.thread import Branch, Compaction
 from threadline.render.telling import telling
+
+
+class News(Protocol):
+    """What became of a background task, as `threadline.thread.notifications` tells it."""
+
+    @property
+    def entry(self) -> Entry:
+        """The entry that tells it."""
+
+    @property
+    def call(self) -> CallId | None:
+        """The call that started the task."""
+
+    @property
+    def task(self) -> str:
+        """The task's id."""
+
+    @property
+    def summary(self) -> str | None:
+        """That it ended, in a sentence."""
+
+    @property
+    def status(self) -> str | None:
+        """How it ended, in a word."""
+
+    @property
+    def result(self) -> str | None:
+        """What an agent answered."""
+
+
+NewsOf = Mapping[str, Sequence[News]]
+"""News by the entry that tells it, as `named` names entries."""
+
+
+def named(entry: Entry) -> str:
+    """A name for an entry that its copies share."""
+    return entry.uuid or str(entry.place)
 
 
 class Item(Struct, frozen=True):
@@ -93,6 +130,12 @@ class Notice(Item, frozen=True):
     quiet: bool = False
 
 
+class Ended(Item, frozen=True):
+    """That a background task ended, or has something to say."""
+
+    news: News
+
+
 class Compacted(Item, frozen=True):
     """A compaction."""
 
@@ -108,7 +151,12 @@ class Left(Item, frozen=True):
 
 
 def outline(
-    agent: Agent, chosen: Sequence[ChainEntry] | None = None, *, beside: bool = True, within: Iterable[Entry] = ()
+    agent: Agent,
+    chosen: Sequence[ChainEntry] | None = None,
+    *,
+    beside: bool = True,
+    within: Iterable[Entry] = (),
+    news: NewsOf | None = None,
 ) -> Iterator[Item]:
     """The items of an agent.
 
@@ -117,9 +165,10 @@ def outline(
         chosen: the entries that lead, instead of the whole conversation.
         beside: whether what stands beside those in the file is told as well.
         within: only these entries, where any are given.
+        news: what became of background tasks.
     """
     only = {id(entry) for entry in within}
-    teller = _Teller(agent)
+    teller = _Teller(agent, news or {})
     told: set[str] = set()
     for entry in _in_order(agent, agent.conversation if chosen is None else chosen, beside=beside):
         if not only or id(entry) in only:
@@ -161,7 +210,8 @@ def _first(agent: Agent) -> ChainEntry | None:
 class _Teller:
     """Makes items of entries, knowing the acts, calls, compactions and branches they are part of."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Agent, news: NewsOf) -> None:
+        self._news = news
         self._acts = {id(act.entry): act for act in agent.acts}
         self._turns = {id(turn.act.entry): turn.number for turn in agent.turns if turn.act is not None}
         self._calls = {call.id: call for call in agent.calls}
@@ -196,6 +246,8 @@ class _Teller:
         compaction = self._compactions.get(id(entry))
         if act is not None:
             yield Said(entry, act, self._turns.get(id(entry)))
+        elif self._news and (told := self._news.get(named(entry))):
+            yield from (Ended(entry, one) for one in told)
         elif compaction is not None:
             yield Compacted(entry, compaction)
         elif id(entry) in self._summaries:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from threadline.model.act import ActKind
 from threadline.model.agent import Agent
+from threadline.model.call import Call
 from threadline.model.entries import ChainEntry
 from threadline.model.session import Session
 from threadline.model.thread import Branch, CompactionKind
@@ -20,15 +21,18 @@ from threadline.render.options import Agents, Options
 from threadline.render.outline import (
     Called,
     Compacted,
+    Ended,
     Failed,
     Item,
     Left,
+    News,
     Notice,
     Output,
     Reply,
     Said,
     Thought,
     Told,
+    named,
     outline,
 )
 from threadline.render.style import ASKS, Role, Span, Spans, Style
@@ -43,17 +47,17 @@ _ACTS: dict[ActKind, str] = {
     ActKind.SHELL: "! ",
     ActKind.MEMORY: "# ",
 }
-_LONG_PROMPT, _LONG_OUTPUT, _LONG_TASK = 60, 8, 6
+_LONG_PROMPT, _LONG_OUTPUT, _LONG_TASK, _LONG_ANSWER = 60, 8, 6, 6
 # Items that stand close together; a blank line goes before all others.
-_CLOSE = (Called, Thought, Notice, Output, Failed)
+_CLOSE = (Called, Thought, Notice, Ended, Output, Failed)
 _DEEPEST = 12
 
 
-def session(whole: Session, options: Options | None = None) -> Iterator[str]:
-    """The lines of a session, each as it is asked for."""
+def session(whole: Session, options: Options | None = None, news: Iterable[News] = ()) -> Iterator[str]:
+    """The lines of a session, each as it is asked for. `news` is what became of its background tasks."""
     chosen = options or Options()
     style = Style(colour=chosen.colour)
-    for line in _Text(whole, chosen).lines():
+    for line in _Text(whole, chosen, news).lines():
         yield style.line(line)
 
 
@@ -76,10 +80,22 @@ def _to_branch(agent: Agent, branch: Branch) -> list[ChainEntry]:
 class _Text:
     """Draws one session."""
 
-    def __init__(self, whole: Session, options: Options) -> None:
+    def __init__(self, whole: Session, options: Options, news: Iterable[News]) -> None:
         self._session = whole
         self._options = options
         self._started = started_by(whole)
+        self._calls = {call.id: call for call in whole.calls}
+        self._tasks = {str(call.started): call for call in whole.calls if call.started is not None}
+        self._news: dict[str, list[News]] = {}
+        self._ends: dict[str, News] = {}
+        for one in news:
+            self._news.setdefault(named(one.entry), []).append(one)
+            if (call := self._starter(one)) is not None:
+                self._ends[call.id] = one
+
+    def _starter(self, news: News) -> Call | None:
+        """The call that started a background task."""
+        return (self._calls.get(news.call) if news.call is not None else None) or self._tasks.get(news.task)
 
     def lines(self) -> Iterator[Spans]:
         """All lines, the session's own first."""
@@ -91,6 +107,7 @@ class _Text:
             leading(main, thread=options.thread, branch=options.branch),
             beside=options.branch is None,
             within=turn.entries if turn is not None else (),
+            news=self._news,
         )
         yield from self._items(items, options.width, 0)
         if turn is None and options.branch is None:
@@ -179,6 +196,8 @@ class _Text:
         yield headline(call, width)
         for at, line in enumerate(body(call, width - 4, whole=self._options.everything)):
             yield (Span("  ⎿ " if not at else "    ", Role.FAINT), *line)
+        if (news := self._ends.get(call.id)) is not None:
+            yield (Span(f"    what became of it: line {news.entry.place.line:,}", Role.FAINT),)
         for agent in self._started.get(call.id, ()):
             yield from self._agent(agent, width, depth)
 
@@ -189,7 +208,7 @@ class _Text:
         yield (Span("  "), *agent_line(agent, width - 2))
         if options.agents is Agents.FULL and depth < _DEEPEST:
             bar = Span("  │ ", Role.AGENT)
-            for line in self._items(outline(agent), max(40, width - 4), depth + 1):
+            for line in self._items(outline(agent, news=self._news), max(40, width - 4), depth + 1):
                 yield (bar, *line)
 
     def _unlinked(self) -> Iterator[Spans]:
@@ -219,6 +238,23 @@ class _Text:
         """A line of the program's own."""
         text = one_line(item.text, max(20, width - len(item.what) - 4))
         yield cut((Span(f"◦ {item.what}{': ' if text else ''}{text}", Role.FAINT),), width)
+
+    def ended(self, item: Ended, width: int, _depth: int) -> Iterator[Spans]:
+        """What became of a background task: where it was started, and what it answered, a few lines of it."""
+        news = item.news
+        call = self._starter(news)
+        where = f"  (started at line {call.place.line:,})" if call is not None else ""
+        told = news.summary or " ".join(filter(None, (news.task, news.status))) or "ended"
+        before = "◦ background task: "
+        words = one_line(told, max(20, width - len(before) - len(where)))
+        yield cut((Span(before + words + where, Role.FAINT),), width)
+        if news.result and news.result.strip():
+            lines = list(markdown(news.result, width - 4))
+            most = len(lines) if self._options.everything else _LONG_ANSWER
+            for at, line in enumerate(lines[:most]):
+                yield (Span("  ⎿ " if not at else "    ", Role.FAINT), *line)
+            if len(lines) > most:
+                yield (Span(f"    … {count(len(lines) - most, 'more line')}", Role.FAINT),)
 
     def compacted(self, item: Compacted, width: int, _depth: int) -> Iterator[Spans]:
         """A compaction: a line across, and how its summary begins."""
@@ -263,6 +299,7 @@ _DRAW: dict[type[Item], _Draw] = {
     Output: _Text.output,
     Failed: _Text.failed,
     Notice: _Text.notice,
+    Ended: _Text.ended,
     Compacted: _Text.compacted,
     Left: _Text.left,
 }
