@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.make import SESSION, Pen, call, chain, meta, prompt, reply, transcript
 from tests.render.reading import session, shown
 
@@ -115,7 +116,7 @@ def test_outcomes_are_marked(tmp_path: Path) -> None:
     assert "✗ Bash  false  error  1.0s" in lines
     assert "    boom" in lines
     assert "⊘ Bash  rm -r x  denied  1.0s" in lines
-    assert "  ⎿ use make" in lines
+    assert "  ❯ use make" in lines  # noqa: RUF001 - the sign of a person's words
     assert "◌ Bash  sleep 9  pending" in lines
 
 
@@ -143,7 +144,7 @@ def test_images_interrupts_commands_and_failures_have_their_lines(tmp_path: Path
     )
     assert "  (image)" in lines
     assert "■ interrupted by the person" in lines
-    assert "❯ /model opus" in lines  # noqa: RUF001 - the sign of a prompt
+    assert "▸ /model opus" in lines
     assert "  ⎿ Set model to opus" in lines
     assert "! ls" in lines
     assert "✗ API error: 529 Overloaded · attempt 2 of 10" in lines
@@ -343,3 +344,29 @@ def test_what_a_background_agent_answered_is_told(tmp_path: Path) -> None:
     assert "    Point 8" in shown(whole, everything=True)
     assert sum("Agent done" in line for line in lines) == 1
     assert "    what became of it: line 5" in lines
+
+
+def test_words_of_a_refusal_are_never_cut(tmp_path: Path) -> None:
+    """What a person typed when refusing a call is theirs, not output: all of it stands under the call."""
+    said = "\n".join(f"reason {n}" for n in range(30))
+    refusal = f"The user doesn't want to proceed with this tool use. the user said:\n{said}"
+    whole = session(tmp_path, prompt("x"), call("Bash", "rm", result=refusal, error=True, own="User rejected tool use"))
+    lines = shown(whole)
+    at = lines.index("⊘ Bash  rm  denied  1.0s")
+    assert lines[at + 1] == "  ❯ reason 0"  # noqa: RUF001 - the sign of a person's words
+    assert lines[at + 30] == "    reason 29"
+    assert sum(line.strip() == "reason 3" for line in lines) == 1
+
+
+def test_a_plan_that_opens_a_turn_is_folded_like_a_prompt(tmp_path: Path) -> None:
+    """It is marked as a plan, and is whole only with everything."""
+    plan = "\n".join(f"step {n}" for n in range(80))
+    text = f"Implement the following plan:\n\n{plan}"
+    whole = session(tmp_path, prompt(text, planContent=plan), reply("ok"))
+    if not any(act.kind == "plan" for act in whole.acts):
+        pytest.skip("plans are no acts yet")
+    lines = shown(whole)
+    at = lines.index("◆ plan")
+    assert any(line.strip() == "step 0" for line in lines[at:])
+    assert any("more lines" in line for line in lines[at:])
+    assert "  step 79" in shown(whole, everything=True)

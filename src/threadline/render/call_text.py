@@ -74,8 +74,16 @@ def _tool(name: str) -> str:
     return f"{server}: {tool}" if name.startswith("mcp__") and tool else name or "(no name)"
 
 
+def feedback(call: Call) -> str:
+    """What the person said when refusing the call, in their own words."""
+    said: str | None = getattr(call, "feedback", None)
+    if said is None and call.outcome is Outcome.DENIED and call.output.startswith(_REFUSED):
+        said = call.output.partition(_SAID)[2].partition(_NOTE)[0]
+    return (said or "").strip()
+
+
 def body(call: Call, width: int, *, whole: bool = False) -> Iterator[Spans]:
-    """What came of a call, a few lines of it or (`whole`) all."""
+    """What came of a call, a few lines of it or (`whole`) all; a person's own words are `feedback`'s."""
     lines = _BODIES.get(call.tool, _output)(call, width)
     if call.outcome is not Outcome.OK:
         lines = _output(call, width)
@@ -119,9 +127,8 @@ def _pieces(line: Spans, width: int) -> Iterator[Spans]:
 
 def _output(call: Call, _width: int) -> Iterator[Spans]:
     text = _TAGS.sub("", call.output).strip("\n")
-    if call.outcome is Outcome.DENIED and text.startswith(_REFUSED):
-        # The rest is what the program tells the model; the person's own words, if any, come after.
-        text = text.partition(_SAID)[2].partition(_NOTE)[0].strip()
+    if call.outcome is Outcome.DENIED and (text.startswith(_REFUSED) or feedback(call)):
+        text = ""  # what the program tells the model
     role = Role.BAD if call.outcome is Outcome.ERROR else Role.FAINT
     for line in plain_lines(text) if text.strip() else ():
         yield (Span(line, role),)

@@ -12,6 +12,15 @@ ASKS = "❯"  # noqa: RUF001 - the sign that Claude Code itself puts before a pr
 """Stands before what a person said."""
 
 
+# The signs of acts; all others are a person's words, and have that sign. A command is no prompt, though it is typed.
+_ACTS = {"shell": "!", "memory": "#", "command": "▸", "interrupt": "■", "plan": "◆"}
+
+
+def act_sign(kind: str) -> str:
+    """The sign before an act of that kind."""
+    return _ACTS.get(kind, ASKS)
+
+
 class Role(StrEnum):
     """What a piece of text is."""
 

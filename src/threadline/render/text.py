@@ -13,7 +13,7 @@ from threadline.model.session import Session
 from threadline.model.thread import Branch, CompactionKind
 from threadline.render.agents import headline as agent_line
 from threadline.render.agents import started_by, unlinked
-from threadline.render.call_text import body, headline
+from threadline.render.call_text import body, feedback, headline
 from threadline.render.figures import count, model_name, moment
 from threadline.render.layout import cut, indented, rule, wrap
 from threadline.render.markdown import markdown
@@ -35,18 +35,10 @@ from threadline.render.outline import (
     named,
     outline,
 )
-from threadline.render.style import ASKS, Role, Span, Spans, Style
+from threadline.render.style import ASKS, Role, Span, Spans, Style, act_sign
 from threadline.render.terminal_text import one_line, plain_lines
 
-# The sign before each kind of act.
-_ACTS: dict[ActKind, str] = {
-    ActKind.PROMPT: f"{ASKS} ",
-    ActKind.PROGRAMMATIC: f"{ASKS} ",
-    ActKind.COMMAND: f"{ASKS} ",
-    ActKind.STEERING: f"{ASKS} ",
-    ActKind.SHELL: "! ",
-    ActKind.MEMORY: "# ",
-}
+_PLAN, _FEEDBACK = "plan", "feedback"
 _LONG_PROMPT, _LONG_OUTPUT, _LONG_TASK, _LONG_ANSWER = 60, 8, 6, 6
 # Items that stand close together; a blank line goes before all others.
 _CLOSE = (Called, Thought, Notice, Ended, Output, Failed)
@@ -147,19 +139,22 @@ class _Text:
         if act.kind is ActKind.INTERRUPT:
             yield (Span("■ interrupted by the person", Role.NOTICE),)
             return
+        if act.kind == _FEEDBACK and item.turn is None:
+            return  # it stands under the call that it refused
         if item.turn is not None:
             label = f"turn {item.turn}" + (f" · {moment(act.timestamp)}" if act.timestamp else "")
             yield rule((Span(label, Role.FAINT),), width)
-        sign = _ACTS.get(act.kind, f"{ASKS} ")
-        yield from self._words(act.text, width, sign)
+        if act.kind == _PLAN:
+            yield (Span("◆ plan", Role.PROMPT),)
+        yield from self._words(act.text, width, "  " if act.kind == _PLAN else f"{act_sign(act.kind)} ")
         if act.images:
             yield (Span("  " + " ".join(["(image)"] * act.images), Role.FAINT),)
         if act.kind is ActKind.STEERING:
             yield (Span("  (typed while the model was working)", Role.FAINT),)
 
-    def _words(self, text: str, width: int, sign: str) -> Iterator[Spans]:
+    def _words(self, text: str, width: int, sign: str, *, whole: bool = False) -> Iterator[Spans]:
         lines = list(plain_lines(text.strip("\n")))
-        most = len(lines) if self._options.everything else _LONG_PROMPT
+        most = len(lines) if whole or self._options.everything else _LONG_PROMPT
         for at, line in enumerate(lines[:most]):
             space, words = indented(line, width)
             first = Span((sign if not at else "  ") + space, Role.PROMPT)
@@ -196,6 +191,9 @@ class _Text:
         yield headline(call, width)
         for at, line in enumerate(body(call, width - 4, whole=self._options.everything)):
             yield (Span("  ⎿ " if not at else "    ", Role.FAINT), *line)
+        if said := feedback(call):
+            # A person's own words are never cut, be they few or many.
+            yield from ((Span("  "), *line) for line in self._words(said, width - 2, f"{ASKS} ", whole=True))
         if (news := self._ends.get(call.id)) is not None:
             yield (Span(f"    what became of it: line {news.entry.place.line:,}", Role.FAINT),)
         for agent in self._started.get(call.id, ()):
