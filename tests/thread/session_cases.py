@@ -50,7 +50,8 @@ def _uuid(entry: Entry | None) -> str | None:
 
 def _act(act: Act) -> dict[str, Any]:
     step = act.rule.split(" ", 1)[0]
-    return {"kind": act.kind, "text": act.text, "step": int(step), "entry": act.entry.uuid, "images": act.images}
+    step_or_rule = int(step) if step.isdecimal() else act.rule
+    return {"kind": act.kind, "text": act.text, "step": step_or_rule, "entry": act.entry.uuid, "images": act.images}
 
 
 def _turn(turn: Turn) -> dict[str, Any]:
@@ -66,6 +67,7 @@ def _call(call: Call) -> dict[str, Any]:
         "agent": call.agent,
         "started": call.started,
         "turn": call.turn,
+        "feedback": call.feedback,
         "persisted": call.persisted.name if call.persisted else None,
     }
 

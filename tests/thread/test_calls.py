@@ -14,7 +14,7 @@ from tests.thread.rows import read, result, told, use
 from threadline.model.call import Call, Outcome
 from threadline.model.results import ShellResult
 from threadline.thread.acts import acts
-from threadline.thread.calls import calls, exit_code, objection
+from threadline.thread.calls import calls, exit_code
 from threadline.thread.notifications import notifications
 from threadline.thread.turns import turns
 
@@ -83,15 +83,15 @@ def test_outcome_rests_on_evidence(made: Call, outcome: Outcome, evidence: str |
     assert made.evidence
 
 
-def test_objection_is_the_persons_own_words() -> None:
+def test_feedback_is_the_persons_own_words() -> None:
     """The words after "the user said:" are kept, without the note that newer versions add; a button says nothing."""
-    assert objection(one("Bash", SAID, "Error: …", error=True)) == "main is opened elsewhere"
-    assert objection(one("Bash", SAID + NOTE, "Error: …", error=True)) == "main is opened elsewhere"
-    assert objection(one("Bash", STOP, error=True)) is None
-    assert objection(one("Bash", STOP, error=True, userFeedback="later")) == "later"
-    assert objection(one("Bash", "the user said: hi")) is None
+    assert one("Bash", SAID, "Error: …", error=True).feedback == "main is opened elsewhere"
+    assert one("Bash", SAID + NOTE, "Error: …", error=True).feedback == "main is opened elsewhere"
+    assert one("Bash", STOP, error=True).feedback is None
+    assert one("Bash", STOP, error=True, userFeedback="later").feedback == "later"
+    assert one("Bash", "the user said: hi").feedback is None
     clarify = REJECTED + "To tell you how to proceed, the user said:\nThe user wants to clarify these questions.\n…"
-    assert objection(one("AskUserQuestion", clarify, error=True)) is None
+    assert one("AskUserQuestion", clarify, error=True).feedback is None
 
 
 INTERRUPT = prompt([{"type": "text", "text": "[Request interrupted by user for tool use]"}])

@@ -21,13 +21,15 @@ class ActKind(StrEnum):
     INTERRUPT = "interrupt"
     STEERING = "steering"
     PROGRAMMATIC = "programmatic"
+    FEEDBACK = "feedback"
 
 
 class Act(Struct, frozen=True):
     """Something a person did: its kind, its clean text, and the entry that tells of it.
 
     `rule` is the step of the rule that decided. A `steering` act was typed while the model was working; of a
-    `programmatic` one it cannot be told whether a person or a script wrote it.
+    `programmatic` one it cannot be told whether a person or a script wrote it. `feedback` is what was said when a call
+    was refused; its entry is the call's result.
     """
 
     kind: ActKind

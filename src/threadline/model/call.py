@@ -37,7 +37,8 @@ class Call(Struct, frozen=True):
 
     `answer` is the entry that holds the result: a user's, save for tools that the API runs itself. `evidence` says what
     the outcome rests on; `agent` is the agent that made the call (None: the main one), `turn` the number of the turn it
-    was made in, `started` the agent it started, `persisted` the file its output was put into.
+    was made in, `started` the agent it started, `persisted` the file its output was put into. `feedback` is what the
+    person said when refusing it, in their own words.
     """
 
     id: CallId
@@ -52,6 +53,7 @@ class Call(Struct, frozen=True):
     turn: int | None = None
     started: AgentId | None = None
     persisted: Path | None = None
+    feedback: str | None = None
 
     @property
     def place(self) -> Place:

@@ -16,8 +16,8 @@ from threadline.model.attachments import QueuedCommand
 from threadline.model.block import DocumentBlock, ImageBlock, ToolResultBlock
 from threadline.model.entries import AttachmentEntry, ChainEntry, Entry, QueueOperationEntry, UserEntry
 from threadline.model.text import extract_text
-
-INTERRUPTS = ("[Request interrupted by user]", "[Request interrupted by user for tool use]")
+from threadline.thread.feedback import feedback_in
+from threadline.thread.interrupts import INTERRUPTS
 
 # Text the program puts before a person's own in the same row; it is taken off before the rest is judged.
 _PREFACES = re.compile(
@@ -62,6 +62,7 @@ _TAG = re.compile(r"<(command-name|command-message|command-args|bash-input|user-
 # From this version on, what was typed while the model worked is an attachment of its own.
 _QUEUED_AS_ATTACHMENT = (2, 1, 97)
 _TOO_LONG = 10
+_TOLD_TWICE = frozenset({ActKind.STEERING, ActKind.FEEDBACK})
 
 
 def acts(entries: Iterable[Entry], *, agent: bool = False) -> list[Act]:
@@ -78,9 +79,18 @@ def act_of(entry: Entry, *, agent: bool = False) -> Act | None:
     """The act that an entry tells of, if it is one."""
     if isinstance(entry, AttachmentEntry):
         return None if agent or entry.is_agent else _queued(entry)
-    if not isinstance(entry, UserEntry) or _is_machine(entry, agent=agent):
+    if not isinstance(entry, UserEntry) or agent or _is_agents(entry):
         return None
     content = entry.message.content if entry.message is not None else None
+    results = [block for block in content if isinstance(block, ToolResultBlock)] if isinstance(content, list) else []
+    if results:
+        words = feedback_in(entry, list(results))
+        return Act(ActKind.FEEDBACK, words, entry, "tool result: the user said") if words else None
+    return None if _is_machine(entry) else _typed(entry, content)
+
+
+def _typed(entry: UserEntry, content: Any) -> Act | None:
+    """Steps 6 to 8: what the source of the prompt and the text itself say."""
     images = _images(content)
     text = without_prefaces(extract_text(content))
     kind = _kind_of(text)
@@ -113,13 +123,13 @@ def clean(text: str, kind: ActKind) -> str:
     return text
 
 
-def _is_machine(entry: UserEntry, *, agent: bool) -> bool:
-    """Steps 2 to 5: flags that say that no person wrote it."""
-    if agent or entry.is_agent or entry.agent_id or entry.team_name:
-        return True
-    content = entry.message.content if entry.message is not None else None
-    if isinstance(content, list) and any(isinstance(block, ToolResultBlock) for block in content):
-        return True
+def _is_agents(entry: UserEntry) -> bool:
+    """Step 2: rows of agents and of teams."""
+    return bool(entry.is_agent or entry.agent_id or entry.team_name)
+
+
+def _is_machine(entry: UserEntry) -> bool:
+    """Steps 3 to 5: flags that say that no person wrote it."""
     if entry.tool_use_result is not None or entry.source_tool_assistant_uuid or entry.source_tool_use_id:
         return True
     if entry.is_compact_summary or entry.is_visible_in_transcript_only or entry.is_meta or entry.plan_content:
@@ -196,12 +206,14 @@ def _normal(text: str) -> str:
 
 
 def _once(found: list[Act]) -> list[Act]:
-    """Without acts that are told twice in a row: queued and then sent as a prompt."""
+    """Without acts that are told twice in a row: queued and then sent as a prompt, or refusals of parallel calls."""
     kept: list[Act] = []
     for act in found:
         last = kept[-1] if kept else None
         twice = (
-            last is not None and ActKind.STEERING in (last.kind, act.kind) and _normal(last.text) == _normal(act.text)
+            last is not None
+            and not _TOLD_TWICE.isdisjoint((last.kind, act.kind))
+            and _normal(last.text) == _normal(act.text)
         )
         if not twice:
             kept.append(act)

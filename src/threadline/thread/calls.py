@@ -24,7 +24,8 @@ from threadline.model.entries import AssistantEntry, Entry, UserEntry
 from threadline.model.ids import AgentId, CallId, EntryId
 from threadline.model.results import OutputResult, ResultValue, ShellOutputResult, typed_result
 from threadline.model.text import extract_text
-from threadline.thread.acts import INTERRUPTS
+from threadline.thread.feedback import feedback
+from threadline.thread.interrupts import INTERRUPTS
 from threadline.thread.outcome import Answer, Verdict, judge
 
 STARTERS = frozenset({"Task", "Agent", "Skill"})
@@ -40,10 +41,6 @@ _SAVED = re.compile(r"Full output saved to: (.+)")
 _AGENT_ID = re.compile(r"^agentId: ([\w.@-]+)", re.MULTILINE)
 _EXIT_CODE = re.compile(r"\s*(?:Error: )?Exit code (-?\d+)\b")
 _EXIT_ELEMENT = re.compile(r"<exit_code>(-?\d+)</exit_code>")
-_SAID = "the user said:"
-# A button, not words: the program writes this for whoever chose to talk about the questions first.
-_MACHINE_WORDS = "The user wants to clarify these questions."
-_NOTE = "\n\nNote: The user's next message may contain a correction or preference."
 
 
 class _Use(Struct):
@@ -110,16 +107,6 @@ def exit_code(call: Call) -> int | None:
 
 
 _OUTPUT_TOOLS = frozenset({"BashOutput", "AgentOutputTool", "TaskOutput"})
-
-
-def objection(call: Call) -> str | None:
-    """What the person said when refusing a call, in their own words."""
-    if call.outcome is not Outcome.DENIED:
-        return None
-    _, said, words = call.output.partition(_SAID)
-    words = "" if words.lstrip().startswith(_MACHINE_WORDS) else words.partition(_NOTE)[0].strip()
-    feedback = call.answer.user_feedback if isinstance(call.answer, UserEntry) else None
-    return words if said and words else feedback if isinstance(feedback, str) and feedback else None
 
 
 def agent_in_result(raw: Any) -> AgentId | None:
@@ -193,6 +180,7 @@ def _answered(use: _Use, result: Result, agent: AgentId | None, turn: int | None
         turn=turn,
         started=started,
         persisted=_persisted(value, text),
+        feedback=feedback(result.entry, text) if outcome is Outcome.DENIED else None,
     )
 
 

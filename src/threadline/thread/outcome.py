@@ -15,7 +15,7 @@ from msgspec import Struct
 from threadline.model.call import Outcome, ResultBlock
 from threadline.model.entries import AssistantEntry, UserEntry
 from threadline.model.results import TOOL_RESULTS, ResultValue
-from threadline.thread.acts import INTERRUPTS
+from threadline.thread.interrupts import INTERRUPTS
 
 Verdict = tuple[Outcome, str]
 

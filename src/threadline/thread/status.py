@@ -11,8 +11,8 @@ from threadline.model.entries import AssistantEntry, Entry, FailedEntry, ResultE
 from threadline.model.ids import AgentId
 from threadline.model.results import AgentResult
 from threadline.model.side import AgentMeta
-from threadline.thread.acts import INTERRUPTS
 from threadline.thread.evidence import Evidence
+from threadline.thread.interrupts import INTERRUPTS
 
 # The words of notifications and of results; a word that is not here says nothing.
 _WORDS = {
