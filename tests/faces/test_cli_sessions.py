@@ -113,6 +113,41 @@ def test_lists_are_filtered(ask: Asker, home: Path, options: list[str], ids: lis
     assert listed(ask, home, *options) == ids
 
 
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        (["list", "--title", "zzz"], "No session of 3 fits --title 'zzz'; the newest is called 'The parser'."),
+        (["list", "--project", "zzz"], "No session of 3 fits --project 'zzz'; projects are /work/app."),
+        (
+            ["list", "--agent-type", "zz"],
+            "No session of 3 fits --agent-type 'zz'; the types of agents are Explore (1).",
+        ),
+        (["list", "--since", "2027-01-01"], "No session of 3 fits --since; the newest is of 2026-01-05."),
+        (
+            ["calls", SESSION, "--tool", "Foo"],
+            "No calls of Foo; the session's tools are Bash (1), Agent (1), Grep (1).",
+        ),
+        (["calls", SESSION, "--outcome", "lost"], "No calls that ended so; they ended error (2), ok (1)."),
+        (["calls", SESSION, "--agent", "zz"], f"No calls of that agent; those that made some: main, {AGENT}."),
+        (["calls", OTHER], "No calls: no agent of the session called a tool."),
+        (["errors", OTHER], "Nothing went wrong: every call ended well or is still open, and no request failed."),
+        (
+            ["errors", "--until", "2020-01-01"],
+            "Nothing went wrong in that time; what did is from 2026-01-05 to 2026-01-05.",
+        ),
+        (["todos", OTHER], "No todos or tasks: no agent of the session kept a list, or the last one was emptied."),
+        (["files", OTHER], "No files: the session read and wrote none."),
+        (["files", OTHER, "--diff", "1", "2"], "No file is known to have changed between 1 and 2."),
+        (["request", OTHER], "No requests: 2.1.325 and later write them; this session was written by 2.1.232."),
+    ],
+)
+def test_nothing_found_is_said(ask: Asker, home: Path, question: list[str], sentence: str) -> None:
+    """Exit code 1, and one sentence on standard error that helps; standard output is what a program expects."""
+    answer = ask(*question, "--home", home)
+    assert (answer.code, answer.out, answer.err) == (1, "", f"threadline: {sentence}\n")
+    assert ask(*question, "--home", home, "--json").json == []
+
+
 def test_a_short_list_of_many_says_so(ask: Asker, home: Path) -> None:
     """The limit is told, and how to see more."""
     assert "see --limit N" in ask("list", "--home", home, "--limit", "2").out

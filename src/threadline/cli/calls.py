@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from threadline.cli import FOUND, NOTHING
+from threadline.cli import FOUND
 from threadline.cli.options import home_option, output_options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from threadline.model.call import Call
 
 _OUTCOMES = ("ok", "error", "denied", "interrupted", "pending", "lost")
@@ -43,6 +45,7 @@ def calls(
     SESSION is the start of its id, a transcript, or `last`.
     """
     from threadline.cli import output as out
+    from threadline.cli import screen
     from threadline.cli.session import named
     from threadline.cli.session_rows import call_row
 
@@ -56,7 +59,26 @@ def calls(
         out.print_rows(map(call_row, chosen), output)
     elif chosen:
         click.echo(_table(chosen))
-    return FOUND if chosen else NOTHING
+    return FOUND if chosen else screen.nothing(_why(found.calls, tools, outcomes))
+
+
+def _why(every: Sequence[Call], tools: tuple[str, ...], outcomes: tuple[str, ...]) -> str:
+    """Why no call is listed, and what there would be."""
+    from collections import Counter
+
+    from threadline.cli.screen import some
+
+    if not every:
+        return "No calls: no agent of the session called a tool."
+    used = Counter(call.tool for call in every)
+    if unused := [tool for tool in tools if tool not in used]:
+        seen = some(f"{tool} ({number})" for tool, number in used.most_common())
+        return f"No calls of {' or '.join(unused)}; the session's tools are {seen}."
+    if outcomes:
+        ended = Counter(str(call.outcome) for call in every if not tools or call.tool in tools)
+        return f"No calls that ended so; they ended {some(f'{name} ({number})' for name, number in ended.items())}."
+    made = Counter(str(call.agent or "main") for call in every)
+    return f"No calls of that agent; those that made some: {some(made)}."
 
 
 def _made_by(call: Call, agent: str | None) -> bool:

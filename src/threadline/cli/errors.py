@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from threadline.cli import FOUND, NOTHING
+from threadline.cli import FOUND
 from threadline.cli.options import home_option, jobs_option, output_options
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def errors(
     program recorded, never that a text holds the word "error".
     """
     from threadline.cli import output as out
+    from threadline.cli import screen
     from threadline.cli.when import moment
 
     start = moment(since) if since is not None else None
@@ -61,7 +62,13 @@ def errors(
         out.print_rows(map(out.to_plain, chosen), output)
     elif chosen:
         click.echo(_table(chosen, several=session is None))
-    return FOUND if chosen else NOTHING
+    if chosen:
+        return FOUND
+    if start is None and stop is None:
+        return screen.nothing("Nothing went wrong: every call ended well or is still open, and no request failed.")
+    when = [one.timestamp for one in found if one.timestamp is not None]
+    spread = f"; what did is from {min(when):%Y-%m-%d} to {max(when):%Y-%m-%d}" if when else ""
+    return screen.nothing(f"Nothing went wrong in that time{spread}.")
 
 
 def _everywhere(homes: tuple[str, ...], start: datetime | None, jobs: int | None) -> list[Failure]:

@@ -48,6 +48,7 @@ def files(
     SESSION is the start of its id, a transcript, or `last`. A file is proven whole by what was written, edited or read
     of it; commands prove nothing, and are counted. Line ends are shown as newlines, whatever the file has on disk.
     """
+    from threadline.cli import screen
     from threadline.cli.session import named
 
     if diff and (at or content):
@@ -60,11 +61,22 @@ def files(
     if content:
         return _print_content(chosen, path, output)
     if output != "table":
-        out_rows = (_row(file) for file in chosen)
-        return FOUND if _print_rows(out_rows, output) else NOTHING
-    if chosen:
+        _print_rows((_row(file) for file in chosen), output)
+    elif chosen:
         click.echo(_table(found, chosen))
-    return FOUND if chosen else NOTHING
+    return FOUND if chosen else screen.nothing(_why(found, at, path, state))
+
+
+def _why(session: Session, at: str | None, path: str | None, state: State) -> str:
+    """Why no file is listed, and what there would be."""
+    from threadline.cli.screen import some
+
+    if path is not None and state.files:
+        names = (file.path.replace("\\", "/").rsplit("/", 1)[-1] for file in state.files.values())
+        return f"No file {path!r}; the session met {some(dict.fromkeys(names))}."
+    if at is not None and (later := len(_state(session, None).files)):
+        return f"No files up to {at}; at the end of the session it has met {later:,}."
+    return "No files: the session read and wrote none."
 
 
 def _state(session: Session, at: str | None) -> State:
@@ -118,18 +130,21 @@ def _numbered(lines: dict[int, str]) -> str:
 
 
 def _print_difference(session: Session, places: tuple[str, str], path: str | None, output: str) -> int:
+    from threadline.cli import screen
     from threadline.cli.at import print_text, tame
     from threadline.thread.state import difference
 
     before, after = (_state(session, place) for place in places)
     chosen = [one for one in difference(before, after) if _is_named(one.path, path)]
     if output != "table":
-        return FOUND if _print_rows(map(_difference_row, chosen), output) else NOTHING
-    for one in chosen:
+        _print_rows(map(_difference_row, chosen), output)
+    for one in chosen if output == "table" else ():
         # Programs that apply diffs pass over what stands before the names.
         click.echo(f"# {tame(one.path)}: {tame(one.statement)}")
         print_text(one.text)
-    return FOUND if chosen else NOTHING
+    if chosen:
+        return FOUND
+    return screen.nothing(f"No file is known to have changed between {places[0]} and {places[1]}.")
 
 
 def _say(statement: str) -> None:

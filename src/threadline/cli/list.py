@@ -11,8 +11,11 @@ from threadline.cli import FOUND, NOTHING
 from threadline.cli.options import home_option, jobs_option, output_options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from threadline.model.found import Found
     from threadline.render.style import Spans
-    from threadline.survey.sessions import Listing, SessionSummary
+    from threadline.survey.sessions import Listing, SessionSummary, Wanted
 
 _SHOWN = 30
 _EPILOG = """
@@ -85,7 +88,35 @@ def list(  # noqa: A001 - a command has the name that people type
         coloured = screen.colour(wanted=not no_color)
         for line in _page(listing, coloured=coloured):
             click.echo(line, color=coloured)
-    return FOUND if listing.sessions else NOTHING
+    if listing.sessions or not found:
+        return FOUND if listing.sessions else NOTHING
+    return screen.nothing(_why(found, wanted))
+
+
+def _why(found: Sequence[Found], wanted: Wanted) -> str:
+    """Why no session is listed, and what there would be."""
+    from collections import Counter
+
+    from threadline.cli.screen import some
+    from threadline.survey.sessions import Wanted, sessions
+
+    every = sessions(found, Wanted()).sessions
+    if not every:
+        return f"No sessions in {some(str(home.home.path) for home in found)}."
+    own = {"project": wanted.project, "title": wanted.title, "agent-type": wanted.agent_type}
+    given = [f"--{name} {value!r}" for name, value in own.items() if value is not None]
+    given += [f"--{name}" for name in ("since", "until") if getattr(wanted, name) is not None]
+    told = f"No session of {len(every):,} fits {' and '.join(given)}"
+    if wanted.agent_type is not None and not sessions(found, Wanted(agent_type=wanted.agent_type)).sessions:
+        types = Counter(kind for one in every for kind in one.agent_types)
+        seen = [f"{kind} ({number})" for kind, number in types.most_common()]
+        return f"{told}; the types of agents are {some(seen)}." if seen else f"{told}; no session started an agent."
+    if wanted.project is not None and not sessions(found, Wanted(project=wanted.project)).sessions:
+        return f"{told}; projects are {some(dict.fromkeys(one.project for one in every))}."
+    if wanted.since is not None or wanted.until is not None:
+        last = [one.last for one in every if one.last is not None]
+        return f"{told}; the newest is of {max(last):%Y-%m-%d}." if last else f"{told}."
+    return f"{told}; the newest is called {every[0].title!r}."
 
 
 def _page(listing: Listing, *, coloured: bool) -> Iterator[str]:

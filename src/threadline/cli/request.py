@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from threadline.cli import FOUND, NOTHING
+from threadline.cli import FOUND
 from threadline.cli.options import home_option, output_options
 
 if TYPE_CHECKING:
@@ -62,7 +62,9 @@ def _agents(session: Session, wanted: str | None) -> list[Agent]:
 
 def _list(session: Session, outlines: list[tuple[Agent, RequestOutline]], output: str) -> int:
     from threadline.cli import output as out
+    from threadline.cli import screen
     from threadline.cli.at import where
+    from threadline.model.entries import ChainEntry
 
     if output != "table":
         out.print_rows((_outline_row(agent, one) for agent, one in outlines), output)
@@ -83,7 +85,15 @@ def _list(session: Session, outlines: list[tuple[Agent, RequestOutline]], output
         ]
         headings = ("time (UTC)", "agent", "number", "messages", "new", "missing", "line", "model", "source")
         click.echo(out.table(headings, rows, right=(2, 3, 4, 5, 6)))
-    return FOUND if outlines else NOTHING
+    if outlines:
+        return FOUND
+    versions = {entry.version for entry in session if isinstance(entry, ChainEntry) and entry.version}
+    wrote = f"; this session was written by {screen.some(sorted(versions, key=_numbers))}" if versions else ""
+    return screen.nothing(f"No requests: 2.1.325 and later write them{wrote}.")
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".") if part.isdecimal()]
 
 
 def _outline_row(agent: Agent, one: RequestOutline) -> dict[str, Any]:

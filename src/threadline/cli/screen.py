@@ -8,7 +8,10 @@ from collections.abc import Iterable, Iterator
 
 import click
 
+from threadline.cli import NOTHING
+
 _PIPED = 100
+_FEW = 8
 
 
 def colour(*, wanted: bool = True) -> bool:
@@ -23,6 +26,21 @@ def width() -> int:
     from threadline.cli import output as out
 
     return max(40, out.terminal_width()) if sys.stdout.isatty() else _PIPED
+
+
+def nothing(sentence: str) -> int:
+    """Say on standard error why there is no answer, and what may be asked instead; give the exit code for it."""
+    from threadline.cli import output as out
+
+    click.echo(f"threadline: {out.plain(sentence)}", err=True)
+    return NOTHING
+
+
+def some(words: Iterable[str]) -> str:
+    """A few words of many: `Bash, Read and 3 more`."""
+    listed = list(words)
+    more = f" and {len(listed) - _FEW} more" if len(listed) > _FEW else ""
+    return ", ".join(listed[:_FEW]) + more
 
 
 def show_lines(lines: Iterable[str], *, coloured: bool) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from threadline.cli import FOUND, NOTHING
+from threadline.cli import FOUND
 from threadline.cli.options import home_option, output_options
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def todos(session: str, *, at: str | None, homes: tuple[str, ...], output: str) 
     SESSION is the start of its id, a transcript, or `last`.
     """
     from threadline.cli import output as out
+    from threadline.cli import screen
     from threadline.cli.at import place_in
     from threadline.cli.session import named
     from threadline.thread.state import state_at
@@ -45,7 +46,11 @@ def todos(session: str, *, at: str | None, homes: tuple[str, ...], output: str) 
         out.print_rows(rows, output)
     elif rows:
         click.echo(_table(found, rows))
-    return FOUND if rows else NOTHING
+    if rows:
+        return FOUND
+    if at is not None and any(_rows(state_at(found, None))):
+        return screen.nothing(f"No todos or tasks up to {at}; without --at, those at the end of the session.")
+    return screen.nothing("No todos or tasks: no agent of the session kept a list, or the last one was emptied.")
 
 
 def _rows(state: State) -> Iterator[dict[str, Any]]:
