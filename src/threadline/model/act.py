@@ -22,6 +22,7 @@ class ActKind(StrEnum):
     STEERING = "steering"
     PROGRAMMATIC = "programmatic"
     FEEDBACK = "feedback"
+    PLAN = "plan"
 
 
 class Act(Struct, frozen=True):
@@ -29,7 +30,8 @@ class Act(Struct, frozen=True):
 
     `rule` is the step of the rule that decided. A `steering` act was typed while the model was working; of a
     `programmatic` one it cannot be told whether a person or a script wrote it. `feedback` is what was said when a call
-    was refused; its entry is the call's result.
+    was refused; its entry is the call's result. A `plan` nobody typed: it was approved, and the program put it to the model
+    as what begins a turn.
     """
 
     kind: ActKind

@@ -20,13 +20,14 @@ from threadline.model.thread import Branch, Compaction, Thread
 
 
 class TitleSource(StrEnum):
-    """Where a session's title comes from, best first: the official order."""
+    """Where a session's title comes from, best first: the official order, and then the plan that began it."""
 
     CUSTOM = "custom-title"
     AI = "ai-title"
     LAST_PROMPT = "last-prompt"
     SUMMARY = "summary"
     FIRST_PROMPT = "first-prompt"
+    PLAN = "plan"
     NONE = "none"
 
 

@@ -86,7 +86,14 @@ def act_of(entry: Entry, *, agent: bool = False) -> Act | None:
     if results:
         words = feedback_in(entry, list(results))
         return Act(ActKind.FEEDBACK, words, entry, "tool result: the user said") if words else None
-    return None if _is_machine(entry) else _typed(entry, content)
+    if _is_machine(entry):
+        return None
+    return _plan(entry) if entry.plan_content else _typed(entry, content)
+
+
+def _plan(entry: UserEntry) -> Act:
+    """Step 4: a plan that was approved, and that the program gives to the model to be carried out."""
+    return Act(ActKind.PLAN, (entry.plan_content or "").strip(), entry, "4 planContent")
 
 
 def _typed(entry: UserEntry, content: Any) -> Act | None:
@@ -132,7 +139,7 @@ def _is_machine(entry: UserEntry) -> bool:
     """Steps 3 to 5: flags that say that no person wrote it."""
     if entry.tool_use_result is not None or entry.source_tool_assistant_uuid or entry.source_tool_use_id:
         return True
-    if entry.is_compact_summary or entry.is_visible_in_transcript_only or entry.is_meta or entry.plan_content:
+    if entry.is_compact_summary or entry.is_visible_in_transcript_only or entry.is_meta:
         return True
     kind = entry.origin.kind if entry.origin is not None else None
     return kind not in (None, "human", "unclassified")

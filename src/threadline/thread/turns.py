@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from threadline.model.act import Act, ActKind, Turn
 from threadline.model.entries import Entry
 
-# An interrupt ends what it interrupts, and steering joins what is going on: neither begins a turn.
-_BEGIN = frozenset({ActKind.PROMPT, ActKind.COMMAND, ActKind.SHELL, ActKind.MEMORY, ActKind.PROGRAMMATIC})
+# An interrupt ends what it interrupts, steering and feedback join what is going on: none of them begins a turn. A plan
+# is put to the model by the program, which begins a turn all the same.
+_BEGIN = frozenset({ActKind.PROMPT, ActKind.COMMAND, ActKind.SHELL, ActKind.MEMORY, ActKind.PROGRAMMATIC, ActKind.PLAN})
 
 
 def turns(entries: Sequence[Entry], acts: Iterable[Act]) -> list[Turn]:
