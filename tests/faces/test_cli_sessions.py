@@ -85,6 +85,29 @@ def test_sessions_are_listed_and_agents_counted_to_them(ask: Asker, home: Path) 
     assert rows[SESSION]["model"] == "claude-sonnet-4-5-20250929"
 
 
+def test_agents_that_were_not_kept_are_said_apart(ask: Asker, home: Path) -> None:
+    """`agents` have a transcript, `agents_started` need not: lists and trees count by one rule."""
+    project = home / "projects" / "-work-app"
+    given = {"subagent_type": "Plan", "description": "plan it", "prompt": "Plan it!"}
+    path = write(
+        project / "5e551011-0000-4000-8000-000000000007.jsonl",
+        *transcript(
+            prompt("Go"),
+            call("Agent", given, result="ok", own={"status": "completed", "agentId": "a00000000000000f1"}),
+            call("Task", {**given, "prompt": "Old"}, result="ok"),
+            call("Agent", given, result="No such type", error=True),
+            pen=Pen("5e551011-0000-4000-8000-000000000007"),
+        ),
+    )
+    row = next(row for row in ask("list", "--home", home, "--json").json if row["path"] == str(path))
+    assert (row["agents"], row["agents_started"], row["agent_types"]) == (0, 2, {"Plan": 2})
+    tree = ask("tree", path, "--json").json
+    assert (tree["agents"], tree["agents_started"]) == (0, 2)
+    assert " · 2 agents, none kept · " in ask("list", "--home", home).out
+    kept = next(row for row in ask("list", "--home", home, "--json").json if row["id"] == SESSION)
+    assert (kept["agents"], kept["agents_started"]) == (1, 1)
+
+
 def test_the_list_reads_well(ask: Asker, home: Path) -> None:
     """Two lines a session: its id and title, and its figures; the newest first."""
     answer = ask("list", "--home", home)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.render.test_text import forked, with_agent
+from tests.make import call, prompt, reply
+from tests.render.reading import session, shown
+from tests.render.test_text import AGENT, forked, with_agent
 
 from threadline.render.terminal_text import columns
 from threadline.render.tree import draw, tree
@@ -43,3 +45,56 @@ def test_a_tree_is_the_same_for_programs(tmp_path: Path) -> None:
 def test_lines_fit(tmp_path: Path) -> None:
     """However narrow the terminal is."""
     assert max(map(columns, draw(tree(with_agent(tmp_path)), 40))) <= 40
+
+
+def test_agents_without_a_transcript_are_told(tmp_path: Path) -> None:
+    """An agent that was started and not kept has its line, in the tree and in the text; one that was refused has none."""
+    own = {"status": "completed", "agentId": AGENT, "content": []}
+    given = {"subagent_type": "Explore", "description": "find it", "prompt": "Find it!"}
+    again = {"subagent_type": "Explore", "description": "go on", "prompt": "More!"}
+    whole = session(
+        tmp_path,
+        prompt("x"),
+        call("Agent", given, result="ok", own=own),
+        call("Agent", again, result="ok", own=own),
+        call("Agent", given, result="No such type", error=True),
+    )
+    lines = list(draw(tree(whole), 80))
+    assert "1 agent, none kept" in lines[1]
+    assert [line.split("  ")[0] for line in lines[3:]] == [""]
+    assert lines[3].strip().startswith("└─ ↳ Explore: find it")
+    assert lines[3].endswith("(no transcript kept)")
+    told = tree(whole).as_json()
+    assert (told["agents"], told["agents_started"]) == (0, 1)
+    assert [line for line in shown(whole) if "↳" in line] == ["  ↳ Explore: find it (no transcript kept)"]
+
+
+def test_what_did_not_end_well_is_told_by_how_it_ended(tmp_path: Path) -> None:
+    """Errors, refusals and lost results are not one number."""
+    refusal = "The user doesn't want to proceed with this tool use."
+    whole = session(
+        tmp_path,
+        prompt("x"),
+        call("Bash", "a", result="Exit code 1", error=True),
+        call("Bash", "b", result="Exit code 1", error=True),
+        call("Bash", "c", result=refusal, error=True, own="User rejected tool use"),
+        reply("ok"),
+    )
+    assert "3 calls · 2 errors, 1 refused · " in list(draw(tree(whole), 100))[2]
+    turn = tree(whole).as_json()["children"][0]
+    assert (turn["failed"], turn["outcomes"]) == (3, {"error": 2, "denied": 1})
+
+
+def test_turns_have_the_signs_of_their_acts(tmp_path: Path) -> None:
+    """A shell line and a command are no prompts; what took no time has no duration."""
+    whole = session(
+        tmp_path,
+        prompt("<bash-input>ls</bash-input>"),
+        prompt("<command-name>/model</command-name><command-args>opus</command-args>"),
+        prompt("hi"),
+        reply("ok"),
+    )
+    lines = list(draw(tree(whole), 80))
+    assert [line[3:6] for line in lines[2:]] == ["! 1", "▸ 2", "❯ 3"]  # noqa: RUF001 - the sign of a prompt
+    assert lines[2].endswith("  2026-01-05 09:00")
+    assert "0ms" not in "".join(lines)

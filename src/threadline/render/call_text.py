@@ -11,6 +11,7 @@ from msgspec import Struct
 from threadline.model.block import DocumentBlock, ImageBlock
 from threadline.model.call import Call, Outcome
 from threadline.model.results import AgentResult, AskUserQuestionResult, ReadResult, TodoWriteResult
+from threadline.render.agents import AGENT_TOOLS
 from threadline.render.diff import changes, tally
 from threadline.render.figures import count, span_of_time
 from threadline.render.layout import cut, hard, width_of
@@ -41,7 +42,6 @@ _TAGS = re.compile(r"</?(?:tool_use_error|error|persisted-output)>")
 _REFUSED = "The user doesn't want to proceed with this tool use."
 _SAID = "the user said:"
 _NOTE = "\n\nNote: The user's next message"
-_AGENT_TOOLS = frozenset({"Task", "Agent"})
 _LAUNCHED = {"async_launched": "works in the background", "teammate_spawned": "joined the team"}
 _NUMBERED = re.compile(r"^ *\d+[→\t]", re.MULTILINE)
 _MACHINE_LINES = re.compile(r"^(?:agentId: |<usage>)", re.MULTILINE)
@@ -95,7 +95,7 @@ def body(call: Call, width: int, *, whole: bool = False) -> Iterator[Spans]:
 def _room(call: Call) -> int:
     if call.outcome is not Outcome.OK:
         return _SOME
-    return _MANY if call.tool in _BODIES and call.tool not in _AGENT_TOOLS else _FEW
+    return _MANY if call.tool in _BODIES and call.tool not in AGENT_TOOLS else _FEW
 
 
 def _folded(lines: Iterator[Spans], width: int, most: int | None) -> Iterator[Spans]:

@@ -12,7 +12,7 @@ from threadline.model.entries import ChainEntry
 from threadline.model.session import Session
 from threadline.model.thread import Branch, CompactionKind
 from threadline.render.agents import headline as agent_line
-from threadline.render.agents import started_by, unlinked
+from threadline.render.agents import absent, not_kept, started_by, unlinked
 from threadline.render.call_text import body, feedback, headline
 from threadline.render.figures import count, model_name, moment
 from threadline.render.layout import cut, indented, rule, wrap
@@ -76,6 +76,7 @@ class _Text:
         self._session = whole
         self._options = options
         self._started = started_by(whole)
+        self._not_kept = not_kept(whole)
         self._calls = {call.id: call for call in whole.calls}
         self._tasks = {str(call.started): call for call in whole.calls if call.started is not None}
         self._news: dict[str, list[News]] = {}
@@ -196,6 +197,8 @@ class _Text:
             yield from ((Span("  "), *line) for line in self._words(said, width - 2, f"{ASKS} ", whole=True))
         if (news := self._ends.get(call.id)) is not None:
             yield (Span(f"    what became of it: line {news.entry.place.line:,}", Role.FAINT),)
+        if call.id in self._not_kept and self._options.agents is not Agents.NONE:
+            yield (Span("  "), *absent(self._not_kept[call.id], width - 2))
         for agent in self._started.get(call.id, ()):
             yield from self._agent(agent, width, depth)
 

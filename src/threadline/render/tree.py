@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,13 +14,19 @@ from threadline.model.call import Call, Outcome
 from threadline.model.ids import CallId
 from threadline.model.session import Session
 from threadline.model.thread import Branch, Compaction
-from threadline.render.agents import duration, name, started_by, unlinked
+from threadline.render.agents import NOT_KEPT, counted, duration, name, not_kept, started_by, unlinked
 from threadline.render.figures import count, moment, span_of_time
 from threadline.render.layout import cut, width_of
-from threadline.render.style import ASKS, Role, Span, Spans, Style
+from threadline.render.style import ASKS, Role, Span, Spans, Style, act_sign
 from threadline.render.terminal_text import columns, one_line
 
-_FAILED = (Outcome.ERROR, Outcome.DENIED, Outcome.INTERRUPTED, Outcome.LOST)
+# What did not end well, as it is counted: one, and several.
+_FAILED: dict[Outcome, tuple[str, str]] = {
+    Outcome.ERROR: ("error", "errors"),
+    Outcome.DENIED: ("refused", "refused"),
+    Outcome.INTERRUPTED: ("interrupted", "interrupted"),
+    Outcome.LOST: ("lost", "lost"),
+}
 _MARKS: dict[str, tuple[str, Role]] = {
     "turn": (ASKS, Role.PROMPT),
     "agent": ("↳", Role.AGENT),
@@ -60,7 +67,7 @@ def draw(root: Node, width: int, *, colour: bool = False) -> Iterator[str]:
 def _below(node: Node, indent: str, width: int) -> Iterator[Spans]:
     for at, child in enumerate(node.children):
         last = at == len(node.children) - 1
-        sign, role = _MARKS.get(child.kind, ("·", Role.FAINT))
+        sign, role = _mark(child)
         before = (Span(indent + ("└─ " if last else "├─ "), Role.FAINT), Span(sign + " ", role))
         note = f"  {child.note}" if child.note else ""
         room = max(12, width - width_of(before) - len(note))
@@ -70,6 +77,13 @@ def _below(node: Node, indent: str, width: int) -> Iterator[Spans]:
         yield from _below(child, indent + ("   " if last else "│  "), width)
 
 
+def _mark(node: Node) -> tuple[str, Role]:
+    """A turn has the sign of the act that began it, as in the text."""
+    sign, role = _MARKS.get(node.kind, ("·", Role.FAINT))
+    act = node.figures.get("act") if node.kind == "turn" else None
+    return (act_sign(act), role) if isinstance(act, str) else (sign, role)
+
+
 class _Builder:
     """Puts the parts of a session where they belong."""
 
@@ -77,6 +91,7 @@ class _Builder:
         self._session = session
         self._everything = everything
         self._started = started_by(session)
+        self._not_kept = not_kept(session)
         self._seen: set[int] = set()
         self._calls: dict[int | None, list[Call]] = {}
         for call in session.main.calls:
@@ -90,13 +105,17 @@ class _Builder:
             "turns": sum(turn.act is not None for turn in one.turns),
             "calls": len(one.calls),
             "agents": len(shown),
+            "agents_started": len(shown) + len(self._not_kept),
             "branches": len(one.branches),
             "compactions": len(one.compactions),
             "entries": len(one),
         }
         plural = {"branches": "branch", "entries": "entry"}
-        counted = {key: value for key, value in figures.items() if isinstance(value, int)}
-        note = " · ".join(count(value, plural.get(key, key[:-1]), key) for key, value in counted.items() if value)
+        numbers = {key: value for key, value in figures.items() if isinstance(value, int)}
+        told = {key: count(value, plural.get(key, key[:-1]), key) for key, value in numbers.items() if value}
+        told["agents"] = counted(len(shown), len(shown) + len(self._not_kept))
+        told.pop("agents_started", None)
+        note = " · ".join(told[key] for key in numbers if told.get(key))
         return Node("session", one.title.text or "(no title)", figures, f"{one.id or ''} · {note}", self._main())
 
     def _main(self) -> tuple[Node, ...]:
@@ -136,16 +155,17 @@ class _Builder:
         here = {id(entry) for entry in turn.entries}
         calls = self._calls.get(turn.number, [])
         compactions = [one for one in main.compactions if id(one.boundary or one.summary) in here]
+        took = turn.duration or None  # of a single moment there is no duration
         text = turn.act.text if turn.act is not None else "(before the first prompt)"
         figures = {
             "number": turn.number,
             "act": str(turn.act.kind) if turn.act is not None else None,
             "started": turn.started,
             "place": str(turn.entries[0].place),
-            "seconds": turn.duration.total_seconds() if turn.duration is not None else None,
+            "seconds": took.total_seconds() if took is not None else None,
             **_counts(calls),
         }
-        note = _note(moment(turn.started), calls, span_of_time(turn.duration))
+        note = _note(moment(turn.started), calls, span_of_time(took))
         children = (*self._agents(calls), *map(_compaction, compactions), *branches)
         return Node("turn", f"{turn.number}  {text}" if turn.act is not None else text, figures, note, children)
 
@@ -158,6 +178,9 @@ class _Builder:
         for call in calls:
             for agent in self._of(call.id):
                 yield self._agent(agent)
+            if call.id in self._not_kept:
+                figures = {"kept": False, "link": {"call": call.id}, "place": str(call.place)}
+                yield Node("agent", self._not_kept[call.id], figures, NOT_KEPT)
 
     def _of(self, call: CallId) -> list[Agent]:
         return [agent for agent in self._started.get(call, ()) if self._shown(agent) and id(agent) not in self._seen]
@@ -168,6 +191,7 @@ class _Builder:
         took = duration(agent)
         figures = {
             "agent": agent.id,
+            "kept": True,
             "type": agent.type,
             "side": agent.side,
             "status": str(agent.status),
@@ -183,14 +207,16 @@ class _Builder:
         return self._everything or agent.side is None
 
 
-def _counts(calls: list[Call]) -> dict[str, int]:
-    return {"calls": len(calls), "failed": sum(call.outcome in _FAILED for call in calls)}
+def _counts(calls: list[Call]) -> dict[str, Any]:
+    ended = Counter(call.outcome for call in calls)
+    outcomes = {str(outcome): ended[outcome] for outcome in _FAILED if ended[outcome]}
+    return {"calls": len(calls), "failed": sum(outcomes.values()), "outcomes": outcomes}
 
 
 def _note(when: str, calls: list[Call], took: str, status: str = "") -> str:
-    counts = _counts(calls)
-    some = count(counts["calls"], "call") if calls else ""
-    failed = f"{counts['failed']} failed" if counts["failed"] else ""
+    some = count(len(calls), "call") if calls else ""
+    outcomes: dict[str, int] = _counts(calls)["outcomes"]
+    failed = ", ".join(count(number, *_FAILED[Outcome(outcome)]) for outcome, number in outcomes.items())
     return " · ".join(part for part in (some, failed, took, when, status) if part)
 
 

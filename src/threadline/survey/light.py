@@ -9,25 +9,26 @@ from datetime import datetime
 from msgspec import Struct
 
 from threadline.errors import Error
-from threadline.model.block import ToolUseBlock
+from threadline.model.block import ToolResultBlock, ToolUseBlock
 from threadline.model.entries import AssistantEntry, AttachmentEntry, ChainEntry, Entry, UserEntry
 from threadline.model.found import Transcript
 from threadline.model.ids import AgentId
 from threadline.model.time import parse_timestamp
 from threadline.parse import entries
+from threadline.render.agents import AGENT_TOOLS
 from threadline.thread.acts import acts
 from threadline.thread.side import side_kind
 from threadline.thread.titles import title
 from threadline.thread.turns import turns
 
-_AGENT_TOOLS = frozenset({"Task", "Agent"})
 _MADE_UP = "<synthetic>"
 
 
 class Light(Struct, frozen=True):
     """What one pass tells. `spoken` is how many entries of the main conversation there are: none is no session.
 
-    `inline` are the agents whose entries stand in the main transcript itself.
+    `inline` are the agents whose entries stand in the main transcript itself; `started` are the agents that its calls
+    started, and `unnamed` is how many more of those calls do not name theirs.
     """
 
     title: str = ""
@@ -37,6 +38,8 @@ class Light(Struct, frozen=True):
     last: datetime | None = None
     turns: int = 0
     inline: tuple[str, ...] = ()
+    started: tuple[str, ...] = ()
+    unnamed: int = 0
     agent_types: dict[str, int] = {}
     model: str | None = None
     entries: int = 0
@@ -59,6 +62,8 @@ class _Pass:
         self.kept: list[Entry] = []
         self.inline: dict[str, None] = {}
         self.types: Counter[str] = Counter()
+        self.asked: dict[str, str | None] = {}
+        self.named: dict[str, None] = {}
         self.first: str | None = None
         self.last: str | None = None
         self.cwd: str | None = None
@@ -85,7 +90,9 @@ class _Pass:
             last=parse_timestamp(self.last),
             turns=sum(turn.act is not None for turn in turns(self.kept, done)),
             inline=tuple(self.inline),
-            agent_types=dict(self.types),
+            started=tuple(self.named),
+            unnamed=len(self.asked),
+            agent_types=dict(+self.types),
             model=self.model,
             entries=self.count,
             spoken=self.spoken,
@@ -108,7 +115,10 @@ class _Pass:
             self.last = written if self.last is None or written > self.last else self.last
         if isinstance(entry, AssistantEntry):
             self._reply(entry)
-        elif isinstance(entry, AttachmentEntry) or (isinstance(entry, UserEntry) and entry.tool_use_result is None):
+            return
+        if isinstance(entry, UserEntry) and self.asked:
+            self._answers(entry)
+        if isinstance(entry, AttachmentEntry) or (isinstance(entry, UserEntry) and entry.tool_use_result is None):
             self.kept.append(entry)
 
     def _reply(self, entry: AssistantEntry) -> None:
@@ -118,7 +128,22 @@ class _Pass:
         if message.model is not None and message.model != _MADE_UP:
             self.model = message.model
         for block in message.content if isinstance(message.content, list) else ():
-            if isinstance(block, ToolUseBlock) and block.name in _AGENT_TOOLS and isinstance(block.input, dict):
+            if isinstance(block, ToolUseBlock) and block.name in AGENT_TOOLS and isinstance(block.input, dict):
                 kind = block.input.get("subagent_type")
-                if isinstance(kind, str):
-                    self.types[kind] += 1
+                if block.id is not None and block.id not in self.asked:
+                    self.asked[block.id] = kind if isinstance(kind, str) else None
+                    self.types.update((kind,) if isinstance(kind, str) else ())
+
+    def _answers(self, entry: UserEntry) -> None:
+        """What came of calls for agents: one that failed or was refused started none."""
+        for block in entry.message.blocks if entry.message is not None else ():
+            if not isinstance(block, ToolResultBlock) or block.tool_use_id not in self.asked:
+                continue
+            given = entry.tool_use_result
+            name = given.get("agentId") if isinstance(given, dict) else None
+            if block.is_error:
+                kind = self.asked.pop(block.tool_use_id)
+                self.types.subtract((kind,) if kind is not None else ())
+            elif isinstance(name, str):
+                del self.asked[block.tool_use_id]
+                self.named[name] = None

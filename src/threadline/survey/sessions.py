@@ -32,7 +32,11 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class SessionSummary(Struct, frozen=True):
-    """What a list shows of a session. `size` is that of its main transcript; `problem` says why it was not read."""
+    """What a list shows of a session.
+
+    `agents` are those that worked and were kept, `agents_started` those and the ones whose transcripts are not there.
+    `size` is that of its main transcript; `problem` says why it was not read.
+    """
 
     id: SessionId | None
     title: str
@@ -42,6 +46,7 @@ class SessionSummary(Struct, frozen=True):
     last: datetime | None
     turns: int
     agents: int
+    agents_started: int
     agent_types: dict[str, int]
     model: str | None
     entries: int
@@ -142,6 +147,9 @@ class _Lister:
             return None  # empty, only bookkeeping, or all an agent's
         files = self._agents.get((transcript.home, transcript.session), {})
         types = Counter(seen.agent_types) | Counter(self._types(files.values()))
+        kept = {*files, *seen.inline}
+        missing = set(seen.started) - kept
+        # Old versions do not name the agents in results: as many of them are here as no result names.
         last = seen.last or _modified(transcript)
         made = SessionSummary(
             id=transcript.session,
@@ -151,7 +159,8 @@ class _Lister:
             first=seen.first,
             last=last,
             turns=seen.turns,
-            agents=len({*files, *seen.inline}),
+            agents=len(kept),
+            agents_started=len(kept) + len(missing) + max(0, seen.unnamed - len(kept - set(seen.started))),
             agent_types=dict(types.most_common()),
             model=seen.model,
             entries=seen.entries,
