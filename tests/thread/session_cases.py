@@ -55,7 +55,13 @@ def _act(act: Act) -> dict[str, Any]:
 
 
 def _turn(turn: Turn) -> dict[str, Any]:
-    return {"act": turn.act.text if turn.act else None, "entries": len(turn.entries), "reply": turn.reply}
+    return {
+        "act": turn.act.text if turn.act else None,
+        "entries": len(turn.entries),
+        "uuids": [entry.uuid for entry in turn.entries if entry.uuid],
+        "reply": turn.reply,
+        "seconds": turn.duration.total_seconds() if turn.duration is not None else None,
+    }
 
 
 def _call(call: Call) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from threadline.model.entries import AssistantEntry, Entry
+from threadline.model.block import ToolResultBlock
+from threadline.model.entries import AssistantEntry, Entry, SystemEntry, UserEntry
 from threadline.model.place import Place
 
 
@@ -30,8 +31,8 @@ class Act(Struct, frozen=True):
 
     `rule` is the step of the rule that decided. A `steering` act was typed while the model was working; of a
     `programmatic` one it cannot be told whether a person or a script wrote it. `feedback` is what was said when a call
-    was refused; its entry is the call's result. A `plan` nobody typed: it was approved, and the program put it to the model
-    as what begins a turn.
+    was refused; its entry is the call's result. A `plan` nobody typed: it was approved, and the program put it to the
+    model, which begins a turn.
     """
 
     kind: ActKind
@@ -51,8 +52,24 @@ class Act(Struct, frozen=True):
         return self.entry.timestamp
 
 
+_NOTES_OF_THE_END = frozenset({"turn_duration", "stop_hook_summary"})
+
+
+def _is_work(entry: Entry) -> bool:
+    """Whether it is part of what a turn took: a reply, a tool's result, or the note that the turn ended."""
+    if isinstance(entry, SystemEntry):
+        return entry.subtype in _NOTES_OF_THE_END
+    if isinstance(entry, UserEntry):
+        content = entry.message.content if entry.message is not None else None
+        return isinstance(content, list) and any(isinstance(block, ToolResultBlock) for block in content)
+    return isinstance(entry, AssistantEntry)
+
+
 class Turn(Struct, frozen=True):
-    """An act and all that follows until the next. Turn 0, where there is one, is what came before the first act."""
+    """An act and all that follows until the next. Turn 0, where there is one, is what came before the first act.
+
+    Rows that the program wrote just before the act, and for it, are part of the turn.
+    """
 
     number: int
     act: Act | None
@@ -60,18 +77,26 @@ class Turn(Struct, frozen=True):
 
     @property
     def started(self) -> datetime | None:
-        """The first time in it."""
-        return min((moment for entry in self.entries if (moment := entry.timestamp)), default=None)
+        """When its act was done; where that is not told, the first time in it."""
+        told = self.act.timestamp if self.act is not None else None
+        return told or min((moment for entry in self.entries if (moment := entry.timestamp)), default=None)
 
     @property
     def ended(self) -> datetime | None:
-        """The last time in it."""
-        return max((moment for entry in self.entries if (moment := entry.timestamp)), default=None)
+        """When the last reply, result or note of its end came; where there is none of them, the last time in it."""
+        worked = [moment for entry in self.entries if _is_work(entry) and (moment := entry.timestamp)]
+        return max(worked or (moment for entry in self.entries if (moment := entry.timestamp)), default=None)
 
     @property
     def duration(self) -> timedelta | None:
-        """How long it took, by its own times."""
-        return self.ended - self.started if self.started and self.ended else None
+        """How long it took, from its act to its end; None where no reply came, as for local commands.
+
+        The times are those of the rows in every version. What `turn_duration` rows claim is not used: old versions
+        write none, and a turn that went on after a notification has several.
+        """
+        start, end = self.started, self.ended
+        replied = any(isinstance(entry, AssistantEntry) and not entry.is_made_up for entry in self.entries)
+        return end - start if replied and start and end and end >= start else None
 
     @property
     def reply(self) -> str:
