@@ -8,7 +8,7 @@ import pytest
 from tests.faces.asking import Asker, steering
 from tests.make import SESSION, Pen, call, chain, prompt, reply, transcript, write
 from tests.thread.state_rows import edited, read_text, wrote
-from tests.thread.test_requests import blob, request, shape, user
+from tests.thread.test_requests import blob, digest, request, shape, user
 
 A = "/work/app/a.py"
 HOSTILE = "\x1b]0;owned\x07\u202ename\x9b31m"
@@ -192,3 +192,21 @@ def test_every_format_answers(ask: Asker, home: Path, question: list[str], outpu
     answer = ask(command, "last", *options, "--home", home, output)
     assert (answer.code, answer.err) == (0, "")
     assert answer.out
+
+
+@pytest.mark.parametrize("value", [1, True, "x", {"a": 1}, {"type": "text", "text": 1}, [1, None, "x"]], ids=str)
+def test_odd_requests_and_tasks_are_shown(ask: Asker, tmp_path: Path, value: object) -> None:
+    """A system prompt, tools or a task's status of a wrong shape are no reason to fail."""
+    odd = {"system": value, "tools": value}
+    task = {"subject": value, "status": value, "owner": value, "addBlockedBy": value}
+    rows = transcript(
+        prompt("go"),
+        call("TaskCreate", task, "ok", own={"task": {"id": "1", "subject": "task"}}),
+        shape(odd),
+        request("r1", [user("go")], shapeHash=digest(odd)),
+        pen=Pen(),
+    )
+    path = write(tmp_path / f"{SESSION}.jsonl", *rows)
+    for question in (["request", path, "1"], ["todos", path]):
+        answer = ask(*question)
+        assert (answer.code, answer.err) == (0, "")

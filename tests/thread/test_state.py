@@ -489,3 +489,44 @@ def test_numbered_lines_end_where_the_file_does() -> None:
     assert numbered_lines("") == {}
     assert numbered_lines("   1→a\n   2→\n\n<system-reminder>\n3\tb") == {1: "a", 2: ""}
     assert numbered_lines("5\ta\n3\tb") == {5: "a"}
+
+
+def hunk(old: int, new: int, *lines: str) -> dict[str, Any]:
+    """A hunk as it is written, whatever its numbers."""
+    return {"oldStart": old, "oldLines": 1, "newStart": new, "newLines": 1, "lines": list(lines)}
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        [hunk(-5, -5, "-zz", "+q")],
+        [hunk(-5, 1, "-zz", "+q")],
+        [hunk(1, -5, " x", "+q")],
+        [hunk(0, 0, "+q")],
+        [hunk(1, 1, "-a", "-b"), hunk(1, 1, "-a", "-b")],
+    ],
+    ids=str,
+)
+def test_no_file_has_lines_before_its_first(patch: list[dict[str, Any]]) -> None:
+    """Hunks numbered below 1, or that take away more lines than there are, prove no lines there and break nothing."""
+    text = "a\nb\nc\nd"
+    for before in ([], [wrote(A, "other")], [read_text(A, text, 1, 3)], [read_text(A, text, 3, 1)]):
+        session = session_of(*before, edited(A, "x", "zz", "q", told=False, structuredPatch=patch))
+        assert all(number >= 1 for number in file_of(session).lines)
+        after = session_of(
+            *before,
+            edited(A, "x", "zz", "q", told=False, structuredPatch=patch),
+            edited(A, "x", "x", "y"),
+            read_text(A, "y", 1, 1),
+        )
+        assert file_of(after).content == "y"
+
+
+def test_a_task_has_words_where_words_belong() -> None:
+    """Whatever a call is given as status, subject or owner, only text is taken; metadata may be an object."""
+    given = {"subject": {"a": 1}, "status": {"z": 1}, "owner": ["x"], "metadata": {"k": 1}, "description": "d"}
+    own = {"task": {"id": "1", "subject": "s"}}
+    (known,) = state_at(session_of(call("TaskCreate", given, "ok", own=own))).tasks
+    task = known.task
+    assert (task.subject, task.status, task.owner, task.description) == ("s", "pending", None, "d")
+    assert task.metadata == {"k": 1}

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _EPILOG = """
 \b
 Examples:
-  threadline request last              all requests that the transcript holds
-  threadline request last 3            the third: system prompt, tools, messages, and whether their hashes agree
+  threadline request last              all requests of the session
+  threadline request last 3            the third, as the model saw it
   threadline request last 3 --json     the same, whole, for a program
   threadline request last 1 --agent a6147736f7931c0b6
 """
@@ -162,7 +162,8 @@ def _page(one: Request) -> Iterator[str]:
     from threadline.cli.at import tame
     from threadline.model.text import extract_text
 
-    tools = [str(tool.get("name")) for tool in one.tools or () if isinstance(tool, dict)]
+    given = one.tools if isinstance(one.tools, list) else []
+    tools = [str(tool.get("name")) for tool in given if isinstance(tool, dict)]
     yield tame(f"Request {one.number}: {one.id} to {one.model} at {one.timestamp or 'an unknown time'}, {one.place}")
     yield tame(_verdict(one))
     yield tame(f"Tools ({len(tools)}): {', '.join(tools)}")

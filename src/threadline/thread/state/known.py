@@ -88,7 +88,7 @@ class Known:
             # Lines seen at several moments are one text only if nothing ran in between.
             same_moment = ran == self.ran
             self._partial({**self.lines, **lines}, total or self.total, evidence, self.ran)
-            if same_moment and self.total is not None and all(n in self.lines for n in range(1, self.total + 1)):
+            if same_moment and self.total and all(n in self.lines for n in range(1, self.total + 1)):
                 self._whole("\n".join(self.lines[n] for n in range(1, self.total + 1)), None, ran)
             return
         if self.proven is not Proof.UNKNOWN:
@@ -125,7 +125,7 @@ class Known:
         if self.proven is Proof.WHOLE and self.content is not None:
             mine = self.content.split("\n")
             known = total is None or total == len(mine)
-            return known and all(number <= len(mine) and mine[number - 1] == text for number, text in lines.items())
+            return known and _are(mine, lines)
         if self.proven is Proof.ABSENT:
             return False
         known = total is None or self.total is None or total == self.total
@@ -185,6 +185,7 @@ class Known:
             moved |= context(before, hunks)
             more = growth(hunks)
             total = total + more if total is not None and more is not None else None
+            total = total if total is not None and total >= 1 else None
         told = Evidence(evidence.place, How.PATCH, evidence.agent)
         self.evidence.append(evidence)
         self._partial({**shown_lines(hunks), **(moved or {})}, total, told, ran)
@@ -197,5 +198,8 @@ class Known:
 
 
 def _holds(content: str, lines: dict[int, str]) -> bool:
-    mine = content.split("\n")
-    return all(number <= len(mine) and mine[number - 1] == text for number, text in lines.items())
+    return _are(content.split("\n"), lines)
+
+
+def _are(mine: list[str], lines: dict[int, str]) -> bool:
+    return all(1 <= number <= len(mine) and mine[number - 1] == text for number, text in lines.items())

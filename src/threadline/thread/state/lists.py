@@ -17,7 +17,7 @@ from threadline.shape import fit
 from threadline.thread.state.moments import Moment
 
 _FIELDS = {"subject": "subject", "description": "description", "activeForm": "active_form", "status": "status",
-           "owner": "owner", "metadata": "metadata"}  # fmt: skip
+           "owner": "owner"}  # fmt: skip
 _DELETED = "deleted"
 
 
@@ -94,7 +94,9 @@ class Lists:
 
 def _changed(task: Task, given: dict[str, Any]) -> Task:
     """The task after an update, as its input says."""
-    fields = {ours: given[wire] for wire, ours in _FIELDS.items() if isinstance(given.get(wire), str | dict)}
+    fields = {ours: given[wire] for wire, ours in _FIELDS.items() if isinstance(given.get(wire), str)}
+    if isinstance(metadata := given.get("metadata"), dict):
+        fields["metadata"] = metadata
     for wire, ours, known in (("addBlocks", "blocks", task.blocks), ("addBlockedBy", "blocked_by", task.blocked_by)):
         if isinstance(added := given.get(wire), list):
             fields[ours] = list(dict.fromkeys([*(known or []), *(str(one) for one in added)]))

@@ -87,8 +87,18 @@ def _ends_without_newline(hunk: Hunk) -> bool:
     return any(line.startswith(_NO_NEWLINE) for line in hunk.lines or ())
 
 
+def _is_of_a_file(hunk: Hunk) -> bool:
+    """Whether a hunk's lines can be a file's: they are numbered from 1, and from 0 where there are none."""
+    return min(hunk.old_start or 0, hunk.new_start or 0) >= 0
+
+
 def shifted(lines: dict[int, str], hunks: Sequence[Hunk] | None) -> dict[int, str] | None:
-    """The known lines of a file after a patch, moved to where they are then; None where they contradict the patch."""
+    """The known lines of a file after a patch, moved to where they are then; None where they contradict the patch.
+
+    A patch of lines before the first one is contradicted by any file.
+    """
+    if not all(map(_is_of_a_file, hunks or ())):
+        return None
     ranges: list[tuple[int, int, int]] = []
     for hunk in hunks or ():
         start, removed = hunk.old_start or 1, _side(hunk, "-")
@@ -106,7 +116,7 @@ def shifted(lines: dict[int, str], hunks: Sequence[Hunk] | None) -> dict[int, st
         while at < len(ranges) and number >= ranges[at][1]:
             delta += ranges[at][2]
             at += 1
-        if at == len(ranges) or number < ranges[at][0]:
+        if (at == len(ranges) or number < ranges[at][0]) and number + delta >= 1:
             kept[number + delta] = lines[number]
     return kept
 
@@ -116,7 +126,7 @@ def context(lines: dict[int, str], hunks: Sequence[Hunk] | None) -> dict[int, st
     kept: dict[int, str] = {}
     for hunk in hunks or ():
         old, new = hunk.old_start or 1, hunk.new_start or 1
-        for line in hunk.lines or ():
+        for line in (hunk.lines or ()) if _is_of_a_file(hunk) else ():
             if line[:1] == " " and old in lines:
                 kept[new] = lines[old]
             old += line[:1] in ("-", " ")
@@ -129,6 +139,7 @@ def shown_lines(hunks: Sequence[Hunk] | None) -> dict[int, str]:
     return {
         number: line
         for hunk in hunks or ()
+        if _is_of_a_file(hunk)
         for number, line in enumerate(_side(hunk, "+"), hunk.new_start or 1)
         if not line.startswith(_TWO_SPACES)
     }
