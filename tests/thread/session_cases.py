@@ -73,6 +73,7 @@ def _call(call: Call) -> dict[str, Any]:
         "agent": call.agent,
         "started": call.started,
         "turn": call.turn,
+        "agent_turn": call.agent_turn,
         "feedback": call.feedback,
         "persisted": call.persisted.name if call.persisted else None,
     }

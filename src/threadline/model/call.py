@@ -36,9 +36,10 @@ class Call(Struct, frozen=True):
     """A tool use paired with its result.
 
     `answer` is the entry that holds the result: a user's, save for tools that the API runs itself. `evidence` says what
-    the outcome rests on; `agent` is the agent that made the call (None: the main one), `turn` the number of the turn it
-    was made in, `started` the agent it started, `persisted` the file its output was put into. `feedback` is what the
-    person said when refusing it, in their own words.
+    the outcome rests on; `agent` is the agent that made the call (None: the main one), `turn` the number of the
+    session's turn it was made in (of an agent's call: in which the agent was started; None where that is not known),
+    `agent_turn` that of the agent's own, `started` the agent it started, `persisted` the file its output was put into.
+    `feedback` is what the person said when refusing it, in their own words.
     """
 
     id: CallId
@@ -51,6 +52,7 @@ class Call(Struct, frozen=True):
     block: ResultBlock | None = None
     agent: AgentId | None = None
     turn: int | None = None
+    agent_turn: int | None = None
     started: AgentId | None = None
     persisted: Path | None = None
     feedback: str | None = None

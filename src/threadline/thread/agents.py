@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from threadline.model.agent import Agent, AgentKind, AgentStatus, Link, SideKind
 from threadline.model.call import Call
@@ -66,7 +67,7 @@ def assemble(
     elsewhere = results(chain(*(file.entries for file in (*files, *made)), own))
     drafts = [_draft(number, file, elsewhere) for number, file in enumerate([*made, *files], 1)]
     # A transcript that is an agent's own throughout was read as if it were a session's.
-    whole = loop(own, agent=_is_agents(own))
+    whole = loop(own, agent=_is_agents(own), transcript=main if inside else None)
     first = Agent(
         id=None,
         kind=AgentKind.MAIN,
@@ -85,7 +86,12 @@ def assemble(
     found = links([draft.known for draft in drafts], evidence)
     ended = journal_status(journal)
     depths = _depths(drafts, found)
-    agents = [_agent(draft, found[draft.known.number], depths[draft.known.number], evidence, ended) for draft in drafts]
+    within = _turns_of_start(drafts, found, evidence)
+    agents = [
+        _agent(_in_turn(draft, within[number]), found[number], depths[number], evidence, ended)
+        for draft in drafts
+        for number in [draft.known.number]
+    ]
     order = sorted(zip(drafts, agents, strict=True), key=lambda both: both[0].known.started or _LATEST)
     return first, tuple(agent for _, agent in order)
 
@@ -181,6 +187,31 @@ def _depths(drafts: Sequence[_Draft], found: dict[int, Link]) -> dict[int, int]:
         for further, number in enumerate(reversed(path), 1):
             depths[number] = above + further
     return depths
+
+
+def _turns_of_start(drafts: Sequence[_Draft], found: dict[int, Link], evidence: Evidence) -> dict[int, int | None]:
+    """The session's turn in which each agent was started: by the call that did it, through agents that start agents."""
+    turns: dict[int, int | None] = {}
+    for draft in drafts:
+        path: dict[int, None] = {}
+        here, turn = draft.known.number, None
+        while here not in turns and here not in path:
+            path[here] = None
+            call = found[here].call
+            made = evidence.calls.get(call) if call is not None else None
+            if made is None or made.by.number == 0:
+                turn = made.call.turn if made is not None else None
+                break
+            here = made.by.number
+        else:
+            turn = turns.get(here)
+        turns.update(dict.fromkeys(path, turn))
+    return turns
+
+
+def _in_turn(draft: _Draft, turn: int | None) -> _Draft:
+    """The draft with its calls in the session's turn."""
+    return replace(draft, calls=tuple(replace(call, turn=turn) for call in draft.calls))
 
 
 def _first_words(entries: Sequence[Entry]) -> str | None:

@@ -39,8 +39,8 @@ _UseBlock: TypeAlias = ToolUseBlock | ServerToolUseBlock | McpToolUseBlock
 
 _SAVED = re.compile(r"Full output saved to: (.+)")
 _AGENT_ID = re.compile(r"^agentId: ([\w.@-]+)", re.MULTILINE)
-_EXIT_CODE = re.compile(r"\s*(?:Error: )?Exit code (-?\d+)\b")
-_EXIT_ELEMENT = re.compile(r"<exit_code>(-?\d+)</exit_code>")
+_EXIT_CODE = re.compile(r"\s*(?:Error: )?Exit code (-?\d{1,10})\b")
+_EXIT_ELEMENT = re.compile(r"<exit_code>(-?\d{1,10})</exit_code>")
 
 
 class _Use(Struct):
@@ -178,6 +178,7 @@ def _answered(use: _Use, result: Result, agent: AgentId | None, turn: int | None
         block=result.block,
         agent=agent,
         turn=turn,
+        agent_turn=turn,
         started=started,
         persisted=_persisted(value, text),
         feedback=feedback(result.entry, text) if outcome is Outcome.DENIED else None,
@@ -186,7 +187,17 @@ def _answered(use: _Use, result: Result, agent: AgentId | None, turn: int | None
 
 def _unanswered(use: _Use, verdict: Verdict, agent: AgentId | None, turn: int | None) -> Call:
     outcome, evidence = verdict
-    return Call(use.id, use.block.name, use.block.input, use.entry, outcome, evidence, agent=agent, turn=turn)
+    return Call(
+        id=use.id,
+        tool=use.block.name,
+        input=use.block.input,
+        entry=use.entry,
+        outcome=outcome,
+        evidence=evidence,
+        agent=agent,
+        turn=turn,
+        agent_turn=turn,
+    )
 
 
 def _persisted(value: ResultValue, text: str) -> Path | None:
