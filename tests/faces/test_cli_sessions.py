@@ -13,6 +13,8 @@ from tests.faces.asking import COMMAND, Asker, ask_alone, environment, steering
 from tests.faces.test_cli_hostile import EVERYTHING, STEER, escaped
 from tests.make import SESSION, Pen, Row, call, chain, line, meta, prompt, reply, transcript, write
 
+from threadline.cli.screen import pager_command
+
 OTHER = "5e551011-0000-4000-8000-000000000002"
 OLD = "5e551011-0000-4000-8000-000000000003"
 AGENT = "a0123456789abcdef"
@@ -169,6 +171,49 @@ def test_nothing_found_is_said(ask: Asker, home: Path, question: list[str], sent
     answer = ask(*question, "--home", home)
     assert (answer.code, answer.out, answer.err) == (1, "", f"threadline: {sentence}\n")
     assert ask(*question, "--home", home, "--json").json == []
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_rows_of_calls_fit(home: Path, columns: int) -> None:
+    """A day is told once by being the only one, and where there is little room it is for what was done."""
+    lines = ask_alone("calls", SESSION, "--home", home, COLUMNS=str(columns)).out.splitlines()
+    assert max(map(len, lines)) <= columns
+    assert ("line" in lines[0].split()) is (columns == 120)
+    assert lines[1].split()[0] == "09:00:04"
+
+
+@pytest.mark.parametrize("command", ["list", "show", "tree", "calls", "errors", "files", "todos", "request"])
+def test_help_fits_80_columns(ask: Asker, command: str) -> None:
+    """Examples included: they are not wrapped."""
+    assert max(map(len, ask(command, "--help").out.splitlines())) <= 80
+
+
+def test_an_id_of_too_few_characters_is_refused(ask: Asker, home: Path) -> None:
+    """The sentence says how many it takes."""
+    answer = ask("show", "5", "--home", home)
+    assert answer.code == 2
+    assert "at least 4 characters" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("setting", "command"),
+    [
+        ({"PAGER": "head -n 2"}, ["head", "-n", "2"]),
+        ({"PAGER": "head ; touch x"}, ["head", ";", "touch", "x"]),
+        ({"PAGER": "cat"}, []),
+        ({"PAGER": ""}, []),
+        ({"PAGER": "head", "TERM": "dumb"}, []),
+    ],
+)
+def test_a_pager_is_words_and_no_shell(
+    monkeypatch: pytest.MonkeyPatch, setting: dict[str, str], command: list[str]
+) -> None:
+    """What PAGER says is run as it is, and a dumb terminal has none."""
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in setting.items():
+        monkeypatch.setenv(name, value)
+    found = pager_command()
+    assert [Path(word).name if not at else word for at, word in enumerate(found)] == command
 
 
 def test_a_short_list_of_many_says_so(ask: Asker, home: Path) -> None:

@@ -48,7 +48,7 @@ def test_lines_fit(tmp_path: Path) -> None:
 
 
 def test_agents_without_a_transcript_are_told(tmp_path: Path) -> None:
-    """An agent that was started and not kept has its line, in the tree and in the text; one that was refused has none."""
+    """One that was started and not kept has its line, in the tree and in the text; one that was refused has none."""
     own = {"status": "completed", "agentId": AGENT, "content": []}
     given = {"subagent_type": "Explore", "description": "find it", "prompt": "Find it!"}
     again = {"subagent_type": "Explore", "description": "go on", "prompt": "More!"}

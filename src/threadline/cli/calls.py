@@ -15,19 +15,27 @@ if TYPE_CHECKING:
     from threadline.model.call import Call
 
 _OUTCOMES = ("ok", "error", "denied", "interrupted", "pending", "lost")
+_ROOMY = 100
 _EPILOG = """
 \b
 Examples:
-  threadline calls last                           all calls of the last session and its agents
+  threadline calls last                           all calls, also of agents
   threadline calls last --tool Bash --outcome error
-  threadline calls 55604662 --agent main --csv    without those of subagents
+  threadline calls 55604662 --agent main --csv    without those of agents
 """
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("session")
 @click.option("--tool", "tools", multiple=True, metavar="TOOL", help="Only this tool; may be given several times.")
-@click.option("--outcome", "outcomes", multiple=True, type=click.Choice(_OUTCOMES), help="Only calls that ended so.")
+@click.option(
+    "--outcome",
+    "outcomes",
+    multiple=True,
+    type=click.Choice(_OUTCOMES),
+    metavar="HOW",
+    help=f"Only calls that ended so: {', '.join(_OUTCOMES)}; may be given several times.",
+)
 @click.option("--agent", metavar="ID", help="Only this agent's, by the start of its id; `main` for the main one.")
 @home_option
 @output_options
@@ -42,7 +50,8 @@ def calls(
 ) -> int:
     """List the calls of a session: time, tool, input, outcome, duration, agent, turn, place.
 
-    SESSION is the start of its id, a transcript, or `last`.
+    SESSION is the start of its id, a transcript, or `last`. On a page narrower than 100 columns, agent and line are
+    left out, and the date where all is of one day.
     """
     from threadline.cli import output as out
     from threadline.cli import screen
@@ -93,12 +102,15 @@ def _table(chosen: list[Call]) -> str:
     from threadline.render.figures import span_of_time
     from threadline.render.telling import telling
 
+    days = {call.timestamp.date() for call in chosen if call.timestamp is not None}
+    clock = "%H:%M:%S" if len(days) == 1 else "%m-%d %H:%M:%S"
+    # Where there is little room, it is for what was done.
+    narrow = out.terminal_width() < _ROOMY
     rows = [
         (
-            call.timestamp.strftime("%m-%d %H:%M:%S") if call.timestamp else "",
+            call.timestamp.strftime(clock) if call.timestamp else "",
             f"{call.turn}" if call.turn is not None else "",
-            out.clip(out.plain(call.agent or "main"), 8),
-            f"{call.place.line}",
+            *(() if narrow else (out.clip(out.plain(call.agent or "main"), 8), f"{call.place.line}")),
             f"{OUTCOMES[call.outcome].sign} {call.outcome}",
             span_of_time(call.duration),
             out.clip(out.plain(call.tool), 16),
@@ -106,5 +118,5 @@ def _table(chosen: list[Call]) -> str:
         )
         for call in chosen
     ]
-    headings = ("time (UTC)", "turn", "agent", "line", "outcome", "took", "tool", "input")
-    return out.table(headings, rows, right=(1, 3, 5))
+    headings = ("time (UTC)", "turn", *(() if narrow else ("agent", "line")), "outcome", "took", "tool", "input")
+    return out.table(headings, rows, right=(1, 3) if narrow else (1, 3, 5))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _EPILOG = """
 \b
 Examples:
-  threadline errors last              calls that failed, and requests that did, in the last session
+  threadline errors last              calls and requests that failed
   threadline errors --since 7d        of all sessions of the last week
   threadline errors last --json
 """

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 _EPILOG = """
 \b
 Examples:
-  threadline files last                              all files it read and wrote, and how far they are proven
-  threadline files last --at 120                     as they stood after line 120 of its transcript
-  threadline files last --path app.py --content      the text of one file at the end
-  threadline files last --diff 40 120                what changed between two places, as a diff
+  threadline files last                     all files it read and wrote
+  threadline files last --at 120            as they stood after line 120
+  threadline files last --path app.py --content
+  threadline files last --diff 40 120       what changed between two places
   threadline files 55604662 --diff 40 120 > my.patch
 """
 

@@ -24,7 +24,7 @@ Examples:
   threadline list                            the newest sessions of all homes
   threadline list --project app --since 7d   of one project, of the last week
   threadline list --title parser             by a part of the title
-  threadline list --agent-type Explore       sessions that started such an agent
+  threadline list --agent-type Explore       that started such an agent
   threadline list --limit 1000               more of them
   threadline list --json                     all of them, for a program
 """

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
+import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,6 +18,7 @@ from threadline.cli import NOTHING
 
 _PIPED = 100
 _FEW = 8
+Decorated = Callable[..., Any]
 
 
 def colour(*, wanted: bool = True) -> bool:
@@ -43,17 +50,65 @@ def some(words: Iterable[str]) -> str:
     return ", ".join(listed[:_FEW]) + more
 
 
-def show_lines(lines: Iterable[str], *, coloured: bool) -> None:
-    """Print lines as they come: a session may have a million."""
-    if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
-        for line in lines:
-            click.echo(line, color=coloured)
+def pager_option(function: Decorated) -> Decorated:
+    """`--no-pager`: given on as `pager`."""
+    return click.option(
+        "--no-pager",
+        "pager",
+        is_flag=True,
+        flag_value=False,
+        default=True,
+        help="Print on a terminal without a pager; else $PAGER shows it, or less, or more.",
+    )(function)
+
+
+def show_lines(lines: Iterable[str], *, coloured: bool, pager: bool = True) -> None:
+    """Print lines as they come: a session may have a million. On a terminal, through a pager."""
+    command = pager_command() if pager and sys.stdout.isatty() else []
+    if command:
+        _page(lines, command)
         return
-    # What git does, too: colours pass, long lines are cut, and what fits on the screen stays there.
-    os.environ.setdefault("LESS", "FRX")
-    click.echo_via_pager(_ended(lines), color=coloured)
-
-
-def _ended(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
-        yield line + "\n"
+        click.echo(line, color=coloured)
+
+
+def pager_command() -> list[str]:
+    """The pager that the person set, or one that is there; none where that is `cat`, or the terminal is dumb.
+
+    What PAGER says is words, and no shell reads them: `;`, `$( )` and the like mean nothing.
+    """
+    said = os.environ.get("PAGER")
+    if os.environ.get("TERM") == "dumb" or said == "":
+        return []
+    try:
+        words = shlex.split(said, posix=os.name != "nt") if said is not None else []
+    except ValueError:
+        words = []
+    for choice in ([words] if words else []) + [["less"], ["more"]]:
+        found = shutil.which(choice[0])
+        if found is not None:
+            return [] if Path(found).stem == "cat" else [found, *choice[1:]]
+    return []
+
+
+def _page(lines: Iterable[str], command: list[str]) -> None:
+    # What git does, too: colours pass, and what fits on the screen stays there.
+    environment = {"LESS": "FRX", "LV": "-c", **os.environ}
+    try:
+        pager = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)  # noqa: S603 - the person's own
+    except OSError:
+        for line in lines:
+            click.echo(line)
+        return
+    if pager.stdin is not None:
+        with suppress(OSError, KeyboardInterrupt):  # whoever was reading has seen enough
+            for line in lines:
+                pager.stdin.write(f"{line}\n".encode(errors="backslashreplace"))
+        with suppress(OSError):
+            pager.stdin.close()
+    while True:
+        try:
+            pager.wait()
+            break
+        except KeyboardInterrupt:  # it is the pager's, which goes on
+            continue

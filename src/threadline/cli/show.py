@@ -9,6 +9,7 @@ import click
 
 from threadline.cli import FOUND, NOTHING
 from threadline.cli.options import home_option, output_options
+from threadline.cli.screen import pager_option
 
 if TYPE_CHECKING:
     from threadline.model.call import Call
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
 _EPILOG = """
 \b
 Examples:
-  threadline show last                     the session that was written to last
+  threadline show last                     the session of last use
   threadline show 55604662 --agents full   with all that its agents did
   threadline show last --turn 3            one turn
-  threadline show last --branch 1          the way that an edit or a rewind left
-  threadline show last --all | less        nothing folded, nothing hidden
-  threadline show last --thread --json     the entries that Claude Code would resume
+  threadline show last --branch 1          what an edit or a rewind left
+  threadline show last --all | less -R     nothing folded, nothing hidden
+  threadline show last --thread --json     what Claude Code would resume
 """
 
 
@@ -43,6 +44,7 @@ Examples:
     "--all", "everything", is_flag=True, help="Everything: nothing folded, side agents, the program's entries."
 )
 @click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")
+@pager_option
 @home_option
 @output_options
 def show(
@@ -54,12 +56,14 @@ def show(
     thread: bool,
     everything: bool,
     no_color: bool,
+    pager: bool,
     homes: tuple[str, ...],
     output: str,
 ) -> int:
     """Show a session as the conversation it was.
 
-    SESSION is the start of its id, a transcript, or `last`. Times are in UTC.
+    SESSION is the start of its id, a transcript, or `last`. Times are in UTC. On a terminal a pager shows it: what
+    PAGER says, or less (with -FRX unless LESS says otherwise), or more; none where TERM is dumb.
     """
     from threadline.cli import screen
     from threadline.cli.session import named
@@ -83,7 +87,7 @@ def show(
         from threadline.render import text
         from threadline.thread.notifications import notifications
 
-        screen.show_lines(text.session(found, options, notifications(found)), coloured=coloured)
+        screen.show_lines(text.session(found, options, notifications(found)), coloured=coloured, pager=pager)
     return FOUND if len(found) else NOTHING
 
 

@@ -19,7 +19,7 @@ _EPILOG = """
 \b
 Examples:
   threadline todos last               the lists as they stand
-  threadline todos last --at 120      as they stood after line 120 of its transcript
+  threadline todos last --at 120      as they stood after line 120
   threadline todos 55604662 --jsonl
 """
 

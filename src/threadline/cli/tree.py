@@ -9,6 +9,7 @@ import click
 
 from threadline.cli import FOUND, NOTHING
 from threadline.cli.options import home_option, output_options
+from threadline.cli.screen import pager_option
 
 if TYPE_CHECKING:
     from threadline.render.tree import Node
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 _EPILOG = """
 \b
 Examples:
-  threadline tree last             turns, branches, compactions and agents of the last session
-  threadline tree 55604662 --all   with the agents that the program runs for itself
+  threadline tree last             the session of last use
+  threadline tree 55604662 --all   with agents the program runs for itself
   threadline tree last --json      the same for a program, nested
 """
 
@@ -26,12 +27,14 @@ Examples:
 @click.argument("session")
 @click.option("--all", "everything", is_flag=True, help="Side agents (compaction, suggestions, side questions), too.")
 @click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")
+@pager_option
 @home_option
 @output_options
-def tree(session: str, *, everything: bool, no_color: bool, homes: tuple[str, ...], output: str) -> int:
+def tree(session: str, *, everything: bool, no_color: bool, pager: bool, homes: tuple[str, ...], output: str) -> int:
     """Show a session's turns, branches, compactions and agents as a tree.
 
-    SESSION is the start of its id, a transcript, or `last`.
+    SESSION is the start of its id, a transcript, or `last`. On a terminal a pager shows it: what PAGER says, or less
+    (with -FRX unless LESS says otherwise), or more; none where TERM is dumb.
     """
     from threadline.cli import output as out
     from threadline.cli import screen
@@ -46,7 +49,7 @@ def tree(session: str, *, everything: bool, no_color: bool, homes: tuple[str, ..
         out.print_rows(_rows(root, 0), output)
     else:
         coloured = screen.colour(wanted=not no_color)
-        screen.show_lines(drawing.draw(root, screen.width(), colour=coloured), coloured=coloured)
+        screen.show_lines(drawing.draw(root, screen.width(), colour=coloured), coloured=coloured, pager=pager)
     return FOUND if len(found) else NOTHING
 
 

@@ -89,7 +89,7 @@ def duration(agent: Agent) -> timedelta | None:
 def absent(what: str, width: int) -> Spans:
     """`↳ Explore: find the parser (no transcript kept)`."""
     room = max(16, width - 3 - len(NOT_KEPT))
-    return cut((Span("↳ ", Role.AGENT), Span(one_line(what, room), Role.AGENT), Span(f" {NOT_KEPT}", Role.FAINT)), width)
+    return cut((Span(f"↳ {one_line(what, room)}", Role.AGENT), Span(f" {NOT_KEPT}", Role.FAINT)), width)
 
 
 def headline(agent: Agent, width: int) -> Spans:

@@ -11,8 +11,8 @@ from threadline.model.call import Call
 from threadline.model.entries import ChainEntry
 from threadline.model.session import Session
 from threadline.model.thread import Branch, CompactionKind
-from threadline.render.agents import headline as agent_line
 from threadline.render.agents import absent, not_kept, started_by, unlinked
+from threadline.render.agents import headline as agent_line
 from threadline.render.call_text import body, feedback, headline
 from threadline.render.figures import count, model_name, moment
 from threadline.render.layout import cut, indented, rule, wrap
