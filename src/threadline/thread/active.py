@@ -26,7 +26,8 @@ def active_thread(entries: list[Entry], graph: Graph, parallel: Parallel, *, age
             later = {entry.uuid for entry in entries[at + 1 :] if isinstance(entry, ChainEntry) and entry.uuid}
             if later <= below:
                 leaf = _leaf(graph, below, agent=agent) or _speaker(graph, row.leaf_uuid)
-                return Thread(tuple(thread_to(graph, parallel, leaf)), leaf, LeafSource.LAST_PROMPT, agent)
+                if leaf is not None:
+                    return Thread(tuple(thread_to(graph, parallel, leaf)), leaf, LeafSource.LAST_PROMPT, agent)
     leaf = _leaf(graph, None, agent=agent)
     source = LeafSource.LAST_IN_FILE if leaf else LeafSource.NONE
     return Thread(tuple(thread_to(graph, parallel, leaf)), leaf, source, agent)
@@ -34,7 +35,7 @@ def active_thread(entries: list[Entry], graph: Graph, parallel: Parallel, *, age
 
 def thread_to(graph: Graph, parallel: Parallel, leaf: EntryId | None) -> list[ChainEntry]:
     """The path from the root to an entry, with parallel calls put back."""
-    chain = list(graph.up(leaf))
+    chain = list(graph.walk(leaf))
     chain.reverse()
     return parallel.complete(chain)
 
@@ -53,10 +54,15 @@ def _went_on(entries: list[Entry], at: int) -> bool:
 
 
 def _leaf(graph: Graph, within: set[EntryId] | None, *, agent: bool) -> EntryId | None:
-    """The speaking entry nearest above the ends of the graph that stands last, main ones before others."""
+    """The speaking entry nearest above the ends of the graph that stands last, main ones before others.
+
+    What only stands in a cycle counts where there is nothing else.
+    """
     nearest = _nearest_speakers(graph)
-    ends = (nearest[end] for end in graph.leaves() if within is None or end in within)
-    speakers = [uuid for uuid in ends if uuid is not None and (within is None or uuid in within)]
+    speakers: list[EntryId] = []
+    for ends in (graph.ends(), graph.leaves()):
+        above = (nearest[end] for end in ends if within is None or end in within)
+        speakers = speakers or [one for one in above if one is not None and (within is None or one in within)]
     main = [uuid for uuid in speakers if is_visible(graph.entries[uuid], agent=agent)]
     return max(main or speakers, key=graph.position.__getitem__, default=None)
 

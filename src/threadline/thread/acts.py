@@ -58,7 +58,6 @@ _MACHINE = (
 )
 _TYPED = frozenset({"typed", "queued", "suggestion_accepted", "clipboard"})
 _NOT_TYPED = frozenset({"system", "agent-started", "resumed", "agent"})
-_TAG = re.compile(r"<(command-name|command-message|command-args|bash-input|user-memory-input)>(.*?)</\1>", re.DOTALL)
 # From this version on, what was typed while the model worked is an attachment of its own.
 _QUEUED_AS_ATTACHMENT = (2, 1, 97)
 _TOO_LONG = 10
@@ -112,22 +111,27 @@ def _typed(entry: UserEntry, content: Any) -> Act | None:
 
 def without_prefaces(text: str) -> str:
     """The text without what the program put before it."""
-    while match := _PREFACES.match(text):
-        text = text[match.end() :]
-    return text.strip()
+    at = 0
+    while match := _PREFACES.match(text, at):
+        at = match.end()
+    return text[at:].strip()
 
 
 def clean(text: str, kind: ActKind) -> str:
     """The words of the act: `/model opus` for a command, the line itself for a shell line."""
-    parts: dict[str, str] = {name: inner.strip() for name, inner in _TAG.findall(text)}
     if kind is ActKind.COMMAND:
-        name = parts.get("command-name") or parts.get("command-message", "")
-        return f"{name if name.startswith('/') else '/' + name} {parts.get('command-args', '')}".strip()
-    if kind is ActKind.SHELL:
-        return parts.get("bash-input", text)
-    if kind is ActKind.MEMORY:
-        return parts.get("user-memory-input", text)
-    return text
+        name = _inside(text, "command-name") or _inside(text, "command-message") or ""
+        return f"{name if name.startswith('/') else '/' + name} {_inside(text, 'command-args') or ''}".strip()
+    tag = {ActKind.SHELL: "bash-input", ActKind.MEMORY: "user-memory-input"}.get(kind)
+    inner = _inside(text, tag) if tag is not None else None
+    return text if inner is None else inner
+
+
+def _inside(text: str, tag: str) -> str | None:
+    """What stands in the first element of that name, if it is closed."""
+    _, opened, rest = text.partition(f"<{tag}>")
+    inner, closed, _ = rest.partition(f"</{tag}>")
+    return inner.strip() if opened and closed else None
 
 
 def _is_agents(entry: UserEntry) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
+from itertools import islice
 from types import MappingProxyType
 
 from threadline.model.entries import AssistantEntry, ChainEntry, SystemEntry, UserEntry
@@ -12,6 +13,10 @@ from threadline.model.thread import Compaction, CompactionKind, Thread
 from threadline.thread.active import thread_to
 from threadline.thread.graph import Graph
 from threadline.thread.parallel import Parallel
+
+# What stays after a compaction is the last few messages; a pointer further back is damage, and walking there for each
+# boundary would take forever.
+_LONGEST_STRETCH = 2000
 
 
 def compactions(graph: Graph) -> list[Compaction]:
@@ -120,7 +125,7 @@ def _preserved(entry: SystemEntry, graph: Graph) -> list[EntryId]:
     if stretch is None or stretch.tail_uuid is None:
         return []
     kept: list[EntryId] = []
-    for one in graph.up(stretch.tail_uuid):
+    for one in islice(graph.up(stretch.tail_uuid), _LONGEST_STRETCH if stretch.head_uuid in graph.entries else 0):
         if one.uuid is not None:
             kept.append(one.uuid)
         if one.uuid == stretch.head_uuid:

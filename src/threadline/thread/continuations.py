@@ -124,8 +124,9 @@ def _foreign_rows(id_: SessionId | None, entries: Sequence[Entry]) -> Iterator[C
         is_chain = isinstance(entry, ChainEntry) and entry.forked_from is None
         if is_chain and other is not None and other != id_ and entry.uuid is not None:
             named.setdefault(other, {})[entry.uuid] = entry.uuid
+    kind = _copy_kind(entries) if named else ContinuationKind.FORK
     for session, copies in named.items():
-        yield Continuation(_copy_kind(entries), session, f"{len(copies)} of its rows name that session", copies=copies)
+        yield Continuation(kind, session, f"{len(copies)} of its rows name that session", copies=copies)
 
 
 def _foreign_leaves(entries: Sequence[Entry], mine: Marks) -> list[EntryId]:

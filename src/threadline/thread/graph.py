@@ -31,30 +31,46 @@ class Graph:
         self.children: dict[EntryId, list[EntryId]] = {}
         self._opened: set[EntryId] = set()
         self.roots: list[EntryId] = []
-        for uuid, entry in self.entries.items():
-            parent = entry.parent_uuid
-            if parent is None or parent == uuid or parent not in self.entries:
+        for uuid in self.entries:
+            parent = self._named_parent(uuid)
+            if parent is None or parent == uuid:
                 self.roots.append(uuid)
             else:
                 self.children.setdefault(parent, []).append(uuid)
         self._open_cycles()
 
+    def _named_parent(self, uuid: EntryId) -> EntryId | None:
+        """The parent that an entry names, if it is there; an empty name is none."""
+        parent = self.entries[uuid].parent_uuid or None
+        return parent if parent in self.entries else None
+
     def parent(self, uuid: EntryId) -> EntryId | None:
         """The entry before it, if it is there; none before the entry at which a cycle was opened."""
-        parent = self.entries[uuid].parent_uuid
-        there = parent is not None and parent in self.entries and parent != uuid and uuid not in self._opened
-        return parent if there else None
+        parent = self._named_parent(uuid)
+        return parent if parent != uuid and uuid not in self._opened else None
 
     def is_orphan(self, uuid: EntryId) -> bool:
         """Whether it names a parent that is not there."""
-        parent = self.entries[uuid].parent_uuid
-        return parent is not None and parent not in self.entries
+        return bool(self.entries[uuid].parent_uuid) and self._named_parent(uuid) is None
 
     def up(self, uuid: EntryId | None) -> Iterator[ChainEntry]:
         """From an entry to its root."""
         while uuid is not None and uuid in self.entries:
             yield self.entries[uuid]
             uuid = self.parent(uuid)
+
+    def walk(self, uuid: EntryId | None) -> Iterator[ChainEntry]:
+        """From an entry along the parents as they are named, once round a cycle: as Claude Code itself walks."""
+        seen: set[EntryId] = set()
+        while uuid is not None and uuid in self.entries and uuid not in seen:
+            seen.add(uuid)
+            yield self.entries[uuid]
+            uuid = self._named_parent(uuid)
+
+    def ends(self) -> list[EntryId]:
+        """Entries that no entry names as its parent, itself and cycles included, in file order."""
+        named = {entry.parent_uuid for entry in self.entries.values()}
+        return [uuid for uuid in self.entries if uuid not in named]
 
     def below(self, uuid: EntryId) -> Iterator[EntryId]:
         """An entry and all that descends from it, in no particular order."""
@@ -86,10 +102,10 @@ class Graph:
         for uuid in self.entries:
             if uuid not in reached:
                 first = self._first_of_cycle(uuid)
-                above = self.children[self.entries[first].parent_uuid or first]
-                above.remove(first)
-                if not above:
-                    del self.children[self.entries[first].parent_uuid or first]
+                above = self._named_parent(first) or first
+                self.children[above].remove(first)
+                if not self.children[above]:
+                    del self.children[above]
                 self._opened.add(first)
                 self.roots.append(first)
                 reached.update(self.below(first))

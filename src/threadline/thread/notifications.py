@@ -19,7 +19,8 @@ from threadline.model.ids import CallId
 from threadline.model.text import extract_text
 
 _OPEN, _CLOSE = "<task-notification>", "</task-notification>"
-_COUNT = re.compile(r"<(\w+)>\s*(\d+)\s*</\1>|(\w+):\s*(\d+)")
+# Bounded: a run of a million letters is no name, and a number of thousands of digits no count.
+_COUNT = re.compile(r"<(\w{1,40})>\s{0,9}(\d{1,18})\s{0,9}</\1>|\b(\w{1,40}):\s{0,9}(\d{1,18})\b")
 
 
 class Notification(Struct, frozen=True):
