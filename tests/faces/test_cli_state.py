@@ -207,6 +207,6 @@ def test_odd_requests_and_tasks_are_shown(ask: Asker, tmp_path: Path, value: obj
         pen=Pen(),
     )
     path = write(tmp_path / f"{SESSION}.jsonl", *rows)
-    for question in (["request", path, "1"], ["todos", path]):
-        answer = ask(*question)
+    for command, *number in (("request", "1"), ("todos",)):
+        answer = ask(command, path, *number)
         assert (answer.code, answer.err) == (0, "")
