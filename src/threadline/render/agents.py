@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Mapping
 from datetime import timedelta
 
 from threadline.model.agent import Agent, AgentStatus
@@ -35,10 +37,47 @@ def started_by(session: Session) -> dict[CallId, list[Agent]]:
     return found
 
 
-def unlinked(session: Session) -> list[Agent]:
-    """The agents that no call of the session leads to."""
-    linked = {id(agent) for agents in started_by(session).values() for agent in agents}
-    return [agent for agent in session.agents if id(agent) not in linked]
+class Places:
+    """Where each agent of a session stands, once: under a call, or apart where no way leads to it from the main one.
+
+    Transcripts repeat calls of others: an agent stands under the copy that is the nearest to the main one. Of agents
+    that start each other in a circle, the first one stands apart.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.apart: list[Agent] = []
+        """The agents that no call leads to."""
+        self._under: dict[int, list[Agent]] = {}
+        started = started_by(session)
+        linked = {id(agent) for agents in started.values() for agent in agents}
+        placed: set[int] = set()
+        self._walk(session.main, started, placed)
+        for agent in sorted(session.agents, key=lambda one: id(one) in linked):
+            if id(agent) not in placed:
+                placed.add(id(agent))
+                self.apart.append(agent)
+                self._walk(agent, started, placed)
+
+    def _walk(self, start: Agent, started: Mapping[CallId, list[Agent]], placed: set[int]) -> None:
+        ahead = deque([start])
+        while ahead:
+            for call in ahead.popleft().calls:
+                new = [agent for agent in started.get(call.id, ()) if id(agent) not in placed]
+                if new:
+                    self._under[id(call)] = new
+                    placed.update(map(id, new))
+                    ahead.extend(new)
+
+    def under(self, call: Call) -> list[Agent]:
+        """The agents that stand under a call."""
+        return self._under.get(id(call), [])
+
+    def below(self, agent: Agent) -> list[Agent]:
+        """All agents that stand under an agent's calls, and under theirs."""
+        found: list[Agent] = [agent]
+        for one in found:  # it grows
+            found.extend(other for call in one.calls for other in self.under(call))
+        return found[1:]
 
 
 def not_kept(session: Session) -> dict[CallId, str]:

@@ -11,7 +11,7 @@ from threadline.model.call import Call
 from threadline.model.entries import ChainEntry
 from threadline.model.session import Session
 from threadline.model.thread import Branch, CompactionKind
-from threadline.render.agents import absent, not_kept, started_by, unlinked
+from threadline.render.agents import Places, absent, not_kept
 from threadline.render.agents import headline as agent_line
 from threadline.render.call_text import body, feedback, headline
 from threadline.render.figures import count, model_name, moment
@@ -75,7 +75,8 @@ class _Text:
     def __init__(self, whole: Session, options: Options, news: Iterable[News]) -> None:
         self._session = whole
         self._options = options
-        self._started = started_by(whole)
+        self._places = Places(whole)
+        self._drawn: set[int] = set()
         self._not_kept = not_kept(whole)
         self._calls = {call.id: call for call in whole.calls}
         self._tasks = {str(call.started): call for call in whole.calls if call.started is not None}
@@ -199,23 +200,29 @@ class _Text:
             yield (Span(f"    what became of it: line {news.entry.place.line:,}", Role.FAINT),)
         if call.id in self._not_kept and self._options.agents is not Agents.NONE:
             yield (Span("  "), *absent(self._not_kept[call.id], width - 2))
-        for agent in self._started.get(call.id, ()):
+        for agent in self._places.under(call):
             yield from self._agent(agent, width, depth)
 
     def _agent(self, agent: Agent, width: int, depth: int) -> Iterator[Spans]:
         options = self._options
-        if options.agents is Agents.NONE or (agent.side is not None and not options.everything):
+        if options.agents is Agents.NONE or id(agent) in self._drawn or not self._shown(agent):
             return
+        self._drawn.add(id(agent))  # a call may stand in a transcript several times
         yield (Span("  "), *agent_line(agent, width - 2))
         if options.agents is Agents.FULL and depth < _DEEPEST:
             bar = Span("  │ ", Role.AGENT)
             for line in self._items(outline(agent, news=self._news), max(40, width - 4), depth + 1):
                 yield (bar, *line)
+        elif options.agents is Agents.FULL and (more := sum(map(self._shown, self._places.below(agent)))):
+            yield (Span(f"    … {count(more, 'agent')} deeper", Role.FAINT),)
+
+    def _shown(self, agent: Agent) -> bool:
+        return agent.side is None or self._options.everything
 
     def _unlinked(self) -> Iterator[Spans]:
         """The agents that no call leads to."""
         options = self._options
-        agents = [agent for agent in unlinked(self._session) if agent.side is None or options.everything]
+        agents = [agent for agent in self._places.apart if self._shown(agent)]
         if not agents or options.agents is Agents.NONE:
             return
         yield ()

@@ -11,10 +11,9 @@ from msgspec import Struct
 from threadline.model.act import Turn
 from threadline.model.agent import Agent
 from threadline.model.call import Call, Outcome
-from threadline.model.ids import CallId
 from threadline.model.session import Session
 from threadline.model.thread import Branch, Compaction
-from threadline.render.agents import NOT_KEPT, counted, duration, name, not_kept, started_by, unlinked
+from threadline.render.agents import NOT_KEPT, Places, counted, duration, name, not_kept
 from threadline.render.figures import count, moment, span_of_time
 from threadline.render.layout import cut, width_of
 from threadline.render.style import ASKS, Role, Span, Spans, Style, act_sign
@@ -33,6 +32,8 @@ _MARKS: dict[str, tuple[str, Role]] = {
     "branch": ("⎇", Role.NOTICE),
     "compaction": ("═", Role.NOTICE),
 }
+# Agents within agents: below this many they are counted.
+_DEEPEST = 20
 
 
 class Node(Struct, frozen=True):
@@ -90,12 +91,16 @@ class _Builder:
     def __init__(self, session: Session, *, everything: bool) -> None:
         self._session = session
         self._everything = everything
-        self._started = started_by(session)
+        self._places = Places(session)
         self._not_kept = not_kept(session)
-        self._seen: set[int] = set()
         self._calls: dict[int | None, list[Call]] = {}
         for call in session.main.calls:
             self._calls.setdefault(call.turn, []).append(call)
+        turn_of = {id(entry): turn.number for turn in session.main.turns for entry in turn.entries}
+        self._compactions: dict[int, list[Compaction]] = {}
+        for one in session.main.compactions:
+            if (number := turn_of.get(id(one.boundary or one.summary))) is not None:
+                self._compactions.setdefault(number, []).append(one)
 
     def session(self) -> Node:
         one = self._session
@@ -147,14 +152,12 @@ class _Builder:
             # Before the first prompt there is as a rule nothing but bookkeeping.
             if turn.act is not None or node.children or node.figures["calls"]:
                 top.append((turn.entries[0].line.number, node))
-        rest = (one for one in unlinked(self._session) if self._shown(one) and id(one) not in self._seen)
-        return (*(node for _, node in sorted(top, key=lambda pair: pair[0])), *map(self._agent, rest))
+        rest = (self._agent(one, 1) for one in self._places.apart if self._shown(one))
+        return (*(node for _, node in sorted(top, key=lambda pair: pair[0])), *rest)
 
     def _turn(self, turn: Turn, branches: list[Node]) -> Node:
-        main = self._session.main
-        here = {id(entry) for entry in turn.entries}
         calls = self._calls.get(turn.number, [])
-        compactions = [one for one in main.compactions if id(one.boundary or one.summary) in here]
+        compactions = self._compactions.get(turn.number, [])
         took = turn.duration or None  # of a single moment there is no duration
         text = turn.act.text if turn.act is not None else "(before the first prompt)"
         figures = {
@@ -166,7 +169,7 @@ class _Builder:
             **_counts(calls),
         }
         note = _note(moment(turn.started), calls, span_of_time(took))
-        children = (*self._agents(calls), *map(_compaction, compactions), *branches)
+        children = (*self._agents(calls, 1), *map(_compaction, compactions), *branches)
         return Node("turn", f"{turn.number}  {text}" if turn.act is not None else text, figures, note, children)
 
     def _branch(self, number: int, branch: Branch, turns: list[Turn]) -> Node:
@@ -174,19 +177,18 @@ class _Builder:
         text = f"branch {number}, {count(len(branch.entries), 'entry', 'entries')} left"
         return Node("branch", text, figures, "", tuple(self._turn(turn, []) for turn in turns))
 
-    def _agents(self, calls: list[Call]) -> Iterator[Node]:
+    def _agents(self, calls: list[Call], depth: int) -> Iterator[Node]:
         for call in calls:
-            for agent in self._of(call.id):
-                yield self._agent(agent)
+            yield from (self._agent(agent, depth) for agent in self._places.under(call) if self._shown(agent))
             if call.id in self._not_kept:
                 figures = {"kept": False, "link": {"call": call.id}, "place": str(call.place)}
                 yield Node("agent", self._not_kept[call.id], figures, NOT_KEPT)
 
-    def _of(self, call: CallId) -> list[Agent]:
-        return [agent for agent in self._started.get(call, ()) if self._shown(agent) and id(agent) not in self._seen]
+    def _deeper(self, agent: Agent) -> Iterator[Node]:
+        if more := sum(map(self._shown, self._places.below(agent))):
+            yield Node("deeper", f"… {count(more, 'agent')} deeper", {"agents": more})
 
-    def _agent(self, agent: Agent) -> Node:
-        self._seen.add(id(agent))  # links may go round in circles
+    def _agent(self, agent: Agent, depth: int) -> Node:
         calls = list(agent.calls)
         took = duration(agent)
         figures = {
@@ -200,7 +202,8 @@ class _Builder:
             "seconds": took.total_seconds() if took is not None else None,
             **_counts(calls),
         }
-        children = (*self._agents(calls), *map(_compaction, agent.compactions))
+        deeper = self._agents(calls, depth + 1) if depth < _DEEPEST else self._deeper(agent)
+        children = (*deeper, *map(_compaction, agent.compactions))
         return Node("agent", name(agent), figures, _note("", calls, span_of_time(took), str(agent.status)), children)
 
     def _shown(self, agent: Agent) -> bool:
