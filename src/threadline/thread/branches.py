@@ -2,7 +2,8 @@
 
 Nearly every place where the graph parts is structural: progress beside a result, results of parallel calls, hooks. A
 fork is real only where two ways on each lead to a person's prompt, or one does and the other is a finished reply. A
-root that was left is a branch, too: the conversation was begun anew.
+root that was left is a branch, too: the conversation was begun anew. What was left is no branch where it is nothing
+but commands that nobody replied to: `/exit`, and then the session was taken up again.
 """
 
 from __future__ import annotations
@@ -19,16 +20,19 @@ from threadline.thread.parallel import message_id
 _FINISHED = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal"})
 
 
-def branches(graph: Graph, prompts: Container[EntryId], kept: Container[EntryId]) -> list[Branch]:
+def branches(
+    graph: Graph, prompts: Container[EntryId], kept: Container[EntryId], commands: Container[EntryId] = ()
+) -> list[Branch]:
     """Every branch that was left, in file order. Branches inside what was left stay inside it: it is told once.
 
-    `prompts` are the entries that are a person's prompts; `kept` are the entries of the conversation that was kept.
+    `prompts` are the entries that are a person's prompts; `kept` are the entries of the conversation that was kept;
+    `commands` are those of the prompts that are commands.
     """
-    reach = _Reach(graph, prompts)
+    reach = _Reach(graph, prompts, commands)
     left = {root for root in graph.roots if root not in kept and reach.is_exchange(root)}
     for fork, children in graph.children.items():
         if len(children) > 1:
-            left.update(_left(graph, reach.ways(fork, children), kept))
+            left.update(way for way in _left(graph, reach.ways(fork, children), kept) if reach.is_told(way))
     begun: dict[EntryId, EntryId] = {}
     found: dict[EntryId, list[EntryId]] = {}
     passed: set[EntryId] = set()
@@ -46,18 +50,26 @@ def branches(graph: Graph, prompts: Container[EntryId], kept: Container[EntryId]
 
 
 class _Reach:
-    """Where each entry leads: to a prompt, or to a finished reply. One pass from the leaves up."""
+    """Where each entry leads: to a prompt, to a finished reply, to anything said. One pass from the leaves up."""
 
-    def __init__(self, graph: Graph, prompts: Container[EntryId]) -> None:
+    def __init__(self, graph: Graph, prompts: Container[EntryId], commands: Container[EntryId]) -> None:
         self._graph = graph
         self._to_prompt: set[EntryId] = set()
         self._finished: set[EntryId] = set()
+        self._told: set[EntryId] = set()
         for uuid in reversed(graph.downwards()):
             below = graph.children.get(uuid, ())
             if uuid in prompts or any(child in self._to_prompt for child in below):
                 self._to_prompt.add(uuid)
             if _is_finished(graph.entries[uuid]) or any(child in self._finished for child in below):
                 self._finished.add(uuid)
+            told = (uuid in prompts and uuid not in commands) or _is_reply(graph.entries[uuid])
+            if told or any(child in self._told for child in below):
+                self._told.add(uuid)
+
+    def is_told(self, uuid: EntryId) -> bool:
+        """Whether anything was said there: more than commands that nobody replied to."""
+        return uuid in self._told
 
     def is_exchange(self, uuid: EntryId) -> bool:
         """Whether a person said something there and was answered: a command before the first prompt is no beginning."""
@@ -87,6 +99,10 @@ def _left(graph: Graph, ways: list[EntryId], kept: Container[EntryId]) -> list[E
         return []
     stays = next((way for way in ways if way in kept), max(ways, key=graph.position.__getitem__))
     return [way for way in ways if way != stays]
+
+
+def _is_reply(entry: ChainEntry) -> bool:
+    return isinstance(entry, AssistantEntry) and not entry.is_made_up
 
 
 def _is_finished(entry: ChainEntry) -> bool:
