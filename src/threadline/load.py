@@ -41,11 +41,14 @@ _MOST = 64 * 1024 * 1024
 class Session(model.Session, frozen=True):
     """A session that was read from its transcripts; what it has is in `threadline.model.session.Session`."""
 
-    def at(self, place: Place | str | None = None) -> State:
+    def at(self, place: Place | str | int | None = None) -> State:
         """The state as it stood at a place: files as far as proven, todo and task lists, model, mode, context size.
 
-        Without a place, the state at the end. The place's own entry has happened.
+        A number is a line of the main transcript, counted from 1. Without a place, the state at the end. The place's
+        own entry has happened.
         """
+        if isinstance(place, int):
+            place = Place(str(self.path), place)
         return state_at(self, Place.parse(place) if isinstance(place, str) else place, backups_of(self))
 
     def request(self, number: int) -> Request:

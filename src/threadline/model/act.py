@@ -51,6 +51,9 @@ class Act(Struct, frozen=True):
         """When it was done."""
         return self.entry.timestamp
 
+    def __repr__(self) -> str:
+        return f"Act({str(self.kind)!r}, {self.text[:60]!r}, line {self.place.line})"
+
 
 _NOTES_OF_THE_END = frozenset({"turn_duration", "stop_hook_summary"})
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from threadline.model.act import Act, Turn
 from threadline.model.call import Call
-from threadline.model.entries import ChainEntry, Entry
+from threadline.model.entries import AssistantEntry, ChainEntry, Entry
 from threadline.model.ids import AgentId, CallId
 from threadline.model.side import AgentMeta
 from threadline.model.thread import Branch, Compaction, Thread
@@ -116,6 +116,16 @@ class Agent(Struct, frozen=True):
     run: str | None = None
     team: str | None = None
     depth: int = 0
+
+    @property
+    def result(self) -> str:
+        """What it said last: the text of its final reply. Empty where it said nothing."""
+        replies = [one for one in self.conversation if isinstance(one, AssistantEntry) and one.text.strip()]
+        if not replies:
+            return ""
+        last = replies[-1].message.id if replies[-1].message is not None else None
+        same = [one for one in replies if last is not None and one.message is not None and one.message.id == last]
+        return "\n\n".join(one.text for one in same or replies[-1:])
 
     def __repr__(self) -> str:
         name = self.id or "main"

@@ -84,4 +84,28 @@ class Call(Struct, frozen=True):
         return extract_text(self.block.content) if self.block is not None else ""
 
     def __repr__(self) -> str:
-        return f"Call({self.tool!r}, {str(self.outcome)!r}, place={str(self.place)!r})"
+        return f"Call({self.tool!r}, {_telling(self.input)!r}, {str(self.outcome)!r}, line {self.place.line})"
+
+
+# The inputs that tell best what a call is about, best first; where there is none of them, the first that is text.
+_TELLING = (
+    "command",
+    "description",
+    "file_path",
+    "notebook_path",
+    "pattern",
+    "query",
+    "url",
+    "skill",
+    "prompt",
+    "path",
+)
+_SHORT = 40
+
+
+def _telling(given: Any) -> str:
+    """The input that tells what the call is about: its first line, short."""
+    inputs = given if isinstance(given, dict) else {}
+    texts = (value for value in (*map(inputs.get, _TELLING), *inputs.values()) if isinstance(value, str))
+    line = next((line.strip() for text in texts for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= _SHORT else line[: _SHORT - 1] + "…"

@@ -37,6 +37,9 @@ class Title(Struct, frozen=True):
     text: str = ""
     source: TitleSource = TitleSource.NONE
 
+    def __str__(self) -> str:
+        return self.text
+
 
 class ContinuationKind(StrEnum):
     """How one session goes on from another."""
@@ -126,6 +129,11 @@ class Session(Struct, frozen=True):
     def calls(self) -> tuple[Call, ...]:
         """Every call of every agent, the main agent's first."""
         return tuple(call for agent in (self.main, *self.agents) for call in agent.calls)
+
+    def calls_of(self, turn: Turn | int) -> tuple[Call, ...]:
+        """Every call of a turn, by the turn or its number: the main agent's, and those of the agents started in it."""
+        number = turn if isinstance(turn, int) else turn.number
+        return tuple(call for call in self.calls if call.turn == number)
 
     @property
     def problems(self) -> tuple[Problem, ...]:

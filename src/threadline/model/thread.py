@@ -94,3 +94,8 @@ class Compaction(Struct, frozen=True):
     tokens_before: int | None = None
     tokens_after: int | None = None
     preserved: tuple[EntryId, ...] = ()
+
+    def __repr__(self) -> str:
+        tokens = f"{self.tokens_before} -> {self.tokens_after}" if self.tokens_before is not None else "unknown"
+        said = f", trigger={self.trigger!r}" if self.trigger else ""
+        return f"Compaction({str(self.kind)!r}{said}, tokens {tokens}, line {self.place.line})"
