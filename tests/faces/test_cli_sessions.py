@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +215,33 @@ def test_a_pager_is_words_and_no_shell(
         monkeypatch.setenv(name, value)
     found = pager_command()
     assert [Path(word).name if not at else word for at, word in enumerate(found)] == command
+
+
+def test_what_a_fork_copied_is_listed_once(ask: Asker, tmp_path: Path) -> None:
+    """For the original, the one that ends first, with its turn; a branch says what it copied."""
+    project = tmp_path / "home" / "projects" / "-work-app"
+    rows = [row for row in transcript(prompt("go"), call("Bash", "false", "no", error=True)) if isinstance(row, dict)]
+    write(project / f"{OTHER}.jsonl", *rows)
+    more = transcript(prompt("on"), reply("ok"), pen=Pen(start=datetime(2026, 2, 1, tzinfo=UTC)))
+    write(project / f"{SESSION}.jsonl", *({**row, "sessionId": SESSION} for row in rows), *more)
+    write(
+        project / f"{OLD}.jsonl",
+        *(
+            {
+                **row,
+                "uuid": f"f{row['uuid'][1:]}",
+                "parentUuid": row["parentUuid"] and f"f{row['parentUuid'][1:]}",
+                "sessionId": OLD,
+                "forkedFrom": {"sessionId": OTHER, "messageUuid": row["uuid"]},
+            }
+            for row in rows
+        ),
+    )
+    (row,) = ask("errors", "--home", tmp_path / "home", "--json").json
+    assert (row["turn"], row["copy_of"]) == (1, None)
+    assert Path(row["place"].rsplit(":", 1)[0]).stem == OTHER
+    (line,) = ask("errors", "--home", tmp_path / "home").out.splitlines()[1:]
+    assert line.split()[3] == "1"
 
 
 def test_a_short_list_of_many_says_so(ask: Asker, home: Path) -> None:

@@ -79,7 +79,7 @@ def test_a_diff_between_two_places(ask: Asker, home: Path) -> None:
     """`--diff` prints what changed and what is proven of it, so that `patch` takes it."""
     answer = ask("files", "last", "--home", home, "--diff", "3", "6", "--path", "a.py")
     assert answer.code == 0
-    assert answer.out.startswith(f"# {A}: Before: Every line is proven by write at ")
+    assert answer.out.startswith(f"# {A}: Before: Every line is proven by write at line 3. After: ")
     assert answer.out.endswith(f"--- {A}\n+++ {A}\n@@ -1,2 +1,2 @@\n one\n-two\n+2 {HOSTILE}\n")
     (row,) = ask("files", "last", "--home", home, "--diff", "3", "6", "--path", "a.py", "--jsonl").jsonl
     assert (row["proven"], row["before"]["how"], row["after"]["how"]) == (True, "write", "edit")
@@ -161,7 +161,7 @@ def test_requests_are_listed_and_shown(ask: Asker, home: Path) -> None:
 
 
 def test_sessions_without_lists_or_requests_give_nothing(ask: Asker, tmp_path: Path) -> None:
-    """Nothing found is exit code 1, and no word."""
+    """Nothing found is exit code 1, no word on standard output, and a sentence on the other."""
     path = write(tmp_path / "a.jsonl", *transcript(prompt("go"), reply("ok")))
     for command in ("files", "todos", "request"):
         answer = ask(command, path)
@@ -210,3 +210,19 @@ def test_odd_requests_and_tasks_are_shown(ask: Asker, tmp_path: Path, value: obj
     for command, *number in (("request", "1"), ("todos",)):
         answer = ask(command, path, *number)
         assert (answer.code, answer.err) == (0, "")
+
+
+def test_todos_of_agents_inside_are_labelled_by_what_they_do(ask: Asker, tmp_path: Path) -> None:
+    """Such an agent has no id of its own that would tell anybody anything."""
+    given = {"subagent_type": "Explore", "description": "count sheep", "prompt": "Count!"}
+    inside = transcript(
+        prompt("Count!"),
+        call("TodoWrite", {"todos": [{"content": "one", "status": "pending"}]}, "ok"),
+        reply("yes"),
+        pen=Pen("5e551011-0000-4000-8000-00000000000a", isSidechain=True),
+    )
+    rows = [{**row, "sessionId": SESSION} for row in inside if isinstance(row, dict)]
+    path = write(
+        tmp_path / f"{SESSION}.jsonl", *transcript(prompt("go"), call("Task", given, "ok"), reply("ok")), *rows
+    )
+    assert "todo count sheep" in ask("todos", path).out

@@ -12,6 +12,7 @@ from threadline.cli.options import home_option, jobs_option, output_options
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from threadline.model.found import Transcript
     from threadline.survey.failures import Failure
 
 _EPILOG = """
@@ -41,7 +42,8 @@ def errors(
 ) -> int:
     """List what went wrong: calls that failed, were refused, interrupted or lost, and requests to the API that failed.
 
-    SESSION is the start of its id, a transcript, or `last`; all sessions when none is given. What counts is what the
+    SESSION is the start of its id, a transcript, or `last`; all sessions when none is given, each failure once: what a
+    fork or a branch copied is the original's. What counts is what the
     program recorded, never that a text holds the word "error".
     """
     from threadline.cli import output as out
@@ -74,7 +76,7 @@ def errors(
 def _everywhere(homes: tuple[str, ...], start: datetime | None, jobs: int | None) -> list[Failure]:
     from threadline.cli.reading import found_homes, progress, say_no_home
     from threadline.survey.each import each
-    from threadline.survey.failures import failures_of, in_time
+    from threadline.survey.failures import Failures, failures_of, of_all
 
     looked = found_homes(homes)
     if not looked:
@@ -82,12 +84,12 @@ def _everywhere(homes: tuple[str, ...], start: datetime | None, jobs: int | None
     # What was last written before then holds nothing from after it.
     oldest = start.timestamp() * 1e9 if start is not None else 0
     transcripts = [one for home in looked for one in home.transcripts if one.size and one.mtime_ns >= oldest]
-    found: list[Failure] = []
+    found: list[tuple[Transcript, Failures]] = []
     with progress("Reading", sum(one.size for one in transcripts)) as advance:
         for transcript, some in each(failures_of, transcripts, jobs=jobs):
-            found += some
+            found.append((transcript, some))
             advance(transcript.size)
-    return in_time(found)
+    return of_all(found)
 
 
 def _within(one: Failure, start: datetime | None, stop: datetime | None) -> bool:
@@ -100,11 +102,12 @@ def _within(one: Failure, start: datetime | None, stop: datetime | None) -> bool
 def _table(chosen: list[Failure], *, several: bool) -> str:
     from threadline.cli import output as out
 
-    whose, when = ("session", "%Y-%m-%d %H:%M") if several else ("turn", "%m-%d %H:%M:%S")
+    when = "%Y-%m-%d %H:%M" if several else "%m-%d %H:%M:%S"
     rows = [
         (
             one.timestamp.strftime(when) if one.timestamp else "",
-            str(one.session or "")[:8] if several else str(one.turn or ""),
+            *((str(one.session or "")[:8],) if several else ()),
+            "" if one.turn is None else str(one.turn),
             one.what,
             out.clip(out.plain(one.tool or ""), 16),
             f"{one.input[:60]} → {one.text[:400]}" if one.input else one.text[:400] or one.evidence,
@@ -112,4 +115,6 @@ def _table(chosen: list[Failure], *, several: bool) -> str:
         for one in chosen
     ]
     cells = [(*row[:-1], out.one_line(row[-1], 400)) for row in rows]
-    return out.table(("time (UTC)", whose, "what", "tool", "text"), cells)
+    headings = ("time (UTC)", *(("session",) if several else ()), "turn", "what", "tool", "text")
+    turn, tool = headings.index("turn"), headings.index("tool")
+    return out.table(headings, cells, right=(turn,), shrink=(tool,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,7 @@ def files(
     state = _state(found, at)
     chosen = [file for file in state.files.values() if _is_named(file.path, path)]
     if content:
-        return _print_content(chosen, path, output)
+        return _print_content(found, chosen, path, output)
     if output != "table":
         _print_rows((_row(file) for file in chosen), output)
     elif chosen:
@@ -97,7 +98,7 @@ def _print_rows(rows: Iterable[dict[str, Any]], output: str) -> int:
     return out.print_rows(rows, output)
 
 
-def _print_content(chosen: list[FileState], path: str | None, output: str) -> int:
+def _print_content(session: Session, chosen: list[FileState], path: str | None, output: str) -> int:
     from threadline.cli.at import print_text
     from threadline.errors import Ambiguous, BadQuery, NotFound
 
@@ -114,7 +115,7 @@ def _print_content(chosen: list[FileState], path: str | None, output: str) -> in
         print_text(file.content)
     else:
         print_text(_numbered(file.lines))
-        _say(file.statement)
+        _say(_for_reading(session, file.statement))
     return FOUND if file.content is not None or file.lines else NOTHING
 
 
@@ -140,11 +141,22 @@ def _print_difference(session: Session, places: tuple[str, str], path: str | Non
         _print_rows(map(_difference_row, chosen), output)
     for one in chosen if output == "table" else ():
         # Programs that apply diffs pass over what stands before the names.
-        click.echo(f"# {tame(one.path)}: {tame(one.statement)}")
+        click.echo(f"# {tame(one.path)}: {tame(_for_reading(session, one.statement))}")
         print_text(one.text)
     if chosen:
         return FOUND
     return screen.nothing(f"No file is known to have changed between {places[0]} and {places[1]}.")
+
+
+def _for_reading(session: Session, statement: str) -> str:
+    """A statement for a person who knows which session it is of: places are lines, and one is no plural."""
+    for agent in (session.main, *session.agents):
+        path = session.path if agent.id is None else agent.transcript
+        if path is not None and path != session.path:
+            statement = statement.replace(f"{path}:", f"line {str(agent.id)[:8]}:")
+        elif path is not None:
+            statement = statement.replace(f"{path}:", "line ")
+    return re.sub(r"\b1 later acts\b", "1 later act", statement)
 
 
 def _say(statement: str) -> None:

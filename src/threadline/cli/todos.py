@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from threadline.model.state import State
 
 _SIGNS = {"completed": "✓", "in_progress": "▶", "pending": "·"}
+_LABEL = 24
 _EPILOG = """
 \b
 Examples:
@@ -77,6 +78,17 @@ def _row(kind: str, id_: str | None, status: str | None, text: str | None, place
     }
 
 
+def _name(session: Session, agent: str) -> str:
+    """What an agent is called: one without an id of its own, by what it was to do."""
+    from threadline.cli import output as out
+    from threadline.model.agent import AgentKind
+
+    found = session.agent(agent)
+    if found is None or found.kind is not AgentKind.INLINE:
+        return agent[:8]
+    return out.one_line(found.description or found.prompt or agent, _LABEL)
+
+
 def _table(session: Session, rows: list[dict[str, Any]]) -> str:
     from threadline.cli import output as out
     from threadline.cli.at import where
@@ -84,7 +96,7 @@ def _table(session: Session, rows: list[dict[str, Any]]) -> str:
 
     cells = [
         (
-            row["list"] if row["agent"] is None else f"{row['list']} {row['agent'][:8]}",
+            row["list"] if row["agent"] is None else f"{row['list']} {_name(session, row['agent'])}",
             row["id"] or "",
             f"{_SIGNS.get(row['status'], ' ')} {row['status'] or ''}",
             row["owner"] or "",

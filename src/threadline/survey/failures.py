@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 
 from msgspec import Struct
 
 from threadline.errors import Error
 from threadline.model.call import Call, Outcome
-from threadline.model.entries import AssistantEntry, Entry, SystemEntry
+from threadline.model.entries import AssistantEntry, ChainEntry, Entry, SystemEntry
 from threadline.model.found import Transcript
 from threadline.model.ids import AgentId, EntryId, SessionId
 from threadline.model.session import Session
 from threadline.parse import entries
 from threadline.render.outline import api_error_text
 from threadline.render.telling import telling
+from threadline.thread.acts import acts
 from threadline.thread.calls import calls
+from threadline.thread.turns import turns
 
 FAILED = (Outcome.ERROR, Outcome.DENIED, Outcome.INTERRUPTED, Outcome.LOST)
 _API = "api-error"
@@ -29,7 +31,7 @@ class Failure(Struct, frozen=True):
     """One thing that went wrong.
 
     `what` is the outcome of a call or `api-error`; `text` is how the result or the error begins; `evidence` says what
-    it is known by.
+    it is known by; `copy_of` is the entry's id in the session that a branch copied it from.
     """
 
     timestamp: datetime | None
@@ -43,6 +45,14 @@ class Failure(Struct, frozen=True):
     turn: int | None
     place: str
     uuid: EntryId | None
+    copy_of: EntryId | None = None
+
+
+class Failures(Struct, frozen=True):
+    """What went wrong in one transcript, and when that ends: of two that hold the same, the original ends first."""
+
+    found: list[Failure] = []
+    last: datetime | None = None
 
 
 def failures(session: Session) -> list[Failure]:
@@ -54,24 +64,33 @@ def failures(session: Session) -> list[Failure]:
     return in_time(found)
 
 
-def failures_of(transcript: Transcript) -> list[Failure]:
-    """All that went wrong in one transcript, without what only the whole session tells (turns)."""
+def failures_of(transcript: Transcript) -> Failures:
+    """All that went wrong in one transcript, without what only the whole session tells (the turns of agents)."""
     try:
         listed = list(entries(transcript.path))
     except Error:
-        return []
-    found = list(_of_calls(calls(listed, agent=transcript.agent)))
-    found += (_api_error(entry, transcript.agent, None) for entry in listed if _is_api_error(entry))
-    return found
+        return Failures()
+    made = turns(listed, acts(listed)) if transcript.agent is None else []
+    told = {id(entry): turn.number for turn in made for entry in turn.entries}
+    found = list(_of_calls(calls(listed, agent=transcript.agent, turns=made)))
+    found += (_api_error(entry, transcript.agent, told.get(id(entry))) for entry in listed if _is_api_error(entry))
+    return Failures(found, max((when for entry in listed if (when := entry.timestamp) is not None), default=None))
+
+
+def of_all(each: Iterable[tuple[Transcript, Failures]]) -> list[Failure]:
+    """What went wrong in many transcripts, in order of time; what was copied is the original's."""
+    first = datetime.min.replace(tzinfo=UTC)
+    ordered = sorted(each, key=lambda pair: (pair[1].last or first, str(pair[0].path)))
+    return in_time(one for _, some in ordered for one in some.found)
 
 
 def in_time(found: Iterable[Failure]) -> list[Failure]:
     """In order of time, each once: copies of a session repeat its entries."""
-    ordered = sorted(found, key=lambda one: (one.timestamp is not None, one.timestamp or 0, one.place))
+    ordered = sorted(found, key=lambda one: (one.timestamp is not None, one.timestamp or 0, one.copy_of is not None))
     seen: set[tuple[object, ...]] = set()
     kept = []
     for one in ordered:
-        mark = (one.uuid or one.place, one.what, one.tool, one.input)
+        mark = (one.copy_of or one.uuid or one.place, one.what, one.tool, one.input)
         if mark not in seen:
             seen.add(mark)
             kept.append(one)
@@ -93,7 +112,13 @@ def _of_calls(made: Iterable[Call]) -> Iterator[Failure]:
                 turn=call.turn,
                 place=str(call.place),
                 uuid=call.entry.uuid,
+                copy_of=_original(call.entry),
             )
+
+
+def _original(entry: Entry) -> EntryId | None:
+    fork = entry.forked_from if isinstance(entry, ChainEntry) else None
+    return fork.message_uuid if fork is not None else None
 
 
 def _is_api_error(entry: Entry) -> bool:
@@ -116,4 +141,5 @@ def _api_error(entry: Entry, agent: AgentId | None, turn: int | None) -> Failure
         turn=turn,
         place=str(entry.place),
         uuid=entry.uuid,
+        copy_of=_original(entry),
     )
