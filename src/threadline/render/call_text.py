@@ -40,8 +40,6 @@ _TODOS = {"completed": ("☒", Role.FAINT), "in_progress": ("◐", Role.STRONG)}
 _FEW, _SOME, _MANY = 4, 12, 24
 _TAGS = re.compile(r"</?(?:tool_use_error|error|persisted-output)>")
 _REFUSED = "The user doesn't want to proceed with this tool use."
-_SAID = "the user said:"
-_NOTE = "\n\nNote: The user's next message"
 _LAUNCHED = {"async_launched": "works in the background", "teammate_spawned": "joined the team"}
 _NUMBERED = re.compile(r"^ *\d+[→\t]", re.MULTILINE)
 _MACHINE_LINES = re.compile(r"^(?:agentId: |<usage>)", re.MULTILINE)
@@ -74,16 +72,8 @@ def _tool(name: str) -> str:
     return f"{server}: {tool}" if name.startswith("mcp__") and tool else name or "(no name)"
 
 
-def feedback(call: Call) -> str:
-    """What the person said when refusing the call, in their own words."""
-    said: str | None = getattr(call, "feedback", None)
-    if said is None and call.outcome is Outcome.DENIED and call.output.startswith(_REFUSED):
-        said = call.output.partition(_SAID)[2].partition(_NOTE)[0]
-    return (said or "").strip()
-
-
 def body(call: Call, width: int, *, whole: bool = False) -> Iterator[Spans]:
-    """What came of a call, a few lines of it or (`whole`) all; a person's own words are `feedback`'s."""
+    """What came of a call, a few lines of it or (`whole`) all; a person's own words are not output."""
     lines = _BODIES.get(call.tool, _output)(call, width)
     if call.outcome is not Outcome.OK:
         lines = _output(call, width)
@@ -127,7 +117,7 @@ def _pieces(line: Spans, width: int) -> Iterator[Spans]:
 
 def _output(call: Call, _width: int) -> Iterator[Spans]:
     text = _TAGS.sub("", call.output).strip("\n")
-    if call.outcome is Outcome.DENIED and (text.startswith(_REFUSED) or feedback(call)):
+    if call.outcome is Outcome.DENIED and (text.startswith(_REFUSED) or call.feedback):
         text = ""  # what the program tells the model
     role = Role.BAD if call.outcome is Outcome.ERROR else Role.FAINT
     for line in plain_lines(text) if text.strip() else ():

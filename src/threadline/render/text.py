@@ -13,7 +13,7 @@ from threadline.model.session import Session
 from threadline.model.thread import Branch, CompactionKind
 from threadline.render.agents import Places, absent, not_kept
 from threadline.render.agents import headline as agent_line
-from threadline.render.call_text import body, feedback, headline
+from threadline.render.call_text import body, headline
 from threadline.render.figures import count, model_name, moment
 from threadline.render.layout import cut, indented, rule, wrap
 from threadline.render.markdown import markdown
@@ -38,7 +38,6 @@ from threadline.render.outline import (
 from threadline.render.style import ASKS, Role, Span, Spans, Style, act_sign
 from threadline.render.terminal_text import one_line, plain_lines
 
-_PLAN, _FEEDBACK = "plan", "feedback"
 _LONG_PROMPT, _LONG_OUTPUT, _LONG_TASK, _LONG_ANSWER = 60, 8, 6, 6
 # Items that stand close together; a blank line goes before all others.
 _CLOSE = (Called, Thought, Notice, Ended, Output, Failed)
@@ -141,14 +140,14 @@ class _Text:
         if act.kind is ActKind.INTERRUPT:
             yield (Span("■ interrupted by the person", Role.NOTICE),)
             return
-        if act.kind == _FEEDBACK and item.turn is None:
+        if act.kind is ActKind.FEEDBACK and item.turn is None:
             return  # it stands under the call that it refused
         if item.turn is not None:
             label = f"turn {item.turn}" + (f" · {moment(act.timestamp)}" if act.timestamp else "")
             yield rule((Span(label, Role.FAINT),), width)
-        if act.kind == _PLAN:
+        if act.kind is ActKind.PLAN:
             yield (Span("◆ plan", Role.PROMPT),)
-        yield from self._words(act.text, width, "  " if act.kind == _PLAN else f"{act_sign(act.kind)} ")
+        yield from self._words(act.text, width, "  " if act.kind is ActKind.PLAN else f"{act_sign(act.kind)} ")
         if act.images:
             yield (Span("  " + " ".join(["(image)"] * act.images), Role.FAINT),)
         if act.kind is ActKind.STEERING:
@@ -193,9 +192,9 @@ class _Text:
         yield headline(call, width)
         for at, line in enumerate(body(call, width - 4, whole=self._options.everything)):
             yield (Span("  ⎿ " if not at else "    ", Role.FAINT), *line)
-        if said := feedback(call):
+        if call.feedback:
             # A person's own words are never cut, be they few or many.
-            yield from ((Span("  "), *line) for line in self._words(said, width - 2, f"{ASKS} ", whole=True))
+            yield from ((Span("  "), *line) for line in self._words(call.feedback, width - 2, f"{ASKS} ", whole=True))
         if (news := self._ends.get(call.id)) is not None:
             yield (Span(f"    what became of it: line {news.entry.place.line:,}", Role.FAINT),)
         if call.id in self._not_kept and self._options.agents is not Agents.NONE:
