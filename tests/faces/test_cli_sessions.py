@@ -183,6 +183,21 @@ def test_rows_of_calls_fit(home: Path, columns: int) -> None:
     assert lines[1].split()[0] == "09:00:04"
 
 
+@pytest.mark.parametrize("command", ["calls", "errors"])
+def test_rows_of_many_days_and_long_names_fit_80_columns(tmp_path: Path, command: str) -> None:
+    """Names of tools give way before what was done."""
+    stop = "[Request interrupted by user for tool use]"
+    path = write(
+        tmp_path / "home" / "projects" / "-work-app" / f"{SESSION}.jsonl",
+        *transcript(prompt("go"), call("mcp__a_browser__javascript_tool", {"a": "x" * 99}, stop, error=True)),
+        *transcript(prompt("on"), call("Bash", "y" * 99), pen=Pen(start=datetime(2026, 2, 1, tzinfo=UTC))),
+    )
+    session = [path] if command == "calls" else []
+    answer = ask_alone(command, *session, "--home", tmp_path / "home", COLUMNS="80")
+    assert answer.code == 0
+    assert max(map(len, answer.out.splitlines())) <= 80
+
+
 @pytest.mark.parametrize("command", ["list", "show", "tree", "calls", "errors", "files", "todos", "request"])
 def test_help_fits_80_columns(ask: Asker, command: str) -> None:
     """Examples included: they are not wrapped."""

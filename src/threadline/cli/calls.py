@@ -119,4 +119,4 @@ def _table(chosen: list[Call]) -> str:
         for call in chosen
     ]
     headings = ("time (UTC)", "turn", *(() if narrow else ("agent", "line")), "outcome", "took", "tool", "input")
-    return out.table(headings, rows, right=(1, 3) if narrow else (1, 3, 5))
+    return out.table(headings, rows, right=(1, 3) if narrow else (1, 3, 5), shrink=(len(headings) - 2,))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from threadline.model.found import Transcript
     from threadline.survey.failures import Failure
 
+_ROOMY = 100
 _EPILOG = """
 \b
 Examples:
@@ -102,7 +103,8 @@ def _within(one: Failure, start: datetime | None, stop: datetime | None) -> bool
 def _table(chosen: list[Failure], *, several: bool) -> str:
     from threadline.cli import output as out
 
-    when = "%Y-%m-%d %H:%M" if several else "%m-%d %H:%M:%S"
+    exact = "%Y-%m-%d %H:%M" if out.terminal_width() >= _ROOMY else "%Y-%m-%d"
+    when = exact if several else "%m-%d %H:%M:%S"
     rows = [
         (
             one.timestamp.strftime(when) if one.timestamp else "",
