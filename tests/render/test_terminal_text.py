@@ -117,3 +117,23 @@ def test_style_makes_the_only_escapes() -> None:
 def test_colours_are_for_terminals_that_want_them(environment: dict[str, str], *, terminal: bool, wanted: bool) -> None:
     """NO_COLOR, a dumb terminal and a pipe each mean none."""
     assert colour_wanted(environment, terminal=terminal) is wanted
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        ("a\ufe00\ufe0fb", "a\\ufe00\\ufe0fb"),
+        ("a\u034fb", "a\\u034fb"),
+        ("\u115f\u1160\u3164\uffa0", "\\u115f\\u1160\\u3164\\uffa0"),
+        ("\u180b\u17b4", "\\u180b\\u17b4"),
+        ("❤\ufe0f ☎\ufe0e 1\ufe0f\u20e3", "❤\ufe0f ☎\ufe0e 1\ufe0f\u20e3"),
+        ("❤\ufe0f\ufe0f\ufe01", "❤\ufe0f\\ufe0f\\ufe01"),
+        ("1\ufe0f", "1\\ufe0f"),
+        ("e\u0301 日本 한국", "e\u0301 日本 한국"),
+    ],
+    ids=ascii,
+)
+def test_nothing_hides_in_what_no_font_shows(raw: str, shown: str) -> None:
+    """Selectors, joiners and fillers are told by their numbers; the one selector that an emoji has stays."""
+    assert plain(raw) == shown
+    assert plain(shown) == shown

@@ -32,16 +32,16 @@ def wrap(spans: Iterable[Span], width: int, *, first: Spans = (), rest: Spans = 
         line.append(space)
         left -= columns(space.text)
         for piece in word:
-            text = piece.text
-            while columns(text) > left:
-                at = max(fitting(text, left), int(left == room))
-                line.append(Span(text[:at], piece.role))
+            text, start = piece.text, 0
+            while (end := fitting(text, left, start)) < len(text):
+                end = max(end, start + int(left == room))
+                line.append(Span(text[start:end], piece.role))
                 yield tuple(line)
-                text = text[at:]
+                start = end
                 line = list(rest)
                 room = left = max(_LEAST, width - width_of(rest))
-            line.append(Span(text, piece.role))
-            left -= columns(text)
+            line.append(Span(text[start:], piece.role))
+            left -= columns(text[start:])
     yield tuple(line)
 
 
@@ -70,11 +70,12 @@ def _words(spans: Iterable[Span]) -> Iterator[tuple[Span, list[Span]]]:
 def hard(text: str, width: int) -> Iterator[str]:
     """A line of code or output in pieces that fit: its white space is part of it."""
     room = max(_LEAST, width)
-    while columns(text) > room:
-        at = max(1, fitting(text, room))
-        yield text[:at]
-        text = text[at:]
-    yield text
+    start = 0
+    while (end := fitting(text, room, start)) < len(text):
+        end = max(end, start + 1)
+        yield text[start:end]
+        start = end
+    yield text[start:]
 
 
 def cut(spans: Iterable[Span], width: int) -> Spans:

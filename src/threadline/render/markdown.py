@@ -20,7 +20,7 @@ _INLINE = re.compile(
     r"|(?<![\w*])\*(?P<emphasis>[^\s*](?:[^*]{0,500}[^\s*])?)\*(?![\w*])"
     r"|!?\[(?P<label>[^\]\[]{1,300})\]\((?P<address>[^()\s]{1,500})\)"
 )
-_HEADING = re.compile(r"\s{0,3}(#{1,6})\s+(?P<text>.*?)\s*#*")
+_HEADING = re.compile(r"\s{0,3}(#{1,6})\s+(?P<text>.*)")
 _ITEM = re.compile(r"(?P<indent>\s*)(?P<mark>[-*+]|\d{1,9}[.)])\s+(?P<text>.*)")
 _QUOTE = re.compile(r"\s{0,3}>\s?(?P<text>.*)")
 _RULE = re.compile(r"\s{0,3}(?:-\s*){3,}|\s{0,3}(?:\*\s*){3,}|\s{0,3}(?:_\s*){3,}")
@@ -115,7 +115,8 @@ def _line(line: str, width: int) -> Iterator[Spans]:
 
 
 def _heading(match: re.Match[str], width: int) -> Iterator[Spans]:
-    yield from wrap((Span(span.text, Role.HEADING) for span in inline(match["text"])), width)
+    text = match["text"].rstrip("#").rstrip()
+    yield from wrap((Span(span.text, Role.HEADING) for span in inline(text)), width)
 
 
 def _item(match: re.Match[str], width: int) -> Iterator[Spans]:

@@ -323,11 +323,8 @@ _TAGS: dict[str, str | None] = {
     "command-name": "command",
     "command-message": "command",
 }
-_TAG = re.compile(r"<(?P<name>[a-z][a-z_-]*)[^<>]*>")
+_TAG = re.compile(r"<(?P<name>[a-z][a-z_-]*+)[^<>]*+>")
 _ANY_TAG = re.compile(r"</?[a-z][a-z_-]*(?: [^<>]*)?>")
-_SUMMARY = re.compile(r"<summary>(.*?)</summary>", re.DOTALL)
-# A command's message says its name again.
-_MESSAGE = re.compile(r"<command-message>.*?</command-message>", re.DOTALL)
 
 
 def _machine(entry: Entry, text: str, *, quiet: bool) -> Iterator[Item]:
@@ -340,9 +337,31 @@ def _machine(entry: Entry, text: str, *, quiet: bool) -> Iterator[Item]:
             yield Output(entry, inner)
         return
     if "<command-name>" in text:
-        text = _MESSAGE.sub("", text)
-    summary = _SUMMARY.search(text)
-    yield Notice(entry, what, summary[1] if summary else _ANY_TAG.sub(" ", text), quiet=quiet)
+        text = _without(text, "command-message")  # it says the command's name again
+    summary = next(_tagged(text, "summary"), None)
+    told = text[summary[1] : summary[2]] if summary is not None else _ANY_TAG.sub(" ", text)
+    yield Notice(entry, what, told, quiet=quiet)
+
+
+def _tagged(text: str, name: str) -> Iterator[tuple[int, int, int, int]]:
+    """Where each `<name>…</name>` and what is inside it begins and ends; one that is never closed is none."""
+    opening, closing = f"<{name}>", f"</{name}>"
+    end = 0
+    while (start := text.find(opening, end)) >= 0:
+        inner = start + len(opening)
+        stop = text.find(closing, inner)
+        if stop < 0:
+            return
+        end = stop + len(closing)
+        yield start, inner, stop, end
+
+
+def _without(text: str, name: str) -> str:
+    kept, at = [], 0
+    for start, _, _, end in _tagged(text, name):
+        kept.append(text[at:start])
+        at = end
+    return "".join([*kept, text[at:]])
 
 
 def _system(entry: SystemEntry) -> Iterator[Item]:

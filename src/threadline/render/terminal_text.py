@@ -14,8 +14,14 @@ from collections.abc import Iterator
 _STEERING = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 # Marks that sit on the character before them.
 _NO_COLUMN = frozenset({"Mn", "Me"})
-# Selectors that no font shows: a sentence can be hidden in them.
-_HIDDEN = (0xE0100, 0xE01EF)
+# Selectors, joiners and fillers that no font shows: a sentence can be hidden in them.
+_HIDDEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+# One that says how an emoji is drawn stays where it follows one; `1`, `#` and `*` are emoji inside a keycap.
+_EMOJI = re.compile("[\ufe0e\ufe0f]")
+_KEYCAP = re.compile("[0-9#*]\ufe0f\u20e3")
+_SYMBOLS = frozenset({"So", "Sm", "Sk"})
 # Colour alone: taken away, nothing that was said is lost. Every other sequence stays visible, as an escape.
 _COLOUR = re.compile("(?:\x1b\\[|\x9b)[0-9;:]*m")
 _TAB = 4
@@ -29,13 +35,25 @@ def plain(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(
-        character.encode("unicode_escape").decode() if _steers(character) else character for character in text
-    )
+    shown = _HIDDEN.sub(_unhidden, text) if _HIDDEN.search(text) else text
+    return "".join(map(_escape, shown)) if any(map(_steers, shown)) else shown
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode() if _steers(character) else character
 
 
 def _steers(character: str) -> bool:
-    return unicodedata.category(character) in _STEERING or _HIDDEN[0] <= ord(character) <= _HIDDEN[1]
+    return unicodedata.category(character) in _STEERING
+
+
+def _unhidden(found: re.Match[str]) -> str:
+    """A character that hides is told by its number, but for one that belongs to an emoji."""
+    text, at = found.string, found.start()
+    drawn = at > 0 and _EMOJI.match(found[0]) is not None
+    if drawn and (unicodedata.category(text[at - 1]) in _SYMBOLS or _KEYCAP.match(text, at - 1)):
+        return found[0]
+    return found[0].encode("unicode_escape").decode()
 
 
 def plain_lines(text: str) -> Iterator[str]:
@@ -81,11 +99,13 @@ def clip_left(text: str, width: int) -> str:
     return text if columns(text) <= width else "…" + clip(text[::-1], width)[-2::-1]
 
 
-def fitting(text: str, width: int) -> int:
-    """How many characters of the text fit into `width` columns."""
+def fitting(text: str, width: int, start: int = 0) -> int:
+    """Where the text must end to fit into `width` columns, read from `start`."""
+    if text.isascii():
+        return min(len(text), start + max(0, width))
     taken = 0
-    for at, character in enumerate(text):
-        taken += _columns(character)
+    for at in range(start, len(text)):
+        taken += _columns(text[at])
         if taken > width:
             return at
     return len(text)

@@ -1,0 +1,97 @@
+"""Drawing takes time that grows with what is drawn: not with its square, whatever it is made of."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.make import chain, prompt, reply
+from tests.render.reading import session
+
+from threadline.render.layout import hard, wrap
+from threadline.render.markdown import markdown
+from threadline.render.outline import outline
+from threadline.render.style import Span
+from threadline.render.terminal_text import plain
+from threadline.render.tree import tree
+
+SMALL = 10_000
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    """The processor's time, the best of three, as noise only adds; the collector waits, as its work grows with all."""
+    best = float("inf")
+    for _ in range(3):
+        gc.collect()
+        gc.disable()
+        start = time.process_time()
+        work()
+        best = min(best, time.process_time() - start)
+        gc.enable()
+    return best
+
+
+TEXTS: dict[str, Callable[[int], str]] = {
+    "a long word beyond ASCII": lambda size: "é" * size,
+    "a long wide word": lambda size: "日" * size,
+    "marks": lambda size: "e" + "\u0301" * size,
+    "selectors": lambda size: "❤" + "\ufe0f" * size,
+    "a heading with spaces": lambda size: "# a" + " " * size + "b",
+    "a heading with signs": lambda size: "# a" + " #" * size + "b",
+    "one wide row and many narrow ones": lambda size: "|" + "a|" * (size // 4) + "\n|a|" * (size // 4),
+    "almost a line of a table": lambda size: "|" + "-" * size + "a|",
+    "code": lambda size: "```\n" + "é" * size,
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+def test_time_grows_with_the_text(text: Callable[[int], str]) -> None:
+    """Four times the text takes about four times as long to draw: not sixteen times."""
+
+    def drawn(size: int) -> None:
+        written = text(size)
+        list(markdown(written, 80))
+        list(wrap((Span(written),), 80))
+        list(hard(written, 80))
+        plain(written)
+
+    small, large = (seconds(lambda size=size: drawn(size)) for size in (SMALL, 4 * SMALL))  # type: ignore[misc]
+    assert large / small < 8
+
+
+TAGS: dict[str, Callable[[int], str]] = {
+    "messages": lambda size: "<command-name>x</command-name>" + "<command-message>" * size,
+    "summaries": lambda size: "<task-notification>" + "<summary>" * size,
+    "closed": lambda size: "<task-notification>" + "<summary></summary>" * size,
+    "a name without an end": lambda size: "<" + "a" * size,
+    "names without an end": lambda size: "<bash-stdout>" + "<a " * size,
+}
+
+
+@pytest.mark.parametrize("text", TAGS.values(), ids=TAGS.keys())
+def test_time_grows_with_the_tags(tmp_path: Path, text: Callable[[int], str]) -> None:
+    """Tags that nobody closes are looked for once."""
+
+    def work(size: int) -> Callable[[], Any]:
+        whole = session(tmp_path, prompt("go"), chain("system", subtype="local_command", content=text(size)))
+        return lambda: list(outline(whole.main))
+
+    small, large = (seconds(work(size)) for size in (4 * SMALL, 16 * SMALL))
+    assert large / small < 8
+
+
+def test_time_grows_with_the_compactions(tmp_path: Path) -> None:
+    """Turns and compactions are put together once, not each with each."""
+
+    def work(size: int) -> Callable[[], Any]:
+        boundary = chain("system", subtype="compact_boundary", compactMetadata={"trigger": "manual"})
+        whole = session(tmp_path, *([prompt("go"), reply("ok"), boundary] * size))
+        assert len(whole.main.compactions) == size
+        return lambda: tree(whole)
+
+    small, large = (seconds(work(size)) for size in (500, 2000))
+    assert large / small < 8
