@@ -11,7 +11,7 @@ from threadline.errors import Ambiguous, BadQuery, NotFound, Unreadable
 from threadline.find.homes import homes
 from threadline.find.look import look
 from threadline.find.side_files import BY_NAME_ONLY, MARKS, PROJECTS, is_put_aside, kind_of
-from threadline.find.transcripts import SUFFIX, is_transcript, naming
+from threadline.find.transcripts import SUFFIX, is_transcript, transcript
 from threadline.find.walk import Walk
 from threadline.model.found import Found, Home, SideFileKind, Transcript, TranscriptKind
 from threadline.model.secret import is_secret_name
@@ -131,15 +131,4 @@ def _transcript(path: Path, home: Home, status: os.stat_result) -> Transcript:
     parts = path.absolute().parts
     # An agent's transcript lies below its session's directory, two levels down or more.
     below = parts[parts.index("subagents") - 1 :] if "subagents" in parts[1:] else parts[-1:]
-    named = naming(below)
-    return Transcript(
-        path=path,
-        home=home,
-        folder=path.parent.name,
-        kind=named.kind,
-        size=status.st_size,
-        mtime_ns=status.st_mtime_ns,
-        session=named.session,
-        agent=named.agent,
-        run=named.run,
-    )
+    return transcript(path, home, path.parent.name, status, below)

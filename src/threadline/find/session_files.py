@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from threadline.find.transcripts import agent_id, is_transcript, naming
+from threadline.find.transcripts import agent_id, is_transcript, naming, transcript
 from threadline.find.walk import Walk
 from threadline.model.found import Home, Transcript, TranscriptKind
 
@@ -39,18 +39,5 @@ def main_transcripts_beside(main: Path) -> list[Path]:
 
 
 def _transcript(path: Path, parts: tuple[str, ...], home: Home) -> Transcript:
-    named = naming(parts)
-    status = path.stat()
     meta = path.with_name(path.name.removesuffix(".jsonl") + ".meta.json")
-    return Transcript(
-        path=path,
-        home=home,
-        folder=path.parent.name,
-        kind=named.kind,
-        size=status.st_size,
-        mtime_ns=status.st_mtime_ns,
-        session=named.session,
-        agent=named.agent,
-        run=named.run,
-        meta=meta if meta.is_file() else None,
-    )
+    return transcript(path, home, path.parent.name, path.stat(), parts, meta=meta if meta.is_file() else None)

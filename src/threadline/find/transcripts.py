@@ -14,10 +14,12 @@ any other `.jsonl`                                    other
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from threadline.model.found import TranscriptKind
+from threadline.model.found import Home, Transcript, TranscriptKind
 from threadline.model.ids import AgentId, SessionId
 
 if TYPE_CHECKING:
@@ -55,6 +57,25 @@ def naming(parts: Sequence[str]) -> Naming:
     if run is not None and name == "journal.jsonl":
         return Naming(TranscriptKind.JOURNAL, session, run=run)
     return Naming(TranscriptKind.OTHER, session, run=run)
+
+
+def transcript(
+    path: Path, home: Home, folder: str, status: os.stat_result, below: Sequence[str], *, meta: Path | None = None
+) -> Transcript:
+    """Make the transcript at a path; `below` is that path's parts below the project's folder."""
+    named = naming(below)
+    return Transcript(
+        path=path,
+        home=home,
+        folder=folder,
+        kind=named.kind,
+        size=status.st_size,
+        mtime_ns=status.st_mtime_ns,
+        session=named.session,
+        agent=named.agent,
+        run=named.run,
+        meta=meta if named.agent is not None else None,
+    )
 
 
 def session_id(name: str) -> SessionId | None:
