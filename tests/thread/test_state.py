@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
+import time
 from typing import Any
 
 import pytest
@@ -530,3 +532,23 @@ def test_a_task_has_words_where_words_belong() -> None:
     task = known.task
     assert (task.subject, task.status, task.owner, task.description) == ("s", "pending", None, "d")
     assert task.metadata == {"k": 1}
+
+
+def test_commands_that_name_many_files_take_time_that_grows_with_both() -> None:
+    """Four times the files of one name and four times the commands that name it: not sixteen times as long."""
+
+    def seconds(size: int) -> float:
+        files = [wrote(f"/work/{number}/a.py", "x") for number in range(size)]
+        session = session_of(*files, *[call("Bash", "cat a.py", "x")] * size)
+        best = float("inf")
+        for _ in range(3):
+            gc.collect()
+            gc.disable()
+            start = time.process_time()
+            state = state_at(session)
+            best = min(best, time.process_time() - start)
+            gc.enable()
+        assert {len(file.doubts) for file in state.files.values()} == {size}
+        return best
+
+    assert seconds(3200) / seconds(800) < 8

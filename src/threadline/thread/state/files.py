@@ -28,7 +28,7 @@ from threadline.model.results import (
 )
 from threadline.model.state import Evidence, FileState, How
 from threadline.thread.state.hooks import Hook, hook_of
-from threadline.thread.state.known import Known
+from threadline.thread.state.known import Known, Named
 from threadline.thread.state.moments import Moment
 from threadline.thread.state.numbered import numbered_lines
 from threadline.thread.state.patch import fits, patched, replaced
@@ -66,7 +66,7 @@ class Files:
     ) -> None:
         """`agents` are those whose own transcripts are replayed: what another agent does is not seen."""
         self._known: dict[str, Known] = {}
-        self._by_name: dict[str, list[Known]] = {}
+        self._by_name: dict[str, Named] = {}
         self._backup = backup
         self._agents = agents
         self._watch = watch
@@ -107,8 +107,8 @@ class Files:
         name = full_path(path, self._cwd)
         known = self._known.get(name)
         if known is None:
-            known = self._known[name] = Known(name)
-            self._by_name.setdefault(base_name(name), []).append(known)
+            named = self._by_name.setdefault(base_name(name), Named())
+            known = self._known[name] = Known(name, named)
         return known
 
     def _called(self, moment: Moment, call: Call) -> None:
@@ -265,7 +265,7 @@ class Files:
             if hooked is not None:
                 self._hook(Hook(_AFTER_CALL, call.id), hooked)
         elif _NEWER in call.output:
-            known.doubts.append(_told(moment, How.OUTSIDE))
+            known.doubt(_told(moment, How.OUTSIDE))
 
     def _hook(self, hook: Hook, moment: Moment) -> None:
         """A hook may change what was just written; its row may stand before or after the result's."""
@@ -277,14 +277,14 @@ class Files:
                 self._hooked[hook.call] = moment
             else:
                 self.log.append(Ran(moment.entry.place, How.HOOK))
-                known.doubts.append(_told(moment, How.HOOK))
+                known.doubt(_told(moment, How.HOOK))
 
     def _ran(self, command: str, moment: Moment) -> None:
         """Something ran that could change any file; those that it names are in doubt."""
         self.log.append(Ran(moment.entry.place, How.COMMAND, command))
         for name in named_files(command):
-            for known in self._by_name.get(name, ()):
-                known.doubts.append(_told(moment, How.COMMAND))
+            if (named := self._by_name.get(name)) is not None:
+                named.said.append(_told(moment, How.COMMAND))
 
 
 def read_lines(file: ReadFile) -> dict[int, str]:

@@ -11,22 +11,60 @@ from threadline.thread.state.patch import context, fits, growth, patched, replac
 _CHANGES = frozenset({How.WRITE, How.EDIT, How.PATCH, How.USER_MODIFIED})
 
 
+class Named:
+    """What named files by their base name: all files that have it share this, as they may be many."""
+
+    def __init__(self) -> None:
+        self.said: list[Evidence] = []
+        self._told: tuple[tuple[int, int], tuple[Evidence, ...]] = ((0, 0), ())
+
+    def since(self, start: int) -> tuple[Evidence, ...]:
+        """What was said from a moment on."""
+        wanted = (start, len(self.said))
+        if self._told[0] != wanted:
+            self._told = (wanted, tuple(self.said[start:]))
+        return self._told[1]
+
+
 class Known:
     """What is known of one file. `ran` is always how many acts have run that could change any file."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, named: Named) -> None:
         self.path = path
+        self._named = named
+        self._sure_since = len(named.said)
+        self._own_doubts: list[tuple[int, Evidence]] = []
         self.proven = Proof.UNKNOWN
         self.content: str | None = None
         self.lines: dict[int, str] = {}
         self.total: int | None = None
         self.evidence: list[Evidence] = []
         self.proof: Evidence | None = None
-        self.doubts: list[Evidence] = []
         self.ran = 0
         self.first: FileVersion | None = None
         self.changed: Evidence | None = None
         self.backup_is_current = False
+
+    @property
+    def doubts(self) -> tuple[Evidence, ...]:
+        """Later acts that name it or may have changed it, in order."""
+        if not self._own_doubts:
+            return self._named.since(self._sure_since)
+        found: list[Evidence] = []
+        before = self._sure_since
+        for at, evidence in self._own_doubts:
+            found += self._named.said[before:at]
+            found.append(evidence)
+            before = at
+        return (*found, *self._named.said[before:])
+
+    def doubt(self, evidence: Evidence) -> None:
+        """Something may have changed it."""
+        self._own_doubts.append((len(self._named.said), evidence))
+
+    def _prove(self, proof: Evidence | None) -> None:
+        """What is known is known by this, and nothing is in doubt."""
+        self.proof, self._own_doubts, self._sure_since = proof, [], len(self._named.said)
 
     def written(self, content: str, evidence: Evidence, ran: int) -> None:
         """The session put this text there."""
@@ -40,7 +78,7 @@ class Known:
             self.evidence.append(Evidence(evidence.place, How.OUTSIDE, evidence.agent))
         self.content, self.lines, self.ran = content, {}, ran
         self.proven = Proof.ABSENT if content is None else Proof.WHOLE
-        self.proof, self.doubts = evidence, []
+        self._prove(evidence)
 
     def found(self, content: str, evidence: Evidence, ran: int) -> None:
         """The whole text was seen: read, attached or backed up."""
@@ -62,7 +100,7 @@ class Known:
         if content is not None:
             self.found(content, evidence, ran)
         elif self.backup_is_current:
-            self.doubts.append(evidence)
+            self.doubt(evidence)
         self.backup_is_current = True
 
     def edited(
@@ -99,7 +137,8 @@ class Known:
         """It was seen to be as it was when it was last read."""
         self.evidence.append(evidence)
         if self.proven is not Proof.UNKNOWN:
-            self.proof, self.doubts, self.ran = evidence, [], ran
+            self.ran = ran
+            self._prove(evidence)
 
     def changed_outside(self, lines: dict[int, str], evidence: Evidence, ran: int) -> None:
         """Somebody else changed it; these lines are how they stand now.
@@ -118,7 +157,8 @@ class Known:
         self.evidence.append(evidence)
         self._note_change(evidence)
         self.proven, self.content, self.lines, self.total = Proof.UNKNOWN, None, {}, None
-        self.proof, self.doubts, self.ran = None, [], ran
+        self.ran = ran
+        self._prove(None)
 
     def agrees(self, lines: dict[int, str], total: int | None) -> bool:
         """Whether lines that were seen are those that are known."""
@@ -151,7 +191,7 @@ class Known:
             total_lines=self.total,
             evidence=tuple(self.evidence),
             proof=self.proof,
-            doubts=tuple(self.doubts),
+            doubts=self.doubts,
             ran_since=ran - self.ran if self.proof is not None else 0,
             first=self.first,
             changed=self.changed.place if self.changed is not None else None,
@@ -163,13 +203,14 @@ class Known:
         self.ran = ran
         if evidence is not None:
             self.evidence.append(evidence)
-            self.proof, self.doubts = evidence, []
+            self._prove(evidence)
             self._note_change(evidence)
 
     def _partial(self, lines: dict[int, str], total: int | None, evidence: Evidence, ran: int) -> None:
         self.proven = Proof.PARTIAL if lines else Proof.UNKNOWN
         self.content, self.lines, self.total = None, lines, total
-        self.proof, self.doubts, self.ran = (evidence if lines else None), [], ran
+        self.ran = ran
+        self._prove(evidence if lines else None)
 
     def _patch(self, hunks: Sequence[Hunk] | None, evidence: Evidence, ran: int) -> None:
         """A change to a file that is not known whole: its lines move, and those of the patch become known."""
