@@ -68,13 +68,14 @@ def test_public_values_are_explained() -> None:
 
 
 def test_nothing_runs_code_that_data_brings() -> None:
-    """No module unpickles, evaluates, compiles, loads YAML or starts a program (hostile.md row 48)."""
+    """No module unpickles, evaluates, compiles, loads YAML or starts a program; but the person's own pager is one."""
     modules = {"pickle", "marshal", "shelve", "yaml", "runpy", "code", "subprocess", "pty", "webbrowser"}
     calls = {"eval", "exec", "compile", "__import__", "os.system", "os.popen", "os.startfile", "os.execv", "os.fork"}
     for path, tree in trees():
         imported = {name for node in ast.walk(tree) for name in _imports(node)}
         called = {_name(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-        assert not imported & modules, path
+        allowed = {"subprocess"} if path.name == "screen.py" else set()
+        assert not imported & modules - allowed, path
         assert not called & calls, path
 
 

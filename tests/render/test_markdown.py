@@ -74,9 +74,14 @@ def test_any_text_fits_and_cannot_steer(text: str) -> None:
     assert not any(steering(span.text) for line in lines for span in line)
 
 
-@pytest.mark.parametrize("text", ["*a " * 5000, "`" * 15000, "[" * 15000, "**a" * 5000, "| a" * 5000, "[a](" * 4000])
-def test_unclosed_marks_take_no_time(text: str) -> None:
+@pytest.mark.parametrize("mark", ["*a ", "```", "[[[", "**a", "| a", "[a]("])
+def test_unclosed_marks_take_no_time(mark: str) -> None:
     """Marks that never close are read in time that grows with the text, not with its square."""
-    start = time.process_time()
-    list(markdown(text, 80))
-    assert time.process_time() - start < 5
+
+    def seconds(count: int) -> float:
+        start = time.process_time()
+        list(markdown(mark * count, 80))
+        return time.process_time() - start
+
+    small = min(seconds(1500) for _ in range(3))
+    assert min(seconds(6000) for _ in range(3)) < 10 * max(small, 0.002)

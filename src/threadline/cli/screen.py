@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -92,6 +91,8 @@ def pager_command() -> list[str]:
 
 
 def _page(lines: Iterable[str], command: list[str]) -> None:
+    import subprocess
+
     # What git does, too: colours pass, and what fits on the screen stays there.
     environment = {"LESS": "FRX", "LV": "-c", **os.environ}
     try:
