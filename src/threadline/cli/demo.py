@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ Examples:
     "--megabytes",
     default=2.0,
     show_default=True,
-    type=click.FloatRange(min=0, min_open=True),
+    type=click.FloatRange(min=0, max=1_000_000, min_open=True),
     help="How much to write.",
 )
 @click.option("--transcripts", type=click.IntRange(min=1), help="How many transcripts; by default as real homes have.")
@@ -45,6 +46,8 @@ def demo(directory: Path, *, seed: int, megabytes: float, transcripts: int | Non
     from threadline.cli.reading import progress
     from threadline.demo import write
 
+    if math.isnan(megabytes):  # which is in every range
+        raise click.UsageError("--megabytes must be a number, such as 2 or 1239.")
     with progress("Writing", int(megabytes * 1_000_000)) as advance:
         done = 0
 

@@ -17,6 +17,8 @@ from threadline.model.block import (
 from threadline.model.entries import AssistantEntry, Entry, OtherEntry, UserEntry
 from threadline.model.text import extract_text
 
+# Of what is not understood, this many bytes tell enough: it may be a hole of gigabytes.
+_MOST_RAW = 4096
 # The field that says most, of each kind that has no message; looked for in this order.
 _TELLING = (
     "ai_title",
@@ -50,7 +52,7 @@ def entry_text(entry: Entry) -> str:
         return "\n".join(text for block in blocks for text in _block(block))
     if isinstance(entry, OtherEntry):
         problem = entry.problems[0].message if entry.problems else ""
-        return problem or entry.raw.decode(errors="replace").strip()
+        return problem or entry.raw[:_MOST_RAW].decode(errors="replace").strip("\0 \t\r\n")
     return _content(entry) or _telling(entry)
 
 

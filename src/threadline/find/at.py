@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from threadline.errors import Ambiguous, BadQuery, NotFound, Unreadable
@@ -119,11 +120,11 @@ def _side_file_kind(place: Path) -> SideFileKind:
 def _below(folder: Path) -> Found:
     home = Home(folder, "path")
     walk = Walk()
-    found = [
-        _transcript(Path(seen.entry.path), home, seen.entry.stat(follow_symlinks=False))
-        for seen in walk.below(str(folder), (), lambda _path, _parts: True)
-        if is_transcript(seen.parts[-1]) and not seen.is_link
-    ]
+    found = []
+    for seen in walk.below(str(folder), (), lambda _path, _parts: True):
+        if is_transcript(seen.parts[-1]) and not seen.is_link:
+            with suppress(FileNotFoundError):  # gone since it was listed
+                found.append(_transcript(Path(seen.entry.path), home, seen.entry.stat(follow_symlinks=False)))
     return Found(home, (), tuple(sorted(found, key=lambda one: one.path)), (), tuple(walk.problems))
 
 

@@ -26,7 +26,7 @@ def session_transcripts(main: Path) -> tuple[list[Transcript], list[Transcript]]
     beside = [
         _transcript(path, (path.name,), home)
         for path in others
-        if path.is_file() and not path.is_symlink() and agent_id(path.name) is not None
+        if _is_own_file(path) and agent_id(path.name) is not None
     ]
     own = [one for one in below if one.kind is not TranscriptKind.OTHER]
     return sorted(own, key=lambda one: one.path), beside
@@ -34,10 +34,26 @@ def session_transcripts(main: Path) -> tuple[list[Transcript], list[Transcript]]
 
 def main_transcripts_beside(main: Path) -> list[Path]:
     """The other sessions' main transcripts in the same folder."""
-    found = (path for path in sorted(main.parent.glob("*.jsonl")) if path != main and path.is_file())
+    found = (
+        path
+        for path in sorted(main.parent.glob("*.jsonl"))
+        if path != main and path.is_file() and not path.is_symlink()
+    )
     return [path for path in found if naming((path.name,)).kind is TranscriptKind.MAIN]
 
 
 def _transcript(path: Path, parts: tuple[str, ...], home: Home) -> Transcript:
     meta = path.with_name(path.name.removesuffix(".jsonl") + ".meta.json")
-    return transcript(path, home, path.parent.name, path.stat(), parts, meta=meta if meta.is_file() else None)
+    return transcript(
+        path,
+        home,
+        path.parent.name,
+        path.stat(),
+        parts,
+        meta=meta if _is_own_file(meta) else None,
+    )
+
+
+def _is_own_file(path: Path) -> bool:
+    """Whether it is a regular file here, and no link: one may lead to a secret."""
+    return path.is_file() and not path.is_symlink()

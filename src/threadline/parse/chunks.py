@@ -36,7 +36,8 @@ class Chunk(Struct, frozen=True, gc=False):
 
 def open_transcript(path: str | Path) -> int:
     """Open a regular file for reading and nothing else; say in a sentence why not."""
-    if is_secret_name(os.path.basename(path)):  # noqa: PTH119 - a path may be text
+    names = (os.path.basename(path), os.path.basename(os.path.realpath(path)))  # noqa: PTH119 - a path may be text
+    if any(map(is_secret_name, names)):
         raise Unreadable(f"{os.fspath(path)!r} holds secrets by its name, and threadline never opens those.")
     try:
         # O_NONBLOCK: a FIFO named x.jsonl must not make us wait for a writer.

@@ -6,6 +6,8 @@ import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from threading import Thread
+from time import sleep
 from typing import TypeVar
 
 from threadline.model.found import Transcript
@@ -14,6 +16,9 @@ Answer = TypeVar("Answer")
 
 # Below this many bytes, starting workers costs more time than they save.
 _WORTH_WORKERS = 64 * 1024 * 1024
+_BATCH_BYTES = 4 * 1024 * 1024
+_BATCH_FILES = 200
+_LOOK_EVERY = 1.0
 
 
 def each(
@@ -37,16 +42,22 @@ def each(
 def _with_workers(
     function: Callable[[Transcript], Answer], transcripts: list[Transcript], workers: int
 ) -> Iterator[tuple[Transcript, Answer]]:
-    from concurrent.futures import ProcessPoolExecutor, as_completed  # noqa: PLC0415 - only where it pays
+    from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed  # noqa: PLC0415 - where it pays
     from multiprocessing import active_children  # noqa: PLC0415 - the same
 
     others = set(active_children())
-    with ProcessPoolExecutor(workers) as pool:
+    with ProcessPoolExecutor(workers, initializer=_end_with, initargs=(os.getpid(),)) as pool:
         try:
             with _interrupts_held_back():
-                futures = {pool.submit(function, transcript): transcript for transcript in transcripts}
+                futures = {pool.submit(_all, function, batch): batch for batch in _batches(transcripts)}
             for future in as_completed(futures):
-                yield futures.pop(future), future.result()
+                batch = futures[future]
+                try:
+                    answers = future.result()
+                except BrokenExecutor:
+                    # Something ended a worker (memory, as a rule): what it and the others left is read here.
+                    answers = _all(function, batch)
+                yield from zip(batch, answers, strict=True)
         except BaseException:
             # Interrupted, or nobody wants the rest. Workers only read, so that they can be ended anywhere.
             for worker in set(active_children()) - others:
@@ -54,6 +65,35 @@ def _with_workers(
             raise
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _all(function: Callable[[Transcript], Answer], batch: list[Transcript]) -> list[Answer]:
+    return [function(transcript) for transcript in batch]
+
+
+def _batches(transcripts: list[Transcript]) -> Iterator[list[Transcript]]:
+    """Big transcripts one by one, small ones together: handing one over costs as much as reading a small one."""
+    batch: list[Transcript] = []
+    size = 0
+    for transcript in transcripts:
+        batch.append(transcript)
+        size += transcript.size
+        if size >= _BATCH_BYTES or len(batch) >= _BATCH_FILES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _end_with(parent: int) -> None:
+    """In a worker: end when the parent is gone, however it went; an orphan would wait for work forever."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            sleep(_LOOK_EVERY)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from threadline.model.ids import AgentId
 from threadline.model.time import parse_timestamp
 from threadline.parse import entries
 from threadline.render.agents import AGENT_TOOLS
+from threadline.survey.overview import ISO
 from threadline.thread.acts import acts
 from threadline.thread.side import side_kind
 from threadline.thread.titles import title
@@ -110,7 +111,7 @@ class _Pass:
         self.cwd = self.cwd or entry.cwd
         written = entry.timestamp_text
         # Times are ISO 8601 in UTC, so that text sorts as time does; other shapes are not counted here.
-        if isinstance(written, str) and written[:1] == "2":
+        if isinstance(written, str) and ISO.match(written):
             self.first = written if self.first is None or written < self.first else self.first
             self.last = written if self.last is None or written > self.last else self.last
         if isinstance(entry, AssistantEntry):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -16,9 +17,12 @@ from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
 from threadline.model.time import parse_timestamp
 from threadline.parse import heads
+from threadline.survey.distinct import distinct
 from threadline.survey.each import each
 
 _LARGEST = 5
+ISO = re.compile(r"2\d{3}-[01]\d-[0-3]\d[T ][0-2]\d:[0-5]\d")
+"""How a time that sorts as text begins."""
 _RUNNING_TOTALS = frozenset({"damaged", "pending", "blank"})
 
 
@@ -110,7 +114,7 @@ def _glance(transcript: Transcript) -> Glance:
             versions[head.version] += 1
         written = head.timestamp_text
         # Times are ISO 8601 in UTC, so that text sorts as time does; other shapes are not counted here.
-        if isinstance(written, str) and written[:1] == "2":
+        if isinstance(written, str) and ISO.match(written):
             first = written if first is None or written < first else first
             last = written if last is None or written > last else last
         if head.uuid is not None:
@@ -145,7 +149,7 @@ def overview(
     found: Iterable[Found], *, jobs: int | None = None, progress: Callable[[int], None] | None = None
 ) -> Overview:
     """All homes at a glance. `progress` is told the bytes of each transcript as it is read."""
-    looked = list(found)
+    looked = list(distinct(found))
     transcripts = [transcript for one in looked for transcript in one.transcripts]
     glances: dict[Path, tuple[Transcript, Glance]] = {}
     for transcript, seen in each(glance, transcripts, jobs=jobs):
@@ -201,8 +205,11 @@ def _summed(found: list[Found], glances: list[tuple[Transcript, Glance]]) -> Ove
 
 def version_key(version: str) -> tuple[tuple[int, str], ...]:
     """Versions in the order of their numbers: 2.1.9 before 2.1.10."""
-    parts = version.split(".")
-    return tuple((int(part), "") if part.isascii() and part.isdecimal() else (-1, part) for part in parts)
+    return tuple((int(part), "") if _is_number(part) else (-1, part) for part in version.split("."))
+
+
+def _is_number(part: str) -> bool:
+    return part.isascii() and part.isdecimal() and len(part) < 10  # noqa: PLR2004 - no version is that long
 
 
 def _is_agent(transcript: Transcript) -> bool:

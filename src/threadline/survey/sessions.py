@@ -21,6 +21,7 @@ from threadline.model.found import Found, Home, SideFile, SideFileKind, Transcri
 from threadline.model.ids import AgentId, SessionId
 from threadline.model.side import AgentMeta
 from threadline.parse import entries, read_side_file
+from threadline.survey.distinct import distinct
 from threadline.survey.each import each
 from threadline.survey.light import Light, light
 from threadline.survey.running import running
@@ -88,7 +89,7 @@ def sessions(
 ) -> Listing:
     """The sessions of all homes that are wanted. `progress` is told the bytes of each transcript as it is read."""
     ask = wanted or Wanted()
-    lister = _Lister(list(found), ask)
+    lister = _Lister(list(distinct(found)), ask)
     candidates = lister.candidates()
     kept: list[SessionSummary] = []
     waiting = iter(candidates)
