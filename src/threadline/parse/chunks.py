@@ -36,10 +36,10 @@ class Chunk(Struct, frozen=True, gc=False):
 
 def open_transcript(path: str | Path) -> int:
     """Open a regular file for reading and nothing else; say in a sentence why not."""
-    names = (os.path.basename(path), os.path.basename(os.path.realpath(path)))  # noqa: PTH119 - a path may be text
-    if any(map(is_secret_name, names)):
-        raise Unreadable(f"{os.fspath(path)!r} holds secrets by its name, and threadline never opens those.")
     try:
+        names = (os.path.basename(path), os.path.basename(os.path.realpath(path)))  # noqa: PTH119 - a path may be text
+        if any(map(is_secret_name, names)):
+            raise Unreadable(f"{os.fspath(path)!r} holds secrets by its name, and threadline never opens those.")
         # O_NONBLOCK: a FIFO named x.jsonl must not make us wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except FileNotFoundError:
