@@ -37,8 +37,8 @@ class Chunk(Struct, frozen=True, gc=False):
 def open_transcript(path: str | Path) -> int:
     """Open a regular file for reading and nothing else; say in a sentence why not."""
     try:
-        names = (os.path.basename(path), os.path.basename(os.path.realpath(path)))  # noqa: PTH119 - a path may be text
-        if any(map(is_secret_name, names)):
+        target = os.path.realpath(path) if os.path.islink(path) else path  # noqa: PTH114 - a path may be text
+        if is_secret_name(os.path.basename(path)) or is_secret_name(os.path.basename(target)):  # noqa: PTH119 - the same
             raise Unreadable(f"{os.fspath(path)!r} holds secrets by its name, and threadline never opens those.")
         # O_NONBLOCK: a FIFO named x.jsonl must not make us wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
