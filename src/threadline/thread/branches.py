@@ -28,11 +28,11 @@ def branches(
     `prompts` are the entries that are a person's prompts; `kept` are the entries of the conversation that was kept;
     `commands` are those of the prompts that are commands.
     """
-    reach = _Reach(graph, prompts, commands)
+    reach = _Reach(graph, prompts, commands, kept)
     left = {root for root in graph.roots if root not in kept and reach.is_exchange(root)}
     for fork, children in graph.children.items():
         if len(children) > 1:
-            left.update(way for way in _left(graph, reach.ways(fork, children), kept) if reach.is_told(way))
+            left.update(way for way in reach.left(reach.ways(fork, children)) if reach.is_told(way))
     begun: dict[EntryId, EntryId] = {}
     found: dict[EntryId, list[EntryId]] = {}
     passed: set[EntryId] = set()
@@ -52,8 +52,12 @@ def branches(
 class _Reach:
     """Where each entry leads: to a prompt, to a finished reply, to anything said. One pass from the leaves up."""
 
-    def __init__(self, graph: Graph, prompts: Container[EntryId], commands: Container[EntryId]) -> None:
+    def __init__(
+        self, graph: Graph, prompts: Container[EntryId], commands: Container[EntryId], kept: Container[EntryId]
+    ) -> None:
         self._graph = graph
+        self._kept = kept
+        self._to_kept_prompt: set[EntryId] = set()
         self._to_prompt: set[EntryId] = set()
         self._finished: set[EntryId] = set()
         self._told: set[EntryId] = set()
@@ -61,6 +65,8 @@ class _Reach:
             below = graph.children.get(uuid, ())
             if uuid in prompts or any(child in self._to_prompt for child in below):
                 self._to_prompt.add(uuid)
+            if (uuid in prompts and uuid in kept) or any(child in self._to_kept_prompt for child in below):
+                self._to_kept_prompt.add(uuid)
             if _is_finished(graph.entries[uuid]) or any(child in self._finished for child in below):
                 self._finished.add(uuid)
             told = (uuid in prompts and uuid not in commands) or _is_reply(graph.entries[uuid])
@@ -92,13 +98,18 @@ class _Reach:
         ]
         return [*prompting, *replied]
 
+    def left(self, ways: list[EntryId]) -> list[EntryId]:
+        """The ways that were not kept; where none was, the last in the file counts as kept.
 
-def _left(graph: Graph, ways: list[EntryId], kept: Container[EntryId]) -> list[EntryId]:
-    """The ways that were not kept; where none was, the last in the file counts as kept."""
-    if len(ways) < 2:  # noqa: PLR2004 - one way on is no fork
-        return []
-    stays = next((way for way in ways if way in kept), max(ways, key=graph.position.__getitem__))
-    return [way for way in ways if way != stays]
+        A way was kept where it leads to a prompt that was: a block of a reply that the conversation was rewound into is
+        kept with the rest of its reply, and what followed it is left all the same.
+        """
+        if len(ways) < 2:  # noqa: PLR2004 - one way on is no fork
+            return []
+        last = max(ways, key=self._graph.position.__getitem__)
+        kept = [way for way in ways if way in self._to_kept_prompt] or [way for way in ways if way in self._kept]
+        stays = kept[0] if kept else last
+        return [way for way in ways if way != stays]
 
 
 def _is_reply(entry: ChainEntry) -> bool:

@@ -66,8 +66,10 @@ class Marks:
         self.uuids: dict[EntryId, ChainEntry] = {}
         self.marks: dict[_Mark, EntryId] = {}
         self.first: str | None = None
+        self._order: list[EntryId | None] = []
         seen: Counter[_Mark] = Counter()
         for entry in entries:
+            self._order.append(entry.uuid)
             if not isinstance(entry, ChainEntry) or entry.uuid is None:
                 continue
             if entry.uuid not in self.uuids:
@@ -78,6 +80,11 @@ class Marks:
             self.uuids[entry.uuid] = entry
             if isinstance(entry.timestamp_text, str) and (self.first is None or entry.timestamp_text < self.first):
                 self.first = entry.timestamp_text
+
+    def among(self, shared: set[EntryId]) -> int:
+        """How many other rows stand between the first and the last of these."""
+        at = [number for number, uuid in enumerate(self._order) if uuid in shared]
+        return at[-1] - at[0] + 1 - len(at) if at else 0
 
 
 def _mark(entry: ChainEntry) -> _Mark | None:
@@ -156,12 +163,19 @@ def _shared(
 
 
 def _is_original(mine: Marks, theirs: Marks, id_: SessionId | None, other: SessionId) -> bool:
-    """Whether this session holds the originals: more of the rows name it, or what is its own began first."""
-    shared = [uuid for uuid in mine.uuids if uuid in theirs.uuids]
+    """Whether this session holds the originals.
+
+    More of the rows name it; or rows of its own (titles, queue, bookkeeping) stand among those that both have, while a
+    copy has those in one run; or what is its own began first.
+    """
+    shared = {uuid for uuid in mine.uuids if uuid in theirs.uuids}
     named = Counter(mine.uuids[uuid].session_id for uuid in shared)
     named.update(theirs.uuids[uuid].session_id for uuid in shared)
     if named[id_] != named[other] and len(named) > 1:
         return named[id_] > named[other]
+    among = mine.among(shared), theirs.among(shared)
+    if among[0] != among[1]:
+        return among[0] > among[1]
     return (_own_first(mine, theirs), str(id_)) < (_own_first(theirs, mine), str(other))
 
 
