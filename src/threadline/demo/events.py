@@ -229,7 +229,7 @@ def closing(session: Session) -> None:
         number = session.rng.randrange(10, 400)
         repository = f"mara/{session.plan.project.name}"
         row: Row = {"type": "pr-link", "sessionId": scribe.session, "prNumber": number}
-        url = f"https://github.com/{repository}/pull/{number}"
+        url = f"https://code.example/{repository}/pull/{number}"
         scribe.write({**row, "prUrl": url, "prRepository": repository, "timestamp": session.clock.text()})
 
 
