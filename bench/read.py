@@ -14,10 +14,12 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
 
-from threadline.model.found import Transcript
+if TYPE_CHECKING:
+    from threadline.model.found import Transcript
 
 OUT = Path(__file__).parent / "out"
 
@@ -52,21 +54,21 @@ def _loads(paths: list[Path], loads: Callable[[bytes], object]) -> int:
 
 def threadline_heads(paths: list[Path]) -> int:
     """Heads and usage of every entry."""
-    from threadline import heads  # noqa: PLC0415 - a rival's process must not pay for it
+    from threadline import heads
 
     return sum(1 for path in paths for _head in heads(path))
 
 
 def threadline_entries(paths: list[Path]) -> int:
     """Every entry, typed, with its line; tool results as plain values."""
-    from threadline import entries  # noqa: PLC0415 - a rival's process must not pay for it
+    from threadline import entries
 
     return sum(1 for path in paths for _entry in entries(path))
 
 
 def threadline_everything(paths: list[Path]) -> int:
     """Every entry, typed, and every tool result typed, too."""
-    from threadline import UserEntry, entries  # noqa: PLC0415 - a rival's process must not pay for it
+    from threadline import UserEntry, entries
 
     count = 0
     for path in paths:
@@ -86,8 +88,8 @@ def _count_everything(transcript: Transcript) -> int:
 
 
 def _on_all_cores(count: Callable[[Transcript], int], paths: list[Path]) -> int:
-    from threadline import homes, look  # noqa: PLC0415 - a rival's process must not pay for it
-    from threadline.survey.each import each  # noqa: PLC0415
+    from threadline import homes, look
+    from threadline.survey.each import each
 
     return sum(answer for _one, answer in each(count, look(homes(_home(paths))[0]).transcripts))
 
@@ -104,16 +106,16 @@ def threadline_everything_on_all_cores(paths: list[Path]) -> int:
 
 def threadline_overview(paths: list[Path]) -> int:
     """What bare `threadline` does: heads of the whole home, on all cores."""
-    from threadline import homes, look  # noqa: PLC0415 - a rival's process must not pay for it
-    from threadline.survey import overview  # noqa: PLC0415
+    from threadline import homes, look
+    from threadline.survey import overview
 
     return overview([look(home) for home in homes(_home(paths))]).entries
 
 
 def threadline_doctor(paths: list[Path]) -> int:
     """What `threadline doctor` does: everything, strictly, with drift, on all cores."""
-    from threadline import homes, look  # noqa: PLC0415 - a rival's process must not pay for it
-    from threadline.survey import examine_all  # noqa: PLC0415
+    from threadline import homes, look
+    from threadline.survey import examine_all
 
     return examine_all(look(homes(_home(paths))[0]).transcripts).entries
 
@@ -198,7 +200,7 @@ def main() -> None:
         return
     home = options.home
     if home is None:
-        from threadline.demo import write  # noqa: PLC0415 - not needed to measure a home that is there
+        from threadline.demo import write
 
         home = OUT / f"home-{options.megabytes:g}"
         if not home.exists():

@@ -50,8 +50,8 @@ def rows(size: int) -> Iterator[str]:
 
 def thread(path: Path) -> dict[str, float]:
     """Thread a transcript that is read already: the best round, in microseconds an entry."""
-    from threadline.parse import entries  # noqa: PLC0415 - only the process that measures pays for it
-    from threadline.thread.loop import loop  # noqa: PLC0415
+    from threadline.parse import entries
+    from threadline.thread.loop import loop
 
     found = list(entries(path))
     gc.freeze()  # the collector's rounds over what was read before are no work of threading
@@ -67,7 +67,7 @@ def thread(path: Path) -> dict[str, float]:
 
 def read_session(path: Path) -> dict[str, float]:
     """Read a session from its files, agents and all."""
-    from threadline.load import read  # noqa: PLC0415 - only the process that measures pays for it
+    from threadline.load import read
 
     best = float("inf")
     for _ in range(ROUNDS):
@@ -107,7 +107,7 @@ def generated(size: int) -> Path:
 
 def largest_session() -> Path:
     """The largest main transcript of a demo home, made once."""
-    from threadline.demo import write  # noqa: PLC0415 - the processes that measure do not pay for it
+    from threadline.demo import write
 
     home = OUT / f"home-{MEGABYTES}"
     if not home.exists():
