@@ -430,3 +430,19 @@ def test_a_secret_is_never_opened(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text('{"type":"user"}\n')
     with pytest.raises(threadline.Unreadable, match="never opens"):
         list(threadline.entries(tmp_path / name))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("read", ["entries", "heads"])
+def test_a_long_damaged_line_is_not_made_values_of(tmp_path: Path, read: str) -> None:
+    """Thirty megabytes of small objects in a torn row are kept as they are, in memory of a few times their size."""
+    path = tmp_path / "dense.jsonl"
+    path.write_bytes(b'{"type":"user","x":[' + b'{"a":1},' * 3_700_000 + b'\n{"type":"mode"}\n')
+    script = (
+        "import resource, sys, threadline\n"
+        f"print(len(list(threadline.{read}(sys.argv[1]))), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+    )
+    answer = subprocess.run([sys.executable, "-c", script, str(path)], check=True, capture_output=True)  # noqa: S603 - ourselves
+    count, megabytes = map(int, answer.stdout.split())
+    assert count == 2
+    assert megabytes < 230

@@ -13,7 +13,8 @@ from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
 from threadline.shape import Loaded, Misfit, fit, loads
 
-_FORGIVEN = 32 * 1024 * 1024
+# Forgiving makes values of all that a line holds, many times its size; a longer line is not forgiven.
+_FORGIVEN = 8 * 1024 * 1024
 REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What the fast decoder raises at a line that is not for it."""
 
@@ -87,9 +88,17 @@ def _forgiving(data: bytes, place: Place) -> tuple[Entry, list[Problem]]:
 def _loaded_at_once(data: bytes) -> Loaded:
     """A huge value as it should be: forgiving would hold it in memory three times over."""
     try:
+        _scan(data)  # makes nothing of it, and so fails for little
         return Loaded(msgspec.json.decode(data), ())
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ValueError(str(error)) from None
+
+
+class _Anything(msgspec.Struct):
+    """Any object, passed over."""
+
+
+_scan = msgspec.json.Decoder(_Anything).decode
 
 
 def _fit_entry(value: dict[str, Any], kind: Any) -> tuple[Entry, list[Misfit]]:

@@ -13,7 +13,6 @@ from msgspec.structs import force_setattr
 
 from threadline.model.entries import Entry
 from threadline.model.head import Head
-from threadline.model.problem import ProblemKind
 from threadline.parse.chunks import chunks
 from threadline.parse.decode import REFUSALS, lines_decoder
 from threadline.parse.entries import Reader
@@ -48,14 +47,15 @@ def heads(path: str | Path) -> Iterator[Head]:
 
 def _head(entry: Entry) -> Head:
     """The head of an entry that was read whole because its line needed a closer look."""
-    head = Head() if _is_too_deep(entry) else _brief(entry)
+    head = Head() if _is_lost(entry) else _brief(entry)
     force_setattr(head, "kind", entry.kind)
     force_setattr(head, "line", entry.line.number)
     return head
 
 
-def _is_too_deep(entry: Entry) -> bool:
-    return any(problem.kind is ProblemKind.TOO_DEEP for problem in entry.problems)
+def _is_lost(entry: Entry) -> bool:
+    """Whether nothing could be made of the line, so that looking again would cost much and give nothing."""
+    return any(not problem.recovered for problem in entry.problems)
 
 
 def _brief(entry: Entry) -> Head:

@@ -24,7 +24,7 @@ _ALL = 3
 _ALIKE = 16  # a torn write and the whole row that follows it begin with the same characters, as many as there are
 _START = re.compile(r'\{\s*"')
 # Damage in lines longer than this is kept, not searched; and in shorter ones it is searched for so many characters.
-_SEARCHED = 32 * 1024 * 1024
+_SEARCHED = 8 * 1024 * 1024
 _BUDGET = 128 * 1024 * 1024
 _DECODER = json.JSONDecoder(strict=False, parse_int=str, parse_float=str)
 _SPACE = " \t\r\n\0"
