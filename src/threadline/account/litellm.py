@@ -1,0 +1,226 @@
+"""LiteLLM's price file, turned into models of ours."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from threadline.account.model_id import normalise, region
+from threadline.account.price_file import Fast, LongContext, Model, Period, PriceFile, problems
+from threadline.errors import BadQuery
+from threadline.model.rate import EXACT, plain_number
+
+_MARKS = (b'"input_cost_per_token"', b'"litellm_provider"')
+_EXPLAINED = "sample_spec"  # an entry that explains the fields
+_MODES = {None, "chat", "completion", "responses"}
+_PER_TOKEN = Decimal(1_000_000)
+_THRESHOLD = re.compile(r"(?:input|output)_cost_per_token_above_(\d{1,6})k_tokens", re.ASCII)
+_DATED = re.compile(r"-(\d{4})(\d\d)(\d\d)(?!\d)", re.ASCII)
+# Anthropic's own rule, for what the file leaves out: a write costs 1.25 or 2 times input, a read a tenth.
+_WRITE_5M, _WRITE_1H, _READ = Decimal("1.25"), Decimal(2), Decimal("0.1")
+_WITHIN = Decimal("0.2")
+# Early in 2026 the file had the factor for US inference in the place of the one for fast mode.
+_NOT_FAST = Decimal("1.1")
+_FEW = 3
+
+
+class _Entry(Struct, frozen=True):
+    """One entry of the file: its id, what it costs, and what was put right."""
+
+    id: str
+    rank: int
+    model: Model
+    notes: tuple[str, ...] = ()
+
+    @property
+    def costs(self) -> tuple[Any, ...]:
+        """What two spellings of one model must agree on."""
+        return self.model.periods, self.model.fast, self.model.us_inference_multiplier
+
+
+def is_litellm(fields: dict[str, Raw]) -> bool:
+    """Whether a JSON object has the shape of LiteLLM's price file."""
+    return any(mark in bytes(raw) for raw in fields.values() for mark in _MARKS)
+
+
+def read_litellm(data: bytes, name: str) -> PriceFile:
+    """The models of LiteLLM's price file, in USD per million, exact; `notes` says what was put right or left out.
+
+    Raises:
+        BadQuery: no entry has prices.
+    """
+    try:
+        fields = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode(data)
+    except (ValueError, RecursionError, ArithmeticError) as error:
+        raise BadQuery(f"{name} is no price file: {error}.") from None
+    spellings: dict[str, list[_Entry]] = defaultdict(list)
+    notes: list[str] = []
+    for key, value in fields.items():
+        entry = _entry(key, value, notes) if isinstance(value, dict) and key != _EXPLAINED else None
+        if entry is not None:
+            spellings[normalise(key)].append(entry)
+    models: dict[str, Model] = {}
+    for key in sorted(spellings):
+        models |= _merged(key, spellings[key], notes)
+    if not models:
+        raise BadQuery(f"{name} is no price file: none of its entries has prices for input and output tokens.")
+    return PriceFile(models, notes=tuple(notes))
+
+
+def _entry(key: str, value: dict[str, Any], notes: list[str]) -> _Entry | None:
+    """What an entry says; None where it has no prices of its own: other things, other modes, surcharges of regions."""
+    mode = value.get("mode")
+    of_tokens = mode is None or (isinstance(mode, str) and mode in _MODES)
+    if not of_tokens or region(key) is not None or key.startswith(("fast/", "us/", "eu/", "global/")):
+        return None
+    said: list[str] = []
+    thresholds = sorted({int(found[1]) for word in value if (found := _THRESHOLD.fullmatch(word))})
+    base = _prices(key, value, "", said)
+    if base is None or not (base["input"] or base["output"]):
+        return None
+    if len(thresholds) > 1:
+        notes.append(f"{key} has several thresholds for long prompts and is left out.")
+        return None
+    long = None
+    if thresholds:
+        above = _prices(key, value, f"_above_{thresholds[0]}k_tokens", said, base)
+        long = (
+            LongContext(over_prompt_tokens=thresholds[0] * 1000, scope="whole_request", **above)
+            if above is not None
+            else None
+        )
+    model = Model(
+        introduced=_introduced(key),
+        periods=(Period(begins=None, ends=None, long_context=long, **base),),
+        fast=_fast(value, said),
+        us_inference_multiplier=_multiplier(value, "us"),
+        source="litellm",
+        confidence="unchecked",
+    )
+    wrong = next(problems(PriceFile({key: model})), None)
+    if wrong is not None:
+        notes.append(f"{key} is left out: {wrong[0].removeprefix(f'$.models.{key}.')} {wrong[1]}.")
+        return None
+    return _Entry(key, _rank(key, value), model, tuple(said))
+
+
+def _rank(key: str, value: dict[str, Any]) -> int:
+    """Whose word counts: Anthropic's for its models, then an id without a host's name, then hosts."""
+    if "/" in key:
+        return 2
+    return 0 if value.get("litellm_provider") == "anthropic" else 1
+
+
+def _prices(
+    key: str, value: dict[str, Any], above: str, said: list[str], base: dict[str, Decimal] | None = None
+) -> dict[str, Decimal] | None:
+    """The five prices; those above a threshold where it is given, with `base` for what has no price of its own."""
+    sent = _per_million(value.get(f"input_cost_per_token{above}"))
+    output = _per_million(value.get(f"output_cost_per_token{above}"))
+    if base is not None:
+        sent, output = base["input"] if sent is None else sent, base["output"] if output is None else output
+    if sent is None or output is None:
+        return None
+    given = {
+        "cache_write_5m": _per_million(value.get(f"cache_creation_input_token_cost{above}")),
+        "cache_write_1h": _per_million(value.get(f"cache_creation_input_token_cost_above_1hr{above}")),
+        "cache_read": _per_million(value.get(f"cache_read_input_token_cost{above}")),
+    }
+    return {"input": sent, "output": output, **_cache_prices(key, given, sent, above, said)}
+
+
+def _cache_prices(
+    key: str, given: dict[str, Decimal | None], sent: Decimal, above: str, said: list[str]
+) -> dict[str, Decimal]:
+    if not normalise(key).startswith("claude-"):
+        write = sent if given["cache_write_5m"] is None else given["cache_write_5m"]
+        ruled = {"cache_write_5m": sent, "cache_write_1h": write, "cache_read": sent}
+    else:
+        factors = {"cache_write_5m": _WRITE_5M, "cache_write_1h": _WRITE_1H, "cache_read": _READ}
+        ruled = {word: EXACT.multiply(sent, by) for word, by in factors.items()}
+        hour = given["cache_write_1h"]
+        if hour is not None and abs(hour - ruled["cache_write_1h"]) > ruled["cache_write_1h"] * _WITHIN:
+            said.append(
+                f"the 1-hour cache write of {plain_number(hour)} was put right to "
+                f"{plain_number(ruled['cache_write_1h'])}, twice input"
+            )
+            given = {**given, "cache_write_1h": None}
+    missing = [word for word, price in given.items() if price is None and word != "cache_write_1h"]
+    if missing and not above:
+        said.append(f"no price for {' and '.join(word.replace('_', ' ') for word in missing)}: by rule from input")
+    return {word: ruled[word] if price is None else price for word, price in given.items()}
+
+
+def _per_million(value: Any) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        return None
+    return EXACT.multiply(Decimal(value), _PER_TOKEN).normalize(EXACT)
+
+
+def _multiplier(value: dict[str, Any], word: str) -> Decimal | None:
+    own = value.get("provider_specific_entry")
+    number = own.get(word) if isinstance(own, dict) else None
+    usable = isinstance(number, int | Decimal) and not isinstance(number, bool)
+    return Decimal(number).normalize(EXACT) if usable and number is not None else None
+
+
+def _fast(value: dict[str, Any], said: list[str]) -> tuple[Fast, ...]:
+    number = _multiplier(value, "fast")
+    if number == _NOT_FAST:
+        said.append("the multiplier of 1.1 for fast mode was left out: it is that of US inference")
+    return () if number is None or number == _NOT_FAST else (Fast(multiplier=number),)
+
+
+def _introduced(key: str) -> str | None:
+    found = _DATED.search(key)
+    return "-".join(found.groups()) if found else None
+
+
+def _merged(key: str, entries: list[_Entry], notes: list[str]) -> dict[str, Model]:
+    """One model of all spellings that agree; where they do not, each has its own price or none, and a note says so."""
+    best = min(entry.rank for entry in entries)
+    chosen = [entry for entry in entries if entry.rank == best]
+    groups: dict[Any, list[_Entry]] = defaultdict(list)
+    for entry in chosen:
+        groups[entry.costs].append(entry)
+    others = [entry.id for entry in entries if entry.rank != best and entry.costs not in groups]
+    if others:
+        notes.append(f"{key} has other prices as {_some(others)}; those of {_some(e.id for e in chosen)} are taken.")
+    if len(groups) == 1:
+        return {key: _model(key, chosen, notes)}
+    told = _some(group[0].id for group in groups.values())
+    if best == 2:  # noqa: PLR2004 - hosts, of which none speaks for the others
+        notes.append(f"{key} has a different price with each host and is left out: {told}.")
+        return {}
+    notes.append(f"{key} has different prices by spelling; each spelling has its own: {told}.")
+    return dict(_own(key, group, notes) for group in groups.values())
+
+
+def _own(key: str, group: list[_Entry], notes: list[str]) -> tuple[str, Model]:
+    plain = next((entry.id.lower() for entry in group if entry.id.lower() == key), group[0].id.lower())
+    return plain, _model(plain, group, notes)
+
+
+def _model(key: str, agreeing: list[_Entry], notes: list[str]) -> Model:
+    aliases = {entry.id.lower() for entry in agreeing if not set(entry.id) & set("/@:")} - {key}
+    said = list(dict.fromkeys(word for entry in agreeing for word in entry.notes))
+    notes.extend(f"{key}: {word}." for word in said if "was " in word)
+    dates = [entry.model.introduced for entry in agreeing if entry.model.introduced is not None]
+    return msgspec.structs.replace(
+        agreeing[0].model,
+        aliases=tuple(sorted(aliases)),
+        introduced=min(dates, default=None),
+        note="; ".join(said) or None,
+    )
+
+
+def _some(words: Iterable[str]) -> str:
+    listed = list(words)
+    more = f" and {len(listed) - _FEW} more" if len(listed) > _FEW else ""
+    return ", ".join(listed[:_FEW]) + more

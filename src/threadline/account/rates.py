@@ -1,0 +1,262 @@
+"""The table of rates: which price applies to a call of a model, on a day, in a mode."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from decimal import Decimal
+from functools import cache, reduce
+from hashlib import sha256
+from os import PathLike
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from threadline.account.model_id import dashed, normalise, region
+from threadline.account.price_file import Fast, LongContext, Model, Period, Prices
+from threadline.account.price_source import PriceSource, price_source, shipped_source
+from threadline.model.rate import EXACT, Rate
+
+_WEB_SEARCH_FEE = Decimal("0.01")
+_BATCH = Decimal("0.5")
+_REGIONAL = Decimal("1.1")
+# Regional endpoints of clouds cost more for models from Sonnet 4.5 on.
+_REGIONAL_SINCE = "2025-09-29"
+# Nobody calls so many models on so many days; a hostile home could say so.
+_MOST_REMEMBERED = 100_000
+
+Multipliers = tuple[tuple[str, Decimal], ...]
+_Dated = TypeVar("_Dated", Period, Fast)
+_Question = tuple[str | None, str, str | None, str | None, str | None]
+_Answer = tuple[int, Rate | None, Rate | None]
+
+
+class RateRow(Struct, frozen=True):
+    """One row of the table: a model, a period, and prices before any multiplier. `file` says which file it is from."""
+
+    model: str
+    begins: str | None
+    ends: str | None
+    long_context: int | None
+    input: Decimal
+    output: Decimal
+    cache_write_5m: Decimal
+    cache_write_1h: Decimal
+    cache_read: Decimal
+    fast: tuple[Fast, ...]
+    us: Decimal | None
+    regional: Decimal | None
+    aliases: tuple[str, ...]
+    introduced: str | None
+    source: str
+    confidence: str
+    note: str | None
+    file: str
+
+
+class Rates:
+    """A table of rates, made of one or several price files; a later file's models take the place of earlier ones.
+
+    Asking is cheap: what was found for a model, a day and a mode is remembered, and the same row is the same object.
+    """
+
+    def __init__(self, *sources: PriceSource) -> None:
+        self.sources = sources
+        self._models: dict[str, Model] = {}
+        self._files: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+        for source in sources:
+            self._add(source)
+        fees = [source.prices.fees.web_search_usd_per_request for source in sources]
+        self._fee = next((fee for fee in reversed(fees) if fee is not None), _WEB_SEARCH_FEE)
+        batches = [source.prices.rules.batch for source in sources]
+        self._batch = next((batch for batch in reversed(batches) if batch is not None), _BATCH)
+        self._answers: dict[_Question, _Answer] = {}
+        self._rates: dict[Rate, Rate] = {}
+
+    def _add(self, source: PriceSource) -> None:
+        own: dict[str, str] = {}
+        for key, model in source.prices.models.items():
+            before = self._models.get(key)
+            introduced = model.introduced or (before.introduced if before is not None else None)
+            self._models[key] = msgspec.structs.replace(model, introduced=introduced)
+            self._files[key] = source.name
+            own[dashed(key)] = key
+        for key, model in source.prices.models.items():
+            own |= {name.lower(): key for name in (*model.aliases, key)}
+        self._names |= own
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the one price file; of several, the SHA-256 of their digests, one after the other."""
+        if len(self.sources) == 1:
+            return self.sources[0].digest
+        return sha256("".join(source.digest for source in self.sources).encode()).hexdigest()
+
+    @property
+    def digests(self) -> tuple[tuple[str, str], ...]:
+        """Each file's name and SHA-256, in the order in which they were laid over each other."""
+        return tuple((source.name, source.digest) for source in self.sources)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What had to be put right in the files, or could not be told, a sentence each."""
+        return tuple(f"{source.name}: {note}" for source in self.sources for note in source.prices.notes)
+
+    @property
+    def web_search_fee(self) -> Decimal:
+        """USD for one web search."""
+        return self._fee
+
+    def model(self, name: str) -> str | None:
+        """The key of the model that an id names, by the whole id; None when there is no such model."""
+        return self._names.get(name.lower()) or self._names.get(normalise(name))
+
+    def rate(
+        self,
+        model: str | None,
+        day: str,
+        prompt_tokens: int,
+        *,
+        speed: str | None = None,
+        geo: str | None = None,
+        tier: str | None = None,
+    ) -> Rate | None:
+        """What a call is charged by; None when that is not known: another model's price is never taken.
+
+        `day` is the day of the call in UTC, `YYYY-MM-DD`; `prompt_tokens` is input, cache writes and cache reads
+        together. `speed`, `geo` and `tier` are the `speed`, `inference_geo` and `service_tier` of the usage.
+        """
+        question = (model, day, speed, geo, tier)
+        answer = self._answers.get(question)
+        if answer is None:
+            answer = self._answer(question)
+        return answer[2] if prompt_tokens > answer[0] else answer[1]
+
+    def rows(self) -> Iterator[RateRow]:
+        """All rows: one for each model and period, and one more where a long prompt costs more."""
+        for key, model in self._models.items():
+            for period in model.periods:
+                yield self._row(key, model, period, None)
+                if period.long_context is not None:
+                    yield self._row(key, model, period, period.long_context.over_prompt_tokens)
+
+    def _row(self, key: str, model: Model, period: Period, long_context: int | None) -> RateRow:
+        prices: Prices = period if long_context is None else period.long_context or period
+        return RateRow(
+            model=key,
+            begins=period.begins,
+            ends=period.ends,
+            long_context=long_context,
+            input=prices.input,
+            output=prices.output,
+            cache_write_5m=prices.cache_write_5m,
+            cache_write_1h=prices.cache_write_1h,
+            cache_read=prices.cache_read,
+            fast=model.fast,
+            us=model.us_inference_multiplier,
+            regional=_REGIONAL if _costs_more_in_regions(model) else None,
+            aliases=model.aliases,
+            introduced=model.introduced,
+            source=model.source,
+            confidence=model.confidence,
+            note=model.note,
+            file=self._files[key],
+        )
+
+    def _answer(self, question: _Question) -> _Answer:
+        if len(self._answers) >= _MOST_REMEMBERED:
+            self._answers.clear()
+        answer = self._answers[question] = self._look_up(question)
+        return answer
+
+    def _look_up(self, question: _Question) -> _Answer:
+        """The threshold, the rate up to it, and the rate above it."""
+        name, day, *_ = question
+        key = self.model(name) if name else None
+        model = self._models[key] if key is not None else None
+        period = _on(model.periods, day) if model is not None else None
+        multipliers = self._multipliers(model, question) if model is not None else None
+        if key is None or period is None or multipliers is None:
+            return sys.maxsize, None, None
+        short, long = self._rate(key, period, period, multipliers), period.long_context
+        if long is None:
+            return sys.maxsize, short, short
+        return long.over_prompt_tokens, short, self._rate(key, period, long, multipliers)
+
+    def _multipliers(self, model: Model, question: _Question) -> Multipliers | None:
+        """The multipliers of a mode; None when the mode has a price that is not known."""
+        name, day, speed, geo, tier = question
+        found: list[tuple[str, Decimal]] = []
+        if speed == "fast":
+            fast = _on(model.fast, day)
+            if fast is None:
+                return None
+            found.append(("fast", fast.multiplier))
+        if region(name or "") not in {None, "global"}:
+            # A cloud's region is its own surcharge; the other one is of Anthropic's own API.
+            if _costs_more_in_regions(model):
+                found.append(("regional", _REGIONAL))
+        elif geo == "us" and model.us_inference_multiplier is not None:
+            found.append(("us", model.us_inference_multiplier))
+        if tier == "batch":
+            found.append(("batch", self._batch))
+        return tuple(found)
+
+    def _rate(self, key: str, period: Period, prices: Prices, multipliers: Multipliers) -> Rate:
+        by = reduce(EXACT.multiply, (number for _, number in multipliers), Decimal(1))
+        made = Rate(
+            model=key,
+            input=EXACT.multiply(prices.input, by),
+            output=EXACT.multiply(prices.output, by),
+            cache_write_5m=EXACT.multiply(prices.cache_write_5m, by),
+            cache_write_1h=EXACT.multiply(prices.cache_write_1h, by),
+            cache_read=EXACT.multiply(prices.cache_read, by),
+            begins=period.begins,
+            ends=period.ends,
+            long_context=prices.over_prompt_tokens if isinstance(prices, LongContext) else None,
+            multipliers=multipliers,
+            source=_source(self._models[key], self._files[key]),
+        )
+        return self._rates.setdefault(made, made)
+
+
+def _on(periods: tuple[_Dated, ...], day: str) -> _Dated | None:
+    """The period that a day is in."""
+    for period in periods:
+        if (period.begins is None or period.begins <= day) and (period.ends is None or day < period.ends):
+            return period
+    return None
+
+
+def _costs_more_in_regions(model: Model) -> bool:
+    return model.introduced is not None and model.introduced >= _REGIONAL_SINCE
+
+
+def _source(model: Model, file: str) -> str:
+    told = model.source or f"from {file}"
+    if model.confidence:
+        told += f", {model.confidence} confidence"
+    return f"{told}: {model.note}" if model.note else told
+
+
+@cache
+def shipped() -> Rates:
+    """The rates that come with threadline."""
+    return Rates(shipped_source())
+
+
+def rates(*files: str | PathLike[str]) -> Rates:
+    """The rates that come with threadline, with the models of each file added or put in the place of theirs.
+
+    A file may be a price file of ours or LiteLLM's.
+
+    Raises:
+        NotFound: there is no such file.
+        Unreadable: it cannot be read.
+        BadQuery: it is no price file.
+    """
+    if not files:
+        return shipped()
+    return Rates(*shipped().sources, *map(price_source, files))
