@@ -1,0 +1,8 @@
+"""The context of an agent: the window at each request, cache breaks, and what filled the window.
+
+`context` gives all of it. What is measured and what is an estimate is in docs/context.md.
+"""
+
+from threadline.thread.context.whole import context
+
+__all__ = ["context"]
