@@ -138,7 +138,9 @@ def test_every_key_is_explained(environment: dict[str, str], tmp_path: Path) -> 
     asked = {
         "": [["--json"], ["--jsonl"]],
         "doctor": [["--json"], ["--jsonl"]],
+        "prices": [["--json"], ["--jsonl"]],
         "entries": [[str(home), "--jsonl", "--data", "--limit", "1"]],
+        "context": [["last", "--json"], ["last", "--jsonl"]],
         "demo": [[str(tmp_path / "new"), "--megabytes", "0.1", "--json"]],
         "files": [[str(edited), "--jsonl"]],
         **{name: [["--jsonl"]] for name in ("list", "errors")},

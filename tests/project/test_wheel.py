@@ -40,9 +40,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
-    """The wheel holds every module, `py.typed` and the licence; no tests, no documents, no caches."""
+    """The wheel holds every module, `py.typed`, the prices and the licence; no tests, no documents, no caches."""
     source = ROOT / "src"
-    expected = {str(path.relative_to(source)) for path in source.rglob("*.py")} | {"threadline/py.typed"}
+    expected = {str(path.relative_to(source)) for path in source.rglob("*.py")}
+    expected |= {"threadline/py.typed", "threadline/account/prices.json"}
     with zipfile.ZipFile(wheel) as opened:
         names = set(opened.namelist())
         about = f"{wheel.name.split('-py3')[0]}.dist-info"

@@ -189,7 +189,8 @@ def _merged(key: str, entries: list[_Entry], notes: list[str]) -> dict[str, Mode
     groups: dict[Any, list[_Entry]] = defaultdict(list)
     for entry in chosen:
         groups[entry.costs].append(entry)
-    others = [entry.id for entry in entries if entry.rank != best and entry.costs not in groups]
+    periods = {entry.model.periods for entry in chosen}
+    others = [entry.id for entry in entries if entry.rank != best and entry.model.periods not in periods]
     if others:
         notes.append(f"{key} has other prices as {_some(others)}; those of {_some(e.id for e in chosen)} are taken.")
     if len(groups) == 1:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 # Longer than the longest address of a model that a cloud gives; what is longer is nobody's id.
-_LONGEST = 512
+LONGEST = 512
+"""How many characters an id may have."""
+
 _REGION = re.compile(r"(us|eu|apac|au|jp|global)\.")
 _BRACKETS = re.compile(r"(?:\[[^\[\]]*\])+\Z")
 _REVISION = re.compile(r"(?:-v\d{1,2}:\d{1,2}|-v1|:0)\Z")
@@ -27,7 +29,7 @@ def normalise(model: str) -> str:
     >>> normalise("openrouter/anthropic/claude-4.5-sonnet")
     'claude-sonnet-4-5'
     """
-    if len(model) > _LONGEST or not model.isascii():
+    if len(model) > LONGEST or not model.isascii():
         return model
     name = _REGION.sub("", _without_path(model), count=1) if region(model) else _without_path(model)
     name = name.removeprefix("anthropic.")
@@ -46,7 +48,7 @@ def region(model: str) -> str | None:
     >>> region("bedrock/eu.anthropic.claude-opus-4-6-v1")
     'eu'
     """
-    if len(model) > _LONGEST or not model.isascii():
+    if len(model) > LONGEST or not model.isascii():
         return None
     found = _REGION.match(_without_path(model))
     return found[1] if found else None
@@ -54,7 +56,12 @@ def region(model: str) -> str | None:
 
 def dashed(name: str) -> str:
     """A name in lower case, with dashes in its version: `GLM-5.1` is `glm-5-1`."""
-    return _DOT.sub("-", name.lower()) if name.isascii() else name
+    return _DOT.sub("-", lowered(name))
+
+
+def lowered(name: str) -> str:
+    """A name in lower case; one that is not ASCII stays as it is, since some of its letters would become ASCII."""
+    return name.lower() if name.isascii() else name
 
 
 def _without_path(model: str) -> str:

@@ -11,7 +11,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Raw, Struct, field
 
+from threadline.account.model_id import dashed, lowered
 from threadline.errors import BadQuery
+from threadline.model.rate import plain_number
 
 SCHEMA = 1
 UNIT = "USD per 1,000,000 tokens"
@@ -151,14 +153,16 @@ def _decode(data: bytes | Raw, shape: Any, name: str, path: str) -> Any:
 
 
 def _shared_names(models: dict[str, Model]) -> Iterator[tuple[str, str]]:
-    owners = {key.lower(): key for key in reversed(models)}
-    for key, model in models.items():
+    owners: dict[str, str] = {}
+    for key in models:
+        owner = owners.setdefault(dashed(key), key)
         if not key:
             yield "$.models", "has a model without an id"
-        elif owners[key.lower()] != key:
-            yield f"$.models.{key}", f"is the same id as {owners[key.lower()]!r}"
+        elif owner != key:
+            yield f"$.models.{key}", f"is the same id as {owner!r}"
+    for key, model in models.items():
         for at, alias in enumerate(model.aliases):
-            owner = owners.setdefault(alias.lower(), key)
+            owner = owners.setdefault(lowered(alias), key)
             if owner != key:
                 yield f"$.models.{key}.aliases[{at}]", f"is {alias!r}, which names {owner!r} already"
 
@@ -234,3 +238,20 @@ def _is_day(text: str) -> bool:
 def _shown(value: Any) -> str:
     text = repr(value) if isinstance(value, str) else str(value)
     return text if len(text) <= 60 else f"{text[:57]}…"  # noqa: PLR2004 - as much as a sentence can show
+
+
+def written(file: PriceFile, source: str) -> bytes:
+    """The file as JSON: prices are numbers, as in the one that comes with threadline; `source` says where from."""
+    models = {key: msgspec.to_builtins(model, builtin_types=(Decimal,)) for key, model in file.models.items()}
+    whole = {"schema": SCHEMA, "unit": UNIT, "sources": [source], "notes": file.notes, "models": models}
+    encoded = msgspec.json.Encoder(decimal_format="number").encode(_plain(whole))
+    return msgspec.json.format(encoded, indent=1) + b"\n"
+
+
+def _plain(value: Any) -> Any:
+    """The same with numbers that have no exponent: `1E+1` is `10`."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return Decimal(plain_number(value)) if isinstance(value, Decimal) else value

@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from threadline.account.model_id import dashed, normalise, region
+from threadline.account.model_id import LONGEST, dashed, lowered, normalise, region
 from threadline.account.price_file import Fast, LongContext, Model, Period, Prices
 from threadline.account.price_source import PriceSource, price_source, shipped_source
 from threadline.model.rate import EXACT, Rate
@@ -76,16 +76,15 @@ class Rates:
         self._rates: dict[Rate, Rate] = {}
 
     def _add(self, source: PriceSource) -> None:
-        own: dict[str, str] = {}
-        for key, model in source.prices.models.items():
+        names: dict[str, str] = {}
+        for written, model in source.prices.models.items():
+            key = dashed(written)
             before = self._models.get(key)
             introduced = model.introduced or (before.introduced if before is not None else None)
             self._models[key] = msgspec.structs.replace(model, introduced=introduced)
             self._files[key] = source.name
-            own[dashed(key)] = key
-        for key, model in source.prices.models.items():
-            own |= {name.lower(): key for name in (*model.aliases, key)}
-        self._names |= own
+            names |= {lowered(name): key for name in (key, written, *model.aliases)}
+        self._names |= names
 
     @property
     def digest(self) -> str:
@@ -111,7 +110,7 @@ class Rates:
 
     def model(self, name: str) -> str | None:
         """The key of the model that an id names, by the whole id; None when there is no such model."""
-        return self._names.get(name.lower()) or self._names.get(normalise(name))
+        return self._names.get(lowered(name)) or self._names.get(normalise(name))
 
     def rate(
         self,
@@ -125,8 +124,9 @@ class Rates:
     ) -> Rate | None:
         """What a call is charged by; None when that is not known: another model's price is never taken.
 
-        `day` is the day of the call in UTC, `YYYY-MM-DD`; `prompt_tokens` is input, cache writes and cache reads
-        together. `speed`, `geo` and `tier` are the `speed`, `inference_geo` and `service_tier` of the usage.
+        `day` is the day of the call in UTC, `YYYY-MM-DD`; an empty one is before all days. `prompt_tokens` is input,
+        cache writes and cache reads together. `speed`, `geo` and `tier` are the `speed`, `inference_geo` and
+        `service_tier` of the usage.
         """
         question = (model, day, speed, geo, tier)
         answer = self._answers.get(question)
@@ -168,7 +168,9 @@ class Rates:
     def _answer(self, question: _Question) -> _Answer:
         if len(self._answers) >= _MOST_REMEMBERED:
             self._answers.clear()
-        answer = self._answers[question] = self._look_up(question)
+        answer = self._look_up(question)
+        if len(question[0] or "") <= LONGEST:
+            self._answers[question] = answer
         return answer
 
     def _look_up(self, question: _Question) -> _Answer:

@@ -12,7 +12,21 @@ import click
 from threadline.cli import FAILED, FOUND
 
 # Each is a module of this package that holds a command of the same name, in the order of the help.
-COMMANDS = ("list", "show", "tree", "calls", "errors", "files", "todos", "request", "doctor", "entries", "demo")
+COMMANDS = (
+    "list",
+    "show",
+    "tree",
+    "calls",
+    "errors",
+    "files",
+    "todos",
+    "request",
+    "context",
+    "prices",
+    "doctor",
+    "entries",
+    "demo",
+)
 _COMPLETION = "_THREADLINE_COMPLETE"
 
 
