@@ -6,7 +6,9 @@ from typing import Any
 
 from msgspec import Struct
 
-BYTES_PER_TOKEN = 3.5
+# Bytes for each token, measured on 1,500 texts whose size usage tells alone: prose, and code or what tools print. From
+# Opus 4.7 on a fifth to a quarter less, which is put right by what each session measures itself.
+PROSE, CODE = 3.8, 2.8
 IMAGE = 1_500
 DOCUMENT = 3_000
 # Names, brackets and quotes around a value of an object or a list.
@@ -14,13 +16,12 @@ _FRAME = 3
 _PLAIN = 8
 
 
-def estimate(value: Any) -> int:
+def estimate(value: Any, bytes_per_token: float = CODE) -> int:
     """The tokens of a text, or of all texts in a value: its bytes in UTF-8, divided by a fixed number.
 
     Bytes and not characters, as a character of Chinese is about a token, and takes three bytes.
     """
-    size = letters(value)
-    return -(-size * 10 // round(BYTES_PER_TOKEN * 10)) if size else 0
+    return round(letters(value) / bytes_per_token)
 
 
 def letters(value: Any) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -14,6 +15,8 @@ _SYSTEM: Key = (Category.SYSTEM, None)
 _UNSEEN: Key = (Category.UNSEEN, None)
 # An estimate is trusted to be right within a factor of two, and within as much as a short reminder takes.
 _MOST, _SLACK = 2, 200
+# Less than this is too little to tell how a model counts.
+_ENOUGH = 1_000
 # What leaves a window without a compaction, in the order in which it is known to: thinking of earlier turns first, then
 # old results; only then anything else.
 _LEAVING = (Category.THINKING, Category.RESULT, Category.IMAGE)
@@ -26,6 +29,19 @@ class Step(Struct, frozen=True):
     pieces: Sequence[Piece]
 
 
+def scale_of(steps: Sequence[Step]) -> float:
+    """How much larger things are than they are estimated to be, by all that was added along the way.
+
+    Models count differently, and the first prompt, where most is not seen, cannot be set right by itself.
+    """
+    measured = expected = 0
+    for before, step in pairwise(steps):
+        more, weight = step.window.prompt - before.window.prompt, sum(_weights(step.pieces).values())
+        if weight < more * _MOST and more < weight * _MOST:
+            measured, expected = measured + more, expected + weight
+    return measured / expected if expected >= _ENOUGH else 1.0
+
+
 class _Amount(Struct):
     tokens: int = 0
     measured: int = 0
@@ -34,7 +50,8 @@ class _Amount(Struct):
 class Filler:
     """Fills a window request by request, so that the amounts always sum to the size that was measured."""
 
-    def __init__(self) -> None:
+    def __init__(self, scale: float = 1.0) -> None:
+        self._scale = scale
         self._amounts: dict[Key, _Amount] = {}
         self._size = 0
         self._output = 0
@@ -47,7 +64,7 @@ class Filler:
 
     def guess(self, pieces: Iterable[Piece]) -> None:
         """Pieces of which no usage tells the size: each is as large as it is estimated."""
-        for key, weight in _weights(pieces).items():
+        for key, weight in self._weights(pieces).items():
             self._add(key, weight)
 
     def step(self, step: Step) -> None:
@@ -61,24 +78,28 @@ class Filler:
 
     def _begin(self, size: int, pieces: Sequence[Piece]) -> None:
         """The first request: what is not seen of it is the system prompt and the tools."""
-        weights = _weights(pieces)
+        weights = self._weights(pieces)
         seen = min(size, sum(weights.values()))
         self._share(weights, seen)
         self._add(_SYSTEM, size - seen, measured=not seen)
 
     def _grow(self, more: int, pieces: Sequence[Piece]) -> None:
-        said, given = _weights(one for one in pieces if one.reply), _weights(one for one in pieces if not one.reply)
+        said = self._weights(one for one in pieces if one.reply)
+        given = self._weights(one for one in pieces if not one.reply)
         expected = sum(said.values()) + sum(given.values())
         if more * _MOST < expected:
             more += self._leave(expected - more, at_least=-more)
-            self._share(_weights(pieces), more)
+            self._share(self._weights(pieces), more)
             return
         reply = self._reply(sum(said.values()), more)
         if reply is None:
-            self._shared_or_unseen(_weights(pieces), more)
+            self._shared_or_unseen(self._weights(pieces), more)
         else:
             self._share(said, reply, measured=len(said) == 1)
             self._shared_or_unseen(given, more - reply)
+
+    def _weights(self, pieces: Iterable[Piece]) -> dict[Key, int]:
+        return {key: max(1, round(weight * self._scale)) for key, weight in _weights(pieces).items()}
 
     def _reply(self, weight: int, more: int) -> int | None:
         """The size of the reply before, as its usage tells; None where that is a placeholder or does not fit."""

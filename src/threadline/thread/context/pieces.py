@@ -23,7 +23,7 @@ from threadline.model.block import (
 )
 from threadline.model.context import Category
 from threadline.model.entries import AssistantEntry, AttachmentEntry, Entry, UserEntry
-from threadline.thread.context.estimate import DOCUMENT, IMAGE, estimate
+from threadline.thread.context.estimate import DOCUMENT, IMAGE, PROSE, estimate
 from threadline.thread.context.injected import attached, text_kind
 
 # Text the program puts before a person's own in the same row.
@@ -58,7 +58,7 @@ def pieces(entry: Entry, tools: Mapping[str, str], acts: Container[int]) -> Iter
             for block in entry.message.blocks:
                 yield from _given(entry, block, tools, is_act=id(entry) in acts)
         case AttachmentEntry(attachment=QueuedCommand() as queued) if id(entry) in acts:
-            yield Piece(Category.PROMPT, None, estimate(queued.prompt))
+            yield Piece(Category.PROMPT, None, estimate(queued.prompt, PROSE))
         case AttachmentEntry():
             kind, size = attached(entry)
             if size:
@@ -68,10 +68,10 @@ def pieces(entry: Entry, tools: Mapping[str, str], acts: Container[int]) -> Iter
 def _said(block: Any, tools: Mapping[str, str]) -> Iterator[Piece]:
     match block:
         case TextBlock():
-            yield Piece(Category.REPLY, None, estimate(block.text), reply=True)
+            yield Piece(Category.REPLY, None, estimate(block.text, PROSE), reply=True)
         case ThinkingBlock():
             hidden = len(block.signature or "") // _SIGNATURE
-            yield Piece(Category.THINKING, None, estimate(block.thinking) or hidden, reply=True)
+            yield Piece(Category.THINKING, None, estimate(block.thinking, PROSE) or hidden, reply=True)
         case RedactedThinkingBlock():
             yield Piece(Category.THINKING, None, len(block.data or "") // _SIGNATURE, reply=True)
         case ToolUseBlock() | ServerToolUseBlock() | McpToolUseBlock():
@@ -91,7 +91,7 @@ def _given(entry: UserEntry, block: Any, tools: Mapping[str, str], *, is_act: bo
         case ImageBlock() | DocumentBlock():
             yield _picture(block)
         case TextBlock() if entry.is_compact_summary:
-            yield Piece(Category.SUMMARY, None, estimate(block.text))
+            yield Piece(Category.SUMMARY, None, estimate(block.text, PROSE))
         case TextBlock() if is_act:
             yield from _prompt(block.text)
         case TextBlock():
@@ -107,7 +107,7 @@ def _prompt(text: str) -> Iterator[Piece]:
         yield Piece(Category.INJECTED, found[1].replace("_", "-"), estimate(found[0]))
         start = found.end()
     if start < len(text):
-        yield Piece(Category.PROMPT, None, estimate(text[start:]))
+        yield Piece(Category.PROMPT, None, estimate(text[start:], PROSE))
 
 
 def _result(
@@ -134,4 +134,4 @@ def _picture(block: ImageBlock | DocumentBlock) -> Piece:
         return Piece(Category.IMAGE, None, IMAGE)
     source = block.source if isinstance(block.source, dict) else {}
     is_text = source.get("type") == "text"
-    return Piece(Category.IMAGE, "document", estimate(source.get("data")) if is_text else DOCUMENT)
+    return Piece(Category.IMAGE, "document", estimate(source.get("data"), PROSE) if is_text else DOCUMENT)

@@ -14,7 +14,7 @@ from threadline.model.place import Place
 from threadline.model.session import Session
 from threadline.model.thread import CompactionKind
 from threadline.thread.context.breaks import breaks
-from threadline.thread.context.filling import Filler, Step
+from threadline.thread.context.filling import Filler, Step, scale_of
 from threadline.thread.context.limits import Limits
 from threadline.thread.context.path import agent_at, path_to
 from threadline.thread.context.pieces import Piece, pieces
@@ -90,37 +90,33 @@ def _end_of(agent: Agent, number: int) -> int:
 
 def _fill(agent: Agent, sent: Sequence[Sent], path: Sequence[ChainEntry]) -> tuple[Window | None, Filler]:
     """The last request on the way to a place whose size is told, and what filled its window."""
-    filler = Filler()
-    last: Window | None = None
-    waiting: list[Piece] = []
-    for step in _steps(agent, sent, path):
-        if isinstance(step, Step):
-            filler.step(step)
-            last = step.window
-        else:
-            waiting = step
-    if last is None:
-        filler.guess(waiting)
-    return last, filler
+    steps, after = _steps(agent, sent, path)
+    filler = Filler(scale_of(steps))
+    for step in steps:
+        filler.step(step)
+    if not steps:
+        filler.guess(after)
+    return steps[-1].window if steps else None, filler
 
 
-def _steps(agent: Agent, sent: Sequence[Sent], path: Sequence[ChainEntry]) -> Iterator[Step | list[Piece]]:
-    """The requests on the way, each with what came since the one before; at the end, what came after the last."""
+def _steps(agent: Agent, sent: Sequence[Sent], path: Sequence[ChainEntry]) -> tuple[list[Step], list[Piece]]:
+    """The requests on the way, each with what came since the one before; and what came after the last."""
     by_row = {id(row): one.window for one in sent if one.window.told for row in one.rows}
     tools = {str(call.id): call.tool for call in agent.calls}
     acts = {id(act.entry) for act in agent.acts}
     asked: set[int] = set()
+    steps: list[Step] = []
     waiting: list[Piece] = []
     for entry in path:
         if isinstance(entry, AssistantEntry):
             window = by_row.get(id(entry))
             if window is not None and window.number not in asked:
                 asked.add(window.number)
-                yield Step(window, waiting)
+                steps.append(Step(window, waiting))
                 waiting = []
             tools |= _tools_of(entry)
         waiting.extend(pieces(entry, tools, acts))
-    yield waiting
+    return steps, waiting
 
 
 def _tools_of(entry: AssistantEntry) -> dict[str, str]:
