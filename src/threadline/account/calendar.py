@@ -1,0 +1,72 @@
+"""The reader's calendar: which day, week, month and hour a moment falls into, across daylight saving."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from threadline.model.time import parse_timestamp
+
+_HOUR = 13
+_ONE_HOUR = timedelta(hours=1)
+UNKNOWN = "(no time)"
+"""The day of what says no time."""
+
+
+class Calendar:
+    """Days as they are in a time zone. Times are given as transcripts write them."""
+
+    def __init__(self, zone: tzinfo = UTC) -> None:
+        self.zone = zone
+        self._hours: dict[str, tuple[str, str] | None] = {}
+        self._weeks: dict[str, str] = {}
+
+    def day(self, time: str) -> str:
+        """The day, as `2026-11-15`."""
+        return self._day_and_hour(time)[0]
+
+    def hour(self, time: str) -> str:
+        """The hour of the day, as `14:00`."""
+        return self._day_and_hour(time)[1]
+
+    def month(self, time: str) -> str:
+        """The month, as `2026-11`."""
+        day = self.day(time)
+        return day if day == UNKNOWN else day[:7]
+
+    def week(self, time: str) -> str:
+        """The week, by the day of its Monday."""
+        day = self.day(time)
+        if day == UNKNOWN:
+            return day
+        week = self._weeks.get(day)
+        if week is None:
+            date = datetime.fromisoformat(day)
+            week = self._weeks[day] = f"{date - timedelta(days=date.weekday()):%Y-%m-%d}"
+        return week
+
+    def _day_and_hour(self, time: str) -> tuple[str, str]:
+        # An hour of UTC is nearly always within one hour here, so it is worked out once; never where zones are shifted
+        # by parts of an hour or the clock changes in its midst.
+        if time.endswith("Z") and time[10:11] == "T":
+            hour = time[:_HOUR]
+            if hour not in self._hours:
+                self._hours[hour] = self._whole_hour(hour)
+            known = self._hours[hour]
+            if known is not None:
+                return known
+        moment = parse_timestamp(time)
+        return self._local(moment) if moment is not None else (UNKNOWN, UNKNOWN)
+
+    def _whole_hour(self, hour: str) -> tuple[str, str] | None:
+        start = parse_timestamp(f"{hour}:00:00Z")
+        if start is None or start > datetime.max.replace(tzinfo=UTC) - _ONE_HOUR:
+            return None
+        first, last = self._local(start), self._local(start + _ONE_HOUR - timedelta(microseconds=1))
+        return first if first == last else None
+
+    def _local(self, moment: datetime) -> tuple[str, str]:
+        try:
+            local = moment.astimezone(self.zone)
+        except OverflowError:  # the first and last day of all time
+            local = moment
+        return f"{local:%Y-%m-%d}", f"{local:%H}:00"

@@ -1,0 +1,96 @@
+"""Calls to charges: the rate of each, and what other models did for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec.structs import replace
+
+from threadline.account.rates import Rates
+from threadline.account.rule import Call, calls
+from threadline.model.charge import Charge
+from threadline.model.sighting import Pass, Sighting
+from threadline.model.time import parse_timestamp
+
+_ADVISOR, _FALLBACK = "advisor_message", "fallback_message"
+_UTC_DAY = 10
+
+
+def charges(seen: Iterable[Sighting], rates: Rates) -> Iterator[Charge]:
+    """Every call that the sightings tell of, charged once by the rate of its day."""
+    for call in calls(seen):
+        if call.counted.passes is not None:
+            yield from _by_passes(call, rates)
+        else:
+            yield _charge(call, call.counted, rates)
+
+
+def _charge(call: Call, counted: Sighting, rates: Rates, part: str = "") -> Charge:
+    rate = rates.rate(
+        counted.model,
+        _day(call.owner.time),
+        counted.input + counted.cache_write + counted.cache_read,
+        speed=counted.speed,
+        geo=counted.geo,
+        tier=counted.tier,
+    )
+    searches = 0 if part else max(one.web_searches for one in call.sightings)
+    return Charge(counted, call.owner, call.sightings, rate, part, searches)
+
+
+def _by_passes(call: Call, rates: Rates) -> Iterator[Charge]:
+    """A message that took passes of several models: each is charged by its own model, an advisor's on top."""
+    counted = call.counted
+    told = counted.passes or []
+    own = [one for one in told if one.type != _ADVISOR]
+    others = [one for one in own if one.model is not None and one.model != counted.model]
+    if others and _sum(own) == _counts(counted):
+        rest = _less(counted, others)
+        yield _charge(call, rest, rates)
+        for one in others:
+            yield _charge(call, _as_sighting(counted, one), rates, "fallback")
+    else:
+        serving = [one.model for one in own if one.type == _FALLBACK and one.model]
+        yield _charge(call, replace(counted, model=serving[-1]) if serving else counted, rates)
+    for one in told:
+        if one.type == _ADVISOR:
+            yield _charge(call, _as_sighting(counted, one), rates, "advisor")
+
+
+def _counts(one: Sighting | Pass) -> tuple[int, ...]:
+    return one.input, one.output, one.cache_write_5m, one.cache_write_1h, one.cache_read
+
+
+def _sum(passes: list[Pass]) -> tuple[int, ...]:
+    return tuple(map(sum, zip(*map(_counts, passes), strict=True)))
+
+
+def _less(counted: Sighting, others: list[Pass]) -> Sighting:
+    left = [whole - other for whole, other in zip(_counts(counted), _sum(others), strict=True)]
+    return _with_counts(counted, *left)
+
+
+def _as_sighting(counted: Sighting, one: Pass) -> Sighting:
+    made = _with_counts(counted, *_counts(one))
+    made.model = one.model or counted.model
+    return made
+
+
+def _with_counts(counted: Sighting, input_: int, output: int, five: int, hour: int, read: int) -> Sighting:
+    return replace(
+        counted,
+        input=input_,
+        output=output,
+        cache_write=five + hour,
+        cache_write_5m=five,
+        cache_write_1h=hour,
+        cache_read=read,
+    )
+
+
+def _day(time: str) -> str:
+    """The day in UTC of a time as it is written, for a rate's period."""
+    if time.endswith("Z") and time[4:5] == "-" and time[10:11] == "T":
+        return time[:_UTC_DAY]
+    moment = parse_timestamp(time)
+    return f"{moment:%Y-%m-%d}" if moment is not None else ""

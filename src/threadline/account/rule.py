@@ -1,0 +1,152 @@
+"""The rule: from sightings in all transcripts to calls, each counted once.
+
+Global before any grouping. Sightings of one key are one call where they share a row's uuid or agree on what was sent;
+otherwise they are several under one id. Rows whose counters are all zero belong to whatever call the key has. Ids that
+are no more than a time or a number collide between parallel agents, so those hold within one agent of one session only,
+unless a uuid proves more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+
+from msgspec import Struct
+
+from threadline.model.sighting import Sighting
+
+_RANDOM = 16
+_DISTINCT = 8
+_PREFIX = re.compile(r"^[A-Za-z]{1,12}[_-](?:(?:bdrk|vrtx)_)?")
+_TIME = re.compile(r"^20\d{12}(?:\d{3})?")
+_NOTHING_SENT = (0, 0, 0)
+
+
+class Call(Struct, frozen=True, gc=False):
+    """One call to the API: the sighting that tells it best, the one that owns it, and all of them."""
+
+    counted: Sighting
+    owner: Sighting
+    sightings: tuple[Sighting, ...]
+
+
+def calls(seen: Iterable[Sighting]) -> Iterator[Call]:
+    """Every call that sightings tell of, once, in the order of their first mention."""
+    alone: dict[str, Sighting] = {}
+    several: dict[str, list[Sighting]] = {}
+    for sighting in seen:
+        first = alone.setdefault(sighting.key, sighting)
+        if first is not sighting:
+            several.setdefault(sighting.key, [first]).append(sighting)
+    for key, sighting in alone.items():
+        if key not in several:
+            yield Call(sighting, sighting, (sighting,))
+            continue
+        for group in _same_call(several[key], random=is_random(key)):
+            yield _call(group)
+
+
+def _call(group: list[Sighting]) -> Call:
+    return Call(max(group, key=_worth), min(group, key=_precedence), tuple(group))
+
+
+def _worth(one: Sighting) -> tuple[object, ...]:
+    """Which sighting tells most; the last of it only makes the answer the same in any order of files."""
+    return (
+        not one.repeated,
+        one.output,
+        one.prompt_tokens,
+        one.stopped,
+        not one.origin.is_agent,
+        one.cache_write_1h,
+        one.sent,
+        one.model or "",
+        one.speed or "",
+        one.geo or "",
+        one.tier or "",
+        one.line,
+        one.origin.transcript,
+    )
+
+
+def _precedence(one: Sighting) -> tuple[object, ...]:
+    """Which sighting is the earliest original."""
+    origin = one.origin
+    return one.repeated, origin.forked, origin.side, origin.began, one.time, one.lines[0], origin.transcript
+
+
+def _same_call(group: list[Sighting], *, random: bool) -> Iterator[list[Sighting]]:
+    """Sightings of one key, parted into calls."""
+    if random and len({one.sent for one in group if any(one.sent)}) <= 1:
+        yield group
+        return
+    parts = _Parts(len(group))
+    scope = _anywhere if random else _scope
+    known: dict[object, int] = {}
+    for at, one in enumerate(group):
+        if any(one.sent):
+            parts.join(known.setdefault((scope(one), one.sent), at), at)
+        for uuid in one.uuids:
+            if uuid:
+                parts.join(known.setdefault(uuid, at), at)
+    _place_empty(group, parts, scope)
+    yield from parts.lists(group)
+
+
+def _place_empty(group: list[Sighting], parts: _Parts, scope: Callable[[Sighting], object]) -> None:
+    """Rows with nothing but zeros belong to a call that the same agent made under the id, if there is one."""
+    full = {parts.root(at) for at, one in enumerate(group) if any(one.sent)}
+    homes: dict[object, int] = {}
+    for at in sorted(range(len(group)), key=lambda at: _precedence(group[at])):
+        if parts.root(at) in full:
+            homes.setdefault(scope(group[at]), at)
+    for at, one in enumerate(group):
+        if parts.root(at) not in full:
+            parts.join(homes.setdefault(scope(one), at), at)
+
+
+def _scope(one: Sighting) -> object:
+    origin = one.origin
+    return origin.session, origin.agent or origin.transcript
+
+
+def _anywhere(one: Sighting) -> object:
+    del one
+    return None
+
+
+class _Parts:
+    """Numbers that are joined step by step into parts."""
+
+    def __init__(self, size: int) -> None:
+        self._above = list(range(size))
+
+    def root(self, at: int) -> int:
+        while self._above[at] != at:
+            self._above[at] = self._above[self._above[at]]
+            at = self._above[at]
+        return at
+
+    def join(self, one: int, other: int) -> None:
+        first, second = sorted((self.root(one), self.root(other)))
+        self._above[second] = first
+
+    def lists(self, group: list[Sighting]) -> Iterator[list[Sighting]]:
+        made: dict[int, list[Sighting]] = {}
+        for at, one in enumerate(group):
+            made.setdefault(self.root(at), []).append(one)
+        yield from made.values()
+
+
+@lru_cache(maxsize=1024)
+def is_random(key: str) -> bool:
+    """Whether an id is random enough that no two messages share it by chance; times, counters and words are not.
+
+    >>> is_random("msg_01XFDUDYJgAACzvnptvVoYEL"), is_random("msg_20251030084941"), is_random("msg_1")
+    (True, False, False)
+    """
+    told = _PREFIX.sub("", key).replace("-", "").replace("_", "")
+    told = _TIME.sub("", told)
+    has_both = any(map(str.isdigit, told)) and any(map(str.isalpha, told))
+    return has_both and len(told) >= _RANDOM and len(set(told)) >= _DISTINCT

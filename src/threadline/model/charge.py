@@ -1,0 +1,249 @@
+"""Charge: one message's usage counted once, with the rate applied, and the way back to every line that tells of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from functools import lru_cache
+
+from msgspec import Struct
+
+from threadline.model.place import Place
+from threadline.model.rate import EXACT, Rate
+from threadline.model.sighting import Origin, Sighting
+from threadline.model.time import parse_timestamp
+
+WEB_SEARCH_FEE = Decimal("0.01")
+PLACEHOLDER = 8
+"""An output no greater than this may be what the stream began with, not what it came to."""
+_LONGER = 40
+_FINAL_SINCE = (2, 1, 59)
+
+
+class Flag(StrEnum):
+    """What is special about a charge.
+
+    `lower-bound`: the final output was never written, so that more was spent. `unpriced`: no price is known for the
+    model. `copied`: other transcripts hold it, too. `side-agent`: the program spent it for itself (compaction, side
+    questions, suggestions). `advisor` and `fallback`: a pass of the message by another model. `timeless`: its rows
+    say no time, so that it stands at that of the row before.
+    """
+
+    LOWER_BOUND = "lower-bound"
+    UNPRICED = "unpriced"
+    COPIED = "copied"
+    SIDE_AGENT = "side-agent"
+    ADVISOR = "advisor"
+    FALLBACK = "fallback"
+    TIMELESS = "timeless"
+
+
+class Reason(StrEnum):
+    """Why a line that tells of a message was not counted."""
+
+    LESS = "tells no more than the line that counted"
+    COPY = "a copy in another transcript"
+    REPEATED = "repeated as an agent's progress"
+    EMPTY = "its counters are zero: the stream had only begun"
+
+
+class SetAside(Struct, frozen=True):
+    """A line that tells of a message and was not counted, and why."""
+
+    place: Place
+    reason: Reason
+
+
+class Charge(Struct, frozen=True, gc=False):
+    """One message, counted once.
+
+    `counted` is the sighting whose counts these are; `owner` is the earliest original, which says when, where and by
+    whom it was spent; `sightings` are all of them. `rate` is None where no price is known: then the amount is, too.
+    `part` is empty for the message itself, and names a pass of another model that is charged on its own.
+    """
+
+    counted: Sighting
+    owner: Sighting
+    sightings: tuple[Sighting, ...]
+    rate: Rate | None
+    part: str = ""
+    web_searches: int = 0
+
+    @property
+    def message(self) -> str:
+        """The message's id; where it has none, the request's or the entry's."""
+        return self.counted.key
+
+    @property
+    def model(self) -> str | None:
+        """The model as the transcript writes it."""
+        return self.counted.model
+
+    @property
+    def input(self) -> int:
+        """Input that was not in the cache."""
+        return self.counted.input
+
+    @property
+    def output(self) -> int:
+        """Output, thinking included."""
+        return self.counted.output
+
+    @property
+    def cache_write(self) -> int:
+        """All that was written to the cache."""
+        return self.counted.cache_write_5m + self.counted.cache_write_1h
+
+    @property
+    def cache_write_5m(self) -> int:
+        """What was written to the cache for five minutes."""
+        return self.counted.cache_write_5m
+
+    @property
+    def cache_write_1h(self) -> int:
+        """What was written to the cache for an hour."""
+        return self.counted.cache_write_1h
+
+    @property
+    def cache_read(self) -> int:
+        """What was read from the cache."""
+        return self.counted.cache_read
+
+    @property
+    def prompt_tokens(self) -> int:
+        """The size of what was sent."""
+        return self.counted.prompt_tokens
+
+    @property
+    def tokens(self) -> int:
+        """All tokens."""
+        return self.prompt_tokens + self.output
+
+    @property
+    def amount(self) -> Decimal | None:
+        """What it costs in USD, exact; None where no price is known."""
+        if self.rate is None:
+            return None
+        counted = self.counted
+        tokens = self.rate.amount(
+            input=counted.input,
+            output=counted.output,
+            cache_write_5m=counted.cache_write_5m,
+            cache_write_1h=counted.cache_write_1h,
+            cache_read=counted.cache_read,
+        )
+        return EXACT.add(tokens, self.web_searches * WEB_SEARCH_FEE)
+
+    @property
+    def reported(self) -> Decimal | None:
+        """What Claude Code said that it costs (`costUSD`, up to about 1.0.8): the greatest, over all copies."""
+        said = [Decimal(one.reported) for one in self.sightings if one.reported and _is_number(one.reported)]
+        return max(said, default=None)
+
+    @property
+    def origin(self) -> Origin:
+        """Where it was spent."""
+        found: Origin = self.owner.origin
+        return found
+
+    @property
+    def session(self) -> str | None:
+        """The session that spent it; an agent's is that of its main agent."""
+        return self.origin.session
+
+    @property
+    def agent(self) -> str | None:
+        """The agent that spent it; None for the main one."""
+        return self.origin.agent
+
+    @property
+    def project(self) -> str:
+        """The project that it was spent on."""
+        return self.origin.project
+
+    @property
+    def timestamp(self) -> datetime | None:
+        """When it was spent, in UTC."""
+        return parse_timestamp(self.owner.time)
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """The tools that the message calls, one name a call."""
+        return tuple(max((one.calls for one in self.sightings), key=len))
+
+    @property
+    def place(self) -> Place:
+        """The line that was counted."""
+        return Place(self.counted.origin.transcript, self.counted.line, json_path="$.message.usage")
+
+    @property
+    def set_aside(self) -> tuple[SetAside, ...]:
+        """Every other line that tells of the message, and why it was not counted."""
+        return tuple(self._set_aside())
+
+    def _set_aside(self) -> Iterator[SetAside]:
+        for sighting in self.sightings:
+            transcript = sighting.origin.transcript
+            reason = self._reason(sighting)
+            for line in sighting.lines:
+                if sighting is not self.counted or line != sighting.line:
+                    yield SetAside(Place(transcript, line, json_path="$.message.usage"), reason)
+
+    def _reason(self, sighting: Sighting) -> Reason:
+        if sighting.repeated and not self.counted.repeated:
+            return Reason.REPEATED
+        if sighting.origin.transcript != self.counted.origin.transcript:
+            return Reason.COPY
+        return Reason.LESS if any(sighting.sent) or not any(self.counted.sent) else Reason.EMPTY
+
+    @property
+    def flags(self) -> tuple[Flag, ...]:
+        """What is special about it."""
+        return tuple(self._flags())
+
+    def _flags(self) -> Iterator[Flag]:
+        if self.is_lower_bound:
+            yield Flag.LOWER_BOUND
+        if self.rate is None:
+            yield Flag.UNPRICED
+        if self.is_copied:
+            yield Flag.COPIED
+        if self.origin.side:
+            yield Flag.SIDE_AGENT
+        if self.part:
+            yield Flag(self.part)
+        if parse_timestamp(self.owner.time) is None:
+            yield Flag.TIMELESS
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether several transcripts hold it."""
+        return len(self.sightings) > 1 and len({one.origin.transcript for one in self.sightings}) > 1
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether the final output was never written: old versions kept what the stream began with."""
+        counted = self.counted
+        if not counted.stopped and is_before_final(counted.origin.version):
+            return True
+        return counted.output <= PLACEHOLDER and counted.written > _LONGER and not self.part
+
+
+@lru_cache(maxsize=4096)
+def is_before_final(version: str | None) -> bool:
+    """Whether a version did not yet write the final output of every message."""
+    if version is None:
+        return False
+    numbers = tuple(
+        int(part) for part in version.split(".")[:3] if part.isascii() and part.isdecimal() and len(part) < 9
+    )  # noqa: PLR2004 - no version is that long
+    return bool(numbers) and numbers < _FINAL_SINCE
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return Decimal(text).is_finite()
+    except ArithmeticError:
+        return False

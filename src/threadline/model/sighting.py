@@ -1,0 +1,118 @@
+"""Sighting: one message as one transcript tells it, before anything is counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from threadline.model.usage import Count
+
+SYNTHETIC = "<synthetic>"
+"""The model of rows that the program made up itself; nothing was spent on them."""
+
+
+class Origin(Struct, array_like=True, gc=False):
+    """What the rows of a run of messages have in common: where they stand and who wrote them.
+
+    `agent` is None for the main one; `forked` are copies that say so. What follows `skill` is not in the transcript: the
+    survey adds it, knowing the whole home.
+    """
+
+    session: str | None = None
+    agent: str | None = None
+    version: str | None = None
+    git_branch: str | None = None
+    cwd: str | None = None
+    is_agent: bool | None = None
+    forked: bool = False
+    skill: str | None = None
+    agent_type: str | None = None
+    transcript: str = ""
+    project: str = ""
+    home: str = ""
+    began: str = ""
+    side: bool = False
+
+
+class Pass(Struct, array_like=True, gc=False, frozen=True):
+    """One pass of a message that took several, with what that pass alone used."""
+
+    type: str | None = None
+    model: str | None = None
+    input: int = 0
+    output: int = 0
+    cache_write_5m: int = 0
+    cache_write_1h: int = 0
+    cache_read: int = 0
+
+
+class Sighting(Struct, array_like=True, gc=False):
+    """One message as one transcript tells it: its rows that agree on what was sent, and the best of their counts.
+
+    `key` is the message's id, or where it has none the request's or the row's; `rows` are the lines and uuids of the
+    rows, in file order: `"12 uuid 13 uuid"`. `line` is that of the best row, whose counts these are; `time` that of the
+    first. `repeated` marks an agent's message that its parent's transcript repeats as progress. `calls` are the tools it
+    calls; `written` is how long its longest text or call is.
+    """
+
+    key: str
+    origin_number: int
+    model: str | None
+    time: str
+    line: int
+    input: int
+    output: int
+    cache_write: int
+    cache_write_5m: int
+    cache_write_1h: int
+    cache_read: int
+    stopped: bool
+    rows: str
+    calls: list[str] = []
+    written: int = 0
+    web_searches: int = 0
+    speed: str | None = None
+    geo: str | None = None
+    tier: str | None = None
+    repeated: bool = False
+    reported: str | None = None
+    passes: list[Pass] | None = None
+    origin: Any = None
+
+    @property
+    def sent(self) -> tuple[int, int, int]:
+        """What was sent, by which rows of one call know one another: uncached input, cache writes, cache reads."""
+        return self.input, self.cache_write, self.cache_read
+
+    @property
+    def prompt_tokens(self) -> int:
+        """The size of what was sent."""
+        return self.input + self.cache_write + self.cache_read
+
+    @property
+    def lines(self) -> list[int]:
+        """The lines that mention the message, in file order."""
+        return [int(number) for number in self.rows.split(" ")[::2]]
+
+    @property
+    def uuids(self) -> list[str]:
+        """The uuids of those rows; empty text where a row has none."""
+        return self.rows.split(" ")[1::2]
+
+
+class Seen(Struct, array_like=True, gc=False):
+    """All that one transcript tells of messages. `began` is its first time; `problem` says why it could not be read."""
+
+    began: str = ""
+    origins: list[Origin] = []
+    sightings: list[Sighting] = []
+    problem: str | None = None
+
+
+def split_writes(flat: int, five_minutes: int, one_hour: int) -> tuple[int, int]:
+    """Cache writes by lifetime: what the split leaves of the flat total was written for five minutes."""
+    return five_minutes + max(0, flat - five_minutes - one_hour), one_hour
+
+
+__all__ = ["SYNTHETIC", "Count", "Origin", "Pass", "Seen", "Sighting", "split_writes"]

@@ -1,0 +1,105 @@
+"""The lines of a file that hold certain bytes, without making lines of the others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from threadline.errors import Unreadable
+from threadline.parse.chunks import LONGEST, open_transcript
+
+_BLOCK = 256 * 1024
+_FIRST = 16 * 1024
+
+
+class Lines(Struct, gc=False):
+    """A block of whole lines, and those of its lines that were looked for, each with its number."""
+
+    block: bytes
+    numbers: list[int]
+    lines: list[bytes]
+
+
+def lines_with(path: str | Path, needle: bytes) -> Iterator[Lines]:
+    """The file block by block, with the lines that hold `needle`; a line too long to be decoded is passed over."""
+    descriptor = open_transcript(path)
+    try:
+        yield from _lines_with(descriptor, needle)
+    except OSError as error:
+        raise Unreadable(f"{os.fspath(path)!r} cannot be read: {error.strerror or error}.") from None
+    finally:
+        os.close(descriptor)
+
+
+def lines_of(block: bytes, needle: bytes) -> Iterator[bytes]:
+    """The lines of a block that hold `needle`."""
+    at = block.find(needle)
+    while at >= 0:
+        end = block.find(b"\n", at) + 1 or len(block)
+        yield block[block.rfind(b"\n", 0, at) + 1 : end]
+        at = block.find(needle, end)
+
+
+def first_lines(path: str | Path) -> list[bytes]:
+    """The first lines of a file, as many as one small read gives; the last may be cut."""
+    descriptor = open_transcript(path)
+    try:
+        return os.read(descriptor, _FIRST).splitlines(keepends=True)
+    except OSError as error:
+        raise Unreadable(f"{os.fspath(path)!r} cannot be read: {error.strerror or error}.") from None
+    finally:
+        os.close(descriptor)
+
+
+def _lines_with(descriptor: int, needle: bytes) -> Iterator[Lines]:
+    number = 1
+    for block, whole in _blocks(descriptor):
+        found = Lines(block, [], [])
+        counted = 0
+        at = block.find(needle, 0, whole)
+        while at >= 0:
+            start = block.rfind(b"\n", counted, at) + 1 or counted
+            end = block.find(b"\n", at) + 1 or whole
+            number += block.count(b"\n", counted, start)
+            found.numbers.append(number)
+            found.lines.append(block[start:end])
+            counted = start
+            at = block.find(needle, end, whole)
+        number += block.count(b"\n", counted, whole)
+        yield found
+
+
+def _blocks(descriptor: int) -> Iterator[tuple[bytes, int]]:
+    """The file in blocks, each with how much of it is whole lines."""
+    rest = b""
+    while read := os.read(descriptor, _BLOCK):
+        block = rest + read if rest else read
+        whole = block.rfind(b"\n") + 1
+        if not whole:
+            block = _long_line(descriptor, block)
+            whole = block.rfind(b"\n") + 1 or len(block)
+        yield block, whole
+        rest = block[whole:]
+    if rest:
+        yield rest, len(rest)
+
+
+def _long_line(descriptor: int, begun: bytes) -> bytes:
+    """A line that spans blocks, with what follows in the last of them; only its ending if it is too long to decode."""
+    parts = [begun]
+    held = len(begun)
+    while block := os.read(descriptor, _BLOCK):
+        held += len(block)
+        end = block.find(b"\n")
+        if held > LONGEST:
+            parts.clear()
+            if end >= 0:
+                return block[end:]
+        else:
+            parts.append(block)
+            if end >= 0:
+                break
+    return b"".join(parts)

@@ -1,0 +1,58 @@
+"""Web searches that calls made: the API's own count is 0 for those of the client, so their results are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import Raw, Struct
+
+from threadline.model.usage import Count
+from threadline.parse.decode import REFUSALS
+from threadline.parse.lines_with import lines_of
+
+
+class _Result(Struct, gc=False):
+    tool_use_id: str | None = None
+    is_error: bool | None = None
+
+
+class _Message(Struct, gc=False):
+    content: list[_Result] | None = None
+
+
+class _Row(Struct, gc=False, rename="camel"):
+    message: _Message | None = None
+    tool_use_result: Raw = Raw()  # noqa: RUF009 - never changed
+
+
+class _Search(Struct, gc=False, rename="camel"):
+    search_count: Count | None = None
+
+
+_decode = msgspec.json.Decoder(_Row).decode
+_decode_search = msgspec.json.Decoder(_Search).decode
+
+
+def searches(block: bytes, call: str) -> int | None:
+    """How many searches a call made, where its result stands in the block: what that says, or one if it succeeded."""
+    told = [number for line in lines_of(block, call.encode()) for number in _results(line, call)]
+    return max(told, default=None)
+
+
+def _results(line: bytes, call: str) -> Iterator[int]:
+    try:
+        row = _decode(line)
+    except REFUSALS:
+        return
+    for result in (row.message.content or ()) if row.message is not None else ():
+        if result.tool_use_id == call:
+            yield 0 if result.is_error else _count(row.tool_use_result)
+
+
+def _count(result: Raw) -> int:
+    try:
+        told = _decode_search(result).search_count if bytes(result) else None
+    except REFUSALS:  # a text: that the call went wrong in a way that old versions do not mark
+        return 0
+    return 1 if told is None else told

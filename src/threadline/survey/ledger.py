@@ -1,0 +1,97 @@
+"""The ledger of whole homes: every transcript read for what was spent, every message counted once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from threadline.account.charges import charges
+from threadline.account.ledger import Ledger
+from threadline.account.rates import Rates, rates
+from threadline.find import homes as all_homes
+from threadline.find import look
+from threadline.model.found import Found, Home, Transcript
+from threadline.model.ids import AgentId
+from threadline.model.place import Place
+from threadline.model.problem import Problem, ProblemKind
+from threadline.model.sighting import Origin, Seen, Sighting
+from threadline.parse.sightings import sightings
+from threadline.survey.distinct import distinct
+from threadline.survey.each import each
+from threadline.thread.side import side_kind
+
+_decode = msgspec.msgpack.Decoder(Seen).decode
+
+
+def ledger(
+    homes: Home | str | Path | Iterable[Home | str | Path] | None = None,
+    *,
+    prices: Sequence[str | Path] = (),
+    jobs: int | None = None,
+) -> Ledger:
+    """The ledger of all homes that are found, or of those given: every message counted once, over all transcripts.
+
+    `prices` are files whose rates are added to those that threadline ships, or take their place.
+
+    Raises:
+        NotFound: a home that was given is not there.
+    """
+    given = (homes,) if isinstance(homes, Home | str | Path) else tuple(homes or ())
+    found = [look(home) for home in (given or all_homes())]
+    return ledger_of(found, rates(*prices), jobs=jobs)
+
+
+def ledger_of(
+    found: Iterable[Found],
+    table: Rates,
+    *,
+    jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Ledger:
+    """The ledger of homes that were looked at. `progress` is told the bytes of each transcript as it is read."""
+    problems: list[Problem] = []
+    every = list(_every(list(distinct(found)), problems, jobs, progress))
+    return Ledger(charges(every, table), table, problems)
+
+
+def packed(transcript: Transcript) -> bytes:
+    """What a transcript tells, as bytes: workers hand those over many times faster than objects."""
+    return msgspec.msgpack.encode(sightings(transcript))
+
+
+def _every(
+    found: list[Found], problems: list[Problem], jobs: int | None, progress: Callable[[int], None] | None
+) -> Iterator[Sighting]:
+    projects = {(one.home, project.folder): project.name for one in found for project in one.projects}
+    transcripts = [transcript for one in found for transcript in one.transcripts]
+    for transcript, told in each(packed, transcripts, jobs=jobs):
+        seen = _decode(told)
+        if seen.problem is not None:
+            place = Place(str(transcript.path))
+            problems.append(Problem(ProblemKind.UNREADABLE, place, seen.problem, recovered=False))
+        yield from placed(seen, transcript, projects.get((transcript.home, transcript.folder), transcript.folder))
+        if progress is not None:
+            progress(transcript.size)
+
+
+def placed(seen: Seen, transcript: Transcript, project: str) -> Iterator[Sighting]:
+    """The sightings of a transcript, each with its origin, which is told what the transcript itself does not know."""
+    path, home = os.fspath(transcript.path), os.fspath(transcript.home.path)
+    began = seen.began or f"{datetime.fromtimestamp(transcript.mtime_ns / 1e9, UTC):%Y-%m-%dT%H:%M:%S}Z"
+    for origin in seen.origins:
+        origin.transcript, origin.project, origin.home, origin.began = path, project, home, began
+        origin.side = _is_side(origin)
+    origins = seen.origins
+    for sighting in seen.sightings:
+        sighting.origin = origins[sighting.origin_number]
+        if not sighting.time:
+            sighting.time = began
+        yield sighting
+
+
+def _is_side(origin: Origin) -> bool:
+    return origin.agent is not None and side_kind(AgentId(origin.agent), None) is not None
