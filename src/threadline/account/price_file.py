@@ -23,6 +23,7 @@ PRICES = ("input", "output", "cache_write_5m", "cache_write_1h", "cache_read")
 _MOST = 1_000_000
 _FINEST = -30
 _MOST_TIMES = 1000
+_NOT_ASCII = re.compile(r"[^\x00-\x7e]")
 _WHERE = re.compile(r"(.*?)(?: - at `\$(.*)`)?", re.DOTALL)
 
 
@@ -241,11 +242,17 @@ def _shown(value: Any) -> str:
 
 
 def written(file: PriceFile, source: str) -> bytes:
-    """The file as JSON: prices are numbers, as in the one that comes with threadline; `source` says where from."""
+    """The file as JSON, in ASCII: prices are numbers, as in the shipped one; `source` says where they are from."""
     models = {key: msgspec.to_builtins(model, builtin_types=(Decimal,)) for key, model in file.models.items()}
     whole = {"schema": SCHEMA, "unit": UNIT, "sources": [source], "notes": file.notes, "models": models}
     encoded = msgspec.json.Encoder(decimal_format="number").encode(_plain(whole))
-    return msgspec.json.format(encoded, indent=1) + b"\n"
+    text = msgspec.json.format(encoded, indent=1).decode()
+    return _NOT_ASCII.sub(_escaped, text).encode() + b"\n"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,125 @@
+"""One id for the many spellings of a model."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from threadline.account.model_id import normalise, region
+from threadline.account.rates import shipped
+
+SPELLINGS = {
+    "claude-opus-4-6-thinking": "claude-opus-4-6",
+    "anthropic/claude-sonnet-4.5": "claude-sonnet-4-5",
+    "openrouter/anthropic/claude-sonnet-4.5": "claude-sonnet-4-5",
+    "claude-sonnet-4": "claude-sonnet-4",
+    "claude-opus-4-6[1m]": "claude-opus-4-6",
+    "claude-sonnet-4-5-20250929[1m]": "claude-sonnet-4-5",
+    "us.anthropic.claude-sonnet-4-5-20250929-v1:0": "claude-sonnet-4-5",
+    "us.anthropic.claude-sonnet-4-5-20250929-v1:0[1m]": "claude-sonnet-4-5",
+    "apac.anthropic.claude-3-5-sonnet-20241022-v2:0": "claude-3-5-sonnet",
+    "global.anthropic.claude-haiku-4-5-20251001-v1:0": "claude-haiku-4-5",
+    "anthropic.claude-3-haiku-20240307-v1:0": "claude-3-haiku",
+    "bedrock/us-east-1/anthropic.claude-opus-4-6-v1": "claude-opus-4-6",
+    "arn:aws:bedrock:us-east-1:1:inference-profile/eu.anthropic.claude-opus-5-v1:0": "claude-opus-5",
+    "claude-sonnet-4-5@20250929": "claude-sonnet-4-5",
+    "vertex_ai/claude-opus-4-1@20250805": "claude-opus-4-1",
+    "claude-3-5-haiku-latest": "claude-3-5-haiku",
+    "claude-opus-4-6-fast": "claude-opus-4-6",
+    "claude-sonnet-4-5-20250929-thinking": "claude-sonnet-4-5",
+    "claude-4-opus-20250514": "claude-opus-4",
+    "claude-4.5-sonnet": "claude-sonnet-4-5",
+    "claude-3.7-sonnet": "claude-3-7-sonnet",
+    "Claude-Opus-5-5": "claude-opus-5-5",
+    "claude-3-opus-20240229": "claude-3-opus",
+    "claude-opus-5-5": "claude-opus-5-5",
+    "claude-mythos-preview": "claude-mythos-preview",
+}
+FOREIGN = {
+    "glm-5.1": "glm-5-1",
+    "glm-4.7": "glm-4-7",
+    "deepseek-v4-flash": "deepseek-v4-flash",
+    "deepseek-v4-pro": "deepseek-v4-pro",
+    "MiniMax-M2.7": "minimax-m2-7",
+    "grok-4-fast": "grok-4-fast",
+    "kimi-k2-thinking": "kimi-k2-thinking",
+    "<synthetic>": "<synthetic>",
+}
+
+
+@pytest.mark.parametrize(("written", "meant"), [*SPELLINGS.items(), *FOREIGN.items()])
+def test_spellings_are_one(written: str, meant: str) -> None:
+    """Every spelling seen is the model it means; `-fast` and `-thinking` come off Claude's ids alone."""
+    assert normalise(written) == meant
+    assert normalise(meant) == meant
+
+
+@pytest.mark.parametrize("written", SPELLINGS)
+def test_spellings_are_priced(written: str) -> None:
+    """Every spelling of a Claude model has a price."""
+    assert shipped().rate(written, "2026-11-01", 1) is not None
+
+
+@pytest.mark.parametrize("written", FOREIGN)
+def test_foreign_models_are_not(written: str) -> None:
+    """No other model has one."""
+    assert shipped().rate(written, "2026-11-01", 1) is None
+
+
+def test_every_alias_and_key_is_found() -> None:
+    """Each key and alias of the shipped file names its model, as it is and behind a provider's path."""
+    for row in shipped().rows():
+        for name in (row.model, *row.aliases):
+            assert shipped().model(name) == row.model
+            assert shipped().model(f"openrouter/anthropic/{name.upper()}") == row.model
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["", "/", "[", "[]", "-fast", ":0", "@20250929", "us.", "us.anthropic.", "claude-opus-5\n", "claude-opus-5\n-v1"],
+)
+def test_odd_ids_name_nothing(written: str) -> None:
+    """What is left of an odd id names no model; a line end is part of an id and never passed over."""
+    assert shipped().model(written) is None
+    assert region(written) in {None, "us"}
+
+
+@pytest.mark.parametrize("unit", ["a", "[", "]", "[1m]", "-20250929", ".", "1.", "/", "us.", "-v1:0", "\u212a"])
+def test_endless_ids_are_nobodys(unit: str) -> None:
+    """An id of a megabyte is given back as it is, at once, and names nothing."""
+    written = "claude-opus-5" + unit * (1_000_000 // len(unit))
+    assert normalise(written) == written
+    assert shipped().model(written) is None
+    assert region(written) is None
+
+
+def test_letters_of_other_scripts_do_not_become_ours() -> None:
+    """A Kelvin sign is no k, and full-width or Arabic digits are no digits, though Python would take them for such."""
+    for written in ("claude-hai\u212au-4-5", "claude-opus-\uff15", "claude-opus-\u0665", "claude-opus-5-\u0662" * 8):
+        assert normalise(written) == written
+        assert shipped().model(written) is None
+
+
+@given(st.text(alphabet="claudeopus-.:/@[]v0123456789\n ", max_size=60))
+def test_what_is_found_is_a_whole_id(written: str) -> None:
+    """Whatever an id is made of, it names a model only when nothing of it is left over."""
+    found = shipped().model(written)
+    names = {name: row.model for row in shipped().rows() for name in (row.model, *row.aliases)}
+    assert found == names.get(written.lower(), names.get(normalise(written)))
+
+
+@pytest.mark.parametrize(
+    ("written", "where"),
+    [
+        ("us.anthropic.claude-opus-5-v1:0", "us"),
+        ("bedrock/eu.anthropic.claude-opus-5-v1:0", "eu"),
+        ("global.anthropic.claude-opus-5", "global"),
+        ("anthropic.claude-opus-5", None),
+        ("claude-opus-5", None),
+        ("us-gov.anthropic.claude-opus-5", None),
+    ],
+)
+def test_regions(written: str, where: str | None) -> None:
+    """The region is what stands before the first dot behind the path, where it is one that is known."""
+    assert region(written) == where

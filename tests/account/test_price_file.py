@@ -1,0 +1,230 @@
+"""Price files: what is wrong with one is said in a sentence, with its name and the place."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from threadline.account.price_file import PriceFile, read_price_file, written
+from threadline.account.price_source import price_source, shipped_source
+from threadline.errors import BadQuery, NotFound, Unreadable
+
+GOOD: dict[str, Any] = {
+    "schema": 1,
+    "unit": "USD per 1,000,000 tokens",
+    "models": {
+        "m": {
+            "aliases": ["m-20260101"],
+            "periods": [
+                {
+                    "to": "2026-02-01",
+                    "input": 1,
+                    "output": 2,
+                    "cache_write_5m": 3,
+                    "cache_write_1h": 4,
+                    "cache_read": 5,
+                },
+                {
+                    "from": "2026-02-01",
+                    "input": 1,
+                    "output": 2,
+                    "cache_write_5m": 3,
+                    "cache_write_1h": 4,
+                    "cache_read": 5,
+                    "long_context": {
+                        "over_prompt_tokens": 10,
+                        "input": 1,
+                        "output": 2,
+                        "cache_write_5m": 3,
+                        "cache_write_1h": 4,
+                        "cache_read": 5,
+                    },
+                },
+            ],
+            "fast": [{"multiplier": 2}],
+        },
+        "n": {
+            "periods": [{"input": 1, "output": 2, "cache_write_5m": 3, "cache_write_1h": 4, "cache_read": 5}],
+        },
+    },
+}
+FIRST, SECOND = GOOD["models"]["m"]["periods"]
+
+
+def wrong(change: Callable[[Any], Any]) -> str:
+    """The sentence for a good file after a change."""
+    file = copy.deepcopy(GOOD)
+    change(file)
+    with pytest.raises(BadQuery) as caught:
+        read_price_file(json.dumps(file).encode(), "own.json")
+    return str(caught.value)
+
+
+def at(*path: Any, value: Any = None) -> Callable[[Any], Any]:
+    """A change: the value at a path."""
+
+    def change(file: Any) -> None:
+        for step in path[:-1]:
+            file = file[step]
+        file[path[-1]] = value
+
+    return change
+
+
+def without(*path: Any) -> Callable[[Any], Any]:
+    """A change: nothing at a path."""
+
+    def change(file: Any) -> None:
+        for step in path[:-1]:
+            file = file[step]
+        del file[path[-1]]
+
+    return change
+
+
+M = ("models", "m")
+PERIODS = (*M, "periods")
+LONG = (*PERIODS, 1, "long_context")
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "said"),
+    [
+        (at("schema", value=2), "$.schema", "is 2; this version reads schema 1"),
+        (at("schema", value=True), "$.schema", "is True"),
+        (without("schema"), "$.schema", "is None"),
+        (at("unit", value="USD per token"), "$.unit", "'USD per token'"),
+        (without("models"), "$.models", "is missing"),
+        (at("models", value=[]), "$.models", "Expected `object`, got `array`"),
+        (at(*M, value=7), "$.models.m", "Expected `object`, got `int`"),
+        (at("models", "", value=GOOD["models"]["n"]), "$.models", "without an id"),
+        (without(*PERIODS), "$.models.m", "missing required field `periods`"),
+        (at(*PERIODS, value=[]), "$.models.m.periods", "is empty"),
+        (without(*PERIODS, 0, "cache_read"), "$.models.m.periods[0]", "missing required field `cache_read`"),
+        (at(*PERIODS, 0, "cache_raed", value=1), "$.models.m.periods[0]", "unknown field `cache_raed`"),
+        (at(*PERIODS, 0, "input", value=-1), "$.models.m.periods[0].input", "is -1; a price is 0 or more"),
+        (at(*PERIODS, 0, "input", value="NaN"), "$.models.m.periods[0].input", "is NaN; a price is 0 or more"),
+        (at(*PERIODS, 0, "input", value="Infinity"), "$.models.m.periods[0].input", "a price is 0 or more"),
+        (at(*PERIODS, 0, "input", value=True), "$.models.m.periods[0].input", "Expected `decimal`, got `bool`"),
+        (at(*PERIODS, 0, "input", value="cheap"), "$.models.m.periods[0].input", "Invalid decimal"),
+        (at(*PERIODS, 0, "input", value=1e300), "$.models.m.periods[0].input", "none is above 1,000,000"),
+        (at(*PERIODS, 0, "input", value=1e-31), "$.models.m.periods[0].input", "too many digits"),
+        (at(*PERIODS, 0, "to", value="2026-02-30"), "$.models.m.periods[0].to", "no day"),
+        (at(*PERIODS, 0, "to", value="20260201"), "$.models.m.periods[0].to", "write it 2026-03-13"),
+        (at(*PERIODS, 0, "from", value="2026-02-01"), "$.models.m.periods[0]", "not after its beginning"),
+        (at(*PERIODS, 0, "to", value="2026-02-02"), "$.models.m.periods[1]", "overlaps"),
+        (at(*PERIODS, 0, "to"), "$.models.m.periods[1]", "overlaps"),
+        (at(*PERIODS, value=[SECOND, FIRST]), "$.models.m.periods[1]", "order them by `from`"),
+        (at(*LONG, "over_prompt_tokens", value=0), f"{'$.models.m.periods[1].long_context'}.over", "more than 0"),
+        (at(*LONG, "scope", value="above"), "$.models.m.periods[1].long_context.scope", "Invalid enum value"),
+        (at(*LONG, "output", value=-0.5), "$.models.m.periods[1].long_context.output", "is -0.5"),
+        (at(*M, "fast", 0, "multiplier", value=0), "$.models.m.fast[0].multiplier", "more than 0"),
+        (at(*M, "fast", value=[{"multiplier": 2}, {"multiplier": 3}]), "$.models.m.fast[1]", "overlaps"),
+        (at(*M, "us_inference_multiplier", value=-1), "$.models.m.us_inference_multiplier", "is -1"),
+        (at(*M, "aliases", value=["N"]), "$.models.m.aliases[0]", "'N', which names 'n' already"),
+        (at("models", "M", value=GOOD["models"]["n"]), "$.models.M", "is the same id as 'm'"),
+        (at("fees", value={"web_search_usd_per_request": -1}), "$.fees.web_search_usd_per_request", "is -1"),
+        (at("rules", value={"batch": 0}), "$.rules.batch", "is 0; a multiplier"),
+    ],
+)
+def test_a_mistake_is_named(change: Callable[[Any], Any], place: str, said: str) -> None:
+    """Each mistake is a sentence that begins with the file and the place, and says what is wrong."""
+    sentence = wrong(change)
+    assert sentence.startswith(f"own.json: {place}")
+    assert said in sentence
+    assert sentence.endswith(".")
+
+
+def test_an_alias_names_one_model() -> None:
+    """An alias that two models claim is refused."""
+    assert "which names 'm' already" in wrong(at("models", "n", "aliases", value=["M-20260101"]))
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "no JSON"),
+        (b"{", "no JSON"),
+        (b"[]", "no JSON object"),
+        (b'"text"', "no JSON object"),
+        (b"\xff\xfe", "no JSON"),
+        (b'{"a\xff": 1}', "no JSON"),
+        (b'{"a": ' + b"[" * 100_000, "no JSON"),
+        (b"{}", "neither the `schema` and `models` of threadline's, nor entries with `input_cost_per_token`"),
+        (b'{"a": {"b": 1}}', "neither"),
+    ],
+)
+def test_what_is_no_price_file(tmp_path: Path, data: bytes, said: str) -> None:
+    """A file that is no price file of either kind is refused in a sentence with its name."""
+    path = tmp_path / "own.json"
+    path.write_bytes(data)
+    with pytest.raises(BadQuery) as caught:
+        price_source(path)
+    assert str(caught.value).startswith(f"{path} is no price file: ")
+    assert said in str(caught.value)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is not there, a directory, a name that can be none, and one without an end: a sentence each."""
+    with pytest.raises(NotFound, match="There is no price file"):
+        price_source(tmp_path / "nowhere.json")
+    with pytest.raises(Unreadable, match="cannot be read"):
+        price_source(tmp_path)
+    with pytest.raises(Unreadable, match="cannot be read"):
+        price_source("a\0b")
+    monkeypatch.setattr("threadline.account.price_source._LARGEST", 10)
+    (tmp_path / "large.json").write_bytes(b" " * 11)
+    with pytest.raises(BadQuery, match="more than 10 bytes"):
+        price_source(tmp_path / "large.json")
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no such device here")
+def test_a_device_ends_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What never ends is read no further than a price file could be."""
+    monkeypatch.setattr("threadline.account.price_source._LARGEST", 100_000)
+    with pytest.raises(BadQuery, match="more than 100,000 bytes"):
+        price_source(os.devnull.replace("null", "zero"))
+
+
+def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
+    """A file that an editor has put a byte order mark before is read."""
+    path = tmp_path / "own.json"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(GOOD).encode())
+    assert list(price_source(path).prices.models) == ["m", "n"]
+
+
+def test_prices_may_be_numbers_or_text() -> None:
+    """A price is exact whether it is a JSON number or, as `--json` prints it, text."""
+    file = copy.deepcopy(GOOD)
+    file["models"]["n"]["periods"][0] |= {"input": 0.1, "output": "0.30", "cache_read": 1e-7}
+    (period,) = read_price_file(json.dumps(file).encode(), "own.json").models["n"].periods
+    assert (period.input, period.output, period.cache_read) == (Decimal("0.1"), Decimal("0.3"), Decimal("1E-7"))
+
+
+def test_a_written_file_reads_back() -> None:
+    """What is written in our schema is read back equal, and no number has an exponent."""
+    for file in (shipped_source().prices, read_price_file(json.dumps(GOOD).encode(), "own.json")):
+        data = written(file, "a test")
+        again = read_price_file(data, "again")
+        assert again.models == file.models
+        assert b"E+" not in data
+        assert b"E-" not in data
+
+
+@given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: json.dumps({"schema": 1, "x": text}).encode()))
+def test_any_bytes_are_a_file_or_a_sentence(data: bytes) -> None:
+    """Whatever the bytes are, there is a price file or a sentence, and never another exception."""
+    try:
+        found: PriceFile | BadQuery = read_price_file(data, "any")
+    except BadQuery as error:
+        found = error
+    assert isinstance(found, PriceFile) or str(found).startswith("any")
