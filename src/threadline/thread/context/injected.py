@@ -37,6 +37,7 @@ _ABOUT = frozenset(
     {"timestamp", "display_path", "tool_use_id", "digests", "names", "source_uuid", "delivery_id", "usage"}
 )
 
+OTHER = "other"
 # What a row in the person's place is that no person wrote, by how it begins.
 _BEGINNINGS = {
     "<system-reminder>": "system-reminder",
@@ -69,7 +70,7 @@ def text_kind(entry: UserEntry, text: str) -> str:
     """What a text in the person's place is that no person wrote."""
     start = text.lstrip()[:80]
     found = next((kind for beginning, kind in _BEGINNINGS.items() if start.startswith(beginning)), None)
-    return found or ("skill" if entry.source_tool_use_id else "meta" if entry.is_meta else "other")
+    return found or ("skill" if entry.source_tool_use_id else "meta" if entry.is_meta else OTHER)
 
 
 def attached(entry: AttachmentEntry) -> tuple[str, int]:

@@ -24,7 +24,7 @@ from threadline.model.block import (
 from threadline.model.context import Category
 from threadline.model.entries import AssistantEntry, AttachmentEntry, Entry, UserEntry
 from threadline.thread.context.estimate import DOCUMENT, IMAGE, PROSE, estimate
-from threadline.thread.context.injected import attached, text_kind
+from threadline.thread.context.injected import OTHER, attached, text_kind
 
 # Text the program puts before a person's own in the same row.
 _PREFACE = re.compile(
@@ -48,15 +48,18 @@ class Piece(NamedTuple):
     reply: bool = False
 
 
-def pieces(entry: Entry, tools: Mapping[str, str], acts: Container[int]) -> Iterator[Piece]:
-    """The pieces of an entry. `tools` are the tools by the ids of their calls, `acts` the `id()`s of acts' entries."""
+def pieces(entry: Entry, tools: Mapping[str, str], acts: Container[int], *, agent: bool = False) -> Iterator[Piece]:
+    """The pieces of an entry. `tools` are the tools by the ids of their calls, `acts` the `id()`s of acts' entries.
+
+    `agent`: it is a subagent's, whose prompts no person wrote.
+    """
     match entry:
         case AssistantEntry() if entry.message is not None:
             for block in entry.message.blocks:
                 yield from _said(block, tools)
         case UserEntry() if entry.message is not None:
             for block in entry.message.blocks:
-                yield from _given(entry, block, tools, is_act=id(entry) in acts)
+                yield from _given(entry, block, tools, is_act=id(entry) in acts, agent=agent)
         case AttachmentEntry(attachment=QueuedCommand() as queued) if id(entry) in acts:
             yield Piece(Category.PROMPT, None, estimate(queued.prompt, PROSE))
         case AttachmentEntry():
@@ -84,7 +87,7 @@ def _said(block: Any, tools: Mapping[str, str]) -> Iterator[Piece]:
             yield Piece(Category.REPLY, None, estimate(block), reply=True)
 
 
-def _given(entry: UserEntry, block: Any, tools: Mapping[str, str], *, is_act: bool) -> Iterator[Piece]:
+def _given(entry: UserEntry, block: Any, tools: Mapping[str, str], *, is_act: bool, agent: bool) -> Iterator[Piece]:
     match block:
         case ToolResultBlock() | ServerResultBlock() | McpToolResultBlock():
             yield from _result(block, tools)
@@ -92,12 +95,14 @@ def _given(entry: UserEntry, block: Any, tools: Mapping[str, str], *, is_act: bo
             yield _picture(block)
         case TextBlock() if entry.is_compact_summary:
             yield Piece(Category.SUMMARY, None, estimate(block.text, PROSE))
-        case TextBlock() if is_act:
-            yield from _prompt(block.text)
         case TextBlock():
-            yield Piece(Category.INJECTED, text_kind(entry, block.text), estimate(block.text))
+            kind = text_kind(entry, block.text)
+            if is_act or (agent and kind == OTHER):
+                yield from _prompt(block.text)
+            else:
+                yield Piece(Category.INJECTED, kind, estimate(block.text))
         case _:
-            yield Piece(Category.INJECTED, "other", estimate(block))
+            yield Piece(Category.INJECTED, OTHER, estimate(block))
 
 
 def _prompt(text: str) -> Iterator[Piece]:

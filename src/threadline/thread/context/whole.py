@@ -115,7 +115,7 @@ def _steps(agent: Agent, sent: Sequence[Sent], path: Sequence[ChainEntry]) -> tu
                 steps.append(Step(window, waiting))
                 waiting = []
             tools |= _tools_of(entry)
-        waiting.extend(pieces(entry, tools, acts))
+        waiting.extend(pieces(entry, tools, acts, agent=agent.id is not None))
     return steps, waiting
 
 
@@ -131,6 +131,9 @@ def _turns(
     by_turn: dict[int, list[Window]] = {}
     for one in windows:
         by_turn.setdefault(one.turn, []).append(one)
+    breaks_by_turn: dict[int, list[CacheBreak]] = {}
+    for each in broken:
+        breaks_by_turn.setdefault(each.turn, []).append(each)
     compacted = {id(one.boundary or one.summary) for one in agent.compactions if one.kind is not CompactionKind.MICRO}
     before = 0
     for turn in agent.turns:
@@ -149,7 +152,7 @@ def _turns(
             sent=sum(one.prompt for one in own),
             cache_read=sum(one.cache_read for one in own),
             limit=limits.of(told[-1].model) if told else None,
-            breaks=tuple(one for one in broken if one.turn == turn.number),
+            breaks=tuple(breaks_by_turn.get(turn.number, ())),
             compactions=sum(id(entry) in compacted for entry in turn.entries),
         )
         before = window if window is not None else before
