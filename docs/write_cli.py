@@ -287,7 +287,7 @@ OUTPUT: dict[str, tuple[tuple[str, Keys], ...]] = {
                 "regional": "what a cloud's regional id multiplies them by",
                 "aliases": "other ids of the model",
                 "introduced": "when the model came out",
-                "source": "where the prices are from",
+                "source": "where the prices are [from](prices.md)",
                 "confidence": "how sure they are",
                 "note": "what else is to be known",
                 "file": "the price file; `threadline` is the one that comes with it",
