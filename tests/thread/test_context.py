@@ -179,7 +179,7 @@ def test_requests_as_they_were_sent_tell_of_tools_and_settings() -> None:
     thinking = {**PARAMS, "thinking": {"type": "disabled"}}
 
     def asked(**fields: Any) -> list[Part]:
-        first = [shape(), shape(other), request("r1", []), said(0, 40_000, requestRef="r1")]
+        first: list[Part] = [shape(), shape(other), request("r1", []), said(0, 40_000, requestRef="r1")]
         return [*first, request("r2", [], **fields), said(0, 40_000, requestRef="r2")]
 
     tools = only_break(*asked(shapeHash=digest(other)))
@@ -294,7 +294,9 @@ def test_wrong_questions_are_sentences() -> None:
 
 # Laws
 
-_COUNT = st.sampled_from([None, 0, 1, 10, 2_500, 40_000, 210_000, 2**53, 2**70, -5, 1.5, "9", [], {}])
+_COUNT: st.SearchStrategy[Any] = st.sampled_from(
+    [None, 0, 1, 10, 2_500, 40_000, 210_000, 2**53, 2**70, -5, 1.5, "9", [], {}]
+)
 _USAGE = (
     st.none()
     | st.just("lost")
@@ -323,7 +325,8 @@ def _with_usage(draw: st.DrawFn) -> list[dict[str, Any]]:
 def _check(found: Context, session: Session) -> None:
     assert sum(one.tokens for one in found.filling) == found.window
     assert all(one.tokens > 0 and 0 <= one.measured <= one.tokens for one in found.filling)
-    assert all(one.hit_share is None or 0 <= one.hit_share <= 1 for one in (*found.windows, *found.turns))
+    hits = [*(one.hit_share for one in found.windows), *(one.hit_share for one in found.turns)]
+    assert all(hit is None or 0 <= hit <= 1 for hit in hits)
     assert [one.number for one in found.windows] == list(range(1, len(found.windows) + 1))
     agent = session.agent(found.agent)
     assert agent is not None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.make import call, chain, prompt, reply
+from tests.make import Row, call, chain, prompt, reply
 from tests.thread.context_rows import amounts, called, measured, said, told, usage
 from tests.thread.state_rows import session_of
 
@@ -41,7 +41,7 @@ def test_a_result_alone_is_measured() -> None:
 
 def test_several_things_at_once_are_estimates() -> None:
     """Results of two tools that came together share their difference in proportion, to the token."""
-    uses = [{"type": "tool_use", "id": f"t{name}", "name": name, "input": {}} for name in ("Bash", "Grep")]
+    uses: list[Row] = [{"type": "tool_use", "id": f"t{name}", "name": name, "input": {}} for name in ("Bash", "Grep")]
     results = [
         prompt([{"type": "tool_result", "tool_use_id": f"t{name}", "content": "x" * size}])
         for name, size in (("Bash", 2_800), ("Grep", 8_400))

@@ -17,6 +17,8 @@ _ROOMY = 100
 _FULL, _GETTING_FULL = 0.8, 0.6
 _POOR = 0.5
 _KILO = 1000
+# The columns beside a label and a bar: tokens, share, and how they are known.
+_BESIDE = 34
 _FEWEST = 8
 
 NAMES: dict[Category, str] = {
@@ -184,8 +186,8 @@ def _filling(context: Context, width: int, *, everything: bool) -> Iterator[list
     rest = context.filling[len(shown) :]
     if rest:
         labels.append(f"{len(rest)} smaller")
-    widest = min(max(map(columns, labels)), max(20, width - 46))
     room = _WIDE_BAR if width >= _ROOMY else _BAR
+    widest = min(max(map(columns, labels)), max(23, width - room - _BESIDE))
     parts = [(one.tokens, one.measured) for one in shown]
     if rest:
         parts.append((sum(one.tokens for one in rest), sum(one.measured for one in rest)))

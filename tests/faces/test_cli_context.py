@@ -1,0 +1,127 @@
+"""`threadline context`: windows, cache breaks and what fills the window, asked for on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.faces.asking import Asker, steering
+from tests.make import SESSION, Pen, call, chain, prompt, reply, transcript, write
+from tests.thread.context_rows import called, said, usage
+
+from threadline.render.context import bar, tokens
+
+HOSTILE = "\x1b]0;owned\x07\u202ename\x9b31m"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with one session of three turns, a cache break in the second, and an agent."""
+    rows = transcript(
+        prompt("go"),
+        called(0, 20_000, "Read", "/a", "line\n" * 400, output=60),
+        said(20_000, 760, "done", after=2),
+        prompt("on"),
+        said(0, 21_000, "yes", after=40),
+        call(f"mcp__{HOSTILE}", "x", "y" * 9_000, message={"usage": usage(21_000, 100), "model": f"m{HOSTILE}"}),
+        chain("attachment", attachment={"type": HOSTILE, "text": "z" * 9_000}),
+        said(21_100, 9_000, after=41, message={"model": f"m{HOSTILE}"}),
+        prompt("<command-name>/cost</command-name>"),
+    )
+    main = tmp_path / "home/projects/-work-app" / f"{SESSION}.jsonl"
+    write(main, *rows)
+    pen = Pen(f"{SESSION[:-1]}2", sessionId=SESSION, agentId="a1b2", isSidechain=True)
+    agent = transcript(prompt("look"), said(0, 3_000), pen=pen)
+    write(main.with_suffix("") / "subagents/agent-a1b2.jsonl", *agent)
+    return tmp_path / "home"
+
+
+def test_the_document_has_turns_breaks_and_filling(ask: Asker, home: Path) -> None:
+    """`--json` gives the whole of it; amounts sum to the window, and a break names its cause and evidence."""
+    answer = ask("context", "last", "--home", home, "--json")
+    assert (answer.code, answer.err) == (0, "")
+    told = answer.json
+    assert (told["window"], told["limit"], told["measured"], told["requests"]) == (30_102, 200_000, True, 5)
+    assert sum(one["tokens"] for one in told["filling"]) == told["window"]
+    assert [one["requests"] for one in told["turns"]] == [2, 3, 0]
+    (broke,) = told["breaks"]
+    assert (broke["cause"], broke["rewritten"], broke["seconds"] > 300) == ("idle", 20_760, True)
+    assert "5 minutes" in broke["evidence"]
+    read = next(one for one in told["filling"] if one["name"] == "Read")
+    assert (read["tokens"], read["measured"], read["how"]) == (700, 700, "measured")
+
+
+def test_rows_are_turns(ask: Asker, home: Path) -> None:
+    """`--jsonl` and `--csv` have a row for each turn, the same as in the document."""
+    turns = ask("context", SESSION[:8], "--home", home, "--json").json["turns"]
+    assert ask("context", SESSION[:8], "--home", home, "--jsonl").jsonl == turns
+    assert [row["window"] for row in ask("context", "--home", home, "--csv").csv] == ["20762", "30102", ""]
+
+
+@pytest.mark.parametrize("width", ["60", "80", "120"])
+def test_a_page_fits_and_cannot_steer(ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
+    """The page shows each turn that made requests, and what fills the window; no name in it steers the terminal."""
+    monkeypatch.setattr("threadline.cli.screen.width", lambda: int(width))
+    answer = ask("context", "--home", home, "--all", "--breaks")
+    assert answer.code == 0
+    assert not steering(answer.out)
+    lines = answer.out.splitlines()
+    assert max(map(len, lines)) <= int(width)
+    assert "1 cache break" in answer.out
+    assert [line.split()[0] for line in lines if line[:4].strip().isdecimal()][:2] == ["1", "2"]
+    assert "system prompt and tools" in answer.out
+    assert "results of Read" in answer.out
+
+
+def test_an_agent_a_turn_or_a_place(ask: Asker, home: Path) -> None:
+    """`--agent`, `--turn` and `--at` choose whose window and when; a number with `--agent` is a line of its own."""
+    assert ask("context", "--home", home, "--agent", "a1", "--json").json["window"] == 3_002
+    assert ask("context", "--home", home, "--agent", "a1", "--at", "2", "--json").json["window"] == 3_002
+    assert ask("context", "--home", home, "--turn", "1", "--json").json["window"] == 20_762
+    assert ask("context", "--home", home, "--at", "2", "--json").json["window"] == 20_002
+    assert ask("context", "--home", home, "--agent", "main", "--json").json["agent"] is None
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        (["--agent", "zz"], "no agent 'zz'"),
+        (["--turn", "9"], "no turn 9"),
+        (["--at", "999"], "No entry"),
+        (["--at", "2", "--turn", "1"], "not both"),
+        (["--at", "nowhere"], "not a place"),
+    ],
+)
+def test_wrong_questions_are_sentences(ask: Asker, home: Path, question: list[str], sentence: str) -> None:
+    """An agent, a turn or a place that is not there is an error that says so."""
+    answer = ask("context", "--home", home, *question)
+    assert (answer.code, answer.out) == (2, "")
+    assert sentence in answer.err
+
+
+def test_a_session_without_requests_is_nothing(ask: Asker, tmp_path: Path) -> None:
+    """No model answered: exit 1 and a sentence, in every format."""
+    path = write(tmp_path / f"{SESSION}.jsonl", *transcript(prompt("go"), reply("x", message={"model": "<synthetic>"})))
+    for output in ([], ["--json"], ["--jsonl"], ["--csv"]):
+        answer = ask("context", path, *output)
+        assert (answer.code, "No requests" in answer.err) == (1, True)
+
+
+def test_every_demo_session_has_a_context(ask: Asker, demo_home: Path) -> None:
+    """Each session of a made-up home is answered, and its amounts sum to its window."""
+    found = 0
+    for path in sorted(demo_home.glob("projects/*/*.jsonl")):
+        answer = ask("context", path, "--json")
+        if answer.code == 0:
+            found += 1
+            assert sum(one["tokens"] for one in answer.json["filling"]) == answer.json["window"]
+    assert found
+
+
+def test_figures_are_short() -> None:
+    """Tokens take six columns at most up to a billion, and a bar is as wide as it should be."""
+    figures = [0, 999, 1_000, 9_949, 9_950, 167_300, 999_499, 999_500, 1_200_000, -60_300]
+    assert [tokens(one) for one in figures] == [
+        "0", "999", "1.0k", "9.9k", "10k", "167k", "999k", "1.00M", "1.20M", "-60k",
+    ]  # fmt: skip
+    assert [bar(share, 4) for share in (None, 0, 0.0001, 0.5, 1, 7)] == ["    ", "    ", "▏   ", "██  ", "████", "████"]
