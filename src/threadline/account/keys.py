@@ -32,6 +32,10 @@ WHAT_KEYS_MEAN = {
     "home": "the home that the transcript lies in",
     "part": "main, agents, and what the program spent for itself (side agents)",
 }
+WHAT_READ_KEYS_MEAN = {
+    "thread": "the main thread, branches of it that were left, agents, and side agents",
+}
+"""Keys that charges alone do not tell: whoever asks for them reads sessions, and gives `Ledger.by` the answer."""
 
 
 def key(name: str, calendar: Calendar) -> Key:

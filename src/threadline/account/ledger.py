@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 
 from threadline.account.calendar import Calendar
-from threadline.account.keys import TIMES, WHAT_KEYS_MEAN, key, shares
+from threadline.account.keys import TIMES, WHAT_KEYS_MEAN, Key, key, shares
 from threadline.account.rates import Rates
 from threadline.errors import BadQuery
 from threadline.model.charge import WEB_SEARCH_FEE, Charge
@@ -73,21 +73,22 @@ class Ledger:
             chosen = (one for one in chosen if _within(one, since, until))
         return Ledger(chosen, self.rates, self.problems)
 
-    def by(self, *names: str, zone: tzinfo = UTC) -> Rows:
+    def by(self, *names: str, zone: tzinfo = UTC, extra: Mapping[str, Key] | None = None) -> Rows:
         """The charges summed by keys: `ledger.by("project", "model")`. Every charge is in exactly one row.
 
         Days are days in `zone`. Rows are in the order of time, or of what they cost. By `tool`, a charge is shared
-        equally by the calls that its message makes.
+        equally by the calls that its message makes. `extra` are keys of your own: what each gives for a charge.
 
         Raises:
             BadQuery: there is no such key.
         """
+        own = extra or {}
         for name in names:
-            if name not in WHAT_KEYS_MEAN:
-                raise BadQuery(f"There is no key {name!r}; group by {', '.join(WHAT_KEYS_MEAN)}.")
+            if name not in WHAT_KEYS_MEAN and name not in own:
+                raise BadQuery(f"There is no key {name!r}; group by {', '.join((*WHAT_KEYS_MEAN, *own))}.")
         if len(set(names)) < len(names):
             raise BadQuery("A key is given twice; give each once.")
-        made = _Adding(names, Calendar(zone)).over(self.charges)
+        made = _Adding(names, Calendar(zone), own).over(self.charges)
         return Rows(names, tuple(_ordered(made, names)))
 
 
@@ -99,9 +100,9 @@ def _within(charge: Charge, since: datetime | None, until: datetime | None) -> b
 class _Adding:
     """Adds charges up by group and rate, so that each price is multiplied once."""
 
-    def __init__(self, names: _Group, calendar: Calendar) -> None:
+    def __init__(self, names: _Group, calendar: Calendar, extra: Mapping[str, Key]) -> None:
         self._names = names
-        self._keys = [key(name, calendar) for name in names if name != "tool"]
+        self._keys = [extra.get(name) or key(name, calendar) for name in names if name != "tool"]
         self._tool = names.index("tool") if "tool" in names else None
         self._sums: dict[tuple[_Group, Rate | None], list[int]] = {}
 
@@ -135,9 +136,9 @@ class _Adding:
         """A charge in equal shares; what does not divide goes to the first ones, so that nothing is lost."""
         others = [key(charge) for key in self._keys]
         tools = shares(charge)
-        whole = _Adding((), Calendar())
-        whole._add((), charge)  # noqa: SLF001 - of the same class
-        (counts,) = whole._sums.values()  # noqa: SLF001 - the same
+        whole = _Adding((), Calendar(), {})
+        whole._add((), charge)
+        (counts,) = whole._sums.values()
         for number, tool in enumerate(tools):
             group = (*others[:at], tool, *others[at:])
             sums = self._sums.setdefault((group, charge.rate), [0] * 8)
