@@ -67,19 +67,20 @@ def _sum(passes: list[Pass]) -> tuple[int, ...]:
 
 def _less(counted: Sighting, others: list[Pass]) -> Sighting:
     left = [whole - other for whole, other in zip(_counts(counted), _sum(others), strict=True)]
-    return _with_counts(counted, *left)
+    return _with_counts(counted, left)
 
 
 def _as_sighting(counted: Sighting, one: Pass) -> Sighting:
-    made = _with_counts(counted, *_counts(one))
+    made = _with_counts(counted, _counts(one))
     made.model = one.model or counted.model
     return made
 
 
-def _with_counts(counted: Sighting, input_: int, output: int, five: int, hour: int, read: int) -> Sighting:
+def _with_counts(counted: Sighting, counts: Iterable[int]) -> Sighting:
+    uncached, output, five, hour, read = counts
     return replace(
         counted,
-        input=input_,
+        input=uncached,
         output=output,
         cache_write=five + hour,
         cache_write_5m=five,

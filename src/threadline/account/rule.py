@@ -65,7 +65,7 @@ def _worth(one: Sighting) -> tuple[object, ...]:
         one.speed or "",
         one.geo or "",
         one.tier or "",
-        one.line,
+        one.offset,
         one.origin.transcript,
     )
 
@@ -73,7 +73,7 @@ def _worth(one: Sighting) -> tuple[object, ...]:
 def _precedence(one: Sighting) -> tuple[object, ...]:
     """Which sighting is the earliest original."""
     origin = one.origin
-    return one.repeated, origin.forked, origin.side, origin.began, one.time, one.lines[0], origin.transcript
+    return one.repeated, origin.forked, origin.side, origin.began, one.time, one.offsets[0], origin.transcript
 
 
 def _same_call(group: list[Sighting], *, random: bool) -> Iterator[list[Sighting]]:

@@ -19,6 +19,7 @@ WEB_SEARCH_FEE = Decimal("0.01")
 PLACEHOLDER = 8
 """An output no greater than this may be what the stream began with, not what it came to."""
 _LONGER = 40
+_DIGITS = 9
 _FINAL_SINCE = (2, 1, 59)
 
 
@@ -171,12 +172,16 @@ class Charge(Struct, frozen=True, gc=False):
     @property
     def calls(self) -> tuple[str, ...]:
         """The tools that the message calls, one name a call."""
-        return tuple(max((one.calls for one in self.sightings), key=len))
+        most: list[str] = []
+        for one in self.sightings:
+            most = one.calls if len(one.calls) > len(most) else most
+        return tuple(most)
 
     @property
     def place(self) -> Place:
         """The line that was counted."""
-        return Place(self.counted.origin.transcript, self.counted.line, json_path="$.message.usage")
+        counted = self.counted
+        return _place(counted, counted.line, counted.offset)
 
     @property
     def set_aside(self) -> tuple[SetAside, ...]:
@@ -185,11 +190,10 @@ class Charge(Struct, frozen=True, gc=False):
 
     def _set_aside(self) -> Iterator[SetAside]:
         for sighting in self.sightings:
-            transcript = sighting.origin.transcript
             reason = self._reason(sighting)
-            for line in sighting.lines:
-                if sighting is not self.counted or line != sighting.line:
-                    yield SetAside(Place(transcript, line, json_path="$.message.usage"), reason)
+            for offset, line in zip(sighting.offsets, sighting.lines, strict=True):
+                if sighting.rows is not self.counted.rows or offset != self.counted.offset:
+                    yield SetAside(_place(sighting, line, offset), reason)
 
     def _reason(self, sighting: Sighting) -> Reason:
         if sighting.repeated and not self.counted.repeated:
@@ -231,14 +235,18 @@ class Charge(Struct, frozen=True, gc=False):
         return counted.output <= PLACEHOLDER and counted.written > _LONGER and not self.part
 
 
+def _place(sighting: Sighting, line: int, offset: int) -> Place:
+    path = "$.data.message.message.usage" if sighting.repeated else "$.message.usage"
+    return Place(sighting.origin.transcript, line, offset, json_path=path)
+
+
 @lru_cache(maxsize=4096)
 def is_before_final(version: str | None) -> bool:
     """Whether a version did not yet write the final output of every message."""
     if version is None:
         return False
-    numbers = tuple(
-        int(part) for part in version.split(".")[:3] if part.isascii() and part.isdecimal() and len(part) < 9
-    )  # noqa: PLR2004 - no version is that long
+    parts = version.split(".")[:3]
+    numbers = tuple(int(part) for part in parts if part.isascii() and part.isdecimal() and len(part) <= _DIGITS)
     return bool(numbers) and numbers < _FINAL_SINCE
 
 

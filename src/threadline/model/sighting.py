@@ -15,8 +15,8 @@ SYNTHETIC = "<synthetic>"
 class Origin(Struct, array_like=True, gc=False):
     """What the rows of a run of messages have in common: where they stand and who wrote them.
 
-    `agent` is None for the main one; `forked` are copies that say so. What follows `skill` is not in the transcript: the
-    survey adds it, knowing the whole home.
+    `agent` is None for the main one; `forked` are copies that say so. What follows `agent_type` is not in the
+    transcript: the survey adds it, knowing the whole home. `lines` gives the number of the line that begins at an offset.
     """
 
     session: str | None = None
@@ -33,6 +33,7 @@ class Origin(Struct, array_like=True, gc=False):
     home: str = ""
     began: str = ""
     side: bool = False
+    lines: Any = None
 
 
 class Pass(Struct, array_like=True, gc=False, frozen=True):
@@ -50,17 +51,18 @@ class Pass(Struct, array_like=True, gc=False, frozen=True):
 class Sighting(Struct, array_like=True, gc=False):
     """One message as one transcript tells it: its rows that agree on what was sent, and the best of their counts.
 
-    `key` is the message's id, or where it has none the request's or the row's; `rows` are the lines and uuids of the
-    rows, in file order: `"12 uuid 13 uuid"`. `line` is that of the best row, whose counts these are; `time` that of the
-    first. `repeated` marks an agent's message that its parent's transcript repeats as progress. `calls` are the tools it
-    calls; `written` is how long its longest text or call is.
+    `key` is the message's id, or where it has none the request's or the row's. `rows` are the offsets and uuids of its
+    rows in file order, `"1200 uuid 4711 uuid"`: lines are numbered only when someone asks for them, for counting lines
+    takes as long as finding the usage. `offset` is that of the best row, whose counts these are; `time` that of the
+    first. `repeated` marks an agent's message that its parent's transcript repeats as progress. `calls` are the tools
+    that it calls; `written` is how long its longest text or call is.
     """
 
     key: str
     origin_number: int
     model: str | None
     time: str
-    line: int
+    offset: int
     input: int
     output: int
     cache_write: int
@@ -91,14 +93,28 @@ class Sighting(Struct, array_like=True, gc=False):
         return self.input + self.cache_write + self.cache_read
 
     @property
-    def lines(self) -> list[int]:
-        """The lines that mention the message, in file order."""
+    def offsets(self) -> list[int]:
+        """Where the rows that mention the message begin, in file order."""
         return [int(number) for number in self.rows.split(" ")[::2]]
 
     @property
     def uuids(self) -> list[str]:
         """The uuids of those rows; empty text where a row has none."""
         return self.rows.split(" ")[1::2]
+
+    @property
+    def line(self) -> int:
+        """The line whose counts these are."""
+        return self._number(self.offset)
+
+    @property
+    def lines(self) -> list[int]:
+        """The lines that mention the message, in file order."""
+        return [self._number(offset) for offset in self.offsets]
+
+    def _number(self, offset: int) -> int:
+        number: int = self.origin.lines(offset) if self.origin.lines is not None else 0
+        return number
 
 
 class Seen(Struct, array_like=True, gc=False):

@@ -16,10 +16,10 @@ _FIRST = 16 * 1024
 
 
 class Lines(Struct, gc=False):
-    """A block of whole lines, and those of its lines that were looked for, each with its number."""
+    """A block of whole lines, and those of its lines that were looked for, each with where it begins."""
 
     block: bytes
-    numbers: list[int]
+    offsets: list[int]
     lines: list[bytes]
 
 
@@ -55,40 +55,42 @@ def first_lines(path: str | Path) -> list[bytes]:
 
 
 def _lines_with(descriptor: int, needle: bytes) -> Iterator[Lines]:
-    number = 1
-    for block, whole in _blocks(descriptor):
+    for begins, block, whole in _blocks(descriptor):
         found = Lines(block, [], [])
-        counted = 0
+        end = 0
         at = block.find(needle, 0, whole)
         while at >= 0:
-            start = block.rfind(b"\n", counted, at) + 1 or counted
+            start = block.rfind(b"\n", end, at) + 1 or end
             end = block.find(b"\n", at) + 1 or whole
-            number += block.count(b"\n", counted, start)
-            found.numbers.append(number)
+            found.offsets.append(begins + start)
             found.lines.append(block[start:end])
-            counted = start
             at = block.find(needle, end, whole)
-        number += block.count(b"\n", counted, whole)
         yield found
 
 
-def _blocks(descriptor: int) -> Iterator[tuple[bytes, int]]:
-    """The file in blocks, each with how much of it is whole lines."""
+def _blocks(descriptor: int) -> Iterator[tuple[int, bytes, int]]:
+    """The file in blocks, each with where it begins and how much of it is whole lines."""
     rest = b""
+    begins = 0
     while read := os.read(descriptor, _BLOCK):
         block = rest + read if rest else read
         whole = block.rfind(b"\n") + 1
         if not whole:
-            block = _long_line(descriptor, block)
+            block, passed = _long_line(descriptor, block)
+            begins += passed
             whole = block.rfind(b"\n") + 1 or len(block)
-        yield block, whole
+        yield begins, block, whole
+        begins += whole
         rest = block[whole:]
     if rest:
-        yield rest, len(rest)
+        yield begins, rest, len(rest)
 
 
-def _long_line(descriptor: int, begun: bytes) -> bytes:
-    """A line that spans blocks, with what follows in the last of them; only its ending if it is too long to decode."""
+def _long_line(descriptor: int, begun: bytes) -> tuple[bytes, int]:
+    """A line that spans blocks, with what follows in the last of them; only its ending if it is too long to decode.
+
+    The number is how many bytes before that were let go of.
+    """
     parts = [begun]
     held = len(begun)
     while block := os.read(descriptor, _BLOCK):
@@ -97,9 +99,9 @@ def _long_line(descriptor: int, begun: bytes) -> bytes:
         if held > LONGEST:
             parts.clear()
             if end >= 0:
-                return block[end:]
+                return block[end:], held - len(block) + end
         else:
             parts.append(block)
             if end >= 0:
                 break
-    return b"".join(parts)
+    return b"".join(parts), 0 if parts else held

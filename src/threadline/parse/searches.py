@@ -23,7 +23,7 @@ class _Message(Struct, gc=False):
 
 class _Row(Struct, gc=False, rename="camel"):
     message: _Message | None = None
-    tool_use_result: Raw = Raw()  # noqa: RUF009 - never changed
+    tool_use_result: Raw = Raw()
 
 
 class _Search(Struct, gc=False, rename="camel"):

@@ -1,9 +1,9 @@
 """A transcript as sightings of messages: what accounting needs, at the speed of looking for bytes.
 
-Only lines that hold a token count are decoded, and of those only what counts. Such a line holds `put_tokens"`, for every
-count's key ends so (`input_tokens`, `output_tokens`, `cache_read_input_tokens` and the rest), and no writer of JSON
-escapes letters in a key. A line that does not decode at once is read by the forgiving reader, so that what `entries`
-recovers is counted, too.
+Only lines that hold a token count are decoded, and of those only what counts. Such a line holds `put_tokens"`, for
+every count's key ends so (`input_tokens`, `output_tokens`, `cache_read_input_tokens` and the rest), and no writer of
+JSON escapes letters in a key. A line that does not decode at once is read by the forgiving reader, so that what
+`entries` recovers is counted, too.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def sightings(transcript: Transcript) -> Seen:
     reader = Reader(str(transcript.path))
     try:
         for found in lines_with(transcript.path, NEEDLE):
-            for numbers, some in rows(reader, found):
-                gathering.add_all(numbers, some)
+            for offsets, some in rows(reader, found):
+                gathering.add_all(offsets, some)
             gathering.count_searches(found.block)
         began = first_time(transcript.path) if gathering.found else ""
     except Error as error:
@@ -63,14 +63,14 @@ def sightings(transcript: Transcript) -> Seen:
 
 
 def rows(reader: Reader, found: Lines) -> Iterator[tuple[list[int], list[Row]]]:
-    """The rows that lines hold, with their numbers; line by line where they do not decode at once."""
+    """The rows that lines hold, with their offsets; line by line where they do not decode at once."""
     decoded = _decode(found.lines) if found.lines else []
     if decoded is not None:
-        yield found.numbers, decoded
+        yield found.offsets, decoded
         return
-    for number, line in zip(found.numbers, found.lines, strict=True):
-        closer = list(_closely(reader, number, line))
-        yield [number] * len(closer), closer
+    for offset, line in zip(found.offsets, found.lines, strict=True):
+        closer = list(_closely(reader, offset, line))
+        yield [offset] * len(closer), closer
 
 
 def first_time(path: str | Path) -> str:
@@ -85,12 +85,12 @@ def first_time(path: str | Path) -> str:
     return ""
 
 
-def _closely(reader: Reader, number: int, line: bytes) -> Iterator[Row]:
+def _closely(reader: Reader, offset: int, line: bytes) -> Iterator[Row]:
     """The rows of a line that did not decode with its neighbours: one as a rule, more where lines were glued."""
     try:
         yield _decode_one(line)
     except REFUSALS:
-        for entry in reader.one_by_one(Chunk([line], 0), number):
+        for entry in reader.one_by_one(Chunk([line], offset), 0):
             row = _row(entry)
             if row is not None:
                 yield row
@@ -122,10 +122,10 @@ class _Gathering:
         self._searched: dict[str, int] = {}
         self._time = ""
 
-    def add_all(self, numbers: list[int], rows: list[Row]) -> None:
+    def add_all(self, offsets: list[int], rows: list[Row]) -> None:
         """The rows of one block. Half of all rows only repeat the row before, so the way to those is short."""
         found, owner = self.found, self.transcript.agent
-        for number, given in zip(numbers, rows, strict=True):
+        for offset, given in zip(offsets, rows, strict=True):
             row, message, repeated = given, given.message, False
             if row.kind != "assistant":
                 if row.data is None or row.kind != "progress":
@@ -138,24 +138,24 @@ class _Gathering:
             sent, read = usage.input_tokens or 0, usage.cache_read_input_tokens or 0
             if not (sent or read or usage.output_tokens) and not _counts_anything(usage):
                 continue
-            key = message.id or row.request_id or row.uuid or f"{self.transcript.path}:{number}"
+            key = message.id or row.request_id or row.uuid or f"{self.transcript.path}@{offset}"
             agent = row.agent_id or owner or ("inline" if row.is_agent else None)
             group = (key, row.session_id, agent, sent, five + hour, read, repeated)
             known = found.get(group)
             if known is None:
-                known = found[group] = self._new(number, row, message, usage, group, five, hour)
+                known = found[group] = self._new(offset, row, message, usage, group, five, hour)
             else:
-                known.rows += f" {number} {row.uuid or ''}"
+                known.rows += f" {offset} {row.uuid or ''}"
                 if (usage.output_tokens or 0) >= known.output:
-                    _improve(known, number, message, usage, five, hour)
+                    _improve(known, offset, message, usage, five, hour)
                 if row.cost_usd:
                     known.reported = _reported(row) or known.reported
             content = message.content
             if content.__class__ is list:
                 self._content(known, content)
 
-    def _new(
-        self, number: int, row: Row, message: MessageRow, usage: UsageRow, group: _Group, five: int, hour: int
+    def _new(  # noqa: PLR0917 - on the path of every message, where naming arguments takes as long as the rest
+        self, offset: int, row: Row, message: MessageRow, usage: UsageRow, group: _Group, five: int, hour: int
     ) -> Sighting:
         key, named, agent, sent, writes, read, repeated = group
         session = named or self.transcript.session
@@ -183,7 +183,7 @@ class _Gathering:
             origin,
             message.model,
             self._time,
-            number,
+            offset,
             sent,
             usage.output_tokens or 0,
             writes,
@@ -191,7 +191,7 @@ class _Gathering:
             hour,
             read,
             message.stop_reason is not None,
-            f"{number} {row.uuid or ''}",
+            f"{offset} {row.uuid or ''}",
             [],
             0,
             (served.web_search_requests or 0) if served is not None else 0,
@@ -254,13 +254,15 @@ def _split(flat: int, split: Writes) -> tuple[int, int]:
     return split_writes(flat, split.ephemeral_5m_input_tokens or 0, split.ephemeral_1h_input_tokens or 0)
 
 
-def _improve(known: Sighting, number: int, message: MessageRow, usage: UsageRow, five: int, hour: int) -> None:
+def _improve(  # noqa: PLR0917 - as above
+    known: Sighting, offset: int, message: MessageRow, usage: UsageRow, five: int, hour: int
+) -> None:
     """Take the counts of a row that tells more than the best so far: the output grows while a reply is written."""
     output = usage.output_tokens or 0
     stopped = message.stop_reason is not None
     if output == known.output and stopped < known.stopped:
         return
-    known.output, known.stopped, known.line = output, stopped, number
+    known.output, known.stopped, known.offset = output, stopped, offset
     known.cache_write_5m, known.cache_write_1h = five, hour
     known.speed, known.geo, known.tier = usage.speed, usage.inference_geo, usage.service_tier
     known.model = message.model or known.model

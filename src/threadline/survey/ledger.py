@@ -19,6 +19,7 @@ from threadline.model.ids import AgentId
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
 from threadline.model.sighting import Origin, Seen, Sighting
+from threadline.parse.line_numbers import LineNumbers
 from threadline.parse.sightings import sightings
 from threadline.survey.distinct import distinct
 from threadline.survey.each import each
@@ -82,7 +83,9 @@ def placed(seen: Seen, transcript: Transcript, project: str) -> Iterator[Sightin
     """The sightings of a transcript, each with its origin, which is told what the transcript itself does not know."""
     path, home = os.fspath(transcript.path), os.fspath(transcript.home.path)
     began = seen.began or f"{datetime.fromtimestamp(transcript.mtime_ns / 1e9, UTC):%Y-%m-%dT%H:%M:%S}Z"
+    lines = LineNumbers(path)
     for origin in seen.origins:
+        origin.lines = lines
         origin.transcript, origin.project, origin.home, origin.began = path, project, home, began
         origin.side = _is_side(origin)
     origins = seen.origins
