@@ -13,11 +13,11 @@ from threadline.errors import BadQuery, NotFound
 from threadline.model.found import Found
 
 
-def found_homes(named: Sequence[str]) -> list[Found]:
-    """All that lies in the homes that were named, or else in those that are found."""
+def found_homes(named: Sequence[str], *, side_files: bool = True) -> list[Found]:
+    """All that lies in the homes that were named, or else in those that are found; see `look` for `side_files`."""
     from threadline.find import homes, look
 
-    return [look(home) for home in homes(*named)]
+    return [look(home, side_files=side_files) for home in homes(*named)]
 
 
 def found_at(path: str) -> Found:

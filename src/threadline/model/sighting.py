@@ -16,7 +16,7 @@ class Origin(Struct, array_like=True, gc=False):
     """What the rows of a run of messages have in common: where they stand and who wrote them.
 
     `agent` is None for the main one; `forked` are copies that say so. What follows `agent_type` is not in the
-    transcript: the survey adds it, knowing the whole home. `lines` gives the number of the line that begins at an offset.
+    transcript: the survey adds it, knowing the whole home. `lines` numbers the line that begins at an offset.
     """
 
     session: str | None = None

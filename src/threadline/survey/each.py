@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +20,7 @@ _WORTH_WORKERS = 64 * 1024 * 1024
 _BATCH_BYTES = 4 * 1024 * 1024
 _BATCH_FILES = 200
 _LOOK_EVERY = 1.0
+_OBJECTS = 100_000
 
 
 def each(
@@ -46,7 +48,7 @@ def _with_workers(
     from multiprocessing import active_children  # noqa: PLC0415 - the same
 
     others = set(active_children())
-    with ProcessPoolExecutor(workers, initializer=_end_with, initargs=(os.getpid(),)) as pool:
+    with ProcessPoolExecutor(workers, initializer=_begin, initargs=(os.getpid(),)) as pool:
         try:
             with _interrupts_held_back():
                 futures = {pool.submit(_all, function, batch): batch for batch in _batches(transcripts)}
@@ -85,8 +87,10 @@ def _batches(transcripts: list[Transcript]) -> Iterator[list[Transcript]]:
         yield batch
 
 
-def _end_with(parent: int) -> None:
-    """In a worker: end when the parent is gone, however it went; an orphan would wait for work forever."""
+def _begin(parent: int) -> None:
+    """In a worker: make ready, and end when the parent is gone, however it went; an orphan would wait forever."""
+    # Reading makes objects by the million and no rings of them: looking for rings often is time lost.
+    gc.set_threshold(_OBJECTS)
 
     def watch() -> None:
         while os.getppid() == parent:

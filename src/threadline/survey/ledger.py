@@ -42,7 +42,7 @@ def ledger(
         NotFound: a home that was given is not there.
     """
     given = (homes,) if isinstance(homes, Home | str | Path) else tuple(homes or ())
-    found = [look(home) for home in (given or all_homes())]
+    found = [look(home, side_files=False) for home in (given or all_homes())]
     return ledger_of(found, rates(*prices), jobs=jobs)
 
 
