@@ -1,0 +1,128 @@
+"""Charges to windows of five hours, the active one's burn and what it comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
+
+from threadline.model.charge import Charge
+from threadline.model.sum import Sum, added
+from threadline.model.window import CENT, Burn, Projection, Window
+
+HOURS = 5
+# Dividing does not end by itself: 28 digits are kept, and whoever shows them rounds.
+_DIVIDED = Context(prec=28, rounding=ROUND_HALF_EVEN)
+_MINUTE = timedelta(minutes=1)
+_MINUTES_AN_HOUR = 60
+_Timed = tuple[datetime, Charge]
+
+
+def windows(charges: Iterable[Charge], *, now: datetime, hours: float = HOURS) -> list[Window]:
+    """The windows of charges and the gaps between them, in the order of time. Charges without a time are in none.
+
+    A window begins with the hour (in UTC) of its first charge. Another one begins with a charge that lies more than
+    `hours` after that, or more than `hours` after the charge before; in the second case there is a gap between.
+    """
+    length = timedelta(hours=hours)
+    timed = sorted(((when, one) for one in charges if (when := one.timestamp) is not None), key=lambda pair: pair[0])
+    found: list[Window] = []
+    for some in _parted(timed, length):
+        if found and (last := found[-1].last) is not None and some[0][0] - last > length:
+            found.append(Window(last + length, some[0][0]))
+        found.append(_window(some, now, length))
+    return found
+
+
+def active(some: Iterable[Window]) -> Window | None:
+    """The window that is running, if there is one."""
+    return next((one for one in some if one.is_active), None)
+
+
+def most_tokens(some: Iterable[Window]) -> int | None:
+    """The tokens of the biggest window that is over; None where none is."""
+    return max((one.sum.tokens for one in some if not one.is_gap and not one.is_active), default=None)
+
+
+def _parted(timed: Sequence[_Timed], length: timedelta) -> Iterator[list[_Timed]]:
+    part: list[_Timed] = []
+    begins = last = datetime.min.replace(tzinfo=UTC)
+    for when, charge in timed:
+        if part and (when - begins > length or when - last > length):
+            yield part
+            part = []
+        if not part:
+            begins = _hour(when)
+        part.append((when, charge))
+        last = when
+    if part:
+        yield part
+
+
+def _hour(when: datetime) -> datetime:
+    return when.replace(minute=0, second=0, microsecond=0)
+
+
+def _window(some: Sequence[_Timed], now: datetime, length: timedelta) -> Window:
+    first, last = some[0][0], some[-1][0]
+    begins = _hour(first)
+    ends = begins + length if begins <= datetime.max.replace(tzinfo=UTC) - length else last
+    is_active = now < ends and now - last < length
+    whole = total([charge for _, charge in some])
+    burn = _burn(whole, last - first) if is_active else None
+    return Window(
+        begins=begins,
+        ends=ends,
+        first=first,
+        last=last,
+        is_active=is_active,
+        sum=whole,
+        models=tuple(dict.fromkeys(charge.model for _, charge in some if charge.model)),
+        burn=burn,
+        projection=_projection(whole, burn, ends - now) if burn is not None else None,
+    )
+
+
+def total(charges: Sequence[Charge]) -> Sum:
+    """The sum of charges; a pass of another model adds its tokens to the message's, and is no charge of its own."""
+    messages = [one for one in charges if not one.part]
+    amounts = [amount for one in charges if (amount := one.amount) is not None]
+    return Sum(
+        charges=len(messages),
+        input=sum(one.counted.input for one in charges),
+        output=sum(one.counted.output for one in charges),
+        cache_write=sum(one.cache_write for one in charges),
+        cache_write_1h=sum(one.counted.cache_write_1h for one in charges),
+        cache_read=sum(one.counted.cache_read for one in charges),
+        web_searches=sum(one.web_searches for one in charges),
+        amount=added(amounts) if amounts else None,
+        unpriced=sum(one.rate is None for one in messages),
+        lower_bound=sum(one.is_lower_bound for one in charges),
+    )
+
+
+def _burn(whole: Sum, took: timedelta) -> Burn | None:
+    """The burn; None where all was spent at one moment, which says nothing about what follows."""
+    if not took:
+        return None
+    minutes = _DIVIDED.divide(Decimal(took // timedelta(microseconds=1)), Decimal(_MINUTE // timedelta(microseconds=1)))
+
+    def by_minute(number: Decimal | int) -> Decimal:
+        return _DIVIDED.divide(Decimal(number), minutes)
+
+    amount = whole.amount
+    return Burn(
+        tokens_per_minute=by_minute(whole.tokens),
+        new_tokens_per_minute=by_minute(whole.input + whole.output),
+        amount_per_hour=None if amount is None else by_minute(_DIVIDED.multiply(amount, Decimal(_MINUTES_AN_HOUR))),
+    )
+
+
+def _projection(whole: Sum, burn: Burn, left: timedelta) -> Projection:
+    minutes = int(Decimal(left / _MINUTE).quantize(Decimal(1), ROUND_HALF_UP))
+    more = _DIVIDED.multiply(burn.tokens_per_minute, Decimal(minutes))
+    amount = None
+    if whole.amount is not None and burn.amount_per_hour is not None:
+        rest = _DIVIDED.divide(_DIVIDED.multiply(burn.amount_per_hour, Decimal(minutes)), Decimal(_MINUTES_AN_HOUR))
+        amount = _DIVIDED.add(whole.amount, rest).quantize(CENT, ROUND_HALF_UP)
+    return Projection(minutes, whole.tokens + int(more.quantize(Decimal(1), ROUND_HALF_UP)), amount)

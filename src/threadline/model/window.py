@@ -1,0 +1,90 @@
+"""Window: the five hours that a limit counts from the first charge on; ccusage calls it a block."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from msgspec import Struct
+
+from threadline.model.rate import plain_number
+from threadline.model.sum import Sum, figures
+
+MILLIONTH, CENT = Decimal("0.000001"), Decimal("0.01")
+
+
+class Burn(Struct, frozen=True):
+    """How fast a window is being used up: its sum over the time from its first to its last charge.
+
+    `new_tokens_per_minute` leaves the cache out: what ccusage takes for its indicator. Quotients have 28 digits.
+    """
+
+    tokens_per_minute: Decimal
+    new_tokens_per_minute: Decimal
+    amount_per_hour: Decimal | None
+
+
+class Projection(Struct, frozen=True):
+    """What a window comes to if it goes on as it did: its sum, and its burn for the minutes that remain.
+
+    Minutes and tokens are whole, and the amount is in whole cents: it is an estimate.
+    """
+
+    remaining_minutes: int
+    tokens: int
+    amount: Decimal | None
+
+
+class Window(Struct, frozen=True):
+    """A time that a limit of five hours counts together, or a gap between two of them.
+
+    It begins with the hour (in UTC) of its first charge. `first` and `last` are the times of its charges; a gap has
+    none, and reaches from when nothing had happened for five hours to the next charge. `burn` and `projection` are the
+    active one's alone.
+    """
+
+    begins: datetime
+    ends: datetime
+    first: datetime | None = None
+    last: datetime | None = None
+    is_active: bool = False
+    sum: Sum = Sum()
+    models: tuple[str, ...] = ()
+    burn: Burn | None = None
+    projection: Projection | None = None
+
+    @property
+    def is_gap(self) -> bool:
+        """Whether nothing was spent in it."""
+        return self.first is None
+
+    @property
+    def duration(self) -> timedelta:
+        """From its begin to its last charge; of a gap, all of it."""
+        return (self.last or self.ends) - self.begins
+
+    def record(self) -> dict[str, Any]:
+        """The window as one flat record. What was divided is rounded to a millionth."""
+        burn, projection = self.burn, self.projection
+        return {
+            "begins": self.begins,
+            "ends": self.ends,
+            "first": self.first,
+            "last": self.last,
+            "is_active": self.is_active,
+            "is_gap": self.is_gap,
+            "models": self.models,
+            **figures(self.sum),
+            "tokens": self.sum.tokens,
+            "tokens_per_minute": _rounded(burn.tokens_per_minute) if burn is not None else None,
+            "new_tokens_per_minute": _rounded(burn.new_tokens_per_minute) if burn is not None else None,
+            "amount_per_hour": _rounded(burn.amount_per_hour) if burn is not None else None,
+            "remaining_minutes": projection and projection.remaining_minutes,
+            "projected_tokens": projection and projection.tokens,
+            "projected_amount": projection and projection.amount,
+        }
+
+
+def _rounded(number: Decimal | None) -> Decimal | None:
+    return None if number is None else Decimal(plain_number(number.quantize(MILLIONTH)))
