@@ -1,0 +1,128 @@
+"""Why a line counted, and why each other line that tells of the same message did not, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from threadline.account.rates import Rates
+from threadline.model.charge import PLACEHOLDER, Charge, is_before_final
+from threadline.model.receipt import LineCounts
+from threadline.model.sighting import Sighting
+
+CHANGED = "the transcript has changed since it was counted: this line no longer tells of the message"
+"""Why a line that was counted a moment ago has no counts now."""
+
+
+def why_counted(charge: Charge, lines: int) -> str:
+    """Why the line that counted did."""
+    if charge.part:
+        return f"the {charge.part}'s pass within this line"
+    if lines == 1:
+        return "the only line"
+    if charge.counted.origin.transcript != charge.owner.origin.transcript:
+        return f"tells most of {lines} lines, though it is a copy"
+    return f"tells most of {lines} lines"
+
+
+def why_not(charge: Charge, sighting: Sighting, counts: LineCounts) -> str:
+    """Why another line did not count, by what it says itself."""
+    less = _less(charge, counts)
+    where = _where(charge, sighting)
+    if where and less:
+        return f"{where}; {less}"
+    return where or less or "says the same as the line that counted"
+
+
+def _less(charge: Charge, counts: LineCounts) -> str:
+    told = _whole(charge)
+    if not any(counts.sent) and not counts.output and (any(told.sent) or told.output):
+        return "all its counters are zero: the stream had only begun"
+    if not any(counts.sent) and any(told.sent):
+        return "tells nothing of what was sent: the stream had only begun"
+    if counts.output < told.output:
+        early = counts.output <= PLACEHOLDER or counts.stop_reason is None
+        what = f"output {counts.output:,} is a placeholder" if early else f"output {counts.output:,} is less"
+        return f"{what}, the counted line says {told.output:,}"
+    if counts.output > told.output:  # only where an agent's progress says more than the agent itself
+        return f"output {counts.output:,} is not the agent's own figure, which is {told.output:,}"
+    return ""
+
+
+def _where(charge: Charge, sighting: Sighting) -> str:
+    """What the transcript is to the message, where it is another than the one that counted."""
+    counted, origin = charge.counted, sighting.origin
+    if sighting.repeated and not counted.repeated:
+        return "an agent's progress repeats it"
+    if origin.transcript == counted.origin.transcript:
+        return ""
+    if sighting is charge.owner or origin.transcript == charge.owner.origin.transcript:
+        return "the original, of which a copy tells more" if _is_better(counted, sighting) else "the original"
+    if origin.side:
+        return f"a copy that side agent {origin.agent} began with"
+    if origin.session != charge.session:
+        way = "a fork, session" if origin.forked else "session"
+        return f"a copy in {way} {_short(origin.session)}"
+    return f"a copy in agent {origin.agent}" if origin.agent else "a copy in another transcript of the session"
+
+
+def _is_better(one: Sighting, other: Sighting) -> bool:
+    return (one.output, one.prompt_tokens, one.stopped) > (other.output, other.prompt_tokens, other.stopped)
+
+
+def _whole(charge: Charge) -> Sighting:
+    """The message as the counted line has it, where the charge itself is but a pass of it."""
+    counted = charge.counted
+    for one in charge.sightings:
+        if one.rows is counted.rows:  # a pass is made of the sighting that it is in
+            return one
+    return counted
+
+
+def is_as_counted(charge: Charge, counts: LineCounts) -> bool:
+    """Whether the line that counted still says what was counted."""
+    whole = _whole(charge)
+    return (counts.sent, counts.output) == (whole.sent, whole.output)
+
+
+def notes(charge: Charge, rates: Rates, calls: int = 1) -> Iterator[str]:
+    """What is special about a charge, in sentences. `calls` is how many calls there are under its id."""
+    if charge.is_lower_bound:
+        yield f"The output is a lower bound: {_why_lower(charge)}."
+    if charge.rate is None:
+        yield f"It has no price: {_why_unpriced(charge, rates)}. Its tokens count, its amount is left out."
+    if charge.part == "advisor":
+        yield "An advisor's pass: it is not in the message's own counts, and is charged on its own."
+    elif charge.part:
+        yield "A pass by another model: it is part of the line's counts, and is charged by its own model."
+    if charge.origin.side:
+        yield f"A side agent ({charge.agent}) spent it: Claude Code, for compaction, side questions or suggestions."
+    if calls > 1:
+        yield f"One of {calls} calls under this id: neither an entry's uuid nor what was sent makes them one."
+    if charge.timestamp is None:
+        yield "No line of it tells a time."
+    if charge.counted.repeated:
+        yield "Only an agent's progress tells of it: the agent's own transcript is gone."
+    if charge.reported is not None and not charge.part:
+        yield f"Claude Code said then that it cost {charge.reported:f} USD (costUSD)."
+
+
+def _why_lower(charge: Charge) -> str:
+    version = charge.counted.origin.version
+    if not charge.counted.stopped and is_before_final(version):
+        return f"no line tells why it stopped, and version {version} did not write the final count"
+    return f"{charge.output:,} tokens cannot hold what the message says; the final count was never written"
+
+
+def _why_unpriced(charge: Charge, rates: Rates) -> str:
+    model = charge.model
+    if not model:
+        return "no line names its model"
+    if rates.model(model) is None:
+        return f"there is no model {model!r} among the prices (see threadline prices, and --prices FILE)"
+    if charge.counted.speed == "fast":
+        return f"no price of fast mode is known for {model!r} on that day"
+    return f"no price of {model!r} is known for that day"
+
+
+def _short(session: str | None) -> str:
+    return (session or "(none)")[:8]
