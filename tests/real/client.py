@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,7 @@ class Client:
     api: str
     sessions: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
+    results: dict[str, Any] = field(default_factory=dict)
 
     @property
     def claude_home(self) -> Path:
@@ -79,7 +81,7 @@ class Client:
         return self.home / ".claude"
 
     def say(self, name: str, prompt: str, *options: str) -> str | None:
-        """Run it once; give the id of the session that it reports."""
+        """Run it once; give the id of the session that it reports. All that it reports is in `results`."""
         command = [*self.program.words, *self._permissions(), *options, "-p", prompt, "--output-format", "json"]
         process = subprocess.Popen(  # noqa: S603 - named by the tester
             command,
@@ -99,11 +101,12 @@ class Client:
         finally:
             with suppress(ProcessLookupError):  # what it left running in the background
                 os.killpg(process.pid, signal.SIGKILL)
-        session = _session(said)
-        if process.returncode or session is None:
+        result = _result(said)
+        if process.returncode or result is None:
             self.failed[name] = f"{process.returncode}: {(moaned or said)[-300:]}"
             return None
-        self.sessions[name] = session
+        session: str = result["session_id"]
+        self.sessions[name], self.results[name] = session, result
         return session
 
     def _permissions(self) -> list[str]:
@@ -140,14 +143,14 @@ def client(program: Program, folder: Path) -> Iterator[Client]:
             api.kill()
 
 
-def _session(said: str) -> str | None:
+def _result(said: str) -> dict[str, Any] | None:
+    """What it printed at the end; numbers are kept to the last digit."""
     for line in reversed(said.splitlines()):
         with suppress(ValueError):
-            value = json.loads(line)
+            value = json.loads(line, parse_float=Decimal)
             value = value[-1] if isinstance(value, list) and value else value
             if isinstance(value, dict) and isinstance(value.get("session_id"), str):
-                session: str = value["session_id"]
-                return session
+                return value
     return None
 
 

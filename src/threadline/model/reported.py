@@ -1,0 +1,208 @@
+"""What Claude Code itself says was spent, beside what the ledger makes of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from decimal import Decimal
+from enum import StrEnum
+
+from msgspec import Struct
+
+from threadline.model.place import Place
+from threadline.model.problem import Problem
+from threadline.model.rate import EXACT
+from threadline.model.sum import added
+
+TOLERANCE = Decimal("1e-9")
+"""Claude Code adds up in floats, we exactly; no token costs as little as this, so that less is the floats' doing."""
+
+
+class Source(StrEnum):
+    """Where an amount was reported: in the session's total, or on the rows of its messages (up to about 1.0.8)."""
+
+    COST_STATE = "cost-state"
+    COST_USD = "costUSD"
+
+
+class Cause(StrEnum):
+    """Why a reported amount is another than the computed one.
+
+    `continues`: the total goes on from another session's. `unclosed`: a run ended without writing its total, or has
+    not ended yet. `restarted`: the total began again at nothing. `cut`: a reply that broke off, of which Claude Code
+    counts nothing. `compaction` and `web`: calls for these are in no transcript. `side-calls`: neither are others.
+    `unpriced`: we know no price for a model. `prices`: the tokens are the same, the prices are not. `silent`: messages
+    that report nothing. `larger`: more was computed than reported, and nothing explains it.
+    """
+
+    AGREES = "agrees"
+    CONTINUES = "continues"
+    UNCLOSED = "unclosed"
+    RESTARTED = "restarted"
+    CUT = "cut"
+    COMPACTION = "compaction"
+    WEB = "web"
+    SIDE_CALLS = "side-calls"
+    UNPRICED = "unpriced"
+    PRICES = "prices"
+    SILENT = "silent"
+    LARGER = "larger"
+
+
+class Why(Struct, frozen=True):
+    """One reason for a difference, and the part of it that it accounts for.
+
+    `proven` where that part was found to be equal to something else that is known; otherwise it is what is left.
+    """
+
+    cause: Cause
+    amount: Decimal
+    words: str
+    proven: bool = False
+
+
+class Tokens(Struct, frozen=True):
+    """Tokens of one model: those reported, those computed, or how many more were reported."""
+
+    model: str
+    input: int = 0
+    output: int = 0
+    cache_write: int = 0
+    cache_read: int = 0
+    web_searches: int = 0
+
+    @property
+    def counts(self) -> tuple[int, int, int, int, int]:
+        """The counts without the model."""
+        return self.input, self.output, self.cache_write, self.cache_read, self.web_searches
+
+    def less(self, other: Tokens | None) -> Tokens:
+        """How many more these are."""
+        if other is None:
+            return self
+        return Tokens(self.model, *(mine - its for mine, its in zip(self.counts, other.counts, strict=True)))
+
+
+class CostState(Struct, frozen=True):
+    """A session's total as Claude Code wrote it down when a run closed.
+
+    `costs` is what it says each model cost; `began` is the start (in milliseconds) that a continued total keeps.
+    """
+
+    place: Place
+    session: str | None
+    amount: Decimal
+    is_floor: bool = False
+    tokens: tuple[Tokens, ...] = ()
+    costs: tuple[tuple[str, Decimal], ...] = ()
+    began: str | None = None
+
+
+class ReportedSession(Struct, frozen=True):
+    """One session's reported amount, and how it goes together with the computed one.
+
+    `difference` is reported less computed. `is_floor`: Claude Code did not know the price of a model, either. `tokens`
+    are the differences by model, where there are any. `why` has one reason or more; their amounts add up to the
+    difference, but for what floats lose.
+    """
+
+    session: str
+    project: str
+    place: Place
+    source: Source
+    reported: Decimal
+    computed: Decimal
+    why: tuple[Why, ...]
+    charges: int = 0
+    is_floor: bool = False
+    tokens: tuple[Tokens, ...] = ()
+
+    @property
+    def difference(self) -> Decimal:
+        """Reported less computed."""
+        return EXACT.subtract(self.reported, self.computed)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both are the same."""
+        return abs(self.difference) <= TOLERANCE
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether nothing here says that counting may have gone wrong."""
+        return all(why.cause is not Cause.LARGER for why in self.why)
+
+
+class ReportedDay(Struct, frozen=True):
+    """A day as `stats-cache.json` has it, whose transcripts are gone: all of them, or some (`is_partly`).
+
+    Its figures are never added to any total. `tokens` are by model, with or without the cache (`with_cache`) as that
+    version of the program counted them. `left_tokens` are those that the ledger still has of that day, counted alike.
+    """
+
+    home: str
+    date: str
+    messages: int = 0
+    sessions: int = 0
+    calls: int = 0
+    tokens: tuple[tuple[str, int], ...] = ()
+    with_cache: bool = False
+    is_partly: bool = False
+    left_charges: int = 0
+    left_tokens: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        """The tokens of all models."""
+        return sum(number for _, number in self.tokens)
+
+
+class Reported(Struct, frozen=True):
+    """All that Claude Code reports about the sessions of a ledger, and about days that are gone.
+
+    `silent` is how many of the ledger's sessions report no amount, and `silent_computed` what they cost.
+    """
+
+    sessions: tuple[ReportedSession, ...] = ()
+    silent: int = 0
+    silent_computed: Decimal = Decimal(0)
+    swept: tuple[ReportedDay, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def reported(self) -> Decimal:
+        """What the sessions that report an amount report."""
+        return added(one.reported for one in self.sessions)
+
+    @property
+    def computed(self) -> Decimal:
+        """What those sessions come to by the ledger."""
+        return added(one.computed for one in self.sessions)
+
+    @property
+    def difference(self) -> Decimal:
+        """Reported less computed, over those sessions."""
+        return EXACT.subtract(self.reported, self.computed)
+
+    @property
+    def by_cause(self) -> dict[Cause, Decimal]:
+        """The difference by its causes."""
+        return by_cause(why for one in self.sessions for why in one.why)
+
+    @property
+    def agreeing(self) -> int:
+        """How many sessions agree."""
+        return sum(one.agrees for one in self.sessions)
+
+    @property
+    def causes(self) -> Counter[Cause]:
+        """How many sessions each cause is named for."""
+        return Counter(cause for one in self.sessions for cause in {why.cause for why in one.why})
+
+
+def by_cause(reasons: Iterable[Why]) -> dict[Cause, Decimal]:
+    """The amounts of reasons, added up by cause."""
+    sums: dict[Cause, Decimal] = {}
+    for why in reasons:
+        sums[why.cause] = EXACT.add(sums.get(why.cause, Decimal(0)), why.amount)
+    return sums
