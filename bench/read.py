@@ -107,7 +107,7 @@ def threadline_everything_on_all_cores(paths: list[Path]) -> int:
 def threadline_overview(paths: list[Path]) -> int:
     """What bare `threadline` does: heads of the whole home, on all cores."""
     from threadline import homes, look
-    from threadline.survey import overview
+    from threadline.survey.overview import overview
 
     return overview([look(home) for home in homes(_home(paths))]).entries
 
@@ -115,7 +115,7 @@ def threadline_overview(paths: list[Path]) -> int:
 def threadline_doctor(paths: list[Path]) -> int:
     """What `threadline doctor` does: everything, strictly, with drift, on all cores."""
     from threadline import homes, look
-    from threadline.survey import examine_all
+    from threadline.survey.doctor import examine_all
 
     return examine_all(look(homes(_home(paths))[0]).transcripts).entries
 

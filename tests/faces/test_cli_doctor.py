@@ -16,7 +16,7 @@ from tests.make import Pen, call, chain, line, meta, prompt, reply, transcript, 
 from threadline.cli import reading
 from threadline.model.entries import Entry
 from threadline.model.found import Found
-from threadline.parse.entries import Reader
+from threadline.parse.reader import Reader
 from threadline.survey import doctor
 
 KEYS = {

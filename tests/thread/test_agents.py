@@ -14,12 +14,13 @@ from tests.make import START, Part, Pen, Row, chain, meta, prompt, reply, transc
 from tests.thread.rows import read, result, told, use
 
 from threadline.find.transcripts import naming
-from threadline.model.agent import Agent, AgentKind, AgentStatus, LinkStep, SideKind, Sureness
+from threadline.model.agent import Agent, AgentKind, AgentStatus, LinkStep, Sureness
 from threadline.model.call import Outcome
 from threadline.model.entries import Entry
 from threadline.model.found import TranscriptKind
 from threadline.model.ids import AgentId, CallId
 from threadline.model.side import AgentMeta
+from threadline.model.side_agent import SideKind
 from threadline.parse import entries as parse
 from threadline.thread.agents import AgentFile, assemble
 

@@ -45,7 +45,7 @@ def doctor(paths: tuple[str, ...], *, check: bool, homes: tuple[str, ...], jobs:
     from threadline.cli import output as out
     from threadline.cli.doctor_page import as_json, page, rows
     from threadline.cli.reading import found_homes, progress, say_no_home
-    from threadline.survey import examine_all
+    from threadline.survey.doctor import examine_all
 
     found = _named(paths, homes) if paths else found_homes(homes)
     if not found:

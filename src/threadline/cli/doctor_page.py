@@ -7,7 +7,7 @@ from typing import Any
 
 from threadline.cli import output as out
 from threadline.model.place import Place
-from threadline.survey import Examination
+from threadline.survey.doctor import Examination
 
 _MOST_ROWS = 40
 

@@ -62,7 +62,7 @@ def show(named: tuple[str, ...], jobs: int | None, output: str) -> int:
     """Print the overview; give the exit code."""
     from threadline.cli import output as out
     from threadline.cli.reading import found_homes, progress, say_no_home
-    from threadline.survey import overview
+    from threadline.survey.overview import overview
 
     found = found_homes(named)
     if not found:

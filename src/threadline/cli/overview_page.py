@@ -7,7 +7,7 @@ from shlex import quote
 
 from threadline.cli import output as out
 from threadline.cli.places import short_path
-from threadline.survey import Overview
+from threadline.survey.overview import Overview
 
 _MOST_PROJECTS = 10
 _MOST_KINDS = 6

@@ -46,7 +46,7 @@ class Written(NamedTuple):
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with it, a timestamp that names no moment included, as the doctor has it."""
-        from threadline.survey import problems_of
+        from threadline.survey.doctor import problems_of
 
         return problems_of(self.entry)
 

@@ -12,6 +12,7 @@ from threadline.model.call import Call
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry
 from threadline.model.ids import AgentId, CallId
 from threadline.model.side import AgentMeta
+from threadline.model.side_agent import SideKind
 from threadline.model.thread import Branch, Compaction, Thread
 
 
@@ -23,16 +24,6 @@ class AgentKind(StrEnum):
     BESIDE = "beside"
     BELOW = "below"
     WORKFLOW = "workflow"
-
-
-class SideKind(StrEnum):
-    """Agents that are not work the model gave away: they are not counted as such."""
-
-    COMPACT = "compact"
-    SUGGESTION = "prompt-suggestion"
-    QUESTION = "side-question"
-    MEMORY = "memory"
-    WARM_UP = "warm-up"
 
 
 class LinkStep(StrEnum):

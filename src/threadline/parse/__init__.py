@@ -1,7 +1,32 @@
-"""Bytes to entries, losing nothing: `entries` for the whole of each, `heads` for what most questions need."""
+"""Bytes to entries, losing nothing: `entries` for the whole of each, `heads` for what most questions need.
 
-from threadline.parse.entries import entries
-from threadline.parse.heads import heads
-from threadline.parse.side_files import SideReading, read_side_file
+Names are loaded when they are first used: what counts tokens needs no entries.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from threadline.parse.head_reader import heads
+    from threadline.parse.reader import entries
+    from threadline.parse.side_files import SideReading, read_side_file
 
 __all__ = ["SideReading", "entries", "heads", "read_side_file"]
+
+_HOMES_OF_NAMES = {
+    "SideReading": "side_files",
+    "entries": "reader",
+    "heads": "head_reader",
+    "read_side_file": "side_files",
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = _HOMES_OF_NAMES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value

@@ -13,9 +13,9 @@ from threadline.errors import Error
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
 from threadline.model.reported import CostState, Tokens
-from threadline.parse.decode import REFUSALS
 from threadline.parse.line_numbers import LineNumbers
 from threadline.parse.lines_with import lines_with
+from threadline.parse.run import REFUSALS
 
 NEEDLE = b'"cost-state"'
 _COMPACTION = b'"compact_boundary"'

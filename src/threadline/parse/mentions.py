@@ -13,10 +13,10 @@ from threadline.model.problem import Problem
 from threadline.model.receipt import LineCounts
 from threadline.model.sighting import split_writes
 from threadline.parse.chunks import Chunk
-from threadline.parse.decode import REFUSALS
-from threadline.parse.entries import Reader
 from threadline.parse.line_numbers import LineNumbers
 from threadline.parse.lines_with import Lines, lines_of, lines_with
+from threadline.parse.reader import Reader
+from threadline.parse.run import REFUSALS
 from threadline.parse.sightings import NEEDLE, rows
 from threadline.parse.usage_rows import MessageRow, Row, UsageRow, Writes
 
@@ -64,7 +64,7 @@ def mentions(path: str | Path, wanted: Container[int]) -> Mentioned:
     try:
         for found in lines_with(path, NEEDLE):
             told.problems += _damage(reader, found, numbers)
-            for offset, row in _wanted(reader, found, wanted):
+            for offset, row in _wanted(Path(path), found, wanted):
                 for key, counts in _counts(row, f"{path}@{offset}"):
                     told.counts.setdefault((offset, key), []).append(counts)
             for one in _compactions(found.block):
@@ -75,11 +75,11 @@ def mentions(path: str | Path, wanted: Container[int]) -> Mentioned:
     return told
 
 
-def _wanted(reader: Reader, found: Lines, wanted: Container[int]) -> Iterator[tuple[int, Row]]:
+def _wanted(path: Path, found: Lines, wanted: Container[int]) -> Iterator[tuple[int, Row]]:
     chosen = [at for at, offset in enumerate(found.offsets) if offset in wanted]
     if chosen:
         few = Lines(b"", [found.offsets[at] for at in chosen], [found.lines[at] for at in chosen])
-        for offsets, some in rows(reader, few):
+        for offsets, some in rows(path, few):
             yield from zip(offsets, some, strict=True)
 
 

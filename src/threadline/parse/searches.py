@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from threadline.model.usage import Count
-from threadline.parse.decode import REFUSALS
 from threadline.parse.lines_with import lines_of
+from threadline.parse.run import REFUSALS
 
 
 class _Result(Struct, gc=False):

@@ -16,15 +16,11 @@ import msgspec
 from msgspec.structs import replace
 
 from threadline.errors import Error
-from threadline.model.entries import AssistantEntry, Entry, ProgressEntry
 from threadline.model.found import Transcript
-from threadline.model.line import NOWHERE
 from threadline.model.sighting import SYNTHETIC, Origin, Pass, Seen, Sighting, split_writes
 from threadline.model.time import parse_timestamp
-from threadline.parse.chunks import Chunk
-from threadline.parse.decode import REFUSALS, lines_decoder
-from threadline.parse.entries import Reader
 from threadline.parse.lines_with import Lines, first_lines, lines_with
+from threadline.parse.run import REFUSALS, lines_decoder
 from threadline.parse.searches import searches
 from threadline.parse.usage_rows import MessageRow, Row, UsageRow, Writes, Written
 
@@ -50,10 +46,9 @@ _decode_time = msgspec.json.Decoder(_Time).decode
 def sightings(transcript: Transcript) -> Seen:
     """Every message that a transcript tells the usage of. Refusals of the machine become a problem."""
     gathering = _Gathering(transcript)
-    reader = Reader(str(transcript.path))
     try:
         for found in lines_with(transcript.path, NEEDLE):
-            for offsets, some in rows(reader, found):
+            for offsets, some in rows(transcript.path, found):
                 gathering.add_all(offsets, some)
             gathering.count_searches(found.block)
         began = first_time(transcript.path) if gathering.found else ""
@@ -62,14 +57,14 @@ def sightings(transcript: Transcript) -> Seen:
     return Seen(began, gathering.origins, list(gathering.found.values()))
 
 
-def rows(reader: Reader, found: Lines) -> Iterator[tuple[list[int], list[Row]]]:
+def rows(path: Path, found: Lines) -> Iterator[tuple[list[int], list[Row]]]:
     """The rows that lines hold, with their offsets; line by line where they do not decode at once."""
     decoded = _decode(found.lines) if found.lines else []
     if decoded is not None:
         yield found.offsets, decoded
         return
     for offset, line in zip(found.offsets, found.lines, strict=True):
-        closer = list(_closely(reader, offset, line))
+        closer = list(_closely(path, offset, line))
         yield [offset] * len(closer), closer
 
 
@@ -85,28 +80,14 @@ def first_time(path: str | Path) -> str:
     return ""
 
 
-def _closely(reader: Reader, offset: int, line: bytes) -> Iterator[Row]:
+def _closely(path: Path, offset: int, line: bytes) -> Iterator[Row]:
     """The rows of a line that did not decode with its neighbours: one as a rule, more where lines were glued."""
     try:
         yield _decode_one(line)
     except REFUSALS:
-        for entry in reader.one_by_one(Chunk([line], offset), 0):
-            row = _row(entry)
-            if row is not None:
-                yield row
+        from threadline.parse.forgiven_rows import forgiven_rows  # noqa: PLC0415 - few homes need it, and it is heavy
 
-
-def _row(entry: Entry) -> Row | None:
-    """The row of an entry that the forgiving reader made: what fits is counted, what does not is left out."""
-    if not isinstance(entry, AssistantEntry | ProgressEntry):
-        return None
-    bare = replace(entry, line=NOWHERE)
-    if isinstance(bare, AssistantEntry) and bare.message is not None:
-        bare = replace(bare, message=replace(bare.message, content=None))
-    try:
-        return _decode_one(msgspec.json.encode(bare))
-    except (*REFUSALS, TypeError):
-        return None
+        yield from forgiven_rows(path, offset, line)
 
 
 class _Gathering:

@@ -1,6 +1,4 @@
-"""Everything in all homes at once: `overview` for a first look, `examine_all` for the doctor's."""
+"""Everything in all homes at once, one module a question: `overview`, `doctor`, `sessions`, `failures`, `ledger`.
 
-from threadline.survey.doctor import DriftItem, Examination, ProblemCount, examine, examine_all, problems_of
-from threadline.survey.overview import Overview, overview
-
-__all__ = ["DriftItem", "Examination", "Overview", "ProblemCount", "examine", "examine_all", "overview", "problems_of"]
+Nothing is imported here: a command pays for its own question alone.
+"""

@@ -17,7 +17,7 @@ from threadline.model.found import SideFile, Transcript
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
 from threadline.parse.chunks import open_transcript
-from threadline.parse.entries import Reader
+from threadline.parse.reader import Reader
 from threadline.parse.side_files import read_side_file
 from threadline.survey.drift import DriftFinder, Strange, decode_strictly
 from threadline.survey.each import each

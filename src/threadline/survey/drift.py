@@ -12,7 +12,7 @@ from threadline.model.block import ToolResultBlock, ToolUseBlock
 from threadline.model.entries import SUBTYPES, AnyEntry, AssistantEntry, Entry, OtherEntry, SystemEntry, UserEntry
 from threadline.model.place import Place
 from threadline.model.results import result_type
-from threadline.parse.decode import REFUSALS, lines_decoder
+from threadline.parse.run import REFUSALS, lines_decoder
 from threadline.shape import strict, unknown
 from threadline.shape.unknown import Unknown
 

@@ -15,15 +15,14 @@ from threadline.account.rates import Rates, rates
 from threadline.find import homes as all_homes
 from threadline.find import look
 from threadline.model.found import Found, Home, Transcript
-from threadline.model.ids import AgentId
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
+from threadline.model.side_agent import kind_by_id
 from threadline.model.sighting import Origin, Seen, Sighting
 from threadline.parse.line_numbers import LineNumbers
 from threadline.parse.sightings import sightings
 from threadline.survey.distinct import distinct
 from threadline.survey.each import each
-from threadline.thread.side import side_kind
 
 _decode = msgspec.msgpack.Decoder(Seen).decode
 
@@ -97,4 +96,4 @@ def placed(seen: Seen, transcript: Transcript, project: str) -> Iterator[Sightin
 
 
 def _is_side(origin: Origin) -> bool:
-    return origin.agent is not None and side_kind(AgentId(origin.agent), None) is not None
+    return origin.agent is not None and kind_by_id(origin.agent) is not None

@@ -12,13 +12,14 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.model.agent import Agent, AgentKind, AgentStatus, Link, SideKind
+from threadline.model.agent import Agent, AgentKind, AgentStatus, Link
 from threadline.model.call import Call
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry, UserEntry
 from threadline.model.ids import AgentId, CallId
 from threadline.model.line import NOWHERE
 from threadline.model.results import AgentResult
 from threadline.model.side import AgentMeta
+from threadline.model.side_agent import SideKind
 from threadline.thread.calls import Result, calls, results, results_of
 from threadline.thread.evidence import Evidence, Speaker, Teammate, asked
 from threadline.thread.inline import separate

@@ -11,10 +11,11 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from threadline.model.agent import AgentKind, Link, LinkStep, SideKind, Sureness
+from threadline.model.agent import AgentKind, Link, LinkStep, Sureness
 from threadline.model.entries import Entry, ForkContextRefEntry
 from threadline.model.ids import AgentId, CallId, EntryId
 from threadline.model.side import AgentMeta
+from threadline.model.side_agent import SideKind
 from threadline.thread.calls import STARTERS
 from threadline.thread.evidence import Evidence, Made, Teammate
 

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from threadline.model.agent import SideKind
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry, UserEntry
 from threadline.model.ids import AgentId
+from threadline.model.side_agent import SideKind, kind_by_id
 from threadline.thread.parallel import calls_of
 
-_PREFIXES = (
-    ("acompact-", SideKind.COMPACT),
-    ("aprompt_suggestion-", SideKind.SUGGESTION),
-    ("aside_question-", SideKind.QUESTION),
-    ("asession_memory-", SideKind.MEMORY),
-    ("aextract_memories-", SideKind.MEMORY),
-)
 _WARM_UP = "Warmup"
 
 
@@ -29,5 +22,5 @@ def is_bare(entries: Sequence[Entry]) -> bool:
 
 def side_kind(id_: AgentId, prompt: str | None) -> SideKind | None:
     """Which kind of side agent it is, by its id or its first words; None for one that does the model's work."""
-    kind = next((kind for prefix, kind in _PREFIXES if id_.startswith(prefix)), None)
+    kind = kind_by_id(id_)
     return SideKind.WARM_UP if kind is None and prompt is not None and prompt.strip() == _WARM_UP else kind

@@ -14,8 +14,9 @@ from threadline.model.line import Line
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
 from threadline.parse.chunks import Chunk, chunks
-from threadline.parse.decode import DecodeLines, decode_lines, decode_object
+from threadline.parse.decode import decode_lines, decode_object
 from threadline.parse.recover import Span, spans
+from threadline.parse.run import DecodeLines
 from threadline.shape import BOM, bare
 
 

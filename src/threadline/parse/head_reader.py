@@ -14,8 +14,8 @@ from msgspec.structs import force_setattr
 from threadline.model.entries import Entry
 from threadline.model.head import Head
 from threadline.parse.chunks import chunks
-from threadline.parse.decode import REFUSALS, lines_decoder
-from threadline.parse.entries import Reader
+from threadline.parse.reader import Reader
+from threadline.parse.run import REFUSALS, lines_decoder
 from threadline.shape import bare, fit
 
 _decode = lines_decoder(Head)
