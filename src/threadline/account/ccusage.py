@@ -19,7 +19,7 @@ from threadline.account.windows import total, windows
 from threadline.errors import BadQuery
 from threadline.model.charge import Charge
 from threadline.model.sum import Sum
-from threadline.model.window import Burn, Projection, Window
+from threadline.model.window import Burn, Projection, UsageWindow, WindowLimit
 
 Report = Literal["daily", "weekly", "monthly", "session", "blocks"]
 REPORTS: tuple[Report, ...] = ("daily", "weekly", "monthly", "session", "blocks")
@@ -28,7 +28,6 @@ Json = dict[str, Any]
 _Period = Callable[[Charge], str]
 _NAMES = {"daily": "date", "weekly": "week", "monthly": "month"}
 _NO_SESSION = "unknown"
-_WARNING = Decimal("0.8")
 
 
 def document(
@@ -184,13 +183,15 @@ def _number(amount: Decimal | None) -> float:
     return float(amount) if amount is not None else 0.0
 
 
-def blocks_document(some: Sequence[Window], *, order: Literal["asc", "desc"] = "asc", limit: int | None = None) -> Json:
+def blocks_document(
+    some: Sequence[UsageWindow], *, order: Literal["asc", "desc"] = "asc", limit: WindowLimit | None = None
+) -> Json:
     """Windows as `ccusage blocks --json` prints them; with a limit of tokens, the active one's state towards it."""
     rows = [_block(one, limit) for one in some]
     return {"blocks": rows[::-1] if order == "desc" else rows}
 
 
-def _block(one: Window, limit: int | None) -> Json:
+def _block(one: UsageWindow, limit: WindowLimit | None) -> Json:
     begins = written(one.begins)
     row = {
         "id": f"gap-{begins}" if one.is_gap else begins,
@@ -212,7 +213,7 @@ def _block(one: Window, limit: int | None) -> Json:
         "burnRate": _burn_rate(one.burn) if one.burn is not None else None,
         "projection": _projection(one.projection) if one.projection is not None else None,
     }
-    if limit and one.projection is not None:
+    if limit is not None and one.projection is not None:
         row["tokenLimitStatus"] = _limit_status(one.projection.tokens, limit)
     return row
 
@@ -233,9 +234,13 @@ def _projection(projection: Projection) -> Json:
     }
 
 
-def _limit_status(projected: int, limit: int) -> Json:
-    status = "exceeds" if projected > limit else "warning" if projected > limit * _WARNING else "ok"
-    return {"limit": limit, "projectedUsage": projected, "percentUsed": projected / limit * 100, "status": status}
+def _limit_status(projected: int, limit: WindowLimit) -> Json:
+    return {
+        "limit": limit.tokens,
+        "projectedUsage": projected,
+        "percentUsed": projected / limit.tokens * 100,
+        "status": limit.status(projected),
+    }
 
 
 def written(when: datetime) -> str:

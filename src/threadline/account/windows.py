@@ -8,7 +8,7 @@ from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 
 from threadline.model.charge import Charge
 from threadline.model.sum import Sum, added
-from threadline.model.window import CENT, Burn, Projection, Window
+from threadline.model.window import CENT, Burn, Projection, UsageWindow, WindowLimit
 
 HOURS = 5
 # Dividing does not end by itself: 28 digits are kept, and whoever shows them rounds.
@@ -18,7 +18,7 @@ _MINUTES_AN_HOUR = 60
 _Timed = tuple[datetime, Charge]
 
 
-def windows(charges: Iterable[Charge], *, now: datetime, hours: float = HOURS) -> list[Window]:
+def windows(charges: Iterable[Charge], *, now: datetime, hours: float = HOURS) -> list[UsageWindow]:
     """The windows of charges and the gaps between them, in the order of time. Charges without a time are in none.
 
     A window begins with the hour (in UTC) of its first charge. Another one begins with a charge that lies more than
@@ -26,22 +26,28 @@ def windows(charges: Iterable[Charge], *, now: datetime, hours: float = HOURS) -
     """
     length = timedelta(hours=hours)
     timed = sorted(((when, one) for one in charges if (when := one.timestamp) is not None), key=lambda pair: pair[0])
-    found: list[Window] = []
+    found: list[UsageWindow] = []
     for some in _parted(timed, length):
         if found and (last := found[-1].last) is not None and some[0][0] - last > length:
-            found.append(Window(last + length, some[0][0]))
+            found.append(UsageWindow(last + length, some[0][0]))
         found.append(_window(some, now, length))
     return found
 
 
-def active(some: Iterable[Window]) -> Window | None:
+def active(some: Iterable[UsageWindow]) -> UsageWindow | None:
     """The window that is running, if there is one."""
     return next((one for one in some if one.is_active), None)
 
 
-def most_tokens(some: Iterable[Window]) -> int | None:
-    """The tokens of the biggest window that is over; None where none is."""
-    return max((one.sum.tokens for one in some if not one.is_gap and not one.is_active), default=None)
+def limit_of(some: Iterable[UsageWindow], given: int | None = None, *, asked: bool = False) -> WindowLimit | None:
+    """The limit that was given, or else the tokens of the biggest window that is over; None where none is.
+
+    `asked` is whether anybody wants to be warned of it.
+    """
+    if given is not None:
+        return WindowLimit(given, is_given=True)
+    most = max((one.sum.tokens for one in some if not one.is_gap and not one.is_active), default=0)
+    return WindowLimit(most, is_given=asked) if most else None
 
 
 def _parted(timed: Sequence[_Timed], length: timedelta) -> Iterator[list[_Timed]]:
@@ -63,14 +69,14 @@ def _hour(when: datetime) -> datetime:
     return when.replace(minute=0, second=0, microsecond=0)
 
 
-def _window(some: Sequence[_Timed], now: datetime, length: timedelta) -> Window:
+def _window(some: Sequence[_Timed], now: datetime, length: timedelta) -> UsageWindow:
     first, last = some[0][0], some[-1][0]
     begins = _hour(first)
     ends = begins + length if begins <= datetime.max.replace(tzinfo=UTC) - length else last
     is_active = now < ends and now - last < length
     whole = total([charge for _, charge in some])
     burn = _burn(whole, last - first) if is_active else None
-    return Window(
+    return UsageWindow(
         begins=begins,
         ends=ends,
         first=first,

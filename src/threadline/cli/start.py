@@ -14,6 +14,7 @@ from threadline.cli import FAILED, FOUND
 # Each is a module of this package that holds a command of the same name, in the order of the help.
 COMMANDS = (
     "list",
+    "usage",
     "show",
     "tree",
     "calls",
@@ -21,8 +22,10 @@ COMMANDS = (
     "files",
     "todos",
     "request",
+    "blocks",
     "context",
     "prices",
+    "statusline",
     "doctor",
     "entries",
     "demo",

@@ -1,4 +1,4 @@
-"""Window: the five hours that a limit counts from the first charge on; ccusage calls it a block."""
+"""UsageWindow: the five hours that a limit counts from the first charge on; ccusage calls it a block."""
 
 from __future__ import annotations
 
@@ -36,7 +36,22 @@ class Projection(Struct, frozen=True):
     amount: Decimal | None
 
 
-class Window(Struct, frozen=True):
+class WindowLimit(Struct, frozen=True):
+    """What windows are measured by: tokens that were given, or those of the biggest window that is over."""
+
+    tokens: int
+    is_given: bool
+
+    def share(self, tokens: int) -> Decimal:
+        """The share of it, to four places."""
+        return (Decimal(tokens) / self.tokens).quantize(Decimal("0.0001"))
+
+    def status(self, tokens: int) -> str:
+        """`ok`, `warning` above four fifths of it, `exceeds` above it."""
+        return "exceeds" if tokens > self.tokens else "warning" if tokens * 5 > self.tokens * 4 else "ok"
+
+
+class UsageWindow(Struct, frozen=True):
     """A time that a limit of five hours counts together, or a gap between two of them.
 
     It begins with the hour (in UTC) of its first charge. `first` and `last` are the times of its charges; a gap has
@@ -64,9 +79,13 @@ class Window(Struct, frozen=True):
         """From its begin to its last charge; of a gap, all of it."""
         return (self.last or self.ends) - self.begins
 
-    def record(self) -> dict[str, Any]:
-        """The window as one flat record. What was divided is rounded to a millionth."""
+    def record(self, limit: WindowLimit | None = None) -> dict[str, Any]:
+        """The window as one flat record. What was divided is rounded: rates to a millionth, shares to four places.
+
+        The rest of a limit and its status are the active window's: what remains now, and where the projection leads.
+        """
         burn, projection = self.burn, self.projection
+        measured = limit if self.is_active else None
         return {
             "begins": self.begins,
             "ends": self.ends,
@@ -83,6 +102,9 @@ class Window(Struct, frozen=True):
             "remaining_minutes": projection and projection.remaining_minutes,
             "projected_tokens": projection and projection.tokens,
             "projected_amount": projection and projection.amount,
+            "share": float(limit.share(self.sum.tokens)) if limit is not None and not self.is_gap else None,
+            "limit_remaining": max(0, measured.tokens - self.sum.tokens) if measured is not None else None,
+            "limit_status": measured.status(projection.tokens if projection else self.sum.tokens) if measured else None,
         }
 
 
