@@ -15,6 +15,7 @@ from threadline.cli import FAILED, FOUND
 COMMANDS = (
     "list",
     "usage",
+    "explain",
     "show",
     "tree",
     "calls",

@@ -1,0 +1,264 @@
+"""`threadline usage`: what was spent, by day or by whatever else charges have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from threadline.cli import FOUND, NOTHING
+from threadline.cli.options import home_option, jobs_option, output_options
+from threadline.cli.screen import pager_option
+from threadline.cli.zone import zone_option
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime, tzinfo
+
+    from threadline.account.ledger import Ledger
+    from threadline.cli.usage_report import Report
+    from threadline.model.charge import Charge
+    from threadline.model.found import Found
+
+_SHOWN = 40
+_EPILOG = """
+\b
+Examples:
+  threadline usage                                by day
+  threadline usage --since 'this month' --by model
+  threadline usage --by project,model             with a subtotal a project
+  threadline usage --by session --project app     what each session cost
+  threadline usage --by tool --since 30d          shared out by tool calls
+  threadline usage --by month --breakdown         each month by model
+  threadline usage --by day --tz America/New_York
+  threadline usage --json                         exact, for a program
+
+\b
+Keys for --by: day, week, month, hour, session, project, model, agent,
+agent-type, tool, skill, branch, version, home, part, thread. Several nest.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.option(
+    "--by", "by", multiple=True, metavar="KEY[,KEY…]", help="What to sum by; several nest. By default the day."
+)
+@click.option("--since", metavar="WHEN", help="Only from then on: 2026-11-03, 7d, yesterday, 'this week'.")
+@click.option("--until", metavar="WHEN", help="Only up to then; a day is meant whole.")
+@click.option("--project", metavar="TEXT", help="Only of projects whose path holds this.")
+@click.option("--model", metavar="TEXT", help="Only of models whose id holds this.")
+@click.option("--session", metavar="ID", help="Only of the session whose id starts so, its agents included; or `last`.")
+@zone_option
+@click.option(
+    "--prices",
+    "files",
+    multiple=True,
+    metavar="FILE",
+    help="A price file, ours or LiteLLM's, whose models are added or replace; may be given several times.",
+)
+@click.option("--breakdown", is_flag=True, help="Below each row, the same by model.")
+@click.option("--apart", is_flag=True, help="Below each row, main thread, left branches, agents and side agents apart.")
+@click.option(
+    "--order", type=click.Choice(("time", "amount")), help="By default, times by time and all else by amount."
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"No more values of the first key: the newest, or the greatest. By default {_SHOWN} in a table not by time.",
+)
+@click.option("--exact", is_flag=True, help="Every digit in the table: no 12.3 M, no cents.")
+@click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")
+@pager_option
+@home_option
+@jobs_option
+@output_options
+def usage(
+    *,
+    by: tuple[str, ...],
+    since: str | None,
+    until: str | None,
+    project: str | None,
+    model: str | None,
+    session: str | None,
+    tz: str | None,
+    files: tuple[str, ...],
+    breakdown: bool,
+    apart: bool,
+    order: str | None,
+    limit: int | None,
+    exact: bool,
+    no_color: bool,
+    pager: bool,
+    homes: tuple[str, ...],
+    jobs: int | None,
+    output: str,
+) -> int:
+    """Sum what was spent: tokens and USD, every message counted once over all transcripts of all homes.
+
+    Agents belong to their session. A model without a known price has tokens and no amount, and a line says so.
+    """
+    from threadline.account.rates import rates
+    from threadline.cli.reading import found_homes, progress, say_no_home
+    from threadline.cli.usage_report import report
+    from threadline.cli.when import moment
+    from threadline.cli.zone import zone
+    from threadline.survey.ledger import ledger_of
+
+    names = keys(by, apart=apart, breakdown=breakdown)
+    here = zone(tz)
+    start = moment(since, zone=here) if since is not None else None
+    stop = moment(until, end=True, zone=here) if until is not None else None
+    table = rates(*files)
+    found = found_homes(homes)
+    if not found:
+        say_no_home()
+    with progress("Reading", sum(one.size for home in found for one in home.transcripts)) as advance:
+        whole = ledger_of(found, table, jobs=jobs, progress=advance)
+    chosen = whole.where(since=start, until=stop, project=project, model=model)
+    if session is not None and whole.charges:
+        chosen = chosen.where(session=_session(session, whole, found))
+    if limit is None and output == "table" and names[0] not in {"day", "week", "month", "hour"}:
+        limit = _SHOWN
+    made = report(
+        chosen,
+        names,
+        here,
+        extra=_read(found, chosen, names, jobs),
+        order=order,
+        limit=limit,
+        since=start,
+        until=stop,
+    )
+    if output != "table":
+        _print(made, output)
+    elif chosen.charges:
+        _show(made, found, exact=exact, colour=not no_color, pager=pager)
+    if chosen.charges or not found:
+        return FOUND if chosen.charges else NOTHING
+    asked = {"project": project, "model": model, "session": session, "since": since, "until": until}
+    return _nothing(found, whole, {name: value for name, value in asked.items() if value is not None}, here)
+
+
+def keys(by: Sequence[str], *, apart: bool = False, breakdown: bool = False) -> list[str]:
+    """The keys that were asked for, each once.
+
+    Raises:
+        BadQuery: there is no such key; the sentence says which was near.
+    """
+    from threadline.account.keys import WHAT_KEYS_MEAN, WHAT_READ_KEYS_MEAN
+    from threadline.errors import BadQuery
+
+    known = (*WHAT_KEYS_MEAN, *WHAT_READ_KEYS_MEAN)
+    given = [word.strip().lower() for some in by for word in some.split(",") if word.strip()]
+    for name in given:
+        if name not in known:
+            raise BadQuery(f"There is no key {name!r}; {_meant(name, known)}")
+    given += ["thread"] if apart else []
+    given = given or ["day"]
+    given += ["model"] if breakdown else []
+    return list(dict.fromkeys(["day", *given] if given[0] == "thread" and apart and not by else given))
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    spellings = {"daily": "day", "weekly": "week", "monthly": "month", "hourly": "hour", "type": "agent-type"}
+    near = get_close_matches(name.replace("_", "-").rstrip("s"), known, n=1)
+    meant = spellings.get(name) or (near[0] if near else None)
+    return f"did you mean --by {meant}?" if meant else f"sum by {', '.join(known)}."
+
+
+def _read(
+    found: Sequence[Found], chosen: Ledger, names: Sequence[str], jobs: int | None
+) -> Mapping[str, Callable[[Charge], str]]:
+    """What only reading more tells, where it is asked for."""
+    from threadline.cli.reading import progress
+
+    if "agent-type" in names:
+        from threadline.survey.agent_types import fill_agent_types
+
+        fill_agent_types(found, chosen)
+    if "thread" not in names:
+        return {}
+    from threadline.survey.threads import threads
+
+    with progress("Threading", sum(one.size for home in found for one in home.transcripts)) as advance:
+        return {"thread": threads(found, chosen, jobs=jobs, progress=advance)}
+
+
+def _session(wanted: str, ledger: Ledger, found: Sequence[Found]) -> str:
+    """The id of the session that was named; one that nobody has where there is none, so that nothing is found."""
+    from threadline.errors import Ambiguous
+
+    if wanted == "last":
+        from threadline.survey.sessions import Wanted, sessions
+
+        newest = sessions(found, Wanted(limit=1)).sessions
+        return str(newest[0].id) if newest else wanted
+    fitting = sorted({one.session for one in ledger if one.session and one.session.startswith(wanted.lower())})
+    if len(fitting) > 1 and wanted.lower() not in fitting:
+        from threadline.cli.screen import some
+
+        raise Ambiguous(f"{wanted!r} is the start of {len(fitting)} sessions' ids; write more of it: {some(fitting)}.")
+    return wanted.lower() if wanted.lower() in fitting or not fitting else fitting[0]
+
+
+def _print(made: Report, output: str) -> None:
+    from threadline.cli import output as out
+    from threadline.cli.usage_report import document, plain_row
+
+    if output == "json":
+        out.print_json(document(made))
+    else:
+        out.print_rows(map(plain_row, made.rows), output)
+
+
+def _show(made: Report, found: Sequence[Found], *, exact: bool, colour: bool, pager: bool) -> None:
+    import os
+    import sys
+
+    from threadline.cli import output as out
+    from threadline.cli import screen
+    from threadline.cli.usage_page import page
+    from threadline.render.bars import blocks_fit
+
+    titles: dict[str, str] = {}
+    if "session" in made.by:
+        from threadline.survey.session_titles import session_titles
+
+        titles = session_titles(found, {row.keys["session"] for row in made.rows})
+    coloured = screen.colour(wanted=colour)
+    lines = page(
+        made,
+        width=max(40, out.terminal_width()),
+        coloured=coloured,
+        titles=titles,
+        exact=exact,
+        bars=sys.stdout.isatty(),
+        ascii_only=not blocks_fit(os.environ, sys.stdout.encoding),
+    )
+    screen.show_lines(lines, coloured=coloured, pager=pager)
+
+
+def _nothing(found: Sequence[Found], whole: Ledger, asked: dict[str, Any], zone: tzinfo) -> int:
+    """Say why nothing is shown, and what there would be."""
+    from threadline.cli import screen
+
+    if not whole.charges:
+        return screen.nothing(
+            f"Nothing was spent: no model replied in {screen.some(str(one.home.path) for one in found)}."
+        )
+    given = " and ".join(f"--{name} {value!r}" for name, value in asked.items())
+    told = f"No charge of {len(whole):,} fits {given}"
+    for name in ("project", "model", "session"):
+        if name in asked and (name == "session" or not whole.where(**{name: asked[name]}).charges):
+            values = [row.keys[name] for row in whole.by(name)]
+            return screen.nothing(f"{told}; {name}s are {screen.some(values)}.")
+    days: list[datetime] = [when for one in whole if (when := one.timestamp) is not None]
+    spread = f"; what was spent is from {_day(min(days), zone)} to {_day(max(days), zone)}" if days else ""
+    return screen.nothing(f"{told}{spread}.")
+
+
+def _day(when: datetime, zone: tzinfo) -> str:
+    return f"{when.astimezone(zone):%Y-%m-%d}"
