@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from threadline.account.rates import Rates
-from threadline.model.charge import PLACEHOLDER, Charge, is_before_final
+from threadline.model.charge import Charge
 from threadline.model.receipt import LineCounts
-from threadline.model.sighting import Sighting
+from threadline.model.sighting import PLACEHOLDER, Sighting, is_before_final
 
 CHANGED = "the transcript has changed since it was counted: this line no longer tells of the message"
 """Why a line that was counted a moment ago has no counts now."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from functools import lru_cache
 
 from msgspec import Struct
 
@@ -16,11 +15,6 @@ from threadline.model.sighting import Origin, Sighting
 from threadline.model.time import parse_timestamp
 
 WEB_SEARCH_FEE = Decimal("0.01")
-PLACEHOLDER = 8
-"""An output no greater than this may be what the stream began with, not what it came to."""
-_LONGER = 40
-_DIGITS = 9
-_FINAL_SINCE = (2, 1, 59)
 
 
 class Flag(StrEnum):
@@ -229,25 +223,12 @@ class Charge(Struct, frozen=True, gc=False):
     @property
     def is_lower_bound(self) -> bool:
         """Whether the final output was never written: old versions kept what the stream began with."""
-        counted = self.counted
-        if not counted.stopped and is_before_final(counted.origin.version):
-            return True
-        return counted.output <= PLACEHOLDER and counted.written > _LONGER and not self.part
+        return self.counted.partial and not self.part
 
 
 def _place(sighting: Sighting, line: int, offset: int) -> Place:
     path = "$.data.message.message.usage" if sighting.repeated else "$.message.usage"
     return Place(sighting.origin.transcript, line, offset, json_path=path)
-
-
-@lru_cache(maxsize=4096)
-def is_before_final(version: str | None) -> bool:
-    """Whether a version did not yet write the final output of every message."""
-    if version is None:
-        return False
-    parts = version.split(".")[:3]
-    numbers = tuple(int(part) for part in parts if part.isascii() and part.isdecimal() and len(part) <= _DIGITS)
-    return bool(numbers) and numbers < _FINAL_SINCE
 
 
 def _is_number(text: str) -> bool:

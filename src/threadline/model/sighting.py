@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
 
-from threadline.model.usage import Count
-
 SYNTHETIC = "<synthetic>"
 """The model of rows that the program made up itself; nothing was spent on them."""
+PLACEHOLDER = 8
+"""An output no greater than this may be what the stream began with, not what it came to."""
+LONGER = 40
+"""A text or call longer than this takes more tokens than that."""
+_FINAL_SINCE = (2, 1, 59)
+_DIGITS = 9
 
 
 class Origin(Struct, array_like=True, gc=False):
@@ -55,7 +60,7 @@ class Sighting(Struct, array_like=True, gc=False):
     rows in file order, `"1200 uuid 4711 uuid"`: lines are numbered only when someone asks for them, for counting lines
     takes as long as finding the usage. `offset` is that of the best row, whose counts these are; `time` that of the
     first. `repeated` marks an agent's message that its parent's transcript repeats as progress. `calls` are the tools
-    that it calls; `written` is how long its longest text or call is.
+    that it calls; `partial` says that the final output was never written.
     """
 
     key: str
@@ -72,7 +77,7 @@ class Sighting(Struct, array_like=True, gc=False):
     stopped: bool
     rows: str
     calls: list[str] = []
-    written: int = 0
+    partial: bool = False
     web_searches: int = 0
     speed: str | None = None
     geo: str | None = None
@@ -126,9 +131,16 @@ class Seen(Struct, array_like=True, gc=False):
     problem: str | None = None
 
 
+@lru_cache(maxsize=4096)
+def is_before_final(version: str | None) -> bool:
+    """Whether a version did not yet write the final output of every message."""
+    if version is None:
+        return False
+    parts = version.split(".")[:3]
+    numbers = tuple(int(part) for part in parts if part.isascii() and part.isdecimal() and len(part) <= _DIGITS)
+    return bool(numbers) and numbers < _FINAL_SINCE
+
+
 def split_writes(flat: int, five_minutes: int, one_hour: int) -> tuple[int, int]:
     """Cache writes by lifetime: what the split leaves of the flat total was written for five minutes."""
     return five_minutes + max(0, flat - five_minutes - one_hour), one_hour
-
-
-__all__ = ["SYNTHETIC", "Count", "Origin", "Pass", "Seen", "Sighting", "split_writes"]

@@ -17,8 +17,8 @@ from threadline.parse.line_numbers import LineNumbers
 from threadline.parse.lines_with import Lines, lines_of, lines_with
 from threadline.parse.reader import Reader
 from threadline.parse.run import REFUSALS
-from threadline.parse.sightings import NEEDLE, rows
-from threadline.parse.usage_rows import MessageRow, Row, UsageRow, Writes
+from threadline.parse.sightings import NEEDLE
+from threadline.parse.usage_rows import MessageRow, Row, UsageRow, Writes, rows
 
 _COMPACTION = b'"compact_boundary"'
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
 from msgspec import Raw, Struct, field
 
 from threadline.model.usage import Count
+from threadline.parse.lines_with import Lines, first_lines
+from threadline.parse.run import REFUSALS, lines_decoder
 
 _NOTHING = Raw()
 
 
 class Written(Struct, gc=False):
-    """A block of a reply: its kind, its call, and its text without being made into any."""
+    """A block of a reply: its kind, and the call that it is."""
 
     type: str | None = None
     name: str | None = None
     id: str | None = None
-    text: Raw = _NOTHING
-    input: Raw = _NOTHING
 
 
 class Writes(Struct, gc=False):
@@ -101,3 +105,45 @@ class Row(Struct, gc=False, rename="camel"):
     attribution_skill: str | None = None
     attribution_agent: str | None = None
     cost_usd: Raw = field(default=_NOTHING, name="costUSD")
+
+
+class _Time(Struct, gc=False):
+    timestamp: str | None = None
+
+
+_decode = lines_decoder(Row)
+_decode_one = msgspec.json.Decoder(Row).decode
+_decode_time = msgspec.json.Decoder(_Time).decode
+
+
+def rows(path: Path, found: Lines) -> Iterator[tuple[list[int], list[Row]]]:
+    """The rows that lines hold, with their offsets; line by line where they do not decode at once."""
+    decoded = _decode(found.lines) if found.lines else []
+    if decoded is not None:
+        yield found.offsets, decoded
+        return
+    for offset, line in zip(found.offsets, found.lines, strict=True):
+        closer = list(_closely(path, offset, line))
+        yield [offset] * len(closer), closer
+
+
+def first_time(path: str | Path) -> str:
+    """The first time that a transcript names; empty where its first lines name none."""
+    for line in first_lines(path):
+        try:
+            written = _decode_time(line).timestamp
+        except REFUSALS:
+            continue
+        if written:
+            return written
+    return ""
+
+
+def _closely(path: Path, offset: int, line: bytes) -> Iterator[Row]:
+    """The rows of a line that did not decode with its neighbours: one as a rule, more where lines were glued."""
+    try:
+        yield _decode_one(line)
+    except REFUSALS:
+        from threadline.parse.forgiven_rows import forgiven_rows  # noqa: PLC0415 - few homes need it, and it is heavy
+
+        yield from forgiven_rows(path, offset, line)

@@ -1,0 +1,249 @@
+"""Gathering: the sightings of one transcript, while its rows are gone through."""
+
+from __future__ import annotations
+
+from datetime import UTC
+
+from msgspec.structs import replace
+
+from threadline.model.found import Transcript
+from threadline.model.sighting import (
+    LONGER,
+    PLACEHOLDER,
+    SYNTHETIC,
+    Origin,
+    Pass,
+    Seen,
+    Sighting,
+    is_before_final,
+    split_writes,
+)
+from threadline.model.time import parse_timestamp
+from threadline.parse.lines_with import Lines
+from threadline.parse.said import said
+from threadline.parse.searches import searches
+from threadline.parse.usage_rows import MessageRow, Row, UsageRow, Writes, Written, first_time, rows
+
+SEARCH = "WebSearch"
+_ABSENT = (b"", b"null")
+_Group = tuple[str, str | None, str | None, int, int, int, bool]
+
+
+class Gathering:
+    """The sightings of one transcript, while its rows are gone through."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self.transcript = transcript
+        self.found: dict[_Group, Sighting] = {}
+        self.origins: list[Origin] = []
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._calls: set[str] = set()
+        self._searching: dict[str, Sighting] = {}
+        self._searched: dict[str, int] = {}
+        self._time = ""
+
+    def add(self, found: Lines) -> None:
+        """One more block of the transcript."""
+        for offsets, some in rows(self.transcript.path, found):
+            self._rows(offsets, some)
+        if self._searching:
+            self._count_searches(found.block)
+
+    def seen(self) -> Seen:
+        """All that was gathered."""
+        self._mark_partial()
+        began = first_time(self.transcript.path) if self.found else ""
+        return Seen(began, self.origins, list(self.found.values()))
+
+    def _rows(self, offsets: list[int], some: list[Row]) -> None:
+        """The rows of one block. Half of all rows only repeat the row before, so the way to those is short."""
+        found, owner = self.found, self.transcript.agent
+        for offset, given in zip(offsets, some, strict=True):
+            row, message, repeated = given, given.message, False
+            if row.kind != "assistant":
+                if row.data is None or row.kind != "progress":
+                    continue
+                row, message, repeated = *_told_again(row), True
+            if message is None or (usage := message.usage) is None or message.model == SYNTHETIC:
+                continue
+            split, flat = usage.cache_creation, usage.cache_creation_input_tokens or 0
+            five, hour = (flat, 0) if split is None else _split(flat, split)
+            sent, read = usage.input_tokens or 0, usage.cache_read_input_tokens or 0
+            if not (sent or read or usage.output_tokens) and not _counts_anything(usage):
+                continue
+            key = message.id or row.request_id or row.uuid or f"{self.transcript.path}@{offset}"
+            agent = row.agent_id or owner or ("inline" if row.is_agent else None)
+            group = (key, row.session_id, agent, sent, five + hour, read, repeated)
+            known = found.get(group)
+            if known is None:
+                known = found[group] = self._new(offset, row, message, usage, group, five, hour)
+            else:
+                known.rows += f" {offset} {row.uuid or ''}"
+                if (usage.output_tokens or 0) >= known.output:
+                    _improve(known, offset, message, usage, five, hour)
+                if row.cost_usd:
+                    known.reported = _reported(row) or known.reported
+            content = message.content
+            if content.__class__ is list:
+                self._content(known, content)
+
+    def _new(  # noqa: PLR0917 - on the path of every message, where naming arguments takes as long as the rest
+        self, offset: int, row: Row, message: MessageRow, usage: UsageRow, group: _Group, five: int, hour: int
+    ) -> Sighting:
+        key, named, agent, sent, writes, read, repeated = group
+        session = named or self.transcript.session
+        if row.timestamp:
+            self._time = row.timestamp if row.timestamp.__class__ is str else _text_of(row.timestamp)
+        shared = (
+            session,
+            agent,
+            row.version,
+            row.git_branch,
+            row.cwd,
+            row.is_agent,
+            bytes(row.forked_from) not in _ABSENT,
+            row.attribution_skill,
+            row.attribution_agent,
+        )
+        origin = self._numbers.get(shared)
+        if origin is None:
+            origin = self._numbers[shared] = len(self.origins)
+            self.origins.append(Origin(*shared))
+        served = usage.server_tool_use
+        # In the order of the fields: naming them would take as long as all the rest.
+        return Sighting(
+            key,
+            origin,
+            message.model,
+            self._time,
+            offset,
+            sent,
+            usage.output_tokens or 0,
+            writes,
+            five,
+            hour,
+            read,
+            message.stop_reason is not None,
+            f"{offset} {row.uuid or ''}",
+            [],
+            False,
+            (served.web_search_requests or 0) if served is not None else 0,
+            usage.speed,
+            usage.inference_geo,
+            usage.service_tier,
+            repeated,
+            _reported(row) if row.cost_usd else None,
+            _passes(usage) if usage.iterations else None,
+        )
+
+    def _content(self, known: Sighting, content: list[Written]) -> None:
+        for block in content:
+            if block.type == "tool_use" and block.id not in self._calls:
+                self._calls.add(block.id or "")
+                known.calls.append(block.name or "")
+                if block.name == SEARCH and block.id:
+                    self._searching[block.id] = known
+
+    def _mark_partial(self) -> None:
+        """Mark the messages whose final output was never written."""
+        doubtful = []
+        for known in self.found.values():
+            if not known.stopped and is_before_final(self.origins[known.origin_number].version):
+                known.partial = True
+            elif known.output <= PLACEHOLDER:
+                doubtful.append(known)
+        if doubtful:
+            lengths = said(self.transcript.path, [offset for known in doubtful for offset in known.offsets])
+            for known in doubtful:
+                known.partial = any(lengths.get(offset, 0) > LONGER for offset in known.offsets)
+
+    def _count_searches(self, block: bytes) -> None:
+        """Web searches that the client makes are known from their results alone; those come after the call."""
+        for call, known in list(self._searching.items()):
+            number = searches(block, call)
+            if number is not None:
+                del self._searching[call]
+                self._searched[known.key] = self._searched.get(known.key, 0) + number
+                known.web_searches = max(known.web_searches, self._searched[known.key])
+
+
+def _told_again(row: Row) -> tuple[Row, MessageRow | None]:
+    """The agent's row that a progress row repeats, with the time and the session of the progress."""
+    data = row.data
+    told = data.message if data is not None else None
+    if data is None or told is None or data.type != "agent_progress":
+        return row, None
+    again = replace(
+        row,
+        agent_id=data.agent_id,
+        uuid=told.uuid or row.uuid,
+        request_id=told.request_id,
+        timestamp=told.timestamp or row.timestamp,
+        is_agent=True,
+    )
+    return again, told.message
+
+
+def _counts_anything(usage: UsageRow) -> bool:
+    return not (
+        usage.output_tokens is None
+        and usage.input_tokens is None
+        and usage.cache_creation_input_tokens is None
+        and usage.cache_read_input_tokens is None
+        and usage.cache_creation is None
+    )
+
+
+def _split(flat: int, split: Writes) -> tuple[int, int]:
+    return split_writes(flat, split.ephemeral_5m_input_tokens or 0, split.ephemeral_1h_input_tokens or 0)
+
+
+def _improve(  # noqa: PLR0917 - as above
+    known: Sighting, offset: int, message: MessageRow, usage: UsageRow, five: int, hour: int
+) -> None:
+    """Take the counts of a row that tells more than the best so far: the output grows while a reply is written."""
+    output = usage.output_tokens or 0
+    stopped = message.stop_reason is not None
+    if output == known.output and stopped < known.stopped:
+        return
+    known.output, known.stopped, known.offset = output, stopped, offset
+    known.cache_write_5m, known.cache_write_1h = five, hour
+    known.speed, known.geo, known.tier = usage.speed, usage.inference_geo, usage.service_tier
+    known.model = message.model or known.model
+    if usage.iterations:
+        known.passes = _passes(usage) or known.passes
+    if usage.server_tool_use is not None:
+        known.web_searches = max(known.web_searches, usage.server_tool_use.web_search_requests or 0)
+
+
+def _passes(usage: UsageRow) -> list[Pass] | None:
+    """The passes that the totals alone do not tell: an advisor's, and those of another model."""
+    told = usage.iterations
+    if not told or (len(told) == 1 and told[0].model is None and told[0].type == "message"):
+        return None
+    if not any(one.type == "advisor_message" or one.model is not None for one in told):
+        return None
+    return [
+        Pass(
+            one.type,
+            one.model,
+            one.input_tokens or 0,
+            one.output_tokens or 0,
+            *_split(one.cache_creation_input_tokens or 0, one.cache_creation or Writes()),
+            one.cache_read_input_tokens or 0,
+        )
+        for one in told
+    ]
+
+
+def _reported(row: Row) -> str | None:
+    told = bytes(row.cost_usd)
+    return told.decode("ascii", "replace") if told not in _ABSENT else None
+
+
+def _text_of(written: str | float | None) -> str:
+    """A time as text that sorts as time does."""
+    if isinstance(written, str):
+        return written
+    moment = parse_timestamp(written)
+    return moment.astimezone(UTC).isoformat() if moment is not None else ""
