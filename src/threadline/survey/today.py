@@ -1,0 +1,240 @@
+"""What a session and the last day cost, from no more than its own transcripts and those that changed since then.
+
+Made for a line that is written anew on every prompt: what it takes depends on what was done lately, not on how much a
+home holds. Listing and reading other sessions' transcripts ends when the time for it is up, and the answer says so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from time import monotonic
+
+import msgspec
+from msgspec import Struct
+
+from threadline.account.charges import charges
+from threadline.account.ledger import Ledger
+from threadline.account.rates import Rates
+from threadline.account.windows import HOURS, active, windows
+from threadline.errors import Error
+from threadline.find.changed import TooLate, changed, main_of, of_session
+from threadline.find.transcripts import is_transcript, session_id
+from threadline.model.found import Home, Transcript, TranscriptKind
+from threadline.model.place import Place
+from threadline.model.problem import Problem, ProblemKind
+from threadline.model.sighting import Seen, Sighting
+from threadline.model.sum import Sum
+from threadline.model.time import parse_timestamp
+from threadline.model.window import UsageWindow
+from threadline.parse.lines_with import first_lines
+from threadline.parse.sightings import sightings
+from threadline.parse.usage_rows import first_time
+from threadline.parse.tail import ends_compacted, sightings_since
+from threadline.survey.ledger import placed
+
+TIME = 0.3
+"""Seconds for other sessions' transcripts, unless somebody gives more."""
+_PATH_PARTS = 3  # projects/<folder>/<session>.jsonl
+
+
+class Named(Struct, frozen=True):
+    """The session that is asked for: its id, its main transcript, and the home that lies in, as far as known."""
+
+    session: str | None = None
+    main: Path | None = None
+    home: Home | None = None
+
+
+class Recent(Struct, frozen=True):
+    """A session and all that was spent lately.
+
+    `ledger` holds every charge that was read: all of the session's, and others' since `since`. `not_read` is how many
+    transcripts that changed since then there was no time for; `is_listed` tells whether there was time to look for all.
+    `last` is the last request of the session's main agent, None where a compaction came after it.
+    """
+
+    named: Named
+    since: datetime
+    ledger: Ledger
+    last: Sighting | None
+    not_read: int = 0
+    is_listed: bool = True
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything that changed since then was read."""
+        return self.is_listed and not self.not_read and not self.ledger.problems
+
+    def of_session(self) -> Sum | None:
+        """What the session cost, agents included; None where no transcript of it could be read."""
+        if self.named.main is None:
+            return None
+        return self.ledger.where(session=self.named.session).total
+
+    def within(self, begins: datetime, ends: datetime) -> Sum:
+        """What was spent from one moment to another, `ends` left out; of nothing before `since`."""
+        return self.ledger.where(since=begins, until=ends - timedelta(microseconds=1)).total
+
+    def window(self, now: datetime) -> tuple[UsageWindow | None, bool]:
+        """The window of five hours that is running, and whether its begin is certain.
+
+        A window begins where the one before ended, so that only a pause of five hours proves where one does.
+        """
+        lately = self.ledger.where(since=self.since)
+        every = windows(lately, now=now)
+        found = active(every)
+        if found is None or found.first is None:
+            return None, True
+        paused = any(one.is_gap and one.ends <= found.first for one in every)
+        first = next(one.first for one in every if one.first is not None)
+        return found, paused or first - self.since > timedelta(hours=HOURS)
+
+
+def named(path: str | None, session: str | None, homes: Iterable[Home]) -> Named:
+    """The session of a main transcript, or else of an id. The id wins: some versions gave the path of another."""
+    main = Path(os.path.realpath(path)) if path and "\0" not in path and is_transcript(path) else None
+    if session is not None and (not session or os.path.basename(session) != session or "\0" in session):  # noqa: PTH119 - text
+        session = None
+    if main is not None and session is not None and main.stem.lower() != session.lower():
+        beside = main.with_name(f"{session}.jsonl")
+        main = beside if os.path.isfile(beside) or not os.path.isfile(main) else main  # noqa: PTH113 - Path's raises
+        session = session if main is beside else None
+    if main is None and session is not None:
+        main = next((found for home in homes if (found := main_of(session, home)) is not None), None)
+    if main is None or not os.path.isfile(main):  # noqa: PTH113 - the same
+        return Named(session, None, _home_of(main))
+    return Named(session_id(main.name) or session or main.stem, main, _home_of(main))
+
+
+def recent(named: Named, homes: Iterable[Home], table: Rates, *, since: datetime, seconds: float = TIME) -> Recent:
+    """Read a session, and what changed in homes since a moment, for no longer than so many seconds."""
+    reading = _Reading(f"{since:%Y-%m-%dT%H:%M:%S}")
+    last = reading.session(named) if named.main is not None else None
+    until = monotonic() + seconds
+    listed, not_read = reading.others(homes, since, lambda: monotonic() >= until)
+    ledger = Ledger(charges(reading.seen, table), table, reading.problems)
+    return Recent(named, since, ledger, last, not_read, listed)
+
+
+class _Reading:
+    """One reading, while it lasts."""
+
+    def __init__(self, since: str) -> None:
+        self.since = since
+        self.seen: list[Sighting] = []
+        self.problems: list[Problem] = []
+        self._read: set[str] = set()
+
+    def session(self, named: Named) -> Sighting | None:
+        """Read all of a session; give its main agent's last request."""
+        main = named.main or Path()
+        home = named.home or Home(main.parent, "path")
+        began = parse_timestamp(_began(main))
+        last: Sighting | None = None
+        for one in of_session(main, home, int(began.timestamp() * 1e9) if began is not None else 0):
+            if one.kind is TranscriptKind.AGENT and one.session is None and not _names(one.path, named.session or ""):
+                continue
+            own = self._add(one, sightings(one))
+            if one.path == main:
+                last = next((seen for seen in reversed(own) if _is_main(seen)), None)
+        self._original(main, home)
+        return last if last is not None and not ends_compacted(main) else None
+
+    def others(self, homes: Iterable[Home], since: datetime, too_late: Callable[[], bool]) -> tuple[bool, int]:
+        """Read what changed; tell whether all of it was listed, and how many transcripts were not read."""
+        listed = True
+        waiting: dict[str, Transcript] = {}
+        try:
+            for home in homes:
+                for one in changed(home, int(since.timestamp() * 1e9), too_late=too_late):
+                    waiting.setdefault(os.fspath(one.path), one)
+        except TooLate:
+            listed = False
+        left = [one for path, one in waiting.items() if path not in self._read]
+        left.sort(key=lambda one: one.mtime_ns)
+        while left and not too_late():
+            one = left.pop()
+            self._add(one, sightings_since(one, self.since))
+        return listed, len(left)
+
+    def _original(self, main: Path, home: Home) -> None:
+        """Read what a session was branched off from: messages that it copied belong to that one."""
+        original = _branched_from(main)
+        if original is not None and os.fspath(original) not in self._read:
+            for one in of_session(original, home, 0):
+                if one.path == original:
+                    self._add(one, sightings(one))
+
+    def _add(self, transcript: Transcript, seen: Seen) -> list[Sighting]:
+        self._read.add(os.fspath(transcript.path))
+        if seen.problem is not None:
+            place = Place(os.fspath(transcript.path))
+            self.problems.append(Problem(ProblemKind.UNREADABLE, place, seen.problem, recovered=False))
+        own = list(placed(seen, transcript, transcript.folder))
+        self.seen += own
+        return own
+
+
+class _Origin(Struct, gc=False, rename="camel"):
+    session_id: str | None = None
+
+
+class _Row(Struct, gc=False, rename="camel"):
+    forked_from: _Origin | None = None
+
+
+_decode = msgspec.json.Decoder(_Row).decode
+
+
+def _branched_from(main: Path) -> Path | None:
+    """The main transcript that the first rows of another say that they are copied from, if it is still there."""
+    for line in _first_lines(main):
+        try:
+            told = _decode(line).forked_from
+        except (ValueError, RecursionError):
+            continue
+        if told is not None and told.session_id and session_id(told.session_id) == told.session_id.lower():
+            original = main.with_name(f"{told.session_id}.jsonl")
+            return original if original != main and os.path.isfile(original) else None  # noqa: PTH113 - Path's raises
+    return None
+
+
+def _names(path: Path, session: str) -> bool:
+    wanted = session.encode(errors="replace")
+    return any(wanted in line for line in _first_lines(path))
+
+
+def _first_lines(path: Path) -> list[bytes]:
+    try:
+        return first_lines(path)
+    except Error:
+        return []
+
+
+def _began(main: Path) -> str:
+    try:
+        return first_time(main)
+    except Error:
+        return ""
+
+
+def _is_main(seen: Sighting) -> bool:
+    return seen.origin.agent is None and not seen.repeated and any(seen.sent)
+
+
+def _home_of(main: Path | None) -> Home | None:
+    """The home that a main transcript lies in; None where it lies elsewhere."""
+    if main is None or len(main.parts) <= _PATH_PARTS or main.parents[1].name != "projects":
+        return None
+    return Home(main.parents[2], "path")
+
+
+def homes_with(named: Named, homes: Iterable[Home]) -> Iterator[Home]:
+    """The homes, with the session's own before them where it is not among them."""
+    every = list(homes)
+    if named.home is not None and all(one.path != named.home.path for one in every):
+        yield named.home
+    yield from every
