@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -29,10 +30,24 @@ def forgiven_rows(path: Path, offset: int, line: bytes) -> Iterator[Row]:
 def _row(entry: Entry) -> Row | None:
     if not isinstance(entry, AssistantEntry | ProgressEntry):
         return None
-    bare = replace(entry, line=NOWHERE)
-    if isinstance(bare, AssistantEntry) and bare.message is not None:
-        bare = replace(bare, message=replace(bare.message, content=None))
     try:
-        return _decode(msgspec.json.encode(bare))
-    except (*REFUSALS, TypeError):
+        told = _whole(msgspec.to_builtins(replace(entry, line=NOWHERE)))
+        for message in (told.get("message"), (told.get("data") or {}).get("message", {}).get("message")):
+            if message and isinstance(message.get("content"), list):
+                message["content"] = [block for block in message["content"] if _is_block(block)]
+        return _decode(msgspec.json.encode(told))
+    except (*REFUSALS, TypeError, AttributeError):
         return None
+
+
+def _is_block(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(value.get(name, ""), str) for name in ("type", "name", "id"))
+
+
+def _whole(value: Any) -> Any:
+    """A value that can be written again: half of a character, which the forgiving reader keeps, cannot."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_whole(key): _whole(one) for key, one in value.items()}
+    return [_whole(one) for one in value] if isinstance(value, list) else value
