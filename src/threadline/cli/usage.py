@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from threadline.model.found import Found
 
 _SHOWN = 40
+_SHAPED: dict[str, Literal["daily", "weekly", "monthly", "session"]] = {
+    "day": "daily",
+    "week": "weekly",
+    "month": "monthly",
+    "session": "session",
+}
 _EPILOG = """
 \b
 Examples:
@@ -32,6 +38,7 @@ Examples:
   threadline usage --by month --breakdown         each month by model
   threadline usage --by day --tz America/New_York
   threadline usage --json                         exact, for a program
+  threadline usage --by month --shape ccusage     as `ccusage monthly --json`
 
 \b
 Keys for --by: day, week, month, hour, session, project, model, agent,
@@ -67,6 +74,11 @@ agent-type, tool, skill, branch, version, home, part, thread. Several nest.
     metavar="N",
     help=f"No more values of the first key: the newest, or the greatest. By default {_SHOWN} in a table not by time.",
 )
+@click.option(
+    "--shape",
+    type=click.Choice(("ccusage",)),
+    help="JSON in the shape of another program's, by day, week, month or session.",
+)
 @click.option("--exact", is_flag=True, help="Every digit in the table: no 12.3 M, no cents.")
 @click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")
 @pager_option
@@ -87,6 +99,7 @@ def usage(
     apart: bool,
     order: str | None,
     limit: int | None,
+    shape: str | None,
     exact: bool,
     no_color: bool,
     pager: bool,
@@ -106,6 +119,8 @@ def usage(
     from threadline.survey.ledger import ledger_of
 
     names = keys(by, apart=apart, breakdown=breakdown)
+    if shape is not None and (names[1:] or names[0] not in _SHAPED or output not in {"table", "json"}):
+        raise click.UsageError(f"--shape is JSON, --by one of {', '.join(_SHAPED)}.")
     here = zone(tz)
     start = moment(since, zone=here) if since is not None else None
     stop = moment(until, end=True, zone=here) if until is not None else None
@@ -118,6 +133,9 @@ def usage(
     chosen = whole.where(since=start, until=stop, project=project, model=model)
     if session is not None and whole.charges:
         chosen = chosen.where(session=_session(session, whole, found))
+    if shape is not None:
+        _print_shape(chosen, names[0], here)
+        return FOUND if chosen.charges else NOTHING
     if limit is None and output == "table" and names[0] not in {"day", "week", "month", "hour"}:
         limit = _SHOWN
     made = report(
@@ -202,6 +220,13 @@ def _session(wanted: str, ledger: Ledger, found: Sequence[Found]) -> str:
 
         raise Ambiguous(f"{wanted!r} is the start of {len(fitting)} sessions' ids; write more of it: {some(fitting)}.")
     return wanted.lower() if wanted.lower() in fitting or not fitting else fitting[0]
+
+
+def _print_shape(chosen: Ledger, name: str, zone: tzinfo) -> None:
+    from threadline.account.ccusage import document
+    from threadline.cli import output as out
+
+    out.print_json(document(chosen, _SHAPED[name], zone=zone))
 
 
 def _print(made: Report, output: str) -> None:

@@ -48,13 +48,17 @@ _COLUMNS: tuple[tuple[str, int, Callable[[Sum], int]], ...] = (
 
 
 class _Line(Struct, frozen=True):
-    """A line of the table, before it is laid out. `ends`: the label's end tells more than its beginning."""
+    """A line of the table, before it is laid out.
+
+    `ends`: the label's end tells more than its beginning. `rest`: it is what a limit leaves out.
+    """
 
     label: str
     depth: int
     sum: Sum
     role: Role = Role.BODY
     ends: bool = False
+    rest: bool = False
 
 
 def page(
@@ -115,7 +119,7 @@ def _lines(one: Report, width: int, titles: Mapping[str, str]) -> Iterator[_Line
         yield labels.line(row, last, Role.BODY if not last else Role.FAINT)
         before = path
     if one.left_out:
-        yield _Line(f"{one.left_out:,} more", 0, one.rest, Role.FAINT)
+        yield _Line(f"{one.left_out:,} more: see --limit", 0, one.rest, Role.FAINT, rest=True)
 
 
 class _Labels:
@@ -161,15 +165,18 @@ class _Table:
         self._amounts = max(len("amount"), *(len(amount(line.sum.amount, exact=exact)) for line in every))
         self._columns = self._fitting(every, width, least=min(max(labels), _LEAST_LABEL))
         room = width - self._taken(self._columns)
-        least_bar = len(_GAP) + _LEAST_BAR
-        wanted = min(max(labels), max(min(max(labels), _LEAST_LABEL), room - least_bar if bars else room))
-        self._label = max(1, min(wanted, room))
-        self._bar = min(_MOST_BAR, room - self._label - len(_GAP)) if bars else 0
-        self._most = max((line.sum.amount or Decimal(0) for line in lines), default=Decimal(0))
+        least = min(max(labels), _LEAST_LABEL)
+        self._label = max(1, min(max(labels), room))
+        self._bar = 0
+        if bars and room - least >= len(_GAP) + _LEAST_BAR:
+            self._label = max(least, min(max(labels), room - len(_GAP) - _LEAST_BAR))
+            self._bar = min(_MOST_BAR, room - self._label - len(_GAP))
+        self._most = max((line.sum.amount or Decimal(0) for line in lines if not line.rest), default=Decimal(0))
 
     @property
     def has_bars(self) -> bool:
-        return self._bar >= _LEAST_BAR and self._most > 0
+        """Whether there is room for bars, and something to show."""
+        return self._bar > 0 and self._most > 0
 
     def _fitting(self, every: list[_Line], width: int, least: int) -> dict[str, tuple[int, Callable[[Sum], int]]]:
         """The columns that fit, each with its width."""
@@ -207,11 +214,8 @@ class _Table:
             f"{_GAP}{self._number(name, get(line.sum)):>{wide}}" for name, (wide, get) in self._columns.items()
         )
         money = f"{_GAP}{amount(line.sum.amount, exact=self._exact):>{self._amounts}}"
-        drawn = (
-            bar(line.sum.amount, self._most, self._bar, ascii_only=self._ascii)
-            if self.has_bars and line is not self._total
-            else ""
-        )
+        draws = self.has_bars and line is not self._total and not line.rest
+        drawn = bar(line.sum.amount, self._most, self._bar, ascii_only=self._ascii) if draws else ""
         figures_role = Role.TITLE if line is self._total else Role.FAINT if line.role is Role.FAINT else Role.BODY
         return (
             Span(label, line.role),

@@ -142,8 +142,6 @@ def notes(one: Report) -> Iterator[str]:
             "as in versions before 2.1.59."
         )
     yield from (METHODS[name] for name in one.by if name in METHODS)
-    if one.left_out:
-        yield f"{count(one.left_out, 'more value')} of {one.by[0]}: see --limit N. The total has all of them."
     if one.ledger.problems:
         yield f"{count(len(one.ledger.problems), 'transcript')} could not be read, and what was spent there is missing."
 
@@ -170,6 +168,7 @@ def document(one: Report) -> dict[str, Any]:
             "files": [{"name": name, "digest": digest} for name, digest in rates.digests],
         },
         "problems": [{"kind": p.kind, "place": str(p.place), "message": p.message} for p in one.ledger.problems],
+        "left_out": one.left_out,
         "notes": list(notes(one)),
     }
 

@@ -131,7 +131,7 @@ def _name_here() -> str:
 
 
 def _tail(path: str, *, leads: bool = False) -> str:
-    """The name at the end of a path into the zone database. TZ may be such a name by itself, or a rule: that is none."""
+    """The name at the end of a path into the zone database. TZ may be such a name itself, or a rule, which is none."""
     _, inside, name = path.rpartition(_DATABASE)
     if not inside and (leads or "," in path or any(map(str.isdigit, path))):
         return _HERE
