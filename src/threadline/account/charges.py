@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from threadline.account.rates import Rates
-from threadline.account.rule import Call, calls
+from threadline.account.rule import Call, calls, keyed
 from threadline.model.charge import Charge
 from threadline.model.sighting import Pass, Sighting
 from threadline.model.time import parse_timestamp
@@ -18,11 +18,14 @@ _UTC_DAY = 10
 
 def charges(seen: Iterable[Sighting], rates: Rates) -> Iterator[Charge]:
     """Every call that the sightings tell of, charged once by the rate of its day."""
-    for call in calls(seen):
-        if call.counted.passes is not None:
-            yield from _by_passes(call, rates)
-        else:
-            yield _charge(call, call.counted, rates)
+    first, several = keyed(seen)
+    for key, one in first.items():
+        some = (Call(one, one, (one,)),) if key not in several else calls(key, several[key])
+        for call in some:
+            if call.counted.passes is not None:
+                yield from _by_passes(call, rates)
+            else:
+                yield _charge(call, call.counted, rates)
 
 
 def _charge(call: Call, counted: Sighting, rates: Rates, part: str = "") -> Charge:
@@ -34,7 +37,9 @@ def _charge(call: Call, counted: Sighting, rates: Rates, part: str = "") -> Char
         geo=counted.geo,
         tier=counted.tier,
     )
-    searches = 0 if part else max(one.web_searches for one in call.sightings)
+    searches = 0 if part else counted.web_searches
+    if not part and len(call.sightings) > 1:
+        searches = max(one.web_searches for one in call.sightings)
     return Charge(counted, call.owner, call.sightings, rate, part, searches)
 
 

@@ -6,18 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 
+from threadline.account.adding import Group, add_up
 from threadline.account.calendar import Calendar
-from threadline.account.keys import TIMES, WHAT_KEYS_MEAN, Key, key, shares
+from threadline.account.keys import TIMES, WHAT_KEYS_MEAN, Key
 from threadline.account.rates import Rates
 from threadline.errors import BadQuery
-from threadline.model.charge import WEB_SEARCH_FEE, Charge
+from threadline.model.charge import Charge
 from threadline.model.problem import Problem
-from threadline.model.rate import EXACT, Rate
-from threadline.model.sum import Row, Rows, Sum, added, summed
-
-_Group = tuple[str, ...]
-# What is added up for each group and rate; the fee for searches does not depend on the rate.
-_CHARGES, _INPUT, _OUTPUT, _FIVE, _HOUR, _READ, _SEARCHES, _LOWER = range(8)
+from threadline.model.sum import Row, Rows, Sum
 
 
 class Ledger:
@@ -88,7 +84,7 @@ class Ledger:
                 raise BadQuery(f"There is no key {name!r}; group by {', '.join((*WHAT_KEYS_MEAN, *own))}.")
         if len(set(names)) < len(names):
             raise BadQuery("A key is given twice; give each once.")
-        made = _Adding(names, Calendar(zone), own).over(self.charges)
+        made = add_up(self.charges, names, Calendar(zone), own)
         return Rows(names, tuple(_ordered(made, names)))
 
 
@@ -97,90 +93,7 @@ def _within(charge: Charge, since: datetime | None, until: datetime | None) -> b
     return when is not None and (since is None or when >= since) and (until is None or when <= until)
 
 
-class _Adding:
-    """Adds charges up by group and rate, so that each price is multiplied once."""
-
-    def __init__(self, names: _Group, calendar: Calendar, extra: Mapping[str, Key]) -> None:
-        self._names = names
-        self._keys = [extra.get(name) or key(name, calendar) for name in names if name != "tool"]
-        self._tool = names.index("tool") if "tool" in names else None
-        self._sums: dict[tuple[_Group, Rate | None], list[int]] = {}
-
-    def over(self, charges: Iterable[Charge]) -> list[Row]:
-        if self._tool is not None:
-            for charge in charges:
-                self._share(charge, self._tool)
-        else:
-            for charge in charges:
-                self._add(tuple([key(charge) for key in self._keys]), charge)
-        return self._rows()
-
-    def _add(self, group: _Group, charge: Charge) -> None:
-        counted = charge.counted
-        sums = self._sums.get((group, charge.rate))
-        if sums is None:
-            sums = self._sums[group, charge.rate] = [0] * 8
-        if not charge.part:
-            sums[_CHARGES] += 1
-        sums[_INPUT] += counted.input
-        sums[_OUTPUT] += counted.output
-        sums[_FIVE] += counted.cache_write_5m
-        sums[_HOUR] += counted.cache_write_1h
-        sums[_READ] += counted.cache_read
-        if charge.web_searches:
-            sums[_SEARCHES] += charge.web_searches
-        if charge.is_lower_bound:
-            sums[_LOWER] += 1
-
-    def _share(self, charge: Charge, at: int) -> None:
-        """A charge in equal shares; what does not divide goes to the first ones, so that nothing is lost."""
-        others = [key(charge) for key in self._keys]
-        tools = shares(charge)
-        whole = _Adding((), Calendar(), {})
-        whole._add((), charge)
-        (counts,) = whole._sums.values()
-        for number, tool in enumerate(tools):
-            group = (*others[:at], tool, *others[at:])
-            sums = self._sums.setdefault((group, charge.rate), [0] * 8)
-            for what, count in enumerate(counts):
-                sums[what] += count // len(tools) + (number < count % len(tools))
-
-    def _rows(self) -> list[Row]:
-        groups: dict[_Group, list[tuple[Rate | None, list[int]]]] = {}
-        for (group, rate), sums in self._sums.items():
-            groups.setdefault(group, []).append((rate, sums))
-        return [summed(dict(zip(self._names, group, strict=True)), _sum(some)) for group, some in groups.items()]
-
-
-def _sum(some: list[tuple[Rate | None, list[int]]]) -> Sum:
-    whole = [sum(column) for column in zip(*(sums for _rate, sums in some), strict=True)]
-    amounts = [_amount(rate, sums) for rate, sums in some if rate is not None]
-    return Sum(
-        charges=whole[_CHARGES],
-        input=whole[_INPUT],
-        output=whole[_OUTPUT],
-        cache_write=whole[_FIVE] + whole[_HOUR],
-        cache_write_1h=whole[_HOUR],
-        cache_read=whole[_READ],
-        web_searches=whole[_SEARCHES],
-        amount=added(amounts) if amounts else None,
-        unpriced=sum(sums[_CHARGES] for rate, sums in some if rate is None),
-        lower_bound=whole[_LOWER],
-    )
-
-
-def _amount(rate: Rate, sums: list[int]) -> Decimal:
-    tokens = rate.amount(
-        input=sums[_INPUT],
-        output=sums[_OUTPUT],
-        cache_write_5m=sums[_FIVE],
-        cache_write_1h=sums[_HOUR],
-        cache_read=sums[_READ],
-    )
-    return EXACT.add(tokens, sums[_SEARCHES] * WEB_SEARCH_FEE)
-
-
-def _ordered(rows: list[Row], names: _Group) -> list[Row]:
+def _ordered(rows: list[Row], names: Group) -> list[Row]:
     """Rows in order, key by key: parts of a nested report stay together."""
     if not names:
         return rows

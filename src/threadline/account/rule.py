@@ -31,20 +31,21 @@ class Call(Struct, frozen=True, gc=False):
     sightings: tuple[Sighting, ...]
 
 
-def calls(seen: Iterable[Sighting]) -> Iterator[Call]:
-    """Every call that sightings tell of, once, in the order of their first mention."""
-    alone: dict[str, Sighting] = {}
+def keyed(seen: Iterable[Sighting]) -> tuple[dict[str, Sighting], dict[str, list[Sighting]]]:
+    """The first sighting of every key, and all of them where a key has several: nine of ten have one."""
+    first: dict[str, Sighting] = {}
     several: dict[str, list[Sighting]] = {}
     for sighting in seen:
-        first = alone.setdefault(sighting.key, sighting)
-        if first is not sighting:
-            several.setdefault(sighting.key, [first]).append(sighting)
-    for key, sighting in alone.items():
-        if key not in several:
-            yield Call(sighting, sighting, (sighting,))
-            continue
-        for group in _same_call(several[key], random=is_random(key)):
-            yield _call(group)
+        known = first.setdefault(sighting.key, sighting)
+        if known is not sighting:
+            several.setdefault(sighting.key, [known]).append(sighting)
+    return first, several
+
+
+def calls(key: str, group: list[Sighting]) -> Iterator[Call]:
+    """The calls that the sightings of one key tell of, each once."""
+    for part in _same_call(group, random=is_random(key)):
+        yield _call(part)
 
 
 def _call(group: list[Sighting]) -> Call:

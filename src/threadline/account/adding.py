@@ -1,0 +1,102 @@
+"""Adding up: charges to rows, by group and rate, so that each price is multiplied once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from operator import attrgetter
+
+from threadline.account.calendar import Calendar
+from threadline.account.keys import Key, key, shares
+from threadline.model.charge import WEB_SEARCH_FEE, Charge
+from threadline.model.rate import EXACT, Rate
+from threadline.model.sum import Row, Sum, added, summed
+
+Group = tuple[str, ...]
+_Priced = tuple[Group, Rate | None]
+# What is added up of each charge, in this order; the fee for searches does not depend on the rate.
+_CHARGES, _INPUT, _OUTPUT, _FIVE, _HOUR, _READ, _SEARCHES, _PARTIAL = range(8)
+_OF_COUNTED = tuple(map(attrgetter, ("input", "output", "cache_write_5m", "cache_write_1h", "cache_read")))
+_counted, _part = attrgetter("counted"), attrgetter("part")
+_searches, _partial = attrgetter("web_searches"), attrgetter("is_lower_bound")
+
+
+def add_up(charges: Iterable[Charge], names: Group, calendar: Calendar, extra: Mapping[str, Key]) -> list[Row]:
+    """One row for each group of charges that agree in all keys; `tool` shares a charge among its calls."""
+    keys = [extra.get(name) or key(name, calendar) for name in names if name != "tool"]
+    if "tool" in names:
+        sums = _shared(charges, keys, names.index("tool"))
+    else:
+        sums = {priced: _counts(some) for priced, some in _grouped(charges, keys).items()}
+    groups: dict[Group, list[tuple[Rate | None, list[int]]]] = {}
+    for (group, rate), counts in sums.items():
+        groups.setdefault(group, []).append((rate, counts))
+    return [summed(dict(zip(names, group, strict=True)), _sum(some)) for group, some in groups.items()]
+
+
+def _grouped(charges: Iterable[Charge], keys: list[Key]) -> dict[_Priced, list[Charge]]:
+    groups: dict[_Priced, list[Charge]] = {}
+    if len(keys) == 1:  # nearly every report
+        (only,) = keys
+        for charge in charges:
+            groups.setdefault(((only(charge),), charge.rate), []).append(charge)
+    else:
+        for charge in charges:
+            groups.setdefault((tuple([key(charge) for key in keys]), charge.rate), []).append(charge)
+    return groups
+
+
+def _counts(charges: list[Charge]) -> list[int]:
+    """The counts of some charges, each added up without a step of the interpreter's own for each."""
+    counted = list(map(_counted, charges))
+    return [
+        len(charges) - sum(map(bool, map(_part, charges))),
+        *(sum(map(of, counted)) for of in _OF_COUNTED),
+        sum(map(_searches, charges)),
+        sum(map(_partial, charges)),
+    ]
+
+
+def _shared(charges: Iterable[Charge], keys: list[Key], at: int) -> dict[_Priced, list[int]]:
+    """Charges in equal shares; what does not divide goes to the first ones, so that nothing is lost."""
+    sums: dict[_Priced, list[int]] = {}
+    for charge in charges:
+        others = [key(charge) for key in keys]
+        tools = shares(charge)
+        counts = _counts([charge])
+        if len(set(tools)) == 1:
+            tools = tools[:1]
+        for number, tool in enumerate(tools):
+            group = (*others[:at], tool, *others[at:])
+            held = sums.setdefault((group, charge.rate), [0] * 8)
+            for what, count in enumerate(counts):
+                held[what] += count // len(tools) + (number < count % len(tools))
+    return sums
+
+
+def _sum(some: list[tuple[Rate | None, list[int]]]) -> Sum:
+    whole = [sum(column) for column in zip(*(counts for _rate, counts in some), strict=True)]
+    amounts = [_amount(rate, counts) for rate, counts in some if rate is not None]
+    return Sum(
+        charges=whole[_CHARGES],
+        input=whole[_INPUT],
+        output=whole[_OUTPUT],
+        cache_write=whole[_FIVE] + whole[_HOUR],
+        cache_write_1h=whole[_HOUR],
+        cache_read=whole[_READ],
+        web_searches=whole[_SEARCHES],
+        amount=added(amounts) if amounts else None,
+        unpriced=sum(counts[_CHARGES] for rate, counts in some if rate is None),
+        lower_bound=whole[_PARTIAL],
+    )
+
+
+def _amount(rate: Rate, counts: list[int]) -> Decimal:
+    tokens = rate.amount(
+        input=counts[_INPUT],
+        output=counts[_OUTPUT],
+        cache_write_5m=counts[_FIVE],
+        cache_write_1h=counts[_HOUR],
+        cache_read=counts[_READ],
+    )
+    return EXACT.add(tokens, counts[_SEARCHES] * WEB_SEARCH_FEE)
