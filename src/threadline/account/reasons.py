@@ -13,12 +13,14 @@ CHANGED = "the transcript has changed since it was counted: this line no longer 
 """Why a line that was counted a moment ago has no counts now."""
 
 
-def why_counted(charge: Charge, lines: int) -> str:
-    """Why the line that counted did."""
+def why_counted(charge: Charge, lines: int, *, same: bool = False) -> str:
+    """Why the line that counted did, out of so many; `same` is whether all of them say the same."""
     if charge.part:
         return f"the {charge.part}'s pass within this line"
     if lines == 1:
         return "the only line"
+    if same:
+        return f"all {lines} lines say the same" if lines > 2 else "both lines say the same"  # noqa: PLR2004 - both
     if charge.counted.origin.transcript != charge.owner.origin.transcript:
         return f"tells most of {lines} lines, though it is a copy"
     return f"tells most of {lines} lines"
@@ -30,7 +32,7 @@ def why_not(charge: Charge, sighting: Sighting, counts: LineCounts) -> str:
     where = _where(charge, sighting)
     if where and less:
         return f"{where}; {less}"
-    return where or less or "says the same as the line that counted"
+    return where or less or "says the same"
 
 
 def _less(charge: Charge, counts: LineCounts) -> str:
@@ -87,7 +89,7 @@ def is_as_counted(charge: Charge, counts: LineCounts) -> bool:
 def notes(charge: Charge, rates: Rates, calls: int = 1) -> Iterator[str]:
     """What is special about a charge, in sentences. `calls` is how many calls there are under its id."""
     if charge.is_lower_bound:
-        yield f"The output is a lower bound: {_why_lower(charge)}."
+        yield f"Output is a lower bound: {_why_lower(charge)}."
     if charge.rate is None:
         yield f"It has no price: {_why_unpriced(charge, rates)}. Its tokens count, its amount is left out."
     if charge.part == "advisor":
@@ -109,8 +111,8 @@ def notes(charge: Charge, rates: Rates, calls: int = 1) -> Iterator[str]:
 def _why_lower(charge: Charge) -> str:
     version = charge.counted.origin.version
     if not charge.counted.stopped and is_before_final(version):
-        return f"no line tells why it stopped, and version {version} did not write the final count"
-    return f"{charge.output:,} tokens cannot hold what the message says; the final count was never written"
+        return f"version {version} did not write the final count"
+    return f"{charge.output:,} tokens cannot hold what it says; the final count was never written"
 
 
 def _why_unpriced(charge: Charge, rates: Rates) -> str:

@@ -87,7 +87,7 @@ class RateSum(Struct, frozen=True):
 
 
 class Missing(Struct, frozen=True):
-    """Something that the sum is known to lack. `number` is how often, `places` are where that shows."""
+    """Something that the sum is known to lack, in words. `number` is how often, `places` are where that shows."""
 
     kind: str
     text: str

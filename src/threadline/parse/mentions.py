@@ -13,12 +13,13 @@ from threadline.model.problem import Problem
 from threadline.model.receipt import LineCounts
 from threadline.model.sighting import split_writes
 from threadline.parse.chunks import Chunk
+from threadline.parse.forgiven_rows import forgiven_rows
 from threadline.parse.line_numbers import LineNumbers
 from threadline.parse.lines_with import Lines, lines_of, lines_with
 from threadline.parse.reader import Reader
 from threadline.parse.run import REFUSALS
 from threadline.parse.sightings import NEEDLE
-from threadline.parse.usage_rows import MessageRow, Row, UsageRow, Writes, rows
+from threadline.parse.usage_rows import MessageRow, Row, UsageRow, Writes
 
 _COMPACTION = b'"compact_boundary"'
 
@@ -52,6 +53,7 @@ class Mentioned(Struct, gc=False):
     gone: str | None = None
 
 
+_decode = msgspec.json.Decoder(Row).decode
 _decode_compacted = msgspec.json.Decoder(Compacted).decode
 _is_json = msgspec.json.Decoder(msgspec.Raw).decode
 
@@ -76,11 +78,13 @@ def mentions(path: str | Path, wanted: Container[int]) -> Mentioned:
 
 
 def _wanted(path: Path, found: Lines, wanted: Container[int]) -> Iterator[tuple[int, Row]]:
-    chosen = [at for at, offset in enumerate(found.offsets) if offset in wanted]
-    if chosen:
-        few = Lines(b"", [found.offsets[at] for at in chosen], [found.lines[at] for at in chosen])
-        for offsets, some in rows(path, few):
-            yield from zip(offsets, some, strict=True)
+    for offset, line in zip(found.offsets, found.lines, strict=True):
+        if offset in wanted:
+            try:
+                yield offset, _decode(line)
+            except REFUSALS:
+                for row in forgiven_rows(path, offset, line):
+                    yield offset, row
 
 
 def _counts(row: Row, place: str) -> Iterator[tuple[str, LineCounts]]:

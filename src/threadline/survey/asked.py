@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 from datetime import tzinfo
 
@@ -11,6 +12,7 @@ from threadline.account.calendar import Calendar
 from threadline.account.ledger import Ledger
 from threadline.errors import Ambiguous, NotFound
 from threadline.model.charge import Charge
+from threadline.model.found import Transcript
 
 _SHOWN = 8
 _LONG = 100
@@ -42,6 +44,23 @@ def of_session(ledger: Ledger, session: str, transcripts: Collection[str] = ()) 
     """All that a session holds: what it spent, and copies of what others did. `transcripts` are its files."""
     held = (one for one in ledger if _holds(one, session, transcripts))
     return Asked("session", session, _in_order(held), session=session)
+
+
+def of_transcript(ledger: Ledger, transcript: Transcript) -> Asked:
+    """All that the session of a main transcript holds, or the agent whose own transcript it is."""
+    path = str(transcript.path)
+    if transcript.agent is not None:
+        return of_agent(ledger, transcript.agent, path)
+    named: str = transcript.session or transcript.path.stem
+    if all(one.session != named for one in ledger):
+        # The name of the file is not the session's: what most of its lines say is.
+        told = Counter(
+            seen.origin.session for one in ledger for seen in one.sightings if seen.origin.transcript == path
+        )
+        named = next(
+            (session for session, _ in told.most_common() if session is not None), named or transcript.path.stem
+        )
+    return of_session(ledger, named, (path,))
 
 
 def of_agent(ledger: Ledger, agent: str, transcript: str) -> Asked:

@@ -33,7 +33,7 @@ def receipt(ledger: Ledger, asked: Asked, *, progress: Callable[[str], None] | N
             asked.is_here(charge),
             tuple(notes(charge, ledger.rates, calls[charge.message])),
         )
-        for charge in asked.charges
+        for charge in sorted(asked.charges, key=lambda one: not asked.is_here(one))
     )
     here = [one.charge for one in items if one.here]
     problems += _damage(asked, read)
@@ -71,24 +71,27 @@ def _calls(ledger: Ledger, asked: Asked) -> Counter[str]:
 
 
 def _mentions(charge: Charge, read: _Read, problems: list[Problem]) -> Iterator[Mention]:
-    """Every line that tells of a charge, in the order of transcripts and lines; of a pass only the one it is in."""
+    """Every line that tells of a charge, those of the owner first; of a pass only the one it is in."""
     places = [(one, offset) for one in _by_owner(charge) for offset in one.offsets]
+    told = [_counts(charge, one, offset, read) for one, offset in places]
+    same = len({(one.sent, one.output) if one is not None else None for one in told}) == 1
     marked = False
-    for sighting, offset in places:
-        counts_here = not marked and sighting.rows is charge.counted.rows and offset == charge.counted.offset
-        marked |= counts_here
-        if charge.part and not counts_here:
+    for (sighting, offset), counts in zip(places, told, strict=True):
+        is_counted = not marked and _is_counted(charge, sighting, offset)
+        marked |= is_counted
+        if charge.part and not is_counted:
             continue
         origin = sighting.origin
         place = Place(origin.transcript, origin.lines(offset), offset)
-        found = read[place.transcript]
-        counts = _counts(charge, sighting, found.counts.get((offset, charge.message), ()), counted=counts_here)
         if counts is None:
-            why = CHANGED if found.gone is None else f"could not be read again: {found.gone}"
+            gone = read[origin.transcript].gone
+            why = CHANGED if gone is None else f"could not be read again: {gone}"
             problems.append(Problem(ProblemKind.CHANGED, place, why, recovered=False))
+        elif is_counted:
+            why = why_counted(charge, len(places), same=same)
         else:
-            why = why_counted(charge, len(places)) if counts_here else why_not(charge, sighting, counts)
-        yield Mention(place, origin.session, origin.agent, counts, counts_here, why)
+            why = why_not(charge, sighting, counts)
+        yield Mention(place, origin.session, origin.agent, counts, is_counted, why)
 
 
 def _by_owner(charge: Charge) -> list[Sighting]:
@@ -97,12 +100,16 @@ def _by_owner(charge: Charge) -> list[Sighting]:
     return sorted(charge.sightings, key=lambda one: (one.origin.transcript != own, one.origin.began, one.offsets[0]))
 
 
-def _counts(
-    charge: Charge, sighting: Sighting, told: list[LineCounts] | tuple[()], *, counted: bool
-) -> LineCounts | None:
-    """The counts of a line that belong to a sighting: a line of two glued rows tells of the message twice."""
-    for one in told:
-        if one.sent == sighting.sent and (not counted or is_as_counted(charge, one)):
+def _is_counted(charge: Charge, sighting: Sighting, offset: int) -> bool:
+    # A pass is made of the sighting that it is in, and shares its rows.
+    return sighting.rows is charge.counted.rows and offset == charge.counted.offset
+
+
+def _counts(charge: Charge, sighting: Sighting, offset: int, read: _Read) -> LineCounts | None:
+    """The counts of a line, if it still tells of the message what was counted; glued rows may tell of it twice."""
+    is_counted = _is_counted(charge, sighting, offset)
+    for one in read[sighting.origin.transcript].counts.get((offset, charge.message), ()):
+        if one.sent == sighting.sent and (not is_counted or is_as_counted(charge, one)):
             return one
     return None
 

@@ -1,0 +1,147 @@
+"""What a receipt is wanted of, as people write it: a session, a message, a day or a place."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta, tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from threadline.errors import Ambiguous, BadQuery, NotFound
+from threadline.model.found import Found, Transcript
+
+if TYPE_CHECKING:
+    from threadline.account.ledger import Ledger
+    from threadline.survey.asked import Asked
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_AGO = {"today": 0, "yesterday": 1}
+_LINE = re.compile(r"(?P<file>.+):(?P<line>[0-9]{1,18})(?:\$.*)?", re.DOTALL)
+_MESSAGE = ("msg_", "req_")
+_LONG = 100
+
+
+class Question(NamedTuple):
+    """Which homes to count, and what to ask of their ledger."""
+
+    found: Sequence[Found]
+    asked: Callable[[Ledger], Asked]
+
+
+def question(what: str, homes: Sequence[str], zone: tzinfo) -> Question:
+    """What was meant.
+
+    Raises:
+        NotFound: it is neither a session nor a message, nor a place that is there.
+        Ambiguous: it is the start of several.
+        BadQuery: it is no day, or too short.
+    """
+    from threadline.survey.asked import of_day, of_message, of_place
+
+    day = _day(what, zone)
+    if day is not None:
+        return Question(_homes(homes), lambda ledger: of_day(ledger, day, zone))
+    if what.startswith(_MESSAGE):
+        return Question(_homes(homes), lambda ledger: of_message(ledger, what))
+    place = _LINE.fullmatch(what)
+    if place is not None and not _is_file(what):
+        found, transcript = _transcript(place["file"], homes)
+        return Question(found, lambda ledger: of_place(ledger, str(transcript.path), int(place["line"])))
+    return _session_or_message(what, homes)
+
+
+def _session_or_message(what: str, homes: Sequence[str]) -> Question:
+    """A session, if one is named so; else whatever message the ledger knows by that id."""
+    from threadline.survey.asked import messages, of_message, of_transcript
+
+    try:
+        found, transcript = _transcript(what, homes)
+    except (Ambiguous, BadQuery):
+        raise
+    except NotFound:
+        if _is_path(what):
+            raise
+        return Question(_homes(homes), lambda ledger: _message(ledger, what))
+
+    def asked(ledger: Ledger) -> Asked:
+        same = messages(ledger, what) if not _is_path(what) and what != "last" else []
+        if same == [what]:
+            return of_message(ledger, what)
+        if same:
+            raise Ambiguous(
+                f"{what[:_LONG]!r} is the start of the id of {str(transcript.path)!r}"
+                f" and of {len(same):,} messages, such as {same[0]}; write more of it."
+            )
+        return of_transcript(ledger, transcript)
+
+    return Question(found, asked)
+
+
+def _message(ledger: Ledger, what: str) -> Asked:
+    from threadline.survey.asked import messages, of_message
+
+    if not messages(ledger, what):
+        raise NotFound(
+            f"{what[:_LONG]!r} is no session, message, day or place; write the start of an id, `last`, a transcript,"
+            " 2026-11-03, today, yesterday or FILE:LINE. `threadline list` shows sessions."
+        )
+    return of_message(ledger, what)
+
+
+def _day(text: str, zone: tzinfo) -> str | None:
+    word = text.strip().lower()
+    if word in _AGO:
+        return f"{datetime.now(zone) - timedelta(days=_AGO[word]):%Y-%m-%d}"
+    if not _DAY.fullmatch(word):
+        return None
+    try:
+        return datetime.fromisoformat(word).strftime("%Y-%m-%d")
+    except ValueError:
+        raise BadQuery(f"There is no day {text!r}; write one such as 2026-11-03.") from None
+
+
+def _homes(homes: Sequence[str]) -> list[Found]:
+    from threadline.cli.reading import found_homes
+
+    return found_homes(homes, side_files=False)
+
+
+def _transcript(name: str, homes: Sequence[str]) -> tuple[Sequence[Found], Transcript]:
+    """The transcript of that name, and what to count: all homes, or its session alone where it lies in none."""
+    from threadline.cli.session import path_of
+    from threadline.find import by_id
+
+    found = _homes(homes)
+    if not _is_path(name) and name != "last":
+        return found, by_id(name, found)
+    path = os.path.realpath(path_of(name, homes))
+    for one in found:
+        for transcript in one.transcripts:
+            if str(transcript.path) == path:
+                return found, transcript
+    alone = _alone(Path(path))
+    return (alone,), alone.transcripts[0]
+
+
+def _alone(path: Path) -> Found:
+    from msgspec.structs import replace
+
+    from threadline.find import at
+    from threadline.find.session_files import session_transcripts
+
+    found = at(path)
+    below, beside = session_transcripts(path)
+    return replace(found, transcripts=(*found.transcripts, *below, *beside))
+
+
+def _is_path(text: str) -> bool:
+    return text.endswith(".jsonl") or _is_file(text)
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(os.path.expanduser(text)).is_file()  # noqa: PTH111 - Path.expanduser raises without such a user
+    except (OSError, ValueError):
+        return False
