@@ -31,8 +31,8 @@ from threadline.model.time import parse_timestamp
 from threadline.model.window import UsageWindow
 from threadline.parse.lines_with import first_lines
 from threadline.parse.sightings import sightings
-from threadline.parse.usage_rows import first_time
 from threadline.parse.tail import ends_compacted, sightings_since
+from threadline.parse.usage_rows import first_time
 from threadline.survey.ledger import placed
 
 TIME = 0.3
