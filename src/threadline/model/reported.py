@@ -31,8 +31,9 @@ class Cause(StrEnum):
     `continues`: the total goes on from another session's. `unclosed`: a run ended without writing its total, or has
     not ended yet. `restarted`: the total began again at nothing. `cut`: a reply that broke off, of which Claude Code
     counts nothing. `compaction` and `web`: calls for these are in no transcript. `side-calls`: neither are others.
-    `unpriced`: we know no price for a model. `prices`: the tokens are the same, the prices are not. `silent`: messages
-    that report nothing. `larger`: more was computed than reported, and nothing explains it.
+    `unpriced`: we know no price for a model. `prices`: the tokens are the same, the prices are not. `lower-bound`: the
+    transcript does not hold the final output. `silent`: messages that report nothing. `larger`: more was computed than
+    reported, and nothing explains it.
     """
 
     AGREES = "agrees"
@@ -45,6 +46,7 @@ class Cause(StrEnum):
     SIDE_CALLS = "side-calls"
     UNPRICED = "unpriced"
     PRICES = "prices"
+    LOWER_BOUND = "lower-bound"
     SILENT = "silent"
     LARGER = "larger"
 
@@ -137,7 +139,7 @@ class ReportedDay(Struct, frozen=True):
     """A day as `stats-cache.json` has it, whose transcripts are gone: all of them, or some (`is_partly`).
 
     Its figures are never added to any total. `tokens` are by model, with or without the cache (`with_cache`) as that
-    version of the program counted them. `left_tokens` are those that the ledger still has of that day, counted alike.
+    version of the program counted them. What is `left` is in the ledger, counted alike.
     """
 
     home: str
@@ -149,6 +151,7 @@ class ReportedDay(Struct, frozen=True):
     with_cache: bool = False
     is_partly: bool = False
     left_charges: int = 0
+    left_sessions: int = 0
     left_tokens: int = 0
 
     @property

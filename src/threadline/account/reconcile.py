@@ -1,0 +1,295 @@
+"""Reported and computed held against each other: by what a total differs, and why, as far as evidence goes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+
+from msgspec import Struct
+
+from threadline.account.runs import Name, Run, amount_of, hours_as_minutes, more, plus, tokens_of, tokens_said
+from threadline.model.charge import WEB_SEARCH_FEE, Charge
+from threadline.model.rate import EXACT, plain_number
+from threadline.model.reported import TOLERANCE, Cause, CostState, Tokens, Why
+from threadline.model.sum import added
+
+_WEB = ("WebSearch", "WebFetch")
+_KINDS = ("input", "output", "cache write", "cache read", "web searches")
+
+
+class Ancestor(Struct, frozen=True):
+    """A session whose total another may go on from: its totals, and what was copied of it."""
+
+    session: str
+    states: tuple[CostState, ...] = ()
+    copied: tuple[Charge, ...] = ()
+
+
+def reasons(
+    parts: Sequence[Run], ancestors: Sequence[Ancestor], compactions: Callable[[], Sequence[int]], name: Name
+) -> list[Why]:
+    """Why the last total is another than all charges of its session; `agrees` where it is not.
+
+    `compactions` gives where the transcript was compacted, and is asked only where something differs.
+    """
+    found: list[Why] = []
+    for run in parts:
+        if run.state is None:
+            if run.charges and abs(run.computed) > TOLERANCE:
+                found.append(_unclosed_end(run))
+        else:
+            found += _Step(run, run.state, ancestors if run.before is None else (), compactions, name).reasons()
+    return found or [Why(Cause.AGREES, Decimal(0), "agrees to the last digit", proven=True)]
+
+
+def _unclosed_end(run: Run) -> Why:
+    many = _count(len(run.charges), "message")
+    verb = "comes" if len(run.charges) == 1 else "come"
+    return Why(
+        Cause.UNCLOSED,
+        -run.computed,
+        f"{many} {verb} after the last total: that run has not written its own",
+        proven=True,
+    )
+
+
+class _Step:
+    """One run: what its total grew by, less what its charges cost, taken apart until nothing is left."""
+
+    def __init__(
+        self,
+        run: Run,
+        state: CostState,
+        ancestors: Sequence[Ancestor],
+        compactions: Callable[[], Sequence[int]],
+        name: Name,
+    ) -> None:
+        self._run, self._state, self._ancestors, self._name = run, state, ancestors, name
+        self._compactions = compactions
+        self._said = tokens_said(state, name)
+        self._known = tokens_of(run.charges, name)
+        for one in tokens_said(run.before, name).values():
+            self._known[one.model] = plus(self._known.get(one.model), one)
+        base = run.before.amount if run.before is not None else Decimal(0)
+        self._left = EXACT.subtract(EXACT.subtract(state.amount, base), run.computed)
+
+    def reasons(self) -> Iterator[Why]:
+        """The reasons, each as soon as it is found; what is left in the end has the least sure one."""
+        for look in (
+            self._restarted,
+            self._unpriced,
+            self._continues,
+            self._prices,
+            self._fees,
+            self._cut,
+            self._unclosed,
+        ):
+            if abs(self._left) <= TOLERANCE:
+                return
+            why = look()
+            if why is not None:
+                self._left = EXACT.subtract(self._left, why.amount)
+                yield why
+        if self._left > TOLERANCE:
+            yield self._unseen()
+        elif self._left < -TOLERANCE:
+            words = "computed is larger, and nothing here says why: a message may be counted twice, or a price differ"
+            yield Why(Cause.LARGER, self._left, f"{words}{self._differing()}")
+
+    def _restarted(self) -> Why | None:
+        before = self._run.before
+        if before is None or not before.amount:
+            return None
+        alone = EXACT.add(self._left, before.amount)
+        if abs(alone) > TOLERANCE and self._state.amount >= before.amount:
+            return None
+        for one in before.tokens:
+            model = self._name(one.model)
+            self._known[model] = self._known[model].less(Tokens(model, *one.counts))
+        return Why(
+            Cause.RESTARTED,
+            -before.amount,
+            f"the total began again at nothing, after it had stood at {money(before.amount)}",
+            proven=abs(alone) <= TOLERANCE,
+        )
+
+    def _unpriced(self) -> Why | None:
+        models = {self._name(one.model or "") for one in self._run.charges if one.rate is None}
+        if not models:
+            return None
+        cost = sum((cost for model, cost in self._costs().items() if model in models), Decimal())
+        guess = "its own guess" if self._state.is_floor else "a price"
+        words = f"no price is known for {_list(sorted(models))}; Claude Code took {guess}"
+        return Why(Cause.UNPRICED, cost, words, proven=True)
+
+    def _costs(self) -> dict[str, Decimal]:
+        """What each model is said to have cost in this run."""
+        costs: dict[str, Decimal] = {}
+        before = self._run.before.costs if self._run.before is not None else ()
+        for model, cost in (*self._state.costs, *((model, -cost) for model, cost in before)):
+            costs[self._name(model)] = EXACT.add(costs.get(self._name(model), Decimal(0)), cost)
+        return costs
+
+    def _continues(self) -> Why | None:
+        for ancestor in self._ancestors:
+            for state in reversed(ancestor.states):
+                if abs(EXACT.subtract(self._left, state.amount)) <= TOLERANCE and state.amount:
+                    return self._goes_on(ancestor, state)
+        for ancestor in self._ancestors:
+            kin = [one for one in ancestor.states if one.began == self._state.began and 0 < one.amount <= self._left]
+            if kin:
+                return self._goes_on(ancestor, kin[-1])
+            copied = amount_of(ancestor.copied)
+            if copied and copied <= self._left + TOLERANCE:
+                words = f"continues the total of session {ancestor.session} (--fork-session), whose messages it holds"
+                for model, tokens in tokens_of(ancestor.copied, self._name).items():
+                    self._known[model] = plus(self._known.get(model), tokens)
+                return Why(Cause.CONTINUES, copied, words, proven=abs(EXACT.subtract(self._left, copied)) <= TOLERANCE)
+        return None
+
+    def _goes_on(self, ancestor: Ancestor, state: CostState) -> Why:
+        for model, tokens in tokens_said(state, self._name).items():
+            self._known[model] = plus(self._known.get(model), tokens)
+        how = " (--fork-session)" if ancestor.copied else ""
+        words = f"continues the total of session {ancestor.session}{how}, which stood at {money(state.amount)}"
+        exact = abs(EXACT.subtract(self._left, state.amount)) <= TOLERANCE
+        return Why(Cause.CONTINUES, state.amount, words, proven=exact)
+
+    def _prices(self) -> Why | None:
+        priced = [one for one in self._run.charges if one.rate is not None]
+        if not self._said or more(self._said, self._known) or not priced:
+            return None
+        cheaper = EXACT.subtract(hours_as_minutes(priced), amount_of(priced))
+        if abs(EXACT.subtract(self._left, cheaper)) <= TOLERANCE:
+            words = "Claude Code priced an hour in the cache as five minutes"
+            return Why(Cause.PRICES, self._left, words, proven=True)
+        words = f"the tokens agree, the prices do not{self._differing()}"
+        return Why(Cause.PRICES, self._left, words, proven=True)
+
+    def _differing(self) -> str:
+        told = []
+        for model, cost in self._costs().items():
+            own = amount_of(one for one in self._run.charges if self._name(one.model or "") == model)
+            if abs(EXACT.subtract(cost, own)) > TOLERANCE:
+                told.append(f"{model} {money(cost)} reported, {money(own)} computed")
+        return f" ({'; '.join(told)})" if told else ""
+
+    def _fees(self) -> Why | None:
+        searches = -sum(one.web_searches for one in more(self._said, self._known))
+        fees = searches * WEB_SEARCH_FEE
+        if searches <= 0 or fees > -self._left + TOLERANCE:
+            return None
+        return Why(Cause.WEB, -fees, _no_fee(searches), proven=abs(EXACT.add(self._left, fees)) <= TOLERANCE)
+
+    def _cut(self) -> Why | None:
+        broken = [one for one in self._run.charges if not one.counted.stopped]
+        if not broken or abs(EXACT.add(self._left, amount_of(broken))) > TOLERANCE:
+            return None
+        many = "1 reply that broke off" if len(broken) == 1 else f"{len(broken):,} replies that broke off"
+        return Why(
+            Cause.CUT, self._left, f"Claude Code counts nothing of {many}; what was sent is counted here", proven=True
+        )
+
+    def _unclosed(self) -> Why | None:
+        """Whether the first messages of the run, up to some message, are what the total lacks."""
+        lacking = self._left
+        for number, charge in enumerate(self._run.charges, 1):
+            lacking = EXACT.add(lacking, charge.amount or Decimal(0))
+            if abs(lacking) <= TOLERANCE:
+                many = _count(number, "message")
+                words = f"{many} of a run that ended without writing its total: it was ended, or it crashed"
+                return Why(Cause.UNCLOSED, self._left, words, proven=True)
+            if lacking > TOLERANCE:
+                return None
+        return None
+
+    def _unseen(self) -> Why:
+        """What is in the total and in no transcript."""
+        start, end = self._run.span
+        compacted = sum(start < offset < end for offset in self._compactions())
+        calls = Counter(name for one in self._run.charges if not one.part for name in one.calls if name in _WEB)
+        web = [f"{name} ({number:,})" for name, number in calls.items()]
+        tokens = described(more(self._said, self._known))
+        if compacted:
+            also = f", and the side calls of {_list(web)}" if web else ""
+            words = f"the calls of {_count(compacted, 'compaction')} (/compact) are in no assistant row{also}{tokens}"
+            return Why(Cause.COMPACTION, self._left, words)
+        if web:
+            return Why(Cause.WEB, self._left, f"the side calls of {_list(web)} are in no transcript{tokens}")
+        lower = sum(one.is_lower_bound for one in self._run.charges)
+        if lower:
+            words = f"the final output of {_count(lower, 'message')} is in no transcript{tokens}"
+            return Why(Cause.LOWER_BOUND, self._left, words)
+        words = f"side calls that are in no transcript (titles, summaries, classifiers){tokens}"
+        return Why(Cause.SIDE_CALLS, self._left, words)
+
+
+def rows_reported(charges: Sequence[Charge]) -> list[Why]:
+    """Why amounts on rows (`costUSD`) come to another sum than the charges; `agrees` where they do not."""
+    found: list[Why] = []
+    silent = [one for one in charges if one.reported is None]
+    if amount_of(silent):
+        words = f"{_count(len(silent), 'message')} without an amount on a row"
+        found.append(Why(Cause.SILENT, -amount_of(silent), words, proven=True))
+    differing = [one for one in charges if one.reported is not None and abs(_off(one)) > TOLERANCE]
+    groups: dict[Cause, list[Charge]] = {}
+    for one in differing:
+        groups.setdefault(_cause(one), []).append(one)
+    for cause, some in groups.items():
+        off = added(map(_off, some))
+        found.append(Why(cause, off, _rows_words(cause, some, off), proven=cause is not Cause.LOWER_BOUND))
+    return found or [Why(Cause.AGREES, Decimal(0), "agrees to the last digit", proven=True)]
+
+
+def _cause(charge: Charge) -> Cause:
+    """Why a row's amount is another than its charge's."""
+    if charge.rate is None:
+        return Cause.UNPRICED
+    if abs(EXACT.add(_off(charge), charge.web_searches * WEB_SEARCH_FEE)) <= TOLERANCE:
+        return Cause.WEB
+    return Cause.LOWER_BOUND if charge.is_lower_bound and _off(charge) > 0 else Cause.PRICES
+
+
+def _rows_words(cause: Cause, some: Sequence[Charge], off: Decimal) -> str:
+    many = _count(len(some), "message")
+    if cause is Cause.UNPRICED:
+        return f"no price is known for {_list(sorted({one.model or '' for one in some}))}"
+    if cause is Cause.WEB:
+        return _no_fee(sum(one.web_searches for one in some))
+    if cause is Cause.LOWER_BOUND:
+        return f"the final output of {many} is in no transcript"
+    if abs(EXACT.subtract(off, EXACT.subtract(hours_as_minutes(some), amount_of(some)))) <= TOLERANCE:
+        return f"Claude Code priced an hour in the cache as five minutes, in {many}"
+    return f"Claude Code took other prices for {many}"
+
+
+def _no_fee(searches: int) -> str:
+    return f"the fee for {searches:,} web {'search' if searches == 1 else 'searches'} is not in it"
+
+
+def _off(charge: Charge) -> Decimal:
+    return EXACT.subtract(charge.reported or Decimal(0), charge.amount or Decimal(0))
+
+
+def described(differences: Sequence[Tokens]) -> str:
+    """Token differences in words, to follow a sentence; nothing where there are none."""
+    told = [f"{one.model} {_counts(one)}" for one in differences]
+    return f": {'; '.join(told)}" if told else ""
+
+
+def _counts(one: Tokens) -> str:
+    return ", ".join(f"{number:+,} {kind}" for kind, number in zip(_KINDS, one.counts, strict=True) if number)
+
+
+def money(amount: Decimal) -> str:
+    """An amount with all its digits, without an exponent."""
+    return f"{plain_number(amount)} USD"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _list(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
