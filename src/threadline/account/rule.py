@@ -3,7 +3,7 @@
 Global before any grouping. Sightings of one key are one call where they share a row's uuid or agree on what was sent;
 otherwise they are several under one id. Rows whose counters are all zero belong to whatever call the key has. Ids that
 are no more than a time or a number collide between parallel agents, so those hold within one agent of one session only,
-unless a uuid proves more.
+unless a uuid proves more. What a parent's transcript repeats of an agent's counts only where no row of that id does.
 """
 
 from __future__ import annotations
@@ -60,12 +60,8 @@ def _worth(one: Sighting) -> tuple[object, ...]:
         one.prompt_tokens,
         one.stopped,
         not one.origin.is_agent,
-        one.cache_write_1h,
+        one.tie,
         one.sent,
-        one.model or "",
-        one.speed or "",
-        one.geo or "",
-        one.tier or "",
         one.offset,
         one.origin.transcript,
     )
@@ -78,7 +74,35 @@ def _precedence(one: Sighting) -> tuple[object, ...]:
 
 
 def _same_call(group: list[Sighting], *, random: bool) -> Iterator[list[Sighting]]:
-    """Sightings of one key, parted into calls."""
+    """Sightings of one key, parted into calls. What a parent repeats of an agent is a call where nothing else is."""
+    own = [one for one in group if not one.repeated]
+    if not own or len(own) == len(group):
+        yield from _parted(group, random=random)
+        return
+    parts = list(_parted(own, random=random))
+    left = [one for one in group if one.repeated and not _joins(one, parts, random=random)]
+    yield from parts
+    if left:
+        yield from _parted(left, random=random)
+
+
+def _joins(repeated: Sighting, parts: list[list[Sighting]], *, random: bool) -> bool:
+    """Lay a repeated sighting to the call that it repeats: the one that agrees best with it, if any has its id."""
+    scope = _anywhere if random else _scope
+    near = [
+        (part, one)
+        for part in parts
+        for one in part
+        if scope(one) == scope(repeated) or not set(one.uuids).isdisjoint(filter(None, repeated.uuids))
+    ]
+    if near:
+        best, _ = min(near, key=lambda pair: (pair[1].sent != repeated.sent, _precedence(pair[1])))
+        best.append(repeated)
+    return bool(near)
+
+
+def _parted(group: list[Sighting], *, random: bool) -> Iterator[list[Sighting]]:
+    """Sightings of one key, parted by uuids and by what was sent."""
     if random and len({one.sent for one in group if any(one.sent)}) <= 1:
         yield group
         return
@@ -109,7 +133,7 @@ def _place_empty(group: list[Sighting], parts: _Parts, scope: Callable[[Sighting
 
 def _scope(one: Sighting) -> object:
     origin = one.origin
-    return origin.session, origin.agent or origin.transcript
+    return origin.session, origin.agent
 
 
 def _anywhere(one: Sighting) -> object:

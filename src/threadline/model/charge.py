@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from threadline.model.place import Place
 from threadline.model.rate import EXACT, Rate
-from threadline.model.sighting import Origin, Sighting
+from threadline.model.sighting import PLACEHOLDER, Origin, Sighting, number_of
 from threadline.model.time import parse_timestamp
 
 WEB_SEARCH_FEE = Decimal("0.01")
@@ -134,8 +134,8 @@ class Charge(Struct, frozen=True, gc=False):
     @property
     def reported(self) -> Decimal | None:
         """What Claude Code said that it costs (`costUSD`, up to about 1.0.8): the greatest, over all copies."""
-        said = [Decimal(one.reported) for one in self.sightings if one.reported and _is_number(one.reported)]
-        return max(said, default=None)
+        most = max(number_of(one.reported) for one in self.sightings)
+        return most if most >= 0 else None
 
     @property
     def origin(self) -> Origin:
@@ -166,10 +166,11 @@ class Charge(Struct, frozen=True, gc=False):
     @property
     def calls(self) -> tuple[str, ...]:
         """The tools that the message calls, one name a call."""
-        most: list[str] = []
-        for one in self.sightings:
-            most = one.calls if len(one.calls) > len(most) else most
-        return tuple(most)
+        if len(self.sightings) == 1:
+            return tuple([call.partition(" ")[2] for call in self.counted.calls])
+        # Transcripts may each hold a part of the message: calls are told apart by id, or where they stand.
+        told = {id_ or str(at): name for one in self.sightings for at, (id_, name) in enumerate(_ids_and_names(one))}
+        return tuple(told.values())
 
     @property
     def place(self) -> Place:
@@ -212,7 +213,7 @@ class Charge(Struct, frozen=True, gc=False):
             yield Flag.SIDE_AGENT
         if self.part:
             yield Flag(self.part)
-        if parse_timestamp(self.owner.time) is None:
+        if self.owner.timeless:
             yield Flag.TIMELESS
 
     @property
@@ -223,7 +224,10 @@ class Charge(Struct, frozen=True, gc=False):
     @property
     def is_lower_bound(self) -> bool:
         """Whether the final output was never written: old versions kept what the stream began with."""
-        return self.counted.partial and not self.part
+        if self.part:
+            return False
+        counted = self.counted
+        return counted.partial or (counted.output <= PLACEHOLDER and any(one.partial for one in self.sightings))
 
 
 def _place(sighting: Sighting, line: int, offset: int) -> Place:
@@ -231,8 +235,5 @@ def _place(sighting: Sighting, line: int, offset: int) -> Place:
     return Place(sighting.origin.transcript, line, offset, json_path=path)
 
 
-def _is_number(text: str) -> bool:
-    try:
-        return Decimal(text).is_finite()
-    except ArithmeticError:
-        return False
+def _ids_and_names(sighting: Sighting) -> list[list[str]]:
+    return [call.split(" ", 1) for call in sighting.calls]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 SYNTHETIC = "<synthetic>"
 """The model of rows that the program made up itself; nothing was spent on them."""
@@ -14,7 +17,8 @@ PLACEHOLDER = 8
 LONGER = 40
 """A text or call longer than this takes more tokens than that."""
 _FINAL_SINCE = (2, 1, 59)
-_DIGITS = 9
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_MOST_SPENT = 10**9
 
 
 class Origin(Struct, array_like=True, gc=False):
@@ -59,8 +63,9 @@ class Sighting(Struct, array_like=True, gc=False):
     `key` is the message's id, or where it has none the request's or the row's. `rows` are the offsets and uuids of its
     rows in file order, `"1200 uuid 4711 uuid"`: lines are numbered only when someone asks for them, for counting lines
     takes as long as finding the usage. `offset` is that of the best row, whose counts these are; `time` that of the
-    first. `repeated` marks an agent's message that its parent's transcript repeats as progress. `calls` are the tools
-    that it calls; `partial` says that the final output was never written.
+    first, or of the row before where that says none (`timeless`). `repeated` marks an agent's message that its parent's
+    transcript repeats as progress. `calls` are its calls, `"id tool"`; `partial` says that the final output was never
+    written.
     """
 
     key: str
@@ -85,12 +90,18 @@ class Sighting(Struct, array_like=True, gc=False):
     repeated: bool = False
     reported: str | None = None
     passes: list[Pass] | None = None
+    timeless: bool = False
     origin: Any = None
 
     @property
     def sent(self) -> tuple[int, int, int]:
         """What was sent, by which rows of one call know one another: uncached input, cache writes, cache reads."""
         return self.input, self.cache_write, self.cache_read
+
+    @property
+    def tie(self) -> tuple[Any, ...]:
+        """What decides between this and another that tells as much."""
+        return tie(self.stopped, self.cache_write_1h, self.model, self.speed, self.geo, self.tier, self.passes)
 
     @property
     def prompt_tokens(self) -> int:
@@ -136,11 +147,36 @@ def is_before_final(version: str | None) -> bool:
     """Whether a version did not yet write the final output of every message."""
     if version is None:
         return False
-    parts = version.split(".")[:3]
-    numbers = tuple(int(part) for part in parts if part.isascii() and part.isdecimal() and len(part) <= _DIGITS)
+    numbers = tuple(int(found[0]) for part in version.split(".")[:3] if (found := _NUMBER.match(part)))
     return bool(numbers) and numbers < _FINAL_SINCE
 
 
 def split_writes(flat: int, five_minutes: int, one_hour: int) -> tuple[int, int]:
     """Cache writes by lifetime: what the split leaves of the flat total was written for five minutes."""
     return five_minutes + max(0, flat - five_minutes - one_hour), one_hour
+
+
+def tie(  # noqa: PLR0917 - on the path of every row, where a struct made for it takes as long as the rest
+    stopped: bool,
+    one_hour: int,
+    model: str | None,
+    speed: str | None,
+    geo: str | None,
+    tier: str | None,
+    passes: list[Pass] | None,
+) -> tuple[Any, ...]:
+    """Which of two rows with equal counts tells more: the finished one.
+
+    All else only makes the answer the same in whatever order rows are found, and in whatever files.
+    """
+    told = repr([astuple(one) for one in passes]) if passes else ""
+    return stopped, one_hour, told, model or "", speed or "", geo or "", tier or ""
+
+
+def number_of(told: str | None) -> Decimal:
+    """An amount as a row writes it; less than nothing where it is none, or more than anyone could spend."""
+    try:
+        number = Decimal(told or "-1")
+    except ArithmeticError:
+        return Decimal(-1)
+    return number if number.is_finite() and 0 <= number < _MOST_SPENT else Decimal(-1)

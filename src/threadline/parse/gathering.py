@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC
-
 from msgspec.structs import replace
 
 from threadline.model.found import Transcript
@@ -16,17 +14,20 @@ from threadline.model.sighting import (
     Seen,
     Sighting,
     is_before_final,
+    number_of,
     split_writes,
+    tie,
 )
-from threadline.model.time import parse_timestamp
 from threadline.parse.lines_with import Lines
 from threadline.parse.said import said
 from threadline.parse.searches import searches
-from threadline.parse.usage_rows import MessageRow, Row, UsageRow, Writes, Written, first_time, rows
+from threadline.parse.usage_rows import MessageRow, Row, UsageRow, Writes, Written, first_time, rows, text_of
 
 SEARCH = "WebSearch"
 _ABSENT = (b"", b"null")
 _Group = tuple[str, str | None, str | None, int, int, int, bool]
+# Text grows by being copied: an id that is on every row of a long transcript would have it copied for minutes.
+_MOST_ROWS = 8 * 1024
 
 
 class Gathering:
@@ -37,7 +38,8 @@ class Gathering:
         self.found: dict[_Group, Sighting] = {}
         self.origins: list[Origin] = []
         self._numbers: dict[tuple[object, ...], int] = {}
-        self._calls: set[str] = set()
+        self._full: list[Sighting] = []
+        self._searches: set[tuple[str, str]] = set()
         self._searching: dict[str, Sighting] = {}
         self._searched: dict[str, int] = {}
         self._time = ""
@@ -51,9 +53,15 @@ class Gathering:
 
     def seen(self) -> Seen:
         """All that was gathered."""
-        self._mark_partial()
-        began = first_time(self.transcript.path) if self.found else ""
-        return Seen(began, self.origins, list(self.found.values()))
+        every = self.sightings
+        self._mark_partial(every)
+        began = (first_time(self.transcript.path) or next((one.time for one in every if one.time), "")) if every else ""
+        return Seen(began, self.origins, every)
+
+    @property
+    def sightings(self) -> list[Sighting]:
+        """Every sighting so far."""
+        return [*self._full, *self.found.values()]
 
     def _rows(self, offsets: list[int], some: list[Row]) -> None:
         """The rows of one block. Half of all rows only repeat the row before, so the way to those is short."""
@@ -75,14 +83,10 @@ class Gathering:
             agent = row.agent_id or owner or ("inline" if row.is_agent else None)
             group = (key, row.session_id, agent, sent, five + hour, read, repeated)
             known = found.get(group)
-            if known is None:
-                known = found[group] = self._new(offset, row, message, usage, group, five, hour)
+            if known is None or len(known.rows) > _MOST_ROWS:
+                known = self._new(offset, row, message, usage, group, five, hour)
             else:
-                known.rows += f" {offset} {row.uuid or ''}"
-                if (usage.output_tokens or 0) >= known.output:
-                    _improve(known, offset, message, usage, five, hour)
-                if row.cost_usd:
-                    known.reported = _reported(row) or known.reported
+                _improve(known, offset, row, message, usage, five, hour)
             content = message.content
             if content.__class__ is list:
                 self._content(known, content)
@@ -90,10 +94,13 @@ class Gathering:
     def _new(  # noqa: PLR0917 - on the path of every message, where naming arguments takes as long as the rest
         self, offset: int, row: Row, message: MessageRow, usage: UsageRow, group: _Group, five: int, hour: int
     ) -> Sighting:
+        if group in self.found:
+            self._full.append(self.found[group])
         key, named, agent, sent, writes, read, repeated = group
         session = named or self.transcript.session
-        if row.timestamp:
-            self._time = row.timestamp if row.timestamp.__class__ is str else _text_of(row.timestamp)
+        time = text_of(row.timestamp)
+        if time:
+            self._time = time
         shared = (
             session,
             agent,
@@ -111,7 +118,7 @@ class Gathering:
             self.origins.append(Origin(*shared))
         served = usage.server_tool_use
         # In the order of the fields: naming them would take as long as all the rest.
-        return Sighting(
+        made = self.found[group] = Sighting(
             key,
             origin,
             message.model,
@@ -124,7 +131,7 @@ class Gathering:
             hour,
             read,
             message.stop_reason is not None,
-            f"{offset} {row.uuid or ''}",
+            f"{offset} {_word(row.uuid)}",
             [],
             False,
             (served.web_search_requests or 0) if served is not None else 0,
@@ -134,20 +141,24 @@ class Gathering:
             repeated,
             _reported(row) if row.cost_usd else None,
             _passes(usage) if usage.iterations else None,
+            not time,
         )
+        return made
 
     def _content(self, known: Sighting, content: list[Written]) -> None:
         for block in content:
-            if block.type == "tool_use" and block.id not in self._calls:
-                self._calls.add(block.id or "")
-                known.calls.append(block.name or "")
-                if block.name == SEARCH and block.id:
+            if block.type == "tool_use":
+                call = f"{_word(block.id)} {block.name or ''}"
+                if not block.id or call not in known.calls:
+                    known.calls.append(call)
+                if block.name == SEARCH and block.id and (known.key, block.id) not in self._searches:
+                    self._searches.add((known.key, block.id))
                     self._searching[block.id] = known
 
-    def _mark_partial(self) -> None:
+    def _mark_partial(self, every: list[Sighting]) -> None:
         """Mark the messages whose final output was never written."""
         doubtful = []
-        for known in self.found.values():
+        for known in every:
             if not known.stopped and is_before_final(self.origins[known.origin_number].version):
                 known.partial = True
             elif known.output <= PLACEHOLDER:
@@ -190,7 +201,7 @@ def _counts_anything(usage: UsageRow) -> bool:
         and usage.input_tokens is None
         and usage.cache_creation_input_tokens is None
         and usage.cache_read_input_tokens is None
-        and usage.cache_creation is None
+        and (usage.cache_creation is None or usage.cache_creation == Writes())
     )
 
 
@@ -199,21 +210,26 @@ def _split(flat: int, split: Writes) -> tuple[int, int]:
 
 
 def _improve(  # noqa: PLR0917 - as above
-    known: Sighting, offset: int, message: MessageRow, usage: UsageRow, five: int, hour: int
+    known: Sighting, offset: int, row: Row, message: MessageRow, usage: UsageRow, five: int, hour: int
 ) -> None:
-    """Take the counts of a row that tells more than the best so far: the output grows while a reply is written."""
-    output = usage.output_tokens or 0
-    stopped = message.stop_reason is not None
-    if output == known.output and stopped < known.stopped:
+    """One more row of a message: its counts are taken if they tell more, for the output grows while it is written."""
+    known.rows += f" {offset} {_word(row.uuid)}"
+    served, output = usage.server_tool_use, usage.output_tokens or 0
+    if served is not None and served.web_search_requests:
+        known.web_searches = max(known.web_searches, served.web_search_requests)
+    if row.cost_usd:
+        known.reported = max(known.reported, _reported(row), key=number_of)
+    if output < known.output:
         return
-    known.output, known.stopped, known.offset = output, stopped, offset
+    stopped, model = message.stop_reason is not None, message.model or known.model
+    passes = _passes(usage) if usage.iterations else None
+    if output == known.output and (
+        tie(stopped, hour, model, usage.speed, usage.inference_geo, usage.service_tier, passes) < known.tie
+    ):
+        return
+    known.output, known.stopped, known.offset, known.model, known.passes = output, stopped, offset, model, passes
     known.cache_write_5m, known.cache_write_1h = five, hour
     known.speed, known.geo, known.tier = usage.speed, usage.inference_geo, usage.service_tier
-    known.model = message.model or known.model
-    if usage.iterations:
-        known.passes = _passes(usage) or known.passes
-    if usage.server_tool_use is not None:
-        known.web_searches = max(known.web_searches, usage.server_tool_use.web_search_requests or 0)
 
 
 def _passes(usage: UsageRow) -> list[Pass] | None:
@@ -241,9 +257,6 @@ def _reported(row: Row) -> str | None:
     return told.decode("ascii", "replace") if told not in _ABSENT else None
 
 
-def _text_of(written: str | float | None) -> str:
-    """A time as text that sorts as time does."""
-    if isinstance(written, str):
-        return written
-    moment = parse_timestamp(written)
-    return moment.astimezone(UTC).isoformat() if moment is not None else ""
+def _word(text: str | None) -> str:
+    """An id as one word, for rows are kept as words; only a made-up one has spaces."""
+    return text.replace(" ", "_") if text else ""

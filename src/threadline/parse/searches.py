@@ -51,8 +51,10 @@ def _results(line: bytes, call: str) -> Iterator[int]:
 
 
 def _count(result: Raw) -> int:
+    if bytes(result)[:1] == b'"':  # a text: that the call went wrong in a way that old versions do not mark
+        return 0
     try:
         told = _decode_search(result).search_count if bytes(result) else None
-    except REFUSALS:  # a text: that the call went wrong in a way that old versions do not mark
-        return 0
+    except REFUSALS:
+        told = None
     return 1 if told is None else told

@@ -26,4 +26,4 @@ def sightings(transcript: Transcript) -> Seen:
             gathering.add(found)
         return gathering.seen()
     except Error as error:
-        return Seen("", gathering.origins, list(gathering.found.values()), str(error))
+        return Seen("", gathering.origins, gathering.sightings, str(error))

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw, Struct, field
 
+from threadline.model.time import parse_timestamp
 from threadline.model.usage import Count
 from threadline.parse.lines_with import Lines, first_lines
 from threadline.parse.run import REFUSALS, lines_decoder
@@ -108,7 +109,7 @@ class Row(Struct, gc=False, rename="camel"):
 
 
 class _Time(Struct, gc=False):
-    timestamp: str | None = None
+    timestamp: str | float | None = None
 
 
 _decode = lines_decoder(Row)
@@ -134,9 +135,17 @@ def first_time(path: str | Path) -> str:
             written = _decode_time(line).timestamp
         except REFUSALS:
             continue
-        if written:
-            return written
+        if told := text_of(written):
+            return told
     return ""
+
+
+def text_of(written: str | float | None) -> str:
+    """A time as text that sorts as time does; empty where it is none."""
+    if isinstance(written, str) and written[10:11] == "T" and written[-1:] == "Z":
+        return written
+    moment = parse_timestamp(written)
+    return moment.isoformat() if moment is not None else ""
 
 
 def _closely(path: Path, offset: int, line: bytes) -> Iterator[Row]:
