@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -13,7 +13,7 @@ from threadline.cli.zone import zone_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime, tzinfo
+    from datetime import tzinfo
 
     from threadline.account.ledger import Ledger
     from threadline.cli.usage_report import Report
@@ -112,8 +112,10 @@ def usage(
     Agents belong to their session. A model without a known price has tokens and no amount, and a line says so.
     """
     from threadline.account.rates import rates
+    from threadline.cli import screen
     from threadline.cli.reading import found_homes, progress, say_no_home
     from threadline.cli.usage_report import report
+    from threadline.cli.usage_wanted import Wanted
     from threadline.cli.when import moment
     from threadline.cli.zone import zone
     from threadline.survey.ledger import ledger_of
@@ -122,17 +124,20 @@ def usage(
     if shape is not None and (names[1:] or names[0] not in _SHAPED or output not in {"table", "json"}):
         raise click.UsageError(f"--shape is JSON, --by one of {', '.join(_SHAPED)}.")
     here = zone(tz)
-    start = moment(since, zone=here) if since is not None else None
-    stop = moment(until, end=True, zone=here) if until is not None else None
+    wanted = Wanted(
+        project,
+        model,
+        session,
+        moment(since, zone=here) if since is not None else None,
+        moment(until, end=True, zone=here) if until is not None else None,
+    )
     table = rates(*files)
     found = found_homes(homes)
     if not found:
         say_no_home()
     with progress("Reading", sum(one.size for home in found for one in home.transcripts)) as advance:
         whole = ledger_of(found, table, jobs=jobs, progress=advance)
-    chosen = whole.where(since=start, until=stop, project=project, model=model)
-    if session is not None and whole.charges:
-        chosen = chosen.where(session=_session(session, whole, found))
+    chosen = wanted.of(whole, found)
     if shape is not None:
         _print_shape(chosen, names[0], here)
         return FOUND if chosen.charges else NOTHING
@@ -145,8 +150,8 @@ def usage(
         extra=_read(found, chosen, names, jobs),
         order=order,
         limit=limit,
-        since=start,
-        until=stop,
+        since=wanted.since,
+        until=wanted.until,
     )
     if output != "table":
         _print(made, output)
@@ -154,8 +159,7 @@ def usage(
         _show(made, found, exact=exact, colour=not no_color, pager=pager)
     if chosen.charges or not found:
         return FOUND if chosen.charges else NOTHING
-    asked = {"project": project, "model": model, "session": session, "since": since, "until": until}
-    return _nothing(found, whole, {name: value for name, value in asked.items() if value is not None}, here)
+    return screen.nothing(wanted.why(whole, found, here))
 
 
 def keys(by: Sequence[str], *, apart: bool = False, breakdown: bool = False) -> list[str]:
@@ -172,10 +176,10 @@ def keys(by: Sequence[str], *, apart: bool = False, breakdown: bool = False) -> 
     for name in given:
         if name not in known:
             raise BadQuery(f"There is no key {name!r}; {_meant(name, known)}")
-    given += ["thread"] if apart else []
     given = given or ["day"]
+    given += ["thread"] if apart else []
     given += ["model"] if breakdown else []
-    return list(dict.fromkeys(["day", *given] if given[0] == "thread" and apart and not by else given))
+    return list(dict.fromkeys(given))
 
 
 def _meant(name: str, known: Sequence[str]) -> str:
@@ -203,23 +207,6 @@ def _read(
 
     with progress("Threading", sum(one.size for home in found for one in home.transcripts)) as advance:
         return {"thread": threads(found, chosen, jobs=jobs, progress=advance)}
-
-
-def _session(wanted: str, ledger: Ledger, found: Sequence[Found]) -> str:
-    """The id of the session that was named; one that nobody has where there is none, so that nothing is found."""
-    from threadline.errors import Ambiguous
-
-    if wanted == "last":
-        from threadline.survey.sessions import Wanted, sessions
-
-        newest = sessions(found, Wanted(limit=1)).sessions
-        return str(newest[0].id) if newest else wanted
-    fitting = sorted({one.session for one in ledger if one.session and one.session.startswith(wanted.lower())})
-    if len(fitting) > 1 and wanted.lower() not in fitting:
-        from threadline.cli.screen import some
-
-        raise Ambiguous(f"{wanted!r} is the start of {len(fitting)} sessions' ids; write more of it: {some(fitting)}.")
-    return wanted.lower() if wanted.lower() in fitting or not fitting else fitting[0]
 
 
 def _print_shape(chosen: Ledger, name: str, zone: tzinfo) -> None:
@@ -264,26 +251,3 @@ def _show(made: Report, found: Sequence[Found], *, exact: bool, colour: bool, pa
         ascii_only=not blocks_fit(os.environ, sys.stdout.encoding),
     )
     screen.show_lines(lines, coloured=coloured, pager=pager)
-
-
-def _nothing(found: Sequence[Found], whole: Ledger, asked: dict[str, Any], zone: tzinfo) -> int:
-    """Say why nothing is shown, and what there would be."""
-    from threadline.cli import screen
-
-    if not whole.charges:
-        return screen.nothing(
-            f"Nothing was spent: no model replied in {screen.some(str(one.home.path) for one in found)}."
-        )
-    given = " and ".join(f"--{name} {value!r}" for name, value in asked.items())
-    told = f"No charge of {len(whole):,} fits {given}"
-    for name in ("project", "model", "session"):
-        if name in asked and (name == "session" or not whole.where(**{name: asked[name]}).charges):
-            values = [row.keys[name] for row in whole.by(name)]
-            return screen.nothing(f"{told}; {name}s are {screen.some(values)}.")
-    days: list[datetime] = [when for one in whole if (when := one.timestamp) is not None]
-    spread = f"; what was spent is from {_day(min(days), zone)} to {_day(max(days), zone)}" if days else ""
-    return screen.nothing(f"{told}{spread}.")
-
-
-def _day(when: datetime, zone: tzinfo) -> str:
-    return f"{when.astimezone(zone):%Y-%m-%d}"
