@@ -246,9 +246,10 @@ def _cause(charge: Charge) -> Cause:
     """Why a row's amount is another than its charge's."""
     if charge.rate is None:
         return Cause.UNPRICED
-    if abs(EXACT.add(_off(charge), charge.web_searches * WEB_SEARCH_FEE)) <= TOLERANCE:
+    without_fee = EXACT.add(_off(charge), charge.web_searches * WEB_SEARCH_FEE)
+    if abs(without_fee) <= TOLERANCE:
         return Cause.WEB
-    return Cause.LOWER_BOUND if charge.is_lower_bound and _off(charge) > 0 else Cause.PRICES
+    return Cause.LOWER_BOUND if charge.is_lower_bound and without_fee > 0 else Cause.PRICES
 
 
 def _rows_words(cause: Cause, some: Sequence[Charge], off: Decimal) -> str:
