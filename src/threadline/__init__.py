@@ -13,6 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from threadline.account.ledger import Ledger
+    from threadline.account.rates import Rates, rates
     from threadline.errors import Ambiguous, BadQuery, Error, Missing, NotFound, Unreadable
     from threadline.find import folder_matches, folder_name, homes, look
     from threadline.load import Session, read
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
         ToolUseBlock,
     )
     from threadline.model.call import Call, Outcome
+    from threadline.model.charge import Charge, Flag
+    from threadline.model.context import Context
     from threadline.model.entries import (
         KINDS,
         AnyEntry,
@@ -49,22 +53,30 @@ if TYPE_CHECKING:
     from threadline.model.message import Message
     from threadline.model.place import Place
     from threadline.model.problem import Problem, ProblemKind
+    from threadline.model.rate import Rate
     from threadline.model.request import Request
     from threadline.model.results import OtherResult, ToolResult, typed_result
     from threadline.model.state import State
+    from threadline.model.sum import Row, Rows, Sum
     from threadline.model.text import extract_text
     from threadline.model.thread import Branch, Compaction, Thread
     from threadline.model.time import parse_timestamp
     from threadline.model.usage import Usage
     from threadline.parse import entries, heads, read_side_file
+    from threadline.survey.ledger import ledger
 
 _HOMES_OF_NAMES = {
+    "threadline.account.ledger": "Ledger",
+    "threadline.account.rates": "Rates rates",
     "threadline.errors": "Ambiguous BadQuery Error Missing NotFound Unreadable",
     "threadline.find": "folder_matches folder_name homes look",
     "threadline.load": "Session read",
     "threadline.model.act": "Act ActKind Turn",
     "threadline.model.agent": "Agent",
     "threadline.model.call": "Call Outcome",
+    "threadline.model.charge": "Charge Flag",
+    "threadline.model.context": "Context",
+    "threadline.model.rate": "Rate",
     "threadline.model.request": "Request",
     "threadline.model.state": "State",
     "threadline.model.thread": "Branch Compaction Thread",
@@ -82,10 +94,12 @@ _HOMES_OF_NAMES = {
     "threadline.model.place": "Place",
     "threadline.model.problem": "Problem ProblemKind",
     "threadline.model.results": "OtherResult ToolResult typed_result",
+    "threadline.model.sum": "Row Rows Sum",
     "threadline.model.text": "extract_text",
     "threadline.model.time": "parse_timestamp",
     "threadline.model.usage": "Usage",
     "threadline.parse": "entries heads read_side_file",
+    "threadline.survey.ledger": "ledger",
 }
 _MODULES = {name: module for module, names in _HOMES_OF_NAMES.items() for name in names.split()}
 
@@ -104,16 +118,20 @@ __all__ = [
     "Branch",
     "Call",
     "ChainEntry",
+    "Charge",
     "Compaction",
     "Content",
     "ContentBlock",
+    "Context",
     "DocumentBlock",
     "Entry",
     "Error",
+    "Flag",
     "Found",
     "Head",
     "Home",
     "ImageBlock",
+    "Ledger",
     "Line",
     "Message",
     "Missing",
@@ -127,10 +145,15 @@ __all__ = [
     "ProblemKind",
     "ProgressEntry",
     "Project",
+    "Rate",
+    "Rates",
     "Request",
+    "Row",
+    "Rows",
     "Session",
     "SideFile",
     "State",
+    "Sum",
     "SystemEntry",
     "TextBlock",
     "ThinkingBlock",
@@ -149,8 +172,10 @@ __all__ = [
     "folder_name",
     "heads",
     "homes",
+    "ledger",
     "look",
     "parse_timestamp",
+    "rates",
     "read",
     "read_side_file",
     "typed_result",

@@ -9,10 +9,15 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
+from threadline.account.charges import charges
+from threadline.account.ledger import Ledger
+from threadline.account.placed import placed
+from threadline.account.rates import shipped
 from threadline.errors import Error
-from threadline.find import main_transcripts_beside, session_transcripts
+from threadline.find import main_transcripts_beside, session_transcripts, transcript_at
 from threadline.model import session as model
 from threadline.model.agent import AgentKind
+from threadline.model.context import Context
 from threadline.model.entries import ChainEntry, Entry, PrLinkEntry
 from threadline.model.found import Home, SideFile, SideFileKind, Transcript, TranscriptKind
 from threadline.model.ids import AgentId, SessionId
@@ -20,10 +25,14 @@ from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
 from threadline.model.request import Request
 from threadline.model.side import AgentMeta
+from threadline.model.sighting import Sighting
 from threadline.model.state import State
 from threadline.parse import entries, heads, read_side_file
 from threadline.parse.chunks import open_transcript
+from threadline.parse.line_numbers import LineNumbers
+from threadline.parse.sightings import sightings
 from threadline.thread.agents import AgentFile, assemble
+from threadline.thread.context import context
 from threadline.thread.continuations import OtherSession, continuations
 from threadline.thread.requests import rebuild
 from threadline.thread.state import state_at
@@ -50,6 +59,24 @@ class Session(model.Session, frozen=True):
         if isinstance(place, int):
             place = Place(str(self.path), place)
         return state_at(self, Place.parse(place) if isinstance(place, str) else place, backups_of(self))
+
+    @property
+    def ledger(self) -> Ledger:
+        """What the session spent, its agents' included, counted anew from its transcripts.
+
+        What it copied from a session that it continues is that one's, as long as that one's transcript is there. Whole
+        homes are counted by `threadline.ledger`.
+        """
+        return session_ledger(self)
+
+    def context(
+        self, *, agent: AgentId | str | None = None, at: Place | str | None = None, turn: int | None = None
+    ) -> Context:
+        """What was in the window: for each turn how much, what of it came from the cache, and what filled it.
+
+        Of the main agent, or of `agent`; filled as at the end, or at a place or a turn.
+        """
+        return context(self, agent, Place.parse(at) if isinstance(at, str) else at, turn)
 
     def request(self, number: int) -> Request:
         """What the model saw of the main agent's request of that number, where the transcript tells (2.1.280 on)."""
@@ -84,6 +111,28 @@ def read(path: str | Path, *, continued: bool = True) -> Session:
         pr_links=tuple({e.pr_url: e for e in found if isinstance(e, PrLinkEntry)}.values()),
         file_problems=tuple(problems),
     )
+
+
+def session_ledger(session: model.Session) -> Ledger:
+    """The charges that a session owns, counted over its transcripts and those of the sessions it shares some with."""
+    table = shipped()
+    if session.path is None:
+        return Ledger((), table)
+    related = [session.path.with_name(f"{one.session}.jsonl") for one in session.continuations if one.session]
+    seen: list[Sighting] = []
+    problems: list[Problem] = []
+    for path in (session.path, *(path for path in related if path.is_file())):
+        below, beside = session_transcripts(path)
+        id_ = session.id if path == session.path else SessionId(path.stem.lower())
+        for transcript in (transcript_at(path), *below, *(one for one in beside if _names(one, id_))):
+            told = sightings(transcript)
+            if told.problem is not None:
+                place = Place(str(transcript.path))
+                problems.append(Problem(ProblemKind.UNREADABLE, place, told.problem, recovered=False))
+            project = session.cwds[0] if session.cwds else transcript.folder
+            seen.extend(placed(told, transcript, project, LineNumbers(str(transcript.path))))
+    own = (charge for charge in charges(seen, table) if charge.session == session.id)
+    return Ledger(own, table, problems)
 
 
 def backups_of(session: model.Session) -> Callable[[str], bytes | None]:

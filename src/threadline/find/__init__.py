@@ -10,7 +10,7 @@ from threadline.find.at import at, by_id
 from threadline.find.folder_name import folder_matches, folder_name
 from threadline.find.homes import homes
 from threadline.find.look import look
-from threadline.find.session_files import main_transcripts_beside, session_transcripts
+from threadline.find.session_files import main_transcripts_beside, session_transcripts, transcript_at
 
 __all__ = [
     "at",
@@ -21,4 +21,5 @@ __all__ = [
     "look",
     "main_transcripts_beside",
     "session_transcripts",
+    "transcript_at",
 ]

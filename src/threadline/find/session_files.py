@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
-from threadline.find.transcripts import agent_id, is_transcript, naming, transcript
+from threadline.find.side_files import PROJECTS
+from threadline.find.transcripts import agent_id, is_transcript, naming, session_id, transcript
 from threadline.find.walk import Walk
 from threadline.model.found import Home, Transcript, TranscriptKind
 
@@ -15,11 +18,10 @@ def session_transcripts(main: Path) -> tuple[list[Transcript], list[Transcript]]
     Those beside name their session inside. An agent's own transcript has no others: they are its session's.
     """
     home = Home(main.parent, "path")
-    directory = main.with_suffix("")
-    walked = Walk().below(str(directory), (directory.name,), lambda _path, _parts: True) if directory.is_dir() else ()
     below = [
         _transcript(Path(seen.entry.path), seen.parts, home)
-        for seen in walked
+        for directory in _directories(main)
+        for seen in Walk().below(str(directory), (directory.name,), lambda _path, _parts: True)
         if is_transcript(seen.parts[-1]) and not seen.is_link
     ]
     others = sorted(main.parent.glob("agent-*.jsonl")) if agent_id(main.name) is None else ()
@@ -30,6 +32,32 @@ def session_transcripts(main: Path) -> tuple[list[Transcript], list[Transcript]]
     ]
     own = [one for one in below if one.kind is not TranscriptKind.OTHER]
     return sorted(own, key=lambda one: one.path), beside
+
+
+def _directories(main: Path) -> Iterator[Path]:
+    """The session's own directories: beside its transcript, and in other projects that it went on to.
+
+    In a folder that holds a transcript of the same session, the directory is that one's.
+    """
+    beside = main.with_suffix("")
+    if os.path.isdir(beside):  # noqa: PTH112 - Path.is_dir raises where a parent may not be entered
+        yield beside
+    own = main.absolute().parent
+    if own.parent.name != PROJECTS or session_id(main.stem) is None:
+        return
+    try:
+        folders = sorted(os.listdir(own.parent))  # noqa: PTH208 - names are enough
+    except OSError:
+        return
+    for name in folders:
+        elsewhere = own.parent / name / main.stem
+        if name != own.name and os.path.isdir(elsewhere) and not os.path.exists(f"{elsewhere}.jsonl"):  # noqa: PTH110, PTH112 - the same
+            yield elsewhere
+
+
+def transcript_at(path: Path) -> Transcript:
+    """The transcript at a path, with what the path alone says."""
+    return _transcript(path, (path.name,), Home(path.parent, "path"))
 
 
 def main_transcripts_beside(main: Path) -> list[Path]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from threadline.model import frames
 from threadline.model.rate import EXACT
 
 
@@ -96,8 +97,20 @@ class Rows(Struct, frozen=True):
         return tuple(summed(dict(zip(names, key, strict=True)), Sum.of(some)) for key, some in parts.items())
 
     def records(self) -> list[dict[str, Any]]:
-        """The rows as flat records, for a program or a data frame; amounts are exact decimals."""
+        """The rows as flat records, for a program; amounts are exact decimals."""
         return [row.record() for row in self.rows]
+
+    def arrow(self) -> Any:
+        """The rows as a `pyarrow.Table`, where pyarrow is installed."""
+        return frames.arrow(self.records())
+
+    def polars(self) -> Any:
+        """The rows as a `polars.DataFrame`, where polars is installed."""
+        return frames.polars(self.records())
+
+    def pandas(self) -> Any:
+        """The rows as a `pandas.DataFrame`, where pandas is installed."""
+        return frames.pandas(self.records())
 
 
 def added(amounts: Iterable[Decimal]) -> Decimal:

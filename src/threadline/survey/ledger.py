@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
 from threadline.account.charges import charges
 from threadline.account.ledger import Ledger
+from threadline.account.placed import placed
 from threadline.account.rates import Rates, rates
 from threadline.find import homes as all_homes
 from threadline.find import look
 from threadline.model.found import Found, Home, Transcript
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
-from threadline.model.side_agent import kind_by_id
-from threadline.model.sighting import Origin, Seen, Sighting
+from threadline.model.sighting import Seen, Sighting
 from threadline.parse.line_numbers import LineNumbers
 from threadline.parse.sightings import sightings
 from threadline.survey.distinct import distinct
@@ -73,27 +72,7 @@ def _every(
         if seen.problem is not None:
             place = Place(str(transcript.path))
             problems.append(Problem(ProblemKind.UNREADABLE, place, seen.problem, recovered=False))
-        yield from placed(seen, transcript, projects.get((transcript.home, transcript.folder), transcript.folder))
+        project = projects.get((transcript.home, transcript.folder), transcript.folder)
+        yield from placed(seen, transcript, project, LineNumbers(os.fspath(transcript.path)))
         if progress is not None:
             progress(transcript.size)
-
-
-def placed(seen: Seen, transcript: Transcript, project: str) -> Iterator[Sighting]:
-    """The sightings of a transcript, each with its origin, which is told what the transcript itself does not know."""
-    path, home = os.fspath(transcript.path), os.fspath(transcript.home.path)
-    began = seen.began or f"{datetime.fromtimestamp(transcript.mtime_ns / 1e9, UTC):%Y-%m-%dT%H:%M:%S}Z"
-    lines = LineNumbers(path)
-    for origin in seen.origins:
-        origin.lines = lines
-        origin.transcript, origin.project, origin.home, origin.began = path, project, home, began
-        origin.side = _is_side(origin)
-    origins = seen.origins
-    for sighting in seen.sightings:
-        sighting.origin = origins[sighting.origin_number]
-        if not sighting.time:
-            sighting.time = began
-        yield sighting
-
-
-def _is_side(origin: Origin) -> bool:
-    return origin.agent is not None and kind_by_id(origin.agent) is not None

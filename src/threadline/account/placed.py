@@ -1,0 +1,31 @@
+"""Sightings with what the transcript itself does not know: where it lies, and what it belongs to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+from threadline.model.found import Transcript
+from threadline.model.side_agent import kind_by_id
+from threadline.model.sighting import Origin, Seen, Sighting
+
+
+def placed(seen: Seen, transcript: Transcript, project: str, lines: Callable[[int], int]) -> Iterator[Sighting]:
+    """The sightings of a transcript, each with its origin. `lines` numbers the line that begins at an offset."""
+    path, home = os.fspath(transcript.path), os.fspath(transcript.home.path)
+    began = seen.began or f"{datetime.fromtimestamp(transcript.mtime_ns / 1e9, UTC):%Y-%m-%dT%H:%M:%S}Z"
+    for origin in seen.origins:
+        origin.lines = lines
+        origin.transcript, origin.project, origin.home, origin.began = path, project, home, began
+        origin.side = _is_side(origin)
+    origins = seen.origins
+    for sighting in seen.sightings:
+        sighting.origin = origins[sighting.origin_number]
+        if not sighting.time:
+            sighting.time = began
+        yield sighting
+
+
+def _is_side(origin: Origin) -> bool:
+    return origin.agent is not None and kind_by_id(origin.agent) is not None
