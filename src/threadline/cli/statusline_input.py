@@ -61,7 +61,7 @@ def told(data: bytes) -> Told:
         reported=Decimal(str(cost)) if cost is not None else None,
         tokens=sum(one or 0 for one in sent) or None,
         limit=_count(given, "context_window", "context_window_size") or None,
-        share=share / 100 if share is not None else None,
+        share=share / 100 if share else None,  # none is said after a compaction, when nobody knows
         is_long=any(mark in f"{identity} {name}".lower() for mark in _LONG_MARKS)
         or _at(given, "exceeds_200k_tokens") is True,
     )

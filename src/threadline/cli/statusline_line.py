@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 
 from threadline.cli.statusline_figures import Figures
 from threadline.model.sum import Sum
+from threadline.model.window import UsageWindow
 from threadline.render.style import Role, Span, Style
 from threadline.render.terminal_text import one_line
 
@@ -17,6 +19,8 @@ _THOUSAND, _MILLION = 1000, 1_000_000
 _FULL, _NEARLY = 0.9, 0.7
 _CENT = Decimal("0.01")
 _ROUNDING = Context(prec=60, rounding=ROUND_HALF_EVEN)
+# What was spent within a few minutes says nothing about an hour.
+_TELLING = timedelta(minutes=5)
 _BAR = Span(" | ", Role.FAINT)
 
 
@@ -24,7 +28,7 @@ def parts(found: Figures, cost: str = "computed") -> dict[str, str]:
     """Each part of the line; empty where nothing is known of it."""
     window = found.window
     least = not found.recent.is_whole
-    burn = window.burn.amount_per_hour if window is not None and window.burn is not None else None
+    burn = _burn(window)
     return {
         "model": one_line(found.told.model or "", _LONGEST_NAME),
         "session": _session(found, cost),
@@ -78,9 +82,18 @@ def _session(found: Figures, cost: str) -> str:
     reported = dollars(found.told.reported)
     if cost == "both" and computed and reported:
         return f"{computed} (reported {reported})"
+    if not computed and not found.told.reported:  # nothing spent, so that nothing is written yet
+        return reported
     if cost == "reported" or not computed:
         return f"{reported} reported" if reported else computed
     return computed
+
+
+def _burn(window: UsageWindow | None) -> Decimal | None:
+    """What an hour costs; None while the window has not gone on for long enough to tell."""
+    if window is None or window.burn is None or window.first is None or window.last is None:
+        return None
+    return window.burn.amount_per_hour if window.last - window.first >= _TELLING else None
 
 
 def _amount(one: Sum, *, least: bool = False) -> str:

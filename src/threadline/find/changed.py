@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from threadline.find.side_files import PROJECTS, is_put_aside
-from threadline.find.transcripts import SUFFIX, agent_id, is_transcript, transcript
+from threadline.find.transcripts import SUFFIX, agent_id, is_transcript, session_id, transcript
 from threadline.find.walk import Walk
 from threadline.model.found import Home, Transcript
 
@@ -49,14 +49,24 @@ def of_session(main: Path, home: Home, began_ns: int) -> Iterator[Transcript]:
     folder = main.parent.name
     with suppress(OSError):
         yield transcript(main, home, folder, main.stat(), (main.name,))
-    own = os.fspath(main.with_suffix(""))
-    if os.path.isdir(own):  # noqa: PTH112 - Path.is_dir raises where a parent may not be entered
-        yield from _below(home, own, folder, 0)
+    for directory, name in _folders(main):
+        own = os.path.join(directory, main.stem)  # noqa: PTH118 - as above
+        if os.path.isdir(own):  # noqa: PTH112 - Path.is_dir raises where a parent may not be entered
+            yield from _below(home, own, name, 0)
     for entry in _entries(os.fspath(main.parent), lambda: False):
         if agent_id(entry.name) is not None:
             with suppress(OSError):
                 if found := _fresh(entry, began_ns):
                     yield transcript(Path(entry.path), home, folder, found, (entry.name,))
+
+
+def beside(main: Path, home: Home, since_ns: int) -> Iterator[Transcript]:
+    """Other sessions' main transcripts in the same folder that were written to since then."""
+    for entry in _entries(os.fspath(main.parent), lambda: False):
+        if entry.name != main.name and session_id(entry.name) is not None:
+            with suppress(OSError):
+                if found := _fresh(entry, since_ns):
+                    yield transcript(Path(entry.path), home, main.parent.name, found, (entry.name,))
 
 
 def main_of(session: str, home: Home) -> Path | None:
@@ -100,6 +110,15 @@ def _below(home: Home, directory: str, folder: str, since_ns: int) -> Iterator[T
         with suppress(OSError):
             if found := _fresh(seen.entry, since_ns):
                 yield transcript(Path(seen.entry.path), home, folder, found, seen.parts)
+
+
+def _folders(main: Path) -> Iterator[tuple[str, str]]:
+    """The folders in which agents of a session may lie: its own, and those of other directories it went to."""
+    yield os.fspath(main.parent), main.parent.name
+    if main.parents[1].name == PROJECTS:
+        for entry in _entries(os.fspath(main.parents[1]), lambda: False):
+            if entry.name != main.parent.name and not entry.is_symlink():
+                yield entry.path, entry.name
 
 
 def _fresh(entry: os.DirEntry[str], since_ns: int) -> os.stat_result | None:

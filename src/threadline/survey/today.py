@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from time import monotonic
@@ -17,10 +18,11 @@ from msgspec import Struct
 
 from threadline.account.charges import charges
 from threadline.account.ledger import Ledger
+from threadline.account.placed import placed
 from threadline.account.rates import Rates
 from threadline.account.windows import HOURS, active, windows
 from threadline.errors import Error
-from threadline.find.changed import TooLate, changed, main_of, of_session
+from threadline.find.changed import TooLate, beside, changed, main_of, of_session
 from threadline.find.transcripts import is_transcript, session_id
 from threadline.model.found import Home, Transcript, TranscriptKind
 from threadline.model.place import Place
@@ -29,11 +31,10 @@ from threadline.model.sighting import Seen, Sighting
 from threadline.model.sum import Sum
 from threadline.model.time import parse_timestamp
 from threadline.model.window import UsageWindow
+from threadline.parse.line_numbers import LineNumbers
 from threadline.parse.lines_with import first_lines
 from threadline.parse.sightings import sightings
 from threadline.parse.tail import ends_compacted, sightings_since
-from threadline.parse.usage_rows import first_time
-from threadline.survey.ledger import placed
 
 TIME = 0.3
 """Seconds for other sessions' transcripts, unless somebody gives more."""
@@ -132,15 +133,15 @@ class _Reading:
         """Read all of a session; give its main agent's last request."""
         main = named.main or Path()
         home = named.home or Home(main.parent, "path")
-        began = parse_timestamp(_began(main))
+        ids, began_ns = _beginning(main)
         last: Sighting | None = None
-        for one in of_session(main, home, int(began.timestamp() * 1e9) if began is not None else 0):
+        for one in of_session(main, home, began_ns):
             if one.kind is TranscriptKind.AGENT and one.session is None and not _names(one.path, named.session or ""):
                 continue
             own = self._add(one, sightings(one))
             if one.path == main:
                 last = next((seen for seen in reversed(own) if _is_main(seen)), None)
-        self._original(main, home)
+        self._of_one_beginning(main, home, ids, began_ns)
         return last if last is not None and not ends_compacted(main) else None
 
     def others(self, homes: Iterable[Home], since: datetime, too_late: Callable[[], bool]) -> tuple[bool, int]:
@@ -160,65 +161,59 @@ class _Reading:
             self._add(one, sightings_since(one, self.since))
         return listed, len(left)
 
-    def _original(self, main: Path, home: Home) -> None:
-        """Read what a session was branched off from: messages that it copied belong to that one."""
-        original = _branched_from(main)
-        if original is not None and os.fspath(original) not in self._read:
-            for one in of_session(original, home, 0):
-                if one.path == original:
-                    self._add(one, sightings(one))
+    def _of_one_beginning(self, main: Path, home: Home, ids: set[str], began_ns: int) -> None:
+        """Read sessions that begin as this one does: a fork or a continuation copies what the other one spent."""
+        for one in beside(main, home, began_ns):
+            if os.fspath(one.path) not in self._read and ids & _beginning(one.path)[0]:
+                self._add(one, sightings(one))
 
     def _add(self, transcript: Transcript, seen: Seen) -> list[Sighting]:
         self._read.add(os.fspath(transcript.path))
         if seen.problem is not None:
             place = Place(os.fspath(transcript.path))
             self.problems.append(Problem(ProblemKind.UNREADABLE, place, seen.problem, recovered=False))
-        own = list(placed(seen, transcript, transcript.folder))
+        own = list(placed(seen, transcript, transcript.folder, LineNumbers(os.fspath(transcript.path))))
         self.seen += own
         return own
 
 
-class _Origin(Struct, gc=False, rename="camel"):
-    session_id: str | None = None
+def _names(path: Path, session: str) -> bool:
+    wanted = session.encode(errors="replace")
+    try:
+        return any(wanted in line for line in first_lines(path))
+    except Error:
+        return False
 
 
-class _Row(Struct, gc=False, rename="camel"):
-    forked_from: _Origin | None = None
+class _Message(Struct, gc=False):
+    id: str | None = None
+
+
+class _Row(Struct, gc=False):
+    uuid: str | None = None
+    message: _Message | None = None
+    timestamp: str | None = None
 
 
 _decode = msgspec.json.Decoder(_Row).decode
 
 
-def _branched_from(main: Path) -> Path | None:
-    """The main transcript that the first rows of another say that they are copied from, if it is still there."""
-    for line in _first_lines(main):
-        try:
-            told = _decode(line).forked_from
-        except (ValueError, RecursionError):
-            continue
-        if told is not None and told.session_id and session_id(told.session_id) == told.session_id.lower():
-            original = main.with_name(f"{told.session_id}.jsonl")
-            return original if original != main and os.path.isfile(original) else None  # noqa: PTH113 - Path's raises
-    return None
+def _beginning(path: Path) -> tuple[set[str], int]:
+    """The ids of a transcript's first rows and messages, and the first time they name, in nanoseconds since 1970."""
+    rows = list(_first_rows(path))
+    times = [moment for row in rows if (moment := parse_timestamp(row.timestamp)) is not None]
+    ids = {row.uuid for row in rows if row.uuid} | {row.message.id for row in rows if row.message and row.message.id}
+    return ids, int(min(times).timestamp() * 1e9) if times else 0
 
 
-def _names(path: Path, session: str) -> bool:
-    wanted = session.encode(errors="replace")
-    return any(wanted in line for line in _first_lines(path))
-
-
-def _first_lines(path: Path) -> list[bytes]:
+def _first_rows(path: Path) -> Iterator[_Row]:
     try:
-        return first_lines(path)
+        lines = first_lines(path)
     except Error:
-        return []
-
-
-def _began(main: Path) -> str:
-    try:
-        return first_time(main)
-    except Error:
-        return ""
+        return
+    for line in lines:
+        with suppress(ValueError, RecursionError):  # the last may be cut
+            yield _decode(line)
 
 
 def _is_main(seen: Sighting) -> bool:
