@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -59,7 +60,18 @@ def ledger_of(
 
 def packed(transcript: Transcript) -> bytes:
     """What a transcript tells, as bytes: workers hand those over many times faster than objects."""
-    return msgspec.msgpack.encode(sightings(transcript))
+    seen = sightings(transcript)
+    try:
+        return msgspec.msgpack.encode(seen)
+    except UnicodeEncodeError:  # a file's name that is no text names an agent
+        return msgspec.msgpack.encode(_spelt(msgspec.to_builtins(seen)))
+
+
+def _spelt(value: Any) -> Any:
+    """The same with half surrogate pairs, which have no bytes, spelt out."""
+    if isinstance(value, str):
+        return value.encode(errors="backslashreplace").decode()
+    return [_spelt(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _every(
