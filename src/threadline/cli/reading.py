@@ -54,6 +54,7 @@ def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
     with click.progressbar(length=total, label=label, file=sys.stderr, show_pos=False) as bar:
         yield bar.update
     sys.stderr.write("\x1b[1A\x1b[2K")  # the bar has done its work: the line is for the answer
+    sys.stderr.flush()  # before the answer, or its last line would be taken away
 
 
 def say_no_home() -> None:
