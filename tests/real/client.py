@@ -74,6 +74,7 @@ class Client:
     sessions: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     results: dict[str, Any] = field(default_factory=dict)
+    patience: float = 90
 
     @property
     def claude_home(self) -> Path:
@@ -94,7 +95,7 @@ class Client:
             start_new_session=True,
         )
         try:
-            said, moaned = process.communicate(timeout=90)
+            said, moaned = process.communicate(timeout=self.patience)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             said, moaned = process.communicate()

@@ -8,7 +8,18 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from threadline.account.runs import Name, Run, amount_of, hours_as_minutes, more, plus, tokens_of, tokens_said
+from threadline.account.rates import Rates
+from threadline.account.runs import (
+    Run,
+    amount_of,
+    hours_as_minutes,
+    long_as_short,
+    more,
+    naming,
+    plus,
+    tokens_of,
+    tokens_said,
+)
 from threadline.model.charge import WEB_SEARCH_FEE, Charge
 from threadline.model.rate import EXACT, plain_number
 from threadline.model.reported import TOLERANCE, Cause, CostState, Tokens, Why
@@ -27,7 +38,7 @@ class Ancestor(Struct, frozen=True):
 
 
 def reasons(
-    parts: Sequence[Run], ancestors: Sequence[Ancestor], compactions: Callable[[], Sequence[int]], name: Name
+    parts: Sequence[Run], ancestors: Sequence[Ancestor], compactions: Callable[[], Sequence[int]], rates: Rates
 ) -> list[Why]:
     """Why the last total is another than all charges of its session; `agrees` where it is not.
 
@@ -39,7 +50,7 @@ def reasons(
             if run.charges and abs(run.computed) > TOLERANCE:
                 found.append(_unclosed_end(run))
         else:
-            found += _Step(run, run.state, ancestors if run.before is None else (), compactions, name).reasons()
+            found += _Step(run, run.state, ancestors if run.before is None else (), compactions, rates).reasons()
     return found or [Why(Cause.AGREES, Decimal(0), "agrees to the last digit", proven=True)]
 
 
@@ -63,9 +74,10 @@ class _Step:
         state: CostState,
         ancestors: Sequence[Ancestor],
         compactions: Callable[[], Sequence[int]],
-        name: Name,
+        rates: Rates,
     ) -> None:
-        self._run, self._state, self._ancestors, self._name = run, state, ancestors, name
+        name = naming(rates)
+        self._run, self._state, self._ancestors, self._name, self._rates = run, state, ancestors, name, rates
         self._compactions = compactions
         self._said = tokens_said(state, name)
         self._known = tokens_of(run.charges, name)
@@ -160,11 +172,14 @@ class _Step:
         priced = [one for one in self._run.charges if one.rate is not None]
         if not self._said or more(self._said, self._known) or not priced:
             return None
-        cheaper = EXACT.subtract(hours_as_minutes(priced), amount_of(priced))
-        if abs(EXACT.subtract(self._left, cheaper)) <= TOLERANCE:
-            words = "Claude Code priced an hour in the cache as five minutes"
-            return Why(Cause.PRICES, self._left, words, proven=True)
         words = f"the tokens agree, the prices do not{self._differing()}"
+        for told, otherwise in (
+            ("Claude Code priced an hour in the cache as five minutes", hours_as_minutes(priced)),
+            ("Claude Code priced long prompts as short ones", long_as_short(priced, self._rates)),
+        ):
+            off = EXACT.subtract(otherwise, amount_of(priced))
+            if abs(EXACT.subtract(self._left, off)) <= TOLERANCE:
+                words = f"{told}{self._differing()}"
         return Why(Cause.PRICES, self._left, words, proven=True)
 
     def _differing(self) -> str:

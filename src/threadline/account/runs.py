@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from threadline.account.model_id import normalise
+from threadline.account.rates import Rates
 from threadline.model.charge import Charge
 from threadline.model.rate import EXACT
 from threadline.model.reported import CostState, Tokens
@@ -120,3 +123,20 @@ def hours_as_minutes(charges: Iterable[Charge]) -> Decimal:
             extra = (one.rate.cache_write_1h - one.rate.cache_write_5m) * one.cache_write_1h
             total = EXACT.add(total, EXACT.subtract(one.amount, EXACT.scaleb(extra, -6)))
     return total
+
+
+def long_as_short(charges: Iterable[Charge], rates: Rates) -> Decimal:
+    """What charges would cost if a long prompt cost no more than a short one."""
+    total = Decimal(0)
+    for one in charges:
+        counted, rate = one.counted, one.rate
+        if rate is not None and rate.long_context is not None:
+            mode = {"speed": counted.speed, "geo": counted.geo, "tier": counted.tier}
+            rate = rates.rate(counted.model, one.owner.time[:10], 0, **mode)
+        total = EXACT.add(total, replace(one, rate=rate).amount or Decimal(0))
+    return total
+
+
+def naming(rates: Rates) -> Name:
+    """The one name of each model, by the rates that know it."""
+    return lambda model: rates.model(model) or normalise(model)

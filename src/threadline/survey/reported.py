@@ -10,9 +10,8 @@ from functools import partial
 from msgspec import Struct
 
 from threadline.account.ledger import Ledger
-from threadline.account.model_id import normalise
 from threadline.account.reconcile import Ancestor, reasons, rows_reported
-from threadline.account.runs import amount_of, more, offset_in, runs, tokens_of, tokens_said
+from threadline.account.runs import amount_of, more, naming, offset_in, runs, tokens_of, tokens_said
 from threadline.model.charge import Charge
 from threadline.model.found import Found, Transcript, TranscriptKind
 from threadline.model.problem import Problem
@@ -86,7 +85,7 @@ class _Book:
     """The ledger by session, and who may go on from whom."""
 
     def __init__(self, ledger: Ledger, states: dict[str, _Totals]) -> None:
-        self._rates, self._states = ledger.rates, states
+        self._rates, self._states, self._name = ledger.rates, states, naming(ledger.rates)
         self.charges: dict[str, list[Charge]] = {}
         self._copies: dict[str, dict[str, list[Charge]]] = {}
         self._kin: dict[str, list[str]] = {}
@@ -115,7 +114,7 @@ class _Book:
             Source.COST_STATE,
             last.amount,
             amount_of(charges),
-            tuple(reasons(parts, self._ancestors(session), partial(compactions, transcript), self._name)),
+            tuple(reasons(parts, self._ancestors(session), partial(compactions, transcript), self._rates)),
             len(charges),
             last.is_floor,
             more(tokens_said(last, self._name), tokens_of(charges, self._name)),
@@ -152,6 +151,3 @@ class _Book:
 
     def _totals_of(self, session: str) -> tuple[CostState, ...]:
         return self._states[session].states if session in self._states else ()
-
-    def _name(self, model: str) -> str:
-        return self._rates.model(model) or normalise(model)
