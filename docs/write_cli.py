@@ -214,6 +214,47 @@ OUTPUT: dict[str, tuple[tuple[str, Keys], ...]] = {
             },
         ),
     ),
+    "explain": (
+        (
+            "`--json`",
+            {
+                "kind": "what was asked for: `session`, `agent`, `message`, `day`, `place`",
+                "name": "which",
+                "total": "the sum, in the words of `threadline usage`; what is not counted here is not in it",
+                "rates": "what was charged by each rate: `rate` (the row in words), `model`, `begins`, `ends`, "
+                "`long_context`, `multipliers`, `source`, `charges`, `products`, `amount`",
+                "messages": "each charge: `message`, `part` (advisor, fallback), `timestamp`, `session`, `agent`, "
+                "`project`, `model`, `counted_here`, its counts, `web_searches`, `amount`, `flags`, `notes` (flags in "
+                "words), `rate`, `products` (`kind`, `number`, `price`, `amount`), `lines` (the rows of `--jsonl`)",
+                "missing": "what the sum is known to lack: `kind`, `number`, `text`, `places`",
+                "reported": "of a session, what Claude Code itself says that it cost: `reported`, `computed`, "
+                "`difference`, `why` and the rest; null where it says nothing",
+                "prices": "`digest`: the prices that were applied",
+            },
+        ),
+        (
+            "`--jsonl`, `--csv`: a row for each line that tells of a message",
+            {
+                "message": "the message's id",
+                "part": "`advisor` or `fallback` for a pass of another model, charged on its own",
+                "timestamp": "when it was spent",
+                "session": "the session that spent it",
+                "agent": "the agent that spent it; null for the main one",
+                "model": "the model, as the transcript writes it",
+                "place": "the line",
+                "counted": "whether it is the line that counted",
+                "why": "why it did or did not",
+                "input": "what this line itself says: tokens of input that was not cached; null where it has changed",
+                "output": "the same for output",
+                "cache_write_5m": "for cache writes that are kept for five minutes",
+                "cache_write_1h": "for cache writes that are kept for an hour",
+                "cache_read": "for cache reads",
+                "stop_reason": "why the reply stopped; null where the line does not say",
+                "counted_here": "whether the message is in the sum; not where another session owns it",
+                "amount": "USD, exact, as text, on lines that counted here: the column adds up to the sum",
+            },
+        ),
+    ),
     "blocks": (
         (
             "`--json`",

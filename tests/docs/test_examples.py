@@ -139,6 +139,7 @@ def test_every_key_is_explained(environment: dict[str, str], tmp_path: Path) -> 
         "": [["--json"], ["--jsonl"]],
         "doctor": [["--json"], ["--jsonl"]],
         "prices": [["--json"], ["--jsonl"]],
+        "explain": [["last", "--json"], ["last", "--jsonl"]],
         "entries": [[str(home), "--jsonl", "--data", "--limit", "1"]],
         "context": [["last", "--json"], ["last", "--jsonl"]],
         "demo": [[str(tmp_path / "new"), "--megabytes", "0.1", "--json"]],

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from threadline.account.rates import Rates
-from threadline.model.charge import Charge
+from threadline.model.charge import Charge, Flag
 from threadline.model.receipt import LineCounts
 from threadline.model.sighting import PLACEHOLDER, Sighting, is_before_final
 
 CHANGED = "the transcript has changed since it was counted: this line no longer tells of the message"
 """Why a line that was counted a moment ago has no counts now."""
+_ORIGINAL = "the original"
 
 
 def why_counted(charge: Charge, lines: int, *, same: bool = False) -> str:
@@ -19,11 +20,11 @@ def why_counted(charge: Charge, lines: int, *, same: bool = False) -> str:
         return f"the {charge.part}'s pass within this line"
     if lines == 1:
         return "the only line"
+    told = f"tells most of {lines} lines"
     if same:
-        return f"all {lines} lines say the same" if lines > 2 else "both lines say the same"  # noqa: PLR2004 - both
-    if charge.counted.origin.transcript != charge.owner.origin.transcript:
-        return f"tells most of {lines} lines, though it is a copy"
-    return f"tells most of {lines} lines"
+        told = f"all {lines} lines say the same" if lines > 2 else "both lines say the same"  # noqa: PLR2004 - both
+    is_copy = charge.counted.origin.transcript != charge.owner.origin.transcript
+    return f"{told}, though it is a copy" if is_copy else told
 
 
 def why_not(charge: Charge, sighting: Sighting, counts: LineCounts) -> str:
@@ -32,7 +33,8 @@ def why_not(charge: Charge, sighting: Sighting, counts: LineCounts) -> str:
     where = _where(charge, sighting)
     if where and less:
         return f"{where}; {less}"
-    return where or less or "says the same"
+    same = "says the same"
+    return f"{where}, which {same}" if where == _ORIGINAL else where or less or same
 
 
 def _less(charge: Charge, counts: LineCounts) -> str:
@@ -47,6 +49,8 @@ def _less(charge: Charge, counts: LineCounts) -> str:
         return f"{what}, the counted line says {told.output:,}"
     if counts.output > told.output:  # only where an agent's progress says more than the agent itself
         return f"output {counts.output:,} is not the agent's own figure, which is {told.output:,}"
+    if counts.sent != told.sent:
+        return "what it says was sent differs, but its uuid is that of a line of the message"
     return ""
 
 
@@ -58,7 +62,7 @@ def _where(charge: Charge, sighting: Sighting) -> str:
     if origin.transcript == counted.origin.transcript:
         return ""
     if sighting is charge.owner or origin.transcript == charge.owner.origin.transcript:
-        return "the original, of which a copy tells more" if _is_better(counted, sighting) else "the original"
+        return f"{_ORIGINAL}, of which a copy tells more" if _is_better(counted, sighting) else _ORIGINAL
     if origin.side:
         return f"a copy that side agent {origin.agent} began with"
     if origin.session != charge.session:
@@ -100,8 +104,8 @@ def notes(charge: Charge, rates: Rates, calls: int = 1) -> Iterator[str]:
         yield f"A side agent ({charge.agent}) spent it: Claude Code, for compaction, side questions or suggestions."
     if calls > 1:
         yield f"One of {calls} calls under this id: neither an entry's uuid nor what was sent makes them one."
-    if charge.timestamp is None:
-        yield "No line of it tells a time."
+    if Flag.TIMELESS in charge.flags:
+        yield "No line of it tells a time: it stands where the line before does."
     if charge.counted.repeated:
         yield "Only an agent's progress tells of it: the agent's own transcript is gone."
     if charge.reported is not None and not charge.part:

@@ -87,7 +87,7 @@ def explain(
         return NOTHING
     with progress("Reading", sum(one.size for home in wanted.found for one in home.transcripts)) as advance:
         ledger = ledger_of(wanted.found, table, jobs=jobs, progress=advance)
-    made = receipt(ledger, wanted.asked(ledger))
+    made = receipt(ledger, wanted.asked(ledger), wanted.found)
     if output != "table":
         _print(made, output)
     elif made.items:
@@ -99,12 +99,10 @@ def explain(
 
 def _print(made: Receipt, output: str) -> None:
     from threadline.cli import output as out
-    from threadline.cli.receipt_rows import document, line_rows, message_row
+    from threadline.cli.receipt_rows import document, line_rows
 
     if output == "json":
         out.print_json(document(made))
-    elif output == "jsonl":
-        out.print_rows(map(message_row, made.items), output)
     else:
         out.print_rows(line_rows(made), output)
 

@@ -137,7 +137,7 @@ def _alone(path: Path) -> Found:
 
 
 def _is_path(text: str) -> bool:
-    return text.endswith(".jsonl") or _is_file(text)
+    return _is_file(text) or (os.sep in text and text.endswith(".jsonl"))
 
 
 def _is_file(text: str) -> bool:

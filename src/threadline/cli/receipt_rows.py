@@ -1,4 +1,4 @@
-"""A receipt for programs: one document, a record a message, or a record a line."""
+"""A receipt for programs: one document, or a record for each line that tells of a message."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from threadline.model.rate import Rate, plain_number
 from threadline.model.receipt import Item, LineCounts, Mention, Product, RateSum, Receipt
 from threadline.model.sum import figures
+from threadline.render.reconciliation import session_record
 
 _COUNTS = ("input", "output", "cache_write_5m", "cache_write_1h", "cache_read", "stop_reason")
 
@@ -21,16 +22,17 @@ def document(receipt: Receipt) -> dict[str, Any]:
         "name": receipt.name,
         "total": {**total, "amount": plain_number(amount) if amount is not None else None},
         "rates": [_rate_row(one) for one in receipt.rates],
-        "messages": [message_row(one) for one in receipt.items],
+        "messages": [_message_row(one) for one in receipt.items],
         "missing": [
             {"kind": one.kind, "number": one.number, "text": one.text, "places": [str(place) for place in one.places]}
             for one in receipt.missing
         ],
+        "reported": session_record(receipt.reported) if receipt.reported is not None else None,
         "prices": {"digest": receipt.digest},
     }
 
 
-def message_row(item: Item) -> dict[str, Any]:
+def _message_row(item: Item) -> dict[str, Any]:
     """One charge with the lines that tell of it."""
     charge = item.charge
     return {

@@ -11,6 +11,7 @@ from msgspec import Struct
 from threadline.model.charge import WEB_SEARCH_FEE, Charge
 from threadline.model.place import Place
 from threadline.model.rate import EXACT, Rate
+from threadline.model.reported import ReportedSession
 from threadline.model.sum import Sum, added
 
 _PER = -6  # prices are per million
@@ -99,7 +100,7 @@ class Receipt(Struct, frozen=True):
     """How a sum came to be.
 
     `kind` is what was asked for (`session`, `agent`, `message`, `day`, `place`) and `name` which. `total` is the sum of
-    the items that are counted here, and so are the `rates`.
+    the items that are counted here, and so are the `rates`. `reported` is what Claude Code itself says of a session.
     """
 
     kind: str
@@ -108,6 +109,7 @@ class Receipt(Struct, frozen=True):
     rates: tuple[RateSum, ...]
     total: Sum
     missing: tuple[Missing, ...] = ()
+    reported: ReportedSession | None = None
     digest: str = ""
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
@@ -10,10 +11,12 @@ from threadline.model.rate import plain_number
 from threadline.model.receipt import Item, LineCounts, Mention, Missing, Product, RateSum, Receipt
 from threadline.render.figures import count, model_name
 from threadline.render.layout import cut, rule, width_of, wrap
+from threadline.render.reconciliation import session_lines
 from threadline.render.style import Role, Span, Spans, Style
 from threadline.render.terminal_text import columns, plain
 
 _SHORT = 8
+_LONGER = (11, 13, 18)
 _STOP = 10
 _INDENT = Span("    ")
 _COUNTED, _ASIDE, _LOST = "✓", "·", "?"
@@ -44,12 +47,12 @@ def short_names(transcripts: Iterable[str]) -> dict[str, str]:
     """
     stems = {one: _stem(one) for one in dict.fromkeys(transcripts)}
     names = {one: stem[:_SHORT] for one, stem in stems.items()}
-    for size in (11, 13, 18, 24, 36, 64):
-        taken: dict[str, int] = {}
-        for name in names.values():
-            taken[name] = taken.get(name, 0) + 1
+    for size in _LONGER:
+        taken = Counter(names.values())
         names = {one: name if taken[name] == 1 else stems[one][:size] for one, name in names.items()}
-    return names
+    taken = Counter(names.values())
+    alike = [one for one, name in names.items() if taken[name] > 1]
+    return names | {one: f"{stems[one][:_SHORT]}~{number}" for number, one in enumerate(alike, 1)}
 
 
 def _stem(transcript: str) -> str:
@@ -94,6 +97,7 @@ class _Drawing:
             yield ()
         yield from self._sum()
         yield from self._missing()
+        yield from self._reported()
         yield from self._files()
 
     def _moment(self, when: datetime | None) -> datetime | None:
@@ -151,7 +155,7 @@ class _Drawing:
             Span("  "),
             who,
         )
-        left = cut(spans, max(20, self._width - len(told) - 2))
+        left = cut(spans, max(20, self._width - len(told) - 3))
         gap = max(2, self._width - width_of(left) - len(told))
         return (*left, Span(" " * gap), Span(told, Role.STRONG if item.here and amount is not None else Role.NOTICE))
 
@@ -254,6 +258,17 @@ class _Drawing:
             yield (_INDENT, Span(f"{shown}:{place.line}" if place.line else shown, Role.FAINT))
         if len(one.places) > _FEW_PLACES:
             yield (_INDENT, Span(f"and {len(one.places) - _FEW_PLACES:,} more", Role.FAINT))
+
+    def _reported(self) -> Iterator[Spans]:
+        """What Claude Code itself says the session cost, and every reason why that is another amount."""
+        if self._receipt.reported is None:
+            return
+        yield ()
+        yield rule((Span("reported by Claude Code", Role.HEADING),), self._width)
+        head, *reasons = session_lines(self._receipt.reported)
+        yield from wrap((Span(head),), self._width, first=(Span("  "),), rest=(Span("  "),))
+        for told in reasons:
+            yield from wrap((Span(told),), self._width, first=(Span("  - ", Role.NOTICE),), rest=(_INDENT,))
 
     def _files(self) -> Iterator[Spans]:
         if not self._names:

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
+
+from msgspec.structs import replace
 
 from threadline.account.calendar import Calendar
 from threadline.account.ledger import Ledger
 from threadline.account.reasons import CHANGED, is_as_counted, notes, why_counted, why_not
 from threadline.model.charge import Charge
+from threadline.model.found import Found
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
 from threadline.model.receipt import Item, LineCounts, Mention, Receipt, rate_sums
+from threadline.model.reported import ReportedSession
 from threadline.model.sighting import Sighting
 from threadline.parse.mentions import Compacted, Mentioned, mentions
 from threadline.survey.absences import absences
 from threadline.survey.asked import Asked
+from threadline.survey.reported import reported
 
 _Read = dict[str, Mentioned]
 _WHOLE = ("session", "day", "agent")
 
 
-def receipt(ledger: Ledger, asked: Asked, *, progress: Callable[[str], None] | None = None) -> Receipt:
-    """The receipt of what was asked for. `progress` is told each transcript when it has been read once more."""
-    read = _read(asked, progress)
+def receipt(ledger: Ledger, asked: Asked, found: Iterable[Found] = ()) -> Receipt:
+    """The receipt of what was asked for. Of a session in the homes `found`, also what Claude Code reports of it."""
+    read = _read(asked)
     calls = _calls(ledger, asked)
     problems: list[Problem] = []
     items = tuple(
@@ -46,22 +51,18 @@ def receipt(ledger: Ledger, asked: Asked, *, progress: Callable[[str], None] | N
         rates=tuple(rate_sums(here)),
         total=Ledger(here, ledger.rates).total,
         missing=tuple(absences(here, _compactions(asked, read), problems)),
+        reported=_reported(ledger, asked, found, read),
         digest=ledger.rates.digest,
     )
 
 
-def _read(asked: Asked, progress: Callable[[str], None] | None) -> _Read:
+def _read(asked: Asked) -> _Read:
     """The transcripts that tell of the charges, each read once for all the lines that are wanted of it."""
     wanted: dict[str, set[int]] = {}
     for charge in asked.charges:
         for seen in charge.sightings:
             wanted.setdefault(seen.origin.transcript, set()).update(seen.offsets)
-    read: _Read = {}
-    for path, lines in wanted.items():
-        read[path] = mentions(path, lines)
-        if progress is not None:
-            progress(path)
-    return read
+    return {path: mentions(path, offsets) for path, offsets in wanted.items()}
 
 
 def _calls(ledger: Ledger, asked: Asked) -> Counter[str]:
@@ -134,3 +135,17 @@ def _compactions(asked: Asked, read: _Read) -> list[Compacted]:
         if (asked.session is None or one.session_id == asked.session)
         and (asked.day is None or calendar.day(one.timestamp or "") == asked.day)
     ]
+
+
+def _reported(ledger: Ledger, asked: Asked, found: Iterable[Found], read: _Read) -> ReportedSession | None:
+    """What Claude Code says that a session cost, by the transcripts that hold its messages."""
+    if asked.kind != "session":
+        return None
+    few = [
+        replace(one, transcripts=tuple(each for each in one.transcripts if str(each.path) in read), side_files=())
+        for one in found
+    ]
+    # A total may go on from that of a session which this one has copies of.
+    sessions = {one.session for one in asked.charges}
+    told = reported(few, Ledger((one for one in ledger if one.session in sessions), ledger.rates), jobs=1)
+    return next((one for one in told.sessions if one.session == asked.session), None)

@@ -1,0 +1,176 @@
+"""`threadline explain`: receipts, asked for on the command line."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from tests.account.test_receipts import OTHER, home_with, message
+from tests.faces.asking import Asker, ask_alone, steering
+from tests.make import SESSION, prompt, reply
+
+HOSTILE = "\x1b]0;owned\x07\u202ename\x9b31m"
+CORPUS = Path(__file__).parents[3] / "shared/corpus/home"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with a session of three messages, one of them of a hostile model with a hostile id, and a copy of it."""
+    home = tmp_path / "home"
+    parts = [
+        prompt("go"),
+        reply("a", message=message(3, stop_reason=None)),
+        reply("b", message=message(412)),
+        reply("c", message=message(9, f"msg_{HOSTILE}") | {"model": f"m{HOSTILE}", "stop_reason": HOSTILE}),
+        reply("d", message=message(40, "msg_01eeee12d94e55ac0d1e2204", hour=0)),
+    ]
+    home_with(home, *parts)
+    home_with(home, *parts[:3], session=OTHER, forkedFrom={"sessionId": SESSION})
+    return home
+
+
+def test_the_sum_is_that_of_usage(ask: Asker, home: Path) -> None:
+    """`explain SESSION` and `usage --session` give one amount and the same counts, and so do the parts of it."""
+    told = ask("explain", SESSION, "--home", home, "--json").json
+    total = ask("usage", "--session", SESSION, "--home", home, "--json").json["total"]
+    assert {name: total[name] for name in ("charges", "input", "output", "cache_read", "unpriced")} == {
+        name: told["total"][name] for name in ("charges", "input", "output", "cache_read", "unpriced")
+    }
+    amount = Decimal(told["total"]["amount"])
+    assert amount == Decimal(total["amount"]) == sum(Decimal(one["amount"]) for one in told["rates"])
+    rows = ask("explain", SESSION, "--home", home, "--csv").csv
+    assert sum(Decimal(row["amount"]) for row in rows if row["amount"]) == amount
+    assert told["prices"]["digest"] == ask("prices", "--json").json["digest"]
+
+
+def test_rows_are_the_lines(ask: Asker, home: Path) -> None:
+    """`--jsonl` and `--csv` have a row for each line that tells of a message, with its place and its own counts."""
+    rows = ask("explain", SESSION, "--home", home, "--jsonl").jsonl
+    lines = [
+        line for one in ask("explain", SESSION, "--home", home, "--json").json["messages"] for line in one["lines"]
+    ]
+    assert [(row["place"], row["output"], row["why"]) for row in rows] == [
+        (line["place"], line["output"], line["why"]) for line in lines
+    ]
+    assert [row["output"] for row in rows if row["counted"]] == [412, 9, 40]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_page_fits_and_cannot_steer(ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    """Message by message, with its lines and its multiplication, within the page; no id or model steers."""
+    monkeypatch.setattr("threadline.cli.screen.width", lambda: width)
+    answer = ask("explain", SESSION, "--home", home, "--tz", "UTC")
+    assert (answer.code, answer.err) == (0, "")
+    assert not steering(answer.out)
+    assert max(map(len, answer.out.splitlines())) <= width
+    assert "412 output × 25 = 0.0103" in answer.out  # noqa: RUF001 - the sign for times
+    flat = " ".join(answer.out.split())
+    assert "output 3 is a placeholder, the counted line says 412" in flat
+    assert "known to be missing" in flat
+    assert "1 charge has no price" in flat
+
+
+def test_few_messages_and_the_whole_sum(ask: Asker, home: Path) -> None:
+    """`--limit` shows fewer messages, says how many it leaves out, and leaves the sum as it is; `--all` shows them."""
+    few, every = (ask("explain", SESSION, "--home", home, *option).out for option in (["--limit", "1"], ["--all"]))
+    assert "… and 2 messages more in 2 lines" in few
+    assert (
+        few.partition("─ sum ─")[2].partition("─ transcripts ─")[0]
+        == every.partition("─ sum ─")[2].partition("─ transcripts ─")[0]
+    )
+    assert "more in" not in every
+    assert ask("explain", SESSION, "--home", home, "--all", "--limit", "1").code == 2
+
+
+def test_a_fork_shows_what_it_does_not_own(ask: Asker, home: Path) -> None:
+    """A session that holds only copies has a receipt that names the owner, and a sum of nothing."""
+    answer = ask("explain", OTHER, "--home", home)
+    assert answer.code == 0
+    assert f"Owned by session {SESSION[:8]}, which began before: not counted here." in answer.out
+    assert "nothing is counted here" in answer.out
+    assert ask("explain", OTHER, "--home", home, "--json").json["total"]["charges"] == 0
+
+
+def test_what_can_be_asked_for(ask: Asker, home: Path) -> None:
+    """A session, a transcript, `last`, a message, a day and a place each have a receipt of their own kind."""
+    path = home / f"projects/-work-app/{SESSION}.jsonl"
+    wanted = {
+        SESSION: "session",
+        str(path): "session",
+        "last": "session",
+        "msg_01b7c1": "message",
+        "2026-01-05": "day",
+        f"{path}:3": "place",
+        f"{SESSION}:3": "place",
+        f"{SESSION}.jsonl:3": "place",
+    }
+    for what, kind in wanted.items():
+        answer = ask("explain", what, "--home", home, "--tz", "UTC", "--json")
+        assert (answer.code, answer.json["kind"]) == (0, kind), what
+
+
+def test_what_is_not_there_is_a_sentence(ask: Asker, home: Path) -> None:
+    """What is nothing or several is told as such, with what to write instead; a day without charges is exit code 1."""
+    told = {
+        "msg_01zz": (2, "No message has an id that starts with"),
+        "msg_": (2, "3 messages have an id that starts with"),
+        "abcdef": (2, "is no session, message, day or place"),
+        SESSION[:8]: (2, "2 transcripts have an id that starts with"),
+        "2026-02-30": (2, "There is no day"),
+        f"{SESSION}:1": (2, "tells no usage; the nearest line that does is 2"),
+        str(home / "nothing.jsonl"): (2, "nothing.jsonl"),
+        "2020-01-01": (1, "Nothing was spent"),
+    }
+    for what, (code, sentence) in told.items():
+        answer = ask("explain", what, "--home", home)
+        assert (answer.code, answer.out, sentence in answer.err) == (code, "", True), (what, answer.err)
+    assert ask("explain").code == 2 or "No Claude home" in ask("explain", "today").err
+
+
+def test_a_transcript_outside_of_homes(ask: Asker, home: Path, tmp_path: Path) -> None:
+    """A transcript that lies in no home is explained by itself."""
+    alone = tmp_path / "alone.jsonl"
+    alone.write_bytes((home / f"projects/-work-app/{SESSION}.jsonl").read_bytes())
+    told = ask("explain", alone, "--home", home, "--json").json
+    assert (told["name"], told["total"]["charges"]) == (SESSION, 3)
+    assert {line["place"].rpartition(":")[0] for one in told["messages"] for line in one["lines"]} == {str(alone)}
+
+
+def test_other_prices(ask: Asker, home: Path, tmp_path: Path) -> None:
+    """`--prices` gives a price to what has none, and the digest is another."""
+    price = {"input": 1, "output": 2, "cache_write_5m": 3, "cache_write_1h": 4, "cache_read": 5}
+    document = json.loads(ask("prices", "--json").raw)
+    prices = tmp_path / "prices.json"
+    models = {"claude-opus-4-5": {"periods": [price]}}
+    prices.write_text(json.dumps({"schema": 1, "unit": "USD per 1,000,000 tokens", "models": models}))
+    told = ask("explain", "msg_01b7c1", "--home", home, "--prices", prices, "--json").json
+    assert told["prices"]["digest"] != document["digest"]
+    assert Decimal(told["total"]["amount"]) == Decimal(3 + 412 * 2 + 2400 * 4 + 3180 * 5) / 10**6
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="there is no corpus here")
+@pytest.mark.parametrize("session", ["94fab1a1", "1e0816ef", "fe3ed705"])
+def test_real_sessions_sum_up_by_hand(session: str) -> None:
+    """Of three real sessions: the receipt's amount is that of a dozen lines of Python over the counted lines alone."""
+    told = ask_alone("explain", session, "--home", CORPUS, "--json").json
+    by_rate = {one["rate"]: one["products"] for one in told["rates"]}
+    amount = Decimal(0)
+    for one in told["messages"]:
+        if not one["counted_here"]:
+            continue
+        (place,) = [line["place"] for line in one["lines"] if line["counted"]]
+        path, _, number = place.rpartition(":")
+        row = json.loads(Path(path).read_bytes().split(b"\n")[int(number) - 1])
+        usage = (row["message"] if "message" in row else row["data"]["message"]["message"])["usage"]
+        prices = {product["kind"]: Decimal(product["price"]) for product in by_rate[one["rate"]]}
+        split = usage.get("cache_creation") or {"ephemeral_5m_input_tokens": usage["cache_creation_input_tokens"]}
+        amount += usage["input_tokens"] * prices.get("input", 0)
+        amount += usage["output_tokens"] * prices.get("output", 0)
+        amount += split.get("ephemeral_5m_input_tokens", 0) * prices.get("cache write 5m", 0)
+        amount += split.get("ephemeral_1h_input_tokens", 0) * prices.get("cache write 1h", 0)
+        amount += usage["cache_read_input_tokens"] * prices.get("cache read", 0)
+    searches = told["total"]["web_searches"]
+    assert Decimal(told["total"]["amount"]) == amount / 10**6 + searches * Decimal("0.01")
