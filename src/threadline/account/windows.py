@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 
+from threadline.account.adding import add_up
+from threadline.account.calendar import Calendar
 from threadline.model.charge import Charge
-from threadline.model.sum import Sum, added
+from threadline.model.sum import Sum
 from threadline.model.window import CENT, Burn, Projection, UsageWindow, WindowLimit
 
 HOURS = 5
@@ -89,22 +91,9 @@ def _window(some: Sequence[_Timed], now: datetime, length: timedelta) -> UsageWi
     )
 
 
-def total(charges: Sequence[Charge]) -> Sum:
-    """The sum of charges; a pass of another model adds its tokens to the message's, and is no charge of its own."""
-    messages = [one for one in charges if not one.part]
-    amounts = [amount for one in charges if (amount := one.amount) is not None]
-    return Sum(
-        charges=len(messages),
-        input=sum(one.counted.input for one in charges),
-        output=sum(one.counted.output for one in charges),
-        cache_write=sum(one.cache_write for one in charges),
-        cache_write_1h=sum(one.counted.cache_write_1h for one in charges),
-        cache_read=sum(one.counted.cache_read for one in charges),
-        web_searches=sum(one.web_searches for one in charges),
-        amount=added(amounts) if amounts else None,
-        unpriced=sum(one.rate is None for one in messages),
-        lower_bound=sum(one.is_lower_bound for one in charges),
-    )
+def total(charges: Iterable[Charge]) -> Sum:
+    """The sum of charges."""
+    return Sum.of(add_up(charges, (), Calendar(), {}))
 
 
 def _burn(whole: Sum, took: timedelta) -> Burn | None:

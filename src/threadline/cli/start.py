@@ -15,6 +15,7 @@ from threadline.cli import FAILED, FOUND
 COMMANDS = (
     "list",
     "usage",
+    "blocks",
     "explain",
     "show",
     "tree",
@@ -23,7 +24,6 @@ COMMANDS = (
     "files",
     "todos",
     "request",
-    "blocks",
     "context",
     "prices",
     "statusline",
