@@ -1,0 +1,119 @@
+"""Moments as people write them, in UTC and in a zone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from threadline.cli.when import moment
+from threadline.errors import BadQuery
+
+NOW = datetime(2026, 11, 15, 12, 30, tzinfo=UTC)  # a Sunday
+BERLIN, KOLKATA, LORD_HOWE = map(ZoneInfo, ("Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe"))
+TICK = timedelta(microseconds=1)
+
+
+def span(text: str, zone: str | None = None, now: datetime = NOW) -> tuple[str, str]:
+    """The first moment that a word means, and the moment after its last, in UTC."""
+    here = ZoneInfo(zone) if zone is not None else None
+    first, last = moment(text, now=now, zone=here), moment(text, now=now, end=True, zone=here) + TICK
+    return f"{first:%Y-%m-%dT%H:%M}", f"{last:%Y-%m-%dT%H:%M}"
+
+
+@pytest.mark.parametrize(
+    ("word", "first", "after"),
+    [
+        ("today", "2026-11-15", "2026-11-16"),
+        ("Yesterday", "2026-11-14", "2026-11-15"),
+        ("this week", "2026-11-09", "2026-11-16"),
+        ("last week", "2026-11-02", "2026-11-09"),
+        ("last-week", "2026-11-02", "2026-11-09"),
+        ("this month", "2026-11-01", "2026-12-01"),
+        ("LAST  MONTH", "2026-10-01", "2026-11-01"),
+        ("this year", "2026-01-01", "2027-01-01"),
+        ("last year", "2025-01-01", "2026-01-01"),
+        ("2024-02", "2024-02-01", "2024-03-01"),
+        ("2025-12", "2025-12-01", "2026-01-01"),
+        ("2026-11-03", "2026-11-03", "2026-11-04"),
+    ],
+)
+def test_words_mean_whole_days(word: str, first: str, after: str) -> None:
+    """A day, week, month or year means its first moment, and as an end its last; weeks begin on Monday."""
+    assert span(word) == (f"{first}T00:00", f"{after}T00:00")
+
+
+def test_last_month_in_january_is_december() -> None:
+    """The month before January is in the year before."""
+    assert span("last month", now=NOW.replace(month=1)) == ("2025-12-01T00:00", "2026-01-01T00:00")
+
+
+@pytest.mark.parametrize(
+    ("day", "zone", "first", "after", "hours"),
+    [
+        ("2026-03-29", "Europe/Berlin", "2026-03-28T23:00", "2026-03-29T22:00", 23),
+        ("2026-10-25", "Europe/Berlin", "2026-10-24T22:00", "2026-10-25T23:00", 25),
+        ("2026-11-03", "Europe/Berlin", "2026-11-02T23:00", "2026-11-03T23:00", 24),
+        ("2026-11-03", "Asia/Kolkata", "2026-11-02T18:30", "2026-11-03T18:30", 24),
+        ("2026-04-05", "Australia/Lord_Howe", "2026-04-04T13:00", "2026-04-05T13:30", 24.5),
+        ("2026-10-04", "Australia/Lord_Howe", "2026-10-03T13:30", "2026-10-04T13:00", 23.5),
+        ("2026-04-24", "Africa/Cairo", "2026-04-23T22:00", "2026-04-24T21:00", 23),
+    ],
+)
+def test_a_day_has_the_hours_that_it_has_there(day: str, zone: str, first: str, after: str, hours: float) -> None:
+    """Days of 23, 25, 24.5 and 23.5 hours, and one whose midnight the clocks skip, begin and end where they do."""
+    assert span(day, zone) == (first, after)
+    lasts = datetime.fromisoformat(after) - datetime.fromisoformat(first)
+    assert lasts == timedelta(hours=hours)
+
+
+@given(st.dates(), st.sampled_from([UTC, BERLIN, KOLKATA, LORD_HOWE, ZoneInfo("America/St_Johns")]))
+def test_days_follow_one_another_without_a_gap(day: datetime, zone: ZoneInfo) -> None:
+    """In any zone, a day ends with the moment before the next one begins."""
+    try:
+        after = day + timedelta(days=1)
+    except OverflowError:
+        return
+    ends = moment(f"{day:%Y-%m-%d}".zfill(10), end=True, zone=zone)
+    assert moment(f"{after:%Y-%m-%d}".zfill(10), zone=zone) - ends == TICK
+
+
+def test_today_is_the_readers_today() -> None:
+    """When it is Sunday noon in UTC it is Monday on an island far to the east; yesterday is Sunday there."""
+    late = datetime(2026, 11, 15, 12, 30, tzinfo=UTC)
+    assert span("today", "Pacific/Kiritimati", late) == ("2026-11-15T10:00", "2026-11-16T10:00")
+    assert span("this week", "Pacific/Kiritimati", late)[0] == "2026-11-15T10:00"
+    assert span("yesterday", "Pacific/Kiritimati", late) == ("2026-11-14T10:00", "2026-11-15T10:00")
+
+
+def test_a_time_without_an_offset_is_the_readers() -> None:
+    """A written time is in the zone, unless it says its own offset; without a zone it is in UTC, as ever."""
+    assert moment("2026-07-01T14:00", zone=BERLIN) == datetime(2026, 7, 1, 12, tzinfo=UTC)
+    assert moment("2026-07-01T14:00Z", zone=BERLIN) == datetime(2026, 7, 1, 14, tzinfo=UTC)
+    assert moment("2026-07-01T14:00-05:00", zone=BERLIN) == datetime(2026, 7, 1, 19, tzinfo=UTC)
+    assert moment("2026-07-01T14:00") == datetime(2026, 7, 1, 14, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(("text", "hours"), [("90m", 1.5), ("12h", 12), ("7d", 168), ("30d", 720), ("2w", 336)])
+def test_a_span_ago_is_the_same_everywhere(text: str, hours: float) -> None:
+    """Spans are counted back from now in hours, in any zone and across any change of clocks."""
+    expected = NOW - timedelta(hours=hours)
+    assert {moment(text, now=NOW), moment(text, now=NOW, zone=BERLIN), moment(text, now=NOW, end=True)} == {expected}
+    assert moment("999999w", now=NOW) == datetime.min.replace(tzinfo=UTC)
+
+
+def test_the_last_day_of_all_time_has_an_end() -> None:
+    """The first and the last day that can be written are days as others are."""
+    assert moment("9999-12-31", end=True) == datetime.max.replace(tzinfo=UTC)
+    assert moment("9999-12-31", end=True, zone=LORD_HOWE) == datetime.max.replace(tzinfo=UTC)
+    assert moment("0001-01-01", zone=BERLIN) == datetime.min.replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["", "frob", "next week", "last", "2026", "2026-13", "2026-02-30", "7y", "1e9d", "-"])
+def test_what_is_no_time_says_what_is(text: str) -> None:
+    """Anything else is an error that shows what to write."""
+    with pytest.raises(BadQuery, match="is no time; write 2026-11-03"):
+        moment(text, zone=BERLIN)

@@ -1,0 +1,119 @@
+"""Time zones by name, and this machine's own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from threadline.cli.zone import Local, zone, zone_name
+from threadline.errors import BadQuery
+
+pytestmark = pytest.mark.skipif(not hasattr(time, "tzset"), reason="a process cannot change its zone here")
+SINCE_1971 = st.integers(366 * 86400, 68 * 365 * 86400)
+
+
+@pytest.fixture
+def here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A machine in that zone."""
+    monkeypatch.setenv("TZ", request.param)
+    time.tzset()
+    yield request.param
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize("name", ["utc", "UTC", " Z "])
+def test_utc_needs_no_database(name: str) -> None:
+    """UTC is UTC, however it is written."""
+    assert zone(name) is UTC
+    assert zone_name(zone(name)) == "UTC"
+
+
+@pytest.mark.parametrize(
+    ("name", "is_"), [("Asia/Kolkata", "Asia/Kolkata"), ("europe/berlin", "Europe/Berlin"), ("America/New York",) * 2]
+)
+def test_a_zone_is_known_by_its_name_in_any_case(name: str, is_: str) -> None:
+    """An IANA name, in capitals or not, with a space or an underscore."""
+    assert zone_name(zone(name)) == is_.replace(" ", "_")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("Berlin", "did you mean Europe/Berlin?"),
+        ("Europe/Berln", "did you mean Europe/Berlin?"),
+        ("Kolkatta", "did you mean Asia/Kolkata?"),
+        ("../../etc/passwd", "write one such as"),
+        ("", "write one such as"),
+        ("Europe", "write one such as"),
+        ("x" * 100_000, "write one such as"),
+        ("\x1b[31m", "write one such as"),
+    ],
+)
+def test_an_unknown_zone_says_what_was_meant(name: str, meant: str) -> None:
+    """A city alone, a slip, or a name that nothing is near to; a path opens no file."""
+    with pytest.raises(BadQuery, match=r"There is no time zone") as refused:
+        zone(name)
+    assert meant in str(refused.value)
+    assert len(str(refused.value)) < 400
+
+
+@pytest.mark.parametrize(
+    "here", ["Europe/Berlin", "Australia/Lord_Howe", "America/St_Johns", "Asia/Kolkata"], indirect=True
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(SINCE_1971)
+def test_this_machines_zone_is_the_one_of_its_name(here: str, seconds: int) -> None:
+    """Every moment is the same time here as in the zone of the same name, and comes back as the same moment."""
+    when = datetime.fromtimestamp(seconds, UTC)
+    local, named = when.astimezone(zone()), when.astimezone(ZoneInfo(here))
+    assert local.replace(tzinfo=None) == named.replace(tzinfo=None)
+    assert (local.utcoffset(), local.fold) == (named.utcoffset(), named.fold)
+    assert local.astimezone(UTC) == when
+
+
+@pytest.mark.parametrize("here", ["Europe/Berlin"], indirect=True)
+def test_the_hour_that_comes_twice_is_told_apart(here: str) -> None:
+    """When clocks are set back, both hours of the same name are known, first and second."""
+    first = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
+    shown = [(first + timedelta(hours=more)).astimezone(zone("local")) for more in (0, 1)]
+    assert [f"{one:%H:%M}" for one in shown] == ["02:30", "02:30"]
+    assert [one.fold for one in shown] == [0, 1]
+    assert zone_name(zone()) == here
+
+
+@pytest.mark.parametrize(
+    ("here", "name"),
+    [
+        (":America/New_York", "America/New_York"),
+        ("", "UTC"),
+        ("/usr/share/zoneinfo/Asia/Tokyo", "Asia/Tokyo"),
+        ("CET-1CEST,M3.5.0,M10.5.0/3", "local"),
+    ],
+    indirect=["here"],
+)
+def test_this_machines_zone_has_a_name_where_it_can_be_known(here: str, name: str) -> None:
+    """TZ may hold a name, a path or a rule; a rule has no name, and its days are right all the same."""
+    assert isinstance(zone(), Local)
+    assert zone_name(zone()) == name
+    if "," in here:
+        assert datetime(2026, 7, 1, 22, 30, tzinfo=UTC).astimezone(zone()).day == 2
+        assert datetime(2026, 1, 1, 22, 30, tzinfo=UTC).astimezone(zone()).day == 1
+
+
+def test_this_machines_zone_loads_no_database() -> None:
+    """The local zone and UTC are known without `zoneinfo`."""
+    code = "import sys; from threadline.cli.zone import zone; zone(); zone('UTC'); print('zoneinfo' in sys.modules)"
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src"), "TZ": "Europe/Berlin"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True, text=True, timeout=60)  # noqa: S603 - our own code
+    assert done.stdout == "False\n"
