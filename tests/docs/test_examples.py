@@ -139,6 +139,7 @@ def test_every_key_is_explained(environment: dict[str, str], tmp_path: Path) -> 
         "": [["--json"], ["--jsonl"]],
         "doctor": [["--json"], ["--jsonl"]],
         "prices": [["--json"], ["--jsonl"]],
+        "blocks": [["--json"], ["--jsonl"]],
         "explain": [["last", "--json"], ["last", "--jsonl"]],
         "entries": [[str(home), "--jsonl", "--data", "--limit", "1"]],
         "context": [["last", "--json"], ["last", "--jsonl"]],
