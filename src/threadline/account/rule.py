@@ -49,11 +49,14 @@ def calls(key: str, group: list[Sighting]) -> Iterator[Call]:
 
 
 def _call(group: list[Sighting]) -> Call:
-    return Call(max(group, key=_worth), min(group, key=_precedence), tuple(group))
+    worth = list(map(_worth, group))
+    most = max(worth)
+    best = [one for one, told in zip(group, worth, strict=True) if told == most]
+    return Call(min(best, key=_precedence), min(group, key=_precedence), tuple(group))
 
 
 def _worth(one: Sighting) -> tuple[object, ...]:
-    """Which sighting tells most; the last of it only makes the answer the same in any order of files."""
+    """Which sighting tells most; of those that tell as much, the earliest original counts."""
     return (
         not one.repeated,
         one.output,
@@ -62,8 +65,6 @@ def _worth(one: Sighting) -> tuple[object, ...]:
         not one.origin.is_agent,
         one.tie,
         one.sent,
-        one.offset,
-        one.origin.transcript,
     )
 
 

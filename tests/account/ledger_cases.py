@@ -1,0 +1,82 @@
+"""The cases of the ledger as tests read them: homes by name, and what `out.json` can say of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import threadline
+from threadline.account.ledger import Ledger
+from threadline.model.charge import Charge
+from threadline.model.place import Place
+from threadline.model.sum import Sum, figures
+
+CORPUS = Path(__file__).parent / "cases"
+CASES = sorted(folder.name for folder in CORPUS.iterdir() if folder.is_dir())
+
+
+def expected(case: str) -> dict[str, Any]:
+    """What must come out of a case."""
+    stated: dict[str, Any] = json.loads((CORPUS / case / "out.json").read_bytes())
+    return stated
+
+
+def homes(case: str) -> list[Path]:
+    """The homes of a case: one, unless it names several."""
+    top = CORPUS / case / "in"
+    return [top / name for name in expected(case).get("homes", [""])]
+
+
+def ledger(case: str) -> Ledger:
+    """The ledger of a case, with the prices that come with threadline."""
+    return threadline.ledger(homes(case), jobs=1)
+
+
+def charges(ledger_: Ledger) -> list[Charge]:
+    """The charges in the order of their time, and then of their ids."""
+    return sorted(ledger_, key=lambda charge: (charge.timestamp, charge.message, charge.part, charge.input))
+
+
+def place(where: Place) -> str:
+    """A line by its file below `projects` and its number."""
+    return f"{where.transcript.partition('/in/')[2].partition('projects/')[2]}:{where.line}"
+
+
+def _amount(amount: Decimal | None) -> str | None:
+    return None if amount is None else str(amount.normalize())
+
+
+PARTS: dict[str, Callable[[Charge], Any]] = {
+    "message": lambda charge: charge.message,
+    "model": lambda charge: charge.model,
+    "input": lambda charge: charge.input,
+    "output": lambda charge: charge.output,
+    "cache_write_5m": lambda charge: charge.cache_write_5m,
+    "cache_write_1h": lambda charge: charge.cache_write_1h,
+    "cache_read": lambda charge: charge.cache_read,
+    "web_searches": lambda charge: charge.web_searches,
+    "amount": lambda charge: _amount(charge.amount),
+    "reported": lambda charge: _amount(charge.reported),
+    "session": lambda charge: charge.session,
+    "agent": lambda charge: charge.agent,
+    "time": lambda charge: charge.owner.time,
+    "flags": lambda charge: [flag.value for flag in charge.flags],
+    "calls": lambda charge: list(charge.calls),
+    "counted": lambda charge: place(charge.place),
+    "set_aside": lambda charge: {place(one.place): one.reason.name for one in charge.set_aside},
+    "places": lambda charge: sorted([place(charge.place), *(place(one.place) for one in charge.set_aside)]),
+}
+
+
+def shown(charge: Charge, names: dict[str, Any]) -> dict[str, Any]:
+    """The parts of a charge that a case states."""
+    return {name: PARTS[name](charge) for name in names}
+
+
+def summed(total: Sum, names: dict[str, Any]) -> dict[str, Any]:
+    """The figures of a sum that a case states."""
+    told = {**figures(total), "amount": _amount(total.amount)}
+    return {name: told[name] for name in names}
