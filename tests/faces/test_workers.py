@@ -65,7 +65,7 @@ def slow(transcript):
     time.sleep(60)
 
 print("ready", flush=True)
-list(each(slow, look(homes(sys.argv[1])[0]).transcripts, jobs=2))
+list(each(slow, look(homes(sys.argv[1])[0]).transcripts, jobs=3))
 """
 
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import astuple
 
@@ -140,6 +141,18 @@ class Seen(Struct, array_like=True, gc=False):
     origins: list[Origin] = []
     sightings: list[Sighting] = []
     problem: str | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as packed bytes: workers hand those over many times faster than objects."""
+        return unpack, (msgspec.msgpack.encode(self),)
+
+
+_decode = msgspec.msgpack.Decoder(Seen).decode
+
+
+def unpack(packed: bytes) -> Seen:
+    """What was packed to be handed over."""
+    return _decode(packed)
 
 
 @lru_cache(maxsize=4096)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Thread
 from time import sleep
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from threadline.model.found import Transcript
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
 
 Answer = TypeVar("Answer")
 
@@ -19,6 +23,8 @@ Answer = TypeVar("Answer")
 _WORTH_WORKERS = 64 * 1024 * 1024
 _BATCH_BYTES = 4 * 1024 * 1024
 _BATCH_FILES = 200
+# How many batches each worker has waiting, so that it need not wait while this process reads one of its own.
+_AHEAD = 3
 _LOOK_EVERY = 1.0
 _OBJECTS = 100_000
 
@@ -28,13 +34,13 @@ def each(
 ) -> Iterator[tuple[Transcript, Answer]]:
     """The function's answer for every transcript, in no particular order.
 
-    `function` must be one that another process can import. `jobs` is how many workers to use: as many as there
-    are cores when it is not given, and none where there is little to read.
+    `function` must be one that another process can import. `jobs` is how many processes are to work, this one included:
+    as many as there are cores when it is not given, and this one alone where there is little to read.
     """
     # The biggest first, so that no worker is left alone with it at the end.
     waiting = sorted(transcripts, key=lambda transcript: -transcript.size)
-    workers = min(jobs or _cores(), len(waiting))
-    if workers < 2 or (jobs is None and sum(transcript.size for transcript in waiting) < _WORTH_WORKERS):  # noqa: PLR2004 - one worker is none
+    workers = min(jobs or _cores(), len(waiting)) - 1
+    if workers < 1 or (jobs is None and sum(transcript.size for transcript in waiting) < _WORTH_WORKERS):
         for transcript in waiting:
             yield transcript, function(transcript)
         return
@@ -44,22 +50,13 @@ def each(
 def _with_workers(
     function: Callable[[Transcript], Answer], transcripts: list[Transcript], workers: int
 ) -> Iterator[tuple[Transcript, Answer]]:
-    from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed  # noqa: PLC0415 - where it pays
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - where it pays
     from multiprocessing import active_children  # noqa: PLC0415 - the same
 
     others = set(active_children())
     with ProcessPoolExecutor(workers, initializer=_begin, initargs=(os.getpid(),)) as pool:
         try:
-            with _interrupts_held_back():
-                futures = {pool.submit(_all, function, batch): batch for batch in _batches(transcripts)}
-            for future in as_completed(futures):
-                batch = futures[future]
-                try:
-                    answers = future.result()
-                except BrokenExecutor:
-                    # Something ended a worker (memory, as a rule): what it and the others left is read here.
-                    answers = _all(function, batch)
-                yield from zip(batch, answers, strict=True)
+            yield from _together(function, deque(_batches(transcripts)), pool, _AHEAD * workers)
         except BaseException:
             # Interrupted, or nobody wants the rest. Workers only read, so that they can be ended anywhere.
             for worker in set(active_children()) - others:
@@ -67,6 +64,41 @@ def _with_workers(
             raise
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _together(
+    function: Callable[[Transcript], Answer], batches: deque[list[Transcript]], pool: Executor, ahead: int
+) -> Iterator[tuple[Transcript, Answer]]:
+    """Workers take the biggest batches, and meanwhile this process the smallest: what it reads is handed to nobody."""
+    from concurrent.futures import FIRST_COMPLETED, wait  # noqa: PLC0415 - where it pays
+
+    futures: dict[Future[list[Answer]], list[Transcript]] = {}
+    while batches or futures:
+        with _interrupts_held_back():
+            while batches and len(futures) < ahead:
+                batch = batches.popleft()
+                futures[pool.submit(_all, function, batch)] = batch
+        if batches:
+            batch = batches.pop()
+            yield from zip(batch, _all(function, batch), strict=True)
+        done = [future for future in futures if future.done()]
+        if not done and not batches:
+            done = list(wait(futures, return_when=FIRST_COMPLETED).done)
+        for future in done:
+            batch = futures.pop(future)
+            yield from zip(batch, _answers(future, function, batch), strict=True)
+
+
+def _answers(
+    future: Future[list[Answer]], function: Callable[[Transcript], Answer], batch: list[Transcript]
+) -> list[Answer]:
+    from concurrent.futures import BrokenExecutor  # noqa: PLC0415 - where it pays
+
+    try:
+        return future.result()
+    except BrokenExecutor:
+        # Something ended a worker (memory, as a rule): what it and the others left is read here.
+        return _all(function, batch)
 
 
 def _all(function: Callable[[Transcript], Answer], batch: list[Transcript]) -> list[Answer]:

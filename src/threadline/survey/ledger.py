@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from threadline.account.charges import charges
 from threadline.account.ledger import Ledger
@@ -15,16 +12,14 @@ from threadline.account.placed import placed
 from threadline.account.rates import Rates, rates
 from threadline.find import homes as all_homes
 from threadline.find import look
-from threadline.model.found import Found, Home, Transcript
+from threadline.model.found import Found, Home
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
-from threadline.model.sighting import Seen, Sighting
+from threadline.model.sighting import Sighting
 from threadline.parse.line_numbers import LineNumbers
 from threadline.parse.sightings import sightings
 from threadline.survey.distinct import distinct
 from threadline.survey.each import each
-
-_decode = msgspec.msgpack.Decoder(Seen).decode
 
 
 def ledger(
@@ -58,29 +53,12 @@ def ledger_of(
     return Ledger(charges(every, table), table, problems)
 
 
-def packed(transcript: Transcript) -> bytes:
-    """What a transcript tells, as bytes: workers hand those over many times faster than objects."""
-    seen = sightings(transcript)
-    try:
-        return msgspec.msgpack.encode(seen)
-    except UnicodeEncodeError:  # a file's name that is no text names an agent
-        return msgspec.msgpack.encode(_spelt(msgspec.to_builtins(seen)))
-
-
-def _spelt(value: Any) -> Any:
-    """The same with half surrogate pairs, which have no bytes, spelt out."""
-    if isinstance(value, str):
-        return value.encode(errors="backslashreplace").decode()
-    return [_spelt(one) for one in value] if isinstance(value, list | tuple) else value
-
-
 def _every(
     found: list[Found], problems: list[Problem], jobs: int | None, progress: Callable[[int], None] | None
 ) -> Iterator[Sighting]:
     projects = {(one.home, project.folder): project.name for one in found for project in one.projects}
     transcripts = [transcript for one in found for transcript in one.transcripts]
-    for transcript, told in each(packed, transcripts, jobs=jobs):
-        seen = _decode(told)
+    for transcript, seen in each(sightings, transcripts, jobs=jobs):
         if seen.problem is not None:
             place = Place(str(transcript.path))
             problems.append(Problem(ProblemKind.UNREADABLE, place, seen.problem, recovered=False))
