@@ -84,7 +84,7 @@ class Recent(Struct, frozen=True):
 
         A window begins where the one before ended, so that only a pause of five hours proves where one does.
         """
-        lately = self.ledger.where(since=self.since)
+        lately = self.ledger.where(since=self.since, until=now)
         every = windows(lately, now=now)
         found = active(every)
         if found is None or found.first is None:
