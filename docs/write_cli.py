@@ -380,6 +380,24 @@ OUTPUT: dict[str, tuple[tuple[str, Keys], ...]] = {
             },
         ),
     ),
+    "statusline": (
+        (
+            "`--json`",
+            {
+                "model": "the model's name, as Claude Code tells it",
+                "session": "this session, its agents included: `id`, `amount` in USD, `charges`, `unpriced`, `reported` "
+                "(Claude Code's own amount) and `difference` (that less ours)",
+                "today": "`day`, `amount`, `charges`, `unpriced`; `is_whole` is false where something was not read",
+                "window": "the five hours' window that is running, as `threadline blocks` tells it, and `is_certain`; "
+                "null where none is",
+                "context": "the main agent's window: `tokens`, `limit`, `share`",
+                "not_read": "how many `transcripts` there was no time for, and `is_listed`, whether there was time to "
+                "look for all",
+                "problems": "transcripts that could not be read, a sentence each",
+                "prices": "`digest`, the SHA-256 of the prices applied",
+            },
+        ),
+    ),
     "doctor": (
         (
             "`--json`",

@@ -140,6 +140,7 @@ def test_every_key_is_explained(environment: dict[str, str], tmp_path: Path) -> 
         "doctor": [["--json"], ["--jsonl"]],
         "prices": [["--json"], ["--jsonl"]],
         "blocks": [["--json"], ["--jsonl"]],
+        "statusline": [["--json"]],
         "explain": [["last", "--json"], ["last", "--jsonl"]],
         "entries": [[str(home), "--jsonl", "--data", "--limit", "1"]],
         "context": [["last", "--json"], ["last", "--jsonl"]],
