@@ -385,8 +385,8 @@ OUTPUT: dict[str, tuple[tuple[str, Keys], ...]] = {
             "`--json`",
             {
                 "model": "the model's name, as Claude Code tells it",
-                "session": "this session, its agents included: `id`, `amount` in USD, `charges`, `unpriced`, `reported` "
-                "(Claude Code's own amount) and `difference` (that less ours)",
+                "session": "this session, its agents included: `id`, `amount` in USD, `charges`, `unpriced`, "
+                "`reported` (Claude Code's own amount) and `difference` (that less ours)",
                 "today": "`day`, `amount`, `charges`, `unpriced`; `is_whole` is false where something was not read",
                 "window": "the five hours' window that is running, as `threadline blocks` tells it, and `is_certain`; "
                 "null where none is",
