@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.make import MODEL, Part, Pen, Writer, call, chain, meta, prompt, reply, transcript, write
+from tests.make import MODEL, START, Part, Pen, Writer, call, chain, meta, prompt, reply, transcript, write
 
 from threadline.account.rates import rates
 from threadline.find import look
@@ -241,20 +242,18 @@ def test_an_agent_belongs_to_the_run_that_started_it(tmp_path: Path) -> None:
     """What agents spent is in the total of their session, in the run that they ran in."""
     home(tmp_path, prompt("a"), said(), total(0.009, 2), prompt("b"), said(), total(0.0135, 3))
     first = tmp_path / f"projects/-work-app/{FIRST}.jsonl"
-    agent = transcript(prompt("c"), said(), pen=Pen(FIRST, isSidechain=True, agentId="a1b2c3d"))
-    row = {**agent[1], "timestamp": "2026-01-05T09:00:02.500Z"}  # type: ignore[dict-item]  # rows of the test
-    row["message"] = {**row["message"], "id": "msg_01aaaabbbbccccdddd1234"}
-    row["uuid"] = "11111111-2222-4333-8444-555555555555"
-    write(first.with_suffix("") / "subagents/agent-a1b2c3d.jsonl", row)
+    pen = Pen(FIRST, START + timedelta(seconds=1.5), isSidechain=True, agentId="a1b2c3d")
+    agent = transcript(prompt("c"), said(message={"id": "msg_01aaaabbbbccccdddd1234"}), pen=pen)
+    write(first.with_suffix("") / "subagents/agent-a1b2c3d.jsonl", *agent)
     one = only(tmp_path)
     assert one.charges == 3
     assert [why.cause for why in one.why] == [Cause.AGREES]
 
 
 def test_amounts_on_rows(tmp_path: Path) -> None:
-    """Old versions wrote what a message cost on its rows: the greatest of its rows counts."""
-    old = {"version": "1.0.3"}
-    home(tmp_path, prompt("a", **old), reply("b", "c", input=1000, output=100, costUSD=0.0045, **old), said(**old))
+    """Old versions wrote what a message cost on its rows: it counts once, however many rows the message has."""
+    said_so = reply("b", "c", input=1000, output=100, costUSD=0.0045, version="1.0.3")
+    home(tmp_path, prompt("a", version="1.0.3"), said_so, said(version="1.0.3"))
     one = only(tmp_path)
     assert (one.source.value, one.reported, one.computed) == ("costUSD", ONE, 2 * ONE)
     assert [(why.cause, why.amount) for why in one.why] == [(Cause.SILENT, -ONE)]
@@ -295,7 +294,7 @@ def test_days_that_are_gone(tmp_path: Path) -> None:
     assert (day.date, day.messages, day.sessions, day.calls, day.total_tokens) == ("2025-12-01", 7, 2, 3, 4000)
     assert not day.is_partly
     assert not day.with_cache
-    assert (found.reported, found.computed, found.silent_computed) == (0, 0, ONE)
+    assert (found.reported, found.computed, found.silent_computed) == (Decimal(0), Decimal(0), ONE)
     assert any(line.startswith("2025-12-01: 7 messages, 2 sessions, 3 calls, 4,000 tokens") for line in lines(found))
 
 
@@ -329,3 +328,15 @@ def test_a_record_for_programs(tmp_path: Path) -> None:
     assert one["why"] == [{"cause": "agrees", "amount": "0", "words": "agrees to the last digit", "proven": True}]
     assert [day["tokens"] for day in made["swept"]] == [{MODEL: 4000}]
     assert [day["left"] for day in made["partly_swept"]] == [{"charges": 1, "sessions": 1, "tokens": 1100}]
+
+
+@pytest.mark.parametrize("cost", ["1e400", "1e9999999", "-5", '"free"', "null", "1e-4000"])
+def test_an_amount_on_a_row_that_is_none(tmp_path: Path, cost: str) -> None:
+    """An impossible amount on a row breaks nothing."""
+    home(tmp_path, prompt("a"), said(costUSD="COST"))
+    path = tmp_path / f"projects/-work-app/{FIRST}.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"COST"', cost.encode()))
+    found = told(tmp_path)
+    assert found.computed + found.silent_computed == ONE
+    json.dumps(record(found))
+    assert lines(found)

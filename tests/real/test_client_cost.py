@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 from tests.real.client import API, Client, bash, client, newest, steps, tool
 
+import threadline
 from threadline.account.rates import rates
 from threadline.find import look
+from threadline.model.entries import AssistantEntry
 from threadline.model.reported import Cause, Reported, ReportedSession
 from threadline.survey.ledger import ledger_of
 from threadline.survey.reported import reported
@@ -127,7 +129,7 @@ def test_every_model(one: Client, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_long_prompts(one: Client) -> None:
-    """A long prompt of claude-haiku-5-5 costs more, as the client says; for claude-sonnet-4-5 the client forgets that."""
+    """A long prompt of claude-haiku-5-5 costs more, as the client says; for claude-sonnet-4-5 it does not say so."""
     (one.work / "CLAUDE.md").write_text("word number thing " * 110_000)
     one.say("haiku", steps([bash("echo m")], [DONE]), "--model", "claude-haiku-5-5")
     one.say("sonnet", steps([bash("echo m")], [DONE]), "--model", "claude-sonnet-4-5")
@@ -152,9 +154,7 @@ def test_rewind(one: Client) -> None:
     one.say("more", "one more", "-c")
     found = look(one.claude_home)
     (transcript,) = (each for each in found.transcripts if each.session == session)
-    from threadline.load import read  # noqa: PLC0415 - only here
-
-    replies = [entry for entry in read(transcript.path).main.entries if entry.tag == "assistant"]
+    replies = [entry for entry in threadline.read(transcript.path).main.entries if isinstance(entry, AssistantEntry)]
     assert session is not None
     one.say("rewind", "another way", "-r", session, "--resume-session-at", str(replies[0].uuid))
     answer = told(one)

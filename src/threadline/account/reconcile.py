@@ -23,7 +23,6 @@ from threadline.account.runs import (
 from threadline.model.charge import WEB_SEARCH_FEE, Charge
 from threadline.model.rate import EXACT, plain_number
 from threadline.model.reported import TOLERANCE, Cause, CostState, Tokens, Why
-from threadline.model.sum import added
 
 _WEB = ("WebSearch", "WebFetch")
 _KINDS = ("input", "output", "cache write", "cache read", "web searches")
@@ -55,7 +54,7 @@ def reasons(
 
 
 def _unclosed_end(run: Run) -> Why:
-    many = _count(len(run.charges), "message")
+    many = count_of(len(run.charges), "message")
     verb = "comes" if len(run.charges) == 1 else "come"
     return Why(
         Cause.UNCLOSED,
@@ -132,7 +131,7 @@ class _Step:
             return None
         cost = sum((cost for model, cost in self._costs().items() if model in models), Decimal())
         guess = "its own guess" if self._state.is_floor else "a price"
-        words = f"no price is known for {_list(sorted(models))}; Claude Code took {guess}"
+        words = f"no price is known for {list_of(sorted(models))}; Claude Code took {guess}"
         return Why(Cause.UNPRICED, cost, words, proven=True)
 
     def _costs(self) -> dict[str, Decimal]:
@@ -195,7 +194,7 @@ class _Step:
         fees = searches * WEB_SEARCH_FEE
         if searches <= 0 or fees > -self._left + TOLERANCE:
             return None
-        return Why(Cause.WEB, -fees, _no_fee(searches), proven=abs(EXACT.add(self._left, fees)) <= TOLERANCE)
+        return Why(Cause.WEB, -fees, no_fee(searches), proven=abs(EXACT.add(self._left, fees)) <= TOLERANCE)
 
     def _cut(self) -> Why | None:
         broken = [one for one in self._run.charges if not one.counted.stopped]
@@ -212,7 +211,7 @@ class _Step:
         for number, charge in enumerate(self._run.charges, 1):
             lacking = EXACT.add(lacking, charge.amount or Decimal(0))
             if abs(lacking) <= TOLERANCE:
-                many = _count(number, "message")
+                many = count_of(number, "message")
                 words = f"{many} of a run that ended without writing its total: it was ended, or it crashed"
                 return Why(Cause.UNCLOSED, self._left, words, proven=True)
             if lacking > TOLERANCE:
@@ -227,65 +226,22 @@ class _Step:
         web = [f"{name} ({number:,})" for name, number in calls.items()]
         tokens = described(more(self._said, self._known))
         if compacted:
-            also = f", and the side calls of {_list(web)}" if web else ""
-            words = f"the calls of {_count(compacted, 'compaction')} (/compact) are in no assistant row{also}{tokens}"
+            also = f", and the side calls of {list_of(web)}" if web else ""
+            words = f"the calls of {count_of(compacted, 'compaction')} (/compact) are in no assistant row{also}{tokens}"
             return Why(Cause.COMPACTION, self._left, words)
         if web:
-            return Why(Cause.WEB, self._left, f"the side calls of {_list(web)} are in no transcript{tokens}")
+            return Why(Cause.WEB, self._left, f"the side calls of {list_of(web)} are in no transcript{tokens}")
         lower = sum(one.is_lower_bound for one in self._run.charges)
         if lower:
-            words = f"the final output of {_count(lower, 'message')} is in no transcript{tokens}"
+            words = f"the final output of {count_of(lower, 'message')} is in no transcript{tokens}"
             return Why(Cause.LOWER_BOUND, self._left, words)
         words = f"side calls that are in no transcript (titles, summaries, classifiers){tokens}"
         return Why(Cause.SIDE_CALLS, self._left, words)
 
 
-def rows_reported(charges: Sequence[Charge]) -> list[Why]:
-    """Why amounts on rows (`costUSD`) come to another sum than the charges; `agrees` where they do not."""
-    found: list[Why] = []
-    silent = [one for one in charges if one.reported is None]
-    if amount_of(silent):
-        words = f"{_count(len(silent), 'message')} without an amount on a row"
-        found.append(Why(Cause.SILENT, -amount_of(silent), words, proven=True))
-    differing = [one for one in charges if one.reported is not None and abs(_off(one)) > TOLERANCE]
-    groups: dict[Cause, list[Charge]] = {}
-    for one in differing:
-        groups.setdefault(_cause(one), []).append(one)
-    for cause, some in groups.items():
-        off = added(map(_off, some))
-        found.append(Why(cause, off, _rows_words(cause, some, off), proven=cause is not Cause.LOWER_BOUND))
-    return found or [Why(Cause.AGREES, Decimal(0), "agrees to the last digit", proven=True)]
-
-
-def _cause(charge: Charge) -> Cause:
-    """Why a row's amount is another than its charge's."""
-    if charge.rate is None:
-        return Cause.UNPRICED
-    without_fee = EXACT.add(_off(charge), charge.web_searches * WEB_SEARCH_FEE)
-    if abs(without_fee) <= TOLERANCE:
-        return Cause.WEB
-    return Cause.LOWER_BOUND if charge.is_lower_bound and without_fee > 0 else Cause.PRICES
-
-
-def _rows_words(cause: Cause, some: Sequence[Charge], off: Decimal) -> str:
-    many = _count(len(some), "message")
-    if cause is Cause.UNPRICED:
-        return f"no price is known for {_list(sorted({one.model or '' for one in some}))}"
-    if cause is Cause.WEB:
-        return _no_fee(sum(one.web_searches for one in some))
-    if cause is Cause.LOWER_BOUND:
-        return f"the final output of {many} is in no transcript"
-    if abs(EXACT.subtract(off, EXACT.subtract(hours_as_minutes(some), amount_of(some)))) <= TOLERANCE:
-        return f"Claude Code priced an hour in the cache as five minutes, in {many}"
-    return f"Claude Code took other prices for {many}"
-
-
-def _no_fee(searches: int) -> str:
+def no_fee(searches: int) -> str:
+    """That the fee for searches is missing, in words."""
     return f"the fee for {searches:,} web {'search' if searches == 1 else 'searches'} is not in it"
-
-
-def _off(charge: Charge) -> Decimal:
-    return EXACT.subtract(charge.reported or Decimal(0), charge.amount or Decimal(0))
 
 
 def described(differences: Sequence[Tokens]) -> str:
@@ -303,9 +259,11 @@ def money(amount: Decimal) -> str:
     return f"{plain_number(amount)} USD"
 
 
-def _count(number: int, noun: str) -> str:
+def count_of(number: int, noun: str) -> str:
+    """`1 message`, `1,204 messages`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _list(words: Sequence[str]) -> str:
+def list_of(words: Sequence[str]) -> str:
+    """`a, b and c`."""
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

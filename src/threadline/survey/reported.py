@@ -10,7 +10,8 @@ from functools import partial
 from msgspec import Struct
 
 from threadline.account.ledger import Ledger
-from threadline.account.reconcile import Ancestor, reasons, rows_reported
+from threadline.account.reconcile import Ancestor, reasons
+from threadline.account.row_amounts import rows_reported
 from threadline.account.runs import amount_of, more, naming, offset_in, runs, tokens_of, tokens_said
 from threadline.model.charge import Charge
 from threadline.model.found import Found, Transcript, TranscriptKind
