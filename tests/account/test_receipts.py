@@ -130,8 +130,8 @@ def test_what_a_session_only_copied_is_not_in_its_sum(tmp_path: Path) -> None:
     made = of(tmp_path, OTHER)
     assert [(item.here, item.charge.session) for item in made.items] == [(True, OTHER), (False, SESSION)]
     assert [one.why for one in made.items[1].mentions] == [
-        "the original, which says the same",
-        "both lines say the same, though it is a copy",
+        "both lines say the same",
+        f"a copy in a fork, session {OTHER[:8]}",
     ]
     assert (made.total.charges, made.total.output) == (1, 70)
     assert of(tmp_path).total.output == 50

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.account.test_receipts import OTHER, home_with, message
 from tests.faces.asking import Asker, ask_alone, steering
-from tests.make import SESSION, prompt, reply
+from tests.make import SESSION, Pen, meta, prompt, reply, transcript, write
 
 HOSTILE = "\x1b]0;owned\x07\u202ename\x9b31m"
 CORPUS = Path(__file__).parents[3] / "shared/corpus/home"
@@ -136,6 +136,31 @@ def test_a_transcript_outside_of_homes(ask: Asker, home: Path, tmp_path: Path) -
     told = ask("explain", alone, "--home", home, "--json").json
     assert (told["name"], told["total"]["charges"]) == (SESSION, 3)
     assert {line["place"].rpartition(":")[0] for one in told["messages"] for line in one["lines"]} == {str(alone)}
+
+
+def test_what_claude_code_reports_stands_beside_the_sum(ask: Asker, tmp_path: Path) -> None:
+    """A session's `cost-state` is compared with the sum, with every reason for a difference; never added to it."""
+    home = tmp_path / "home"
+    state = meta("cost-state", totalCostUSD=0.045905, modelUsage={"claude-opus-4-5": {"costUSD": 0.045905}})
+    home_with(home, prompt("go"), reply("b", message=message(412)), state)
+    told = ask("explain", SESSION, "--home", home, "--json").json
+    assert (told["total"]["amount"], told["reported"]["reported"]) == ("0.035905", "0.045905")
+    assert (told["reported"]["computed"], told["reported"]["difference"]) == ("0.035905", "0.01")
+    assert told["reported"]["why"]
+    page = " ".join(ask("explain", SESSION, "--home", home).out.split())
+    assert "reported by Claude Code" in page
+    assert "0.01 USD more is reported" in page
+
+
+def test_an_agent_alone(ask: Asker, tmp_path: Path) -> None:
+    """The start of an agent's id gives the receipt of that agent; its session's has it, too."""
+    main = home_with(tmp_path, prompt("go"), reply("b", message=message(412)))
+    pen = Pen(SESSION, agentId="a1b2c3d4", isSidechain=True)
+    rows = transcript(prompt("look"), reply("a", message=message(40, "msg_01eeee12d94e55ac0d1e2204")), pen=pen)
+    write(main.with_suffix("") / "subagents/agent-a1b2c3d4.jsonl", *rows)
+    alone = ask("explain", "agent-a1b2", "--home", tmp_path, "--json").json
+    whole = ask("explain", SESSION, "--home", tmp_path, "--json").json
+    assert (alone["kind"], alone["total"]["output"], whole["total"]["output"]) == ("agent", 40, 452)
 
 
 def test_other_prices(ask: Asker, home: Path, tmp_path: Path) -> None:
