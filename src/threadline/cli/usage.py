@@ -6,20 +6,14 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from threadline.cli import FOUND, NOTHING
 from threadline.cli.options import home_option, jobs_option, output_options
 from threadline.cli.screen import pager_option
 from threadline.cli.zone import zone_option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import tzinfo
+    from collections.abc import Sequence
 
-    from threadline.account.ledger import Ledger
-    from threadline.cli.usage_report import Report
-    from threadline.model.charge import Charge
-    from threadline.model.found import Found
-
+_TIMES = frozenset({"day", "week", "month", "hour"})
 _SHOWN = 40
 _SHAPED: dict[str, Literal["daily", "weekly", "monthly", "session"]] = {
     "day": "daily",
@@ -37,6 +31,7 @@ Examples:
   threadline usage --by tool --since 30d          shared out by tool calls
   threadline usage --by month --breakdown         each month by model
   threadline usage --by day --tz America/New_York
+  threadline usage --mode both                    against what was reported
   threadline usage --json                         exact, for a program
   threadline usage --by month --shape ccusage     as `ccusage monthly --json`
 
@@ -75,6 +70,12 @@ agent-type, tool, skill, branch, version, home, part, thread. Several nest.
     help=f"No more values of the first key: the newest, or the greatest. By default {_SHOWN} in a table not by time.",
 )
 @click.option(
+    "--mode",
+    type=click.Choice(("computed", "reported", "both")),
+    default="computed",
+    help="Amounts from tokens and prices; what Claude Code itself reports; or both, and by what they differ.",
+)
+@click.option(
     "--shape",
     type=click.Choice(("ccusage",)),
     help="JSON in the shape of another program's, by day, week, month or session.",
@@ -99,6 +100,7 @@ def usage(
     apart: bool,
     order: str | None,
     limit: int | None,
+    mode: str,
     shape: str | None,
     exact: bool,
     no_color: bool,
@@ -111,18 +113,13 @@ def usage(
 
     Agents belong to their session. A model without a known price has tokens and no amount, and a line says so.
     """
-    from threadline.account.rates import rates
-    from threadline.cli import screen
-    from threadline.cli.reading import found_homes, progress, say_no_home
-    from threadline.cli.usage_report import report
+    from threadline.cli.usage_answer import Asked, answer
     from threadline.cli.usage_wanted import Wanted
     from threadline.cli.when import moment
     from threadline.cli.zone import zone
-    from threadline.survey.ledger import ledger_of
 
-    names = keys(by, apart=apart, breakdown=breakdown)
-    if shape is not None and (names[1:] or names[0] not in _SHAPED or output not in {"table", "json"}):
-        raise click.UsageError(f"--shape is JSON, --by one of {', '.join(_SHAPED)}.")
+    names = keys(by or ("session" if mode == "reported" else "day",), apart=apart, breakdown=breakdown)
+    _refuse_what_does_not_go_together(names, shape, mode, output)
     here = zone(tz)
     wanted = Wanted(
         project,
@@ -131,35 +128,30 @@ def usage(
         moment(since, zone=here) if since is not None else None,
         moment(until, end=True, zone=here) if until is not None else None,
     )
-    table = rates(*files)
-    found = found_homes(homes)
-    if not found:
-        say_no_home()
-    with progress("Reading", sum(one.size for home in found for one in home.transcripts)) as advance:
-        whole = ledger_of(found, table, jobs=jobs, progress=advance)
-    chosen = wanted.of(whole, found)
-    if shape is not None:
-        _print_shape(chosen, names[0], here)
-        return FOUND if chosen.charges else NOTHING
-    if limit is None and output == "table" and names[0] not in {"day", "week", "month", "hour"}:
-        limit = _SHOWN
-    made = report(
-        chosen,
-        names,
-        here,
-        extra=_read(found, chosen, names, jobs),
+    asked = Asked(
+        names=tuple(names),
+        wanted=wanted,
+        zone=here,
+        prices=files,
+        homes=homes,
+        jobs=jobs,
+        mode=mode,
+        shape=_SHAPED[names[0]] if shape is not None else None,
         order=order,
-        limit=limit,
-        since=wanted.since,
-        until=wanted.until,
+        limit=limit or (_SHOWN if output == "table" and names[0] not in _TIMES else None),
+        output=output,
+        exact=exact,
+        colour=not no_color,
+        pager=pager,
     )
-    if output != "table":
-        _print(made, output)
-    elif chosen.charges:
-        _show(made, found, exact=exact, colour=not no_color, pager=pager)
-    if chosen.charges or not found:
-        return FOUND if chosen.charges else NOTHING
-    return screen.nothing(wanted.why(whole, found, here))
+    return answer(asked)
+
+
+def _refuse_what_does_not_go_together(names: Sequence[str], shape: str | None, mode: str, output: str) -> None:
+    if shape is not None and (names[1:] or names[0] not in _SHAPED or output not in {"table", "json"}):
+        raise click.UsageError(f"--shape is JSON, --by one of {', '.join(_SHAPED)}.")
+    if mode == "reported" and (shape is not None or names != ["session"]):
+        raise click.UsageError("Claude Code reports an amount for a session: --mode reported goes --by session alone.")
 
 
 def keys(by: Sequence[str], *, apart: bool = False, breakdown: bool = False) -> list[str]:
@@ -189,65 +181,3 @@ def _meant(name: str, known: Sequence[str]) -> str:
     near = get_close_matches(name.replace("_", "-").rstrip("s"), known, n=1)
     meant = spellings.get(name) or (near[0] if near else None)
     return f"did you mean --by {meant}?" if meant else f"sum by {', '.join(known)}."
-
-
-def _read(
-    found: Sequence[Found], chosen: Ledger, names: Sequence[str], jobs: int | None
-) -> Mapping[str, Callable[[Charge], str]]:
-    """What only reading more tells, where it is asked for."""
-    from threadline.cli.reading import progress
-
-    if "agent-type" in names:
-        from threadline.survey.agent_types import fill_agent_types
-
-        fill_agent_types(found, chosen)
-    if "thread" not in names:
-        return {}
-    from threadline.survey.threads import threads
-
-    with progress("Threading", sum(one.size for home in found for one in home.transcripts)) as advance:
-        return {"thread": threads(found, chosen, jobs=jobs, progress=advance)}
-
-
-def _print_shape(chosen: Ledger, name: str, zone: tzinfo) -> None:
-    from threadline.account.ccusage import document
-    from threadline.cli import output as out
-
-    out.print_json(document(chosen, _SHAPED[name], zone=zone))
-
-
-def _print(made: Report, output: str) -> None:
-    from threadline.cli import output as out
-    from threadline.cli.usage_report import document, plain_row
-
-    if output == "json":
-        out.print_json(document(made))
-    else:
-        out.print_rows(map(plain_row, made.rows), output)
-
-
-def _show(made: Report, found: Sequence[Found], *, exact: bool, colour: bool, pager: bool) -> None:
-    import os
-    import sys
-
-    from threadline.cli import output as out
-    from threadline.cli import screen
-    from threadline.cli.usage_page import page
-    from threadline.render.bars import blocks_fit
-
-    titles: dict[str, str] = {}
-    if "session" in made.by:
-        from threadline.survey.session_titles import session_titles
-
-        titles = session_titles(found, {row.keys["session"] for row in made.rows})
-    coloured = screen.colour(wanted=colour)
-    lines = page(
-        made,
-        width=max(40, out.terminal_width()),
-        coloured=coloured,
-        titles=titles,
-        exact=exact,
-        bars=sys.stdout.isatty(),
-        ascii_only=not blocks_fit(os.environ, sys.stdout.encoding),
-    )
-    screen.show_lines(lines, coloured=coloured, pager=pager)

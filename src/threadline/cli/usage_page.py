@@ -267,6 +267,11 @@ def _foot(one: Report, width: int) -> Iterator[Spans]:
     files = one.ledger.rates.digests
     more = f" with {', '.join(name for name, _ in files[1:])}" if len(files) > 1 else ""
     yield from _told(f"Prices {one.ledger.rates.digest[:_DIGEST]}{more}: see threadline prices.", width, Role.FAINT)
+    if one.reported is not None:
+        from threadline.cli.usage_reported import below
+
+        yield ()
+        yield from below(one.reported, width)
 
 
 def _told(text: str, width: int, role: Role) -> Iterator[Spans]:

@@ -14,6 +14,7 @@ from threadline.account.keys import TIMES, Key, key, shares
 from threadline.account.ledger import Ledger
 from threadline.cli.zone import zone_name
 from threadline.model.rate import plain_number
+from threadline.model.reported import Reported
 from threadline.model.sum import Row, Rows, Sum, figures
 from threadline.render.figures import count
 
@@ -28,7 +29,10 @@ _Path = tuple[str, ...]
 
 
 class Report(Struct, frozen=True):
-    """The rows of a report. `left_out` is how many values of the first key are beyond the limit, `rest` their sum."""
+    """The rows of a report. `left_out` is how many values of the first key are beyond the limit, `rest` their sum.
+
+    `reported` is what Claude Code reports, where that was asked for; `gone` tells of days whose transcripts are gone.
+    """
 
     ledger: Ledger
     rows: Rows
@@ -38,6 +42,8 @@ class Report(Struct, frozen=True):
     until: datetime | None = None
     left_out: int = 0
     rest: Sum = Sum()
+    reported: Reported | None = None
+    gone: str = ""
 
     @property
     def zone(self) -> str:
@@ -142,6 +148,8 @@ def notes(one: Report) -> Iterator[str]:
             "as in versions before 2.1.59."
         )
     yield from (METHODS[name] for name in one.by if name in METHODS)
+    if one.gone:
+        yield one.gone
     if one.ledger.problems:
         yield f"{count(len(one.ledger.problems), 'transcript')} could not be read, and what was spent there is missing."
 
@@ -155,22 +163,29 @@ def _unpriced_models(ledger: Ledger) -> str:
 
 def document(one: Report) -> dict[str, Any]:
     """The report for programs."""
-    rates = one.ledger.rates
-    return {
+    told: dict[str, Any] = {
         "total": plain_figures(one.total),
         "rows": [plain_row(row) for row in one.rows],
         "by": list(one.by),
         "zone": one.zone,
         "since": one.since,
         "until": one.until,
-        "prices": {
-            "digest": rates.digest,
-            "files": [{"name": name, "digest": digest} for name, digest in rates.digests],
-        },
+        "prices": prices(one.ledger),
         "problems": [{"kind": p.kind, "place": str(p.place), "message": p.message} for p in one.ledger.problems],
         "left_out": one.left_out,
         "notes": list(notes(one)),
     }
+    if one.reported is not None:
+        from threadline.render.reconciliation import record
+
+        told["reported"] = record(one.reported)
+    return told
+
+
+def prices(ledger: Ledger) -> dict[str, Any]:
+    """The prices that were applied, by their digests."""
+    files = [{"name": name, "digest": digest} for name, digest in ledger.rates.digests]
+    return {"digest": ledger.rates.digest, "files": files}
 
 
 def plain_row(row: Row) -> dict[str, Any]:

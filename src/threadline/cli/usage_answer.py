@@ -1,0 +1,172 @@
+"""What `threadline usage` answers: homes to a ledger, the ledger to a report, the report to whoever asked."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import tzinfo
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from threadline.account.ledger import Ledger
+from threadline.account.rates import rates
+from threadline.cli import FOUND, NOTHING, screen
+from threadline.cli import output as out
+from threadline.cli.reading import found_homes, progress, say_no_home
+from threadline.cli.usage_report import Report, document, plain_row, prices, report
+from threadline.cli.usage_wanted import Wanted
+from threadline.model.charge import Charge
+from threadline.model.found import Found
+from threadline.survey.ledger import ledger_of
+
+_NARROWEST = 40
+_DAYS = ("day", "week", "month")
+_STATISTICS = "stats-cache.json"
+
+
+class Asked(Struct, frozen=True):
+    """What was asked on the command line."""
+
+    names: tuple[str, ...]
+    wanted: Wanted
+    zone: tzinfo
+    prices: tuple[str, ...] = ()
+    homes: tuple[str, ...] = ()
+    jobs: int | None = None
+    mode: str = "computed"
+    shape: Literal["daily", "weekly", "monthly", "session"] | None = None
+    order: str | None = None
+    limit: int | None = None
+    output: str = "table"
+    exact: bool = False
+    colour: bool = True
+    pager: bool = True
+
+
+def answer(asked: Asked) -> int:
+    """Print the answer; give the exit code."""
+    table = rates(*asked.prices)
+    found = found_homes(asked.homes, side_files=False)
+    if not found:
+        say_no_home()
+    with progress("Reading", _size(found)) as advance:
+        whole = ledger_of(found, table, jobs=asked.jobs, progress=advance)
+    chosen = asked.wanted.of(whole, found)
+    if asked.mode == "reported":
+        return _reported(asked, found, whole, chosen)
+    if asked.shape is not None:
+        from threadline.account.ccusage import document as shaped
+
+        out.print_json(shaped(chosen, asked.shape, zone=asked.zone))
+    else:
+        _print(_report(asked, found, whole, chosen), asked, found)
+    if chosen.charges or not found:
+        return FOUND if chosen.charges else NOTHING
+    return screen.nothing(asked.wanted.why(whole, found, asked.zone))
+
+
+def _size(found: Sequence[Found]) -> int:
+    return sum(one.size for home in found for one in home.transcripts)
+
+
+def _report(asked: Asked, found: Sequence[Found], whole: Ledger, chosen: Ledger) -> Report:
+    made = report(
+        chosen,
+        asked.names,
+        asked.zone,
+        extra=_read(asked, found, chosen),
+        order=asked.order,
+        limit=asked.limit,
+        since=asked.wanted.since,
+        until=asked.wanted.until,
+    )
+    if asked.mode == "both":
+        from threadline.cli.usage_reported import reported_for
+
+        told = reported_for(found, whole, chosen, asked.wanted, zone=asked.zone, jobs=asked.jobs)
+        return replace(made, reported=told)
+    return replace(made, gone=_gone(asked, found, whole)) if asked.output == "table" else made
+
+
+def _read(asked: Asked, found: Sequence[Found], chosen: Ledger) -> Mapping[str, Callable[[Charge], str]]:
+    """What only reading more tells, where it is asked for."""
+    if "agent-type" in asked.names:
+        from threadline.survey.agent_types import fill_agent_types
+
+        fill_agent_types(found, chosen)
+    if "thread" not in asked.names:
+        return {}
+    from threadline.survey.threads import threads
+
+    with progress("Threading", _size(found)) as advance:
+        return {"thread": threads(found, chosen, jobs=asked.jobs, progress=advance)}
+
+
+def _gone(asked: Asked, found: Sequence[Found], whole: Ledger) -> str:
+    """The days of which only Claude Code's statistics tell, in a sentence; asked only where a report is of days."""
+    named = (asked.wanted.project, asked.wanted.model, asked.wanted.session)
+    is_of_days = asked.names[0] in _DAYS and all(value is None for value in named)
+    if not is_of_days or not any((one.home.path / _STATISTICS).is_file() for one in found):
+        return ""
+    from threadline.cli.usage_reported import gone, is_within
+    from threadline.survey.swept import swept
+
+    since, until = asked.wanted.since, asked.wanted.until
+    days = swept(found, whole, [], zone=asked.zone)
+    return gone([one for one in days if is_within(one, since, until, asked.zone)])
+
+
+def _print(made: Report, asked: Asked, found: Sequence[Found]) -> None:
+    if asked.output == "json":
+        out.print_json(document(made))
+    elif asked.output != "table":
+        out.print_rows(map(plain_row, made.rows), asked.output)
+    elif made.total.charges:
+        from threadline.cli.usage_page import page
+        from threadline.render.bars import blocks_fit
+
+        coloured = screen.colour(wanted=asked.colour)
+        lines = page(
+            made,
+            width=max(_NARROWEST, out.terminal_width()),
+            coloured=coloured,
+            titles=_titles(found, [row.keys["session"] for row in made.rows]) if "session" in made.by else {},
+            exact=asked.exact,
+            bars=sys.stdout.isatty(),
+            ascii_only=not blocks_fit(os.environ, sys.stdout.encoding),
+        )
+        screen.show_lines(lines, coloured=coloured, pager=asked.pager)
+
+
+def _titles(found: Sequence[Found], sessions: Sequence[str]) -> dict[str, str]:
+    from threadline.survey.session_titles import session_titles
+
+    return session_titles(found, set(sessions))
+
+
+def _reported(asked: Asked, found: Sequence[Found], whole: Ledger, chosen: Ledger) -> int:
+    """What Claude Code reports, by itself."""
+    from threadline.cli import usage_reported
+
+    told = usage_reported.reported_for(found, whole, chosen, asked.wanted, zone=asked.zone, jobs=asked.jobs)
+    if asked.output == "json":
+        from threadline.render.reconciliation import record
+
+        rows = list(usage_reported.rows(told))
+        total = usage_reported.figures(told)
+        out.print_json({"total": total, "rows": rows, "prices": prices(whole), "reported": record(told)})
+    elif asked.output != "table":
+        out.print_rows(usage_reported.rows(told), asked.output)
+    elif told.sessions or told.swept:
+        coloured = screen.colour(wanted=asked.colour)
+        titles = _titles(found, [one.session for one in told.sessions[: asked.limit]])
+        width = max(_NARROWEST, out.terminal_width())
+        lines = usage_reported.page(told, width=width, coloured=coloured, titles=titles, limit=asked.limit)
+        screen.show_lines(lines, coloured=coloured, pager=asked.pager)
+    if told.sessions or told.swept or not found:
+        return FOUND if told.sessions or told.swept else NOTHING
+    many = f"{told.silent:,} {'session' if told.silent == 1 else 'sessions'}"
+    return screen.nothing(f"No session of {many} reports an amount; see --mode computed.")
