@@ -99,6 +99,58 @@ OUTPUT: dict[str, tuple[tuple[str, Keys], ...]] = {
             },
         ),
     ),
+    "usage": (
+        (
+            "`--json`",
+            {
+                "total": "the sum of all charges that fit, in the figures of a row; `--limit` does not change it",
+                "rows": "the rows of `--jsonl`",
+                "by": "the keys, outermost first",
+                "zone": "the time zone whose days these are",
+                "since": "the first moment that was asked for",
+                "until": "the last one",
+                "prices": "what was applied: `digest`, and the `name` and `digest` of each of the `files`",
+                "problems": "transcripts that could not be read: `kind`, `place`, `message`",
+                "left_out": "how many values of the first key `--limit` leaves out",
+                "notes": "what has to be known about the figures, a sentence each",
+                "reported": "with `--mode both` or `reported`: what Claude Code itself reports, why it differs session"
+                " by session, and the days (`swept`) whose transcripts are gone; never in a total",
+            },
+        ),
+        (
+            "`--jsonl`, `--csv`: a row for each combination of values",
+            {
+                "day": "and so on: a column for each key of `--by`, named as the key is",
+                "charges": "how many messages; by `tool`, a message is counted to the first of its calls",
+                "input": "tokens of input that was not cached",
+                "output": "tokens of output, thinking included",
+                "cache_write": "tokens written to the cache",
+                "cache_write_1h": "those of them that are kept for an hour",
+                "cache_read": "tokens read from the cache",
+                "web_searches": "how many web searches",
+                "amount": "USD, exact, as text; null where no charge has a price",
+                "unpriced": "charges without a price, which the amount leaves out",
+                "lower_bound": "charges whose output is only the least that was spent",
+            },
+        ),
+        (
+            "`--mode reported --jsonl`: a row for each session that reports an amount",
+            {
+                "session": "the session's id",
+                "project": "its project",
+                "place": "where the amount is reported",
+                "source": "`cost-state`, the session's total, or `costUSD`, on the rows of old versions",
+                "reported": "USD, exact, as text",
+                "is_floor": "whether Claude Code did not know a model's price, so that it is only the least",
+                "computed": "what the charges of the session come to",
+                "charges": "how many of them",
+                "difference": "reported less computed",
+                "agrees": "whether both are the same",
+                "why": "the reasons: `cause`, `amount`, `words`, and whether it is `proven`",
+                "tokens": "how many more tokens of each model are reported",
+            },
+        ),
+    ),
     "show": (
         (
             "`--jsonl`, `--csv`: a row for each entry",

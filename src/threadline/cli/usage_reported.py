@@ -24,6 +24,7 @@ from threadline.survey.reported import reported
 _GAP = "  "
 _ID = 8
 _LEAST, _MOST = 10, 400
+_SAME = "same"
 _HEADINGS = ("session", "source", "reported", "computed", "difference")
 
 
@@ -100,8 +101,8 @@ def _table(told: Reported, width: int, titles: Mapping[str, str], limit: int | N
     if others:
         rest = replace(told, sessions=others)
         name = f"{len(others):,} more: see --limit"
-        cells.append((name, "", _usd(rest.reported), _usd(rest.computed), _signed(rest.difference)))
-    total = ("total", "", _usd(told.reported), _usd(told.computed), _signed(told.difference))
+        cells.append((name, "", _usd(rest.reported), _usd(rest.computed), _off(rest)))
+    total = ("total", "", _usd(told.reported), _usd(told.computed), _off(told))
     every = [_HEADINGS, *cells, total]
     sizes = [max(columns(row[at]) for row in every) for at in range(len(_HEADINGS))]
     room = width - len(_GAP) - sum(sizes[1:]) - len(_GAP) * (len(sizes) - 1)
@@ -117,8 +118,12 @@ def _table(told: Reported, width: int, titles: Mapping[str, str], limit: int | N
 def _cells(one: ReportedSession, titles: Mapping[str, str]) -> tuple[str, ...]:
     titled = one_line(titles.get(one.session, ""), _MOST)
     name = f"{plain(one.session)[:_ID]}{_GAP if titled else ''}{titled}"
-    off = "same" if one.agrees else _signed(one.difference)
+    off = _SAME if one.agrees else _signed(one.difference)
     return name, one.source.value, _usd(one.reported), _usd(one.computed), off
+
+
+def _off(told: Reported) -> str:
+    return _SAME if all(one.agrees for one in told.sessions) else _signed(told.difference)
 
 
 def _usd(amount: Decimal) -> str:
