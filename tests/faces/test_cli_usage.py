@@ -548,3 +548,66 @@ def test_start_up_loads_only_what_is_used(tmp_path: Path) -> None:
         "threadline.survey.threads",
     }
     assert not {name for name in loaded if name.startswith("threadline.cli.usage_page")}
+
+
+def told_home(tmp_path: Path) -> Path:
+    """A home whose one session reports its total, and whose statistics know a day that is gone."""
+    total = {"type": "cost-state", "sessionId": session(1), "totalCostUSD": 0.5, "modelUsage": {}}
+    home = spend(tmp_path / "home", *at("2026-02-01T10:00:00Z", output=100), total)
+    spend(home, *at("2026-02-02T10:00:00Z", output=100), number=2)
+    day = {"date": "2026-01-15", "messageCount": 120, "sessionCount": 3, "toolCallCount": 40}
+    tokens = {"date": "2026-01-15", "tokensByModel": {"claude-opus-4-5-20251101": 98_765}}
+    cache = {"version": 1, "dailyActivity": [day], "dailyModelTokens": [tokens]}
+    (home / "stats-cache.json").write_text(json.dumps(cache))
+    return home
+
+
+def test_what_is_reported_stands_apart(ask: Asker, tmp_path: Path) -> None:
+    """`--mode both` adds what Claude Code reports, and by what it differs, below the same table and the same total."""
+    home = ("usage", "--home", told_home(tmp_path), "--tz", "UTC")
+    computed, both = ask(*home, "--json").json, ask(*home, "--mode", "both", "--json").json
+    assert "reported" not in computed
+    assert {name: both[name] for name in computed} == computed
+    (one,) = both["reported"]["sessions"]
+    assert (one["session"], one["reported"], one["computed"]) == (session(1), "0.5", "0.001512")
+    assert Decimal(one["difference"]) == Decimal("0.498488")
+    assert both["reported"]["silent"] == {"sessions": 1, "computed": "0.001512"}
+    shown = ask(*home, "--mode", "both").out
+    assert table(shown) == table(ask(*home).out)
+    assert "1 session reports 0.50 USD; computed for the same: 0.001512 USD" in shown
+
+
+def test_days_that_are_gone_are_reported_and_in_no_total(ask: Asker, tmp_path: Path) -> None:
+    """A day that only the statistics know is told below the table, and neither a row nor in a sum."""
+    home = ("usage", "--home", told_home(tmp_path), "--tz", "UTC")
+    shown = " ".join(ask(*home).out.split())
+    assert "Of 1 day (2026-01-15 to 2026-01-15) every transcript is gone" in shown
+    assert "in no total here, report 120 messages and 98,765 tokens" in shown
+    seen = ask(*home, "--mode", "both", "--json").json
+    assert [day["date"] for day in seen["reported"]["swept"]] == ["2026-01-15"]
+    assert (seen["total"]["charges"], [row["day"] for row in seen["rows"]]) == (2, ["2026-02-01", "2026-02-02"])
+    for words in (("--since", "2026-01-16"), ("--project", "app"), ("--by", "model")):
+        assert "transcript is gone" not in ask(*home, *words).out
+    assert ask(*home, "--since", "2026-01-16", "--mode", "both", "--json").json["reported"]["swept"] == []
+
+
+def test_what_is_reported_alone(ask: Asker, tmp_path: Path) -> None:
+    """`--mode reported` lists the sessions that report an amount; it goes by session, and narrows as others do."""
+    home = ("usage", "--home", told_home(tmp_path), "--mode", "reported")
+    seen = ask(*home, "--json").json
+    assert seen["total"] == {"sessions": 1, "reported": "0.5", "computed": "0.001512", "difference": "0.498488"}
+    assert ask(*home, "--jsonl").jsonl == seen["rows"] == seen["reported"]["sessions"]
+    shown = ask(*home, "--by", "session").out
+    assert re.search(r"5e550001  task 1 +cost-state +\$0\.5000 +\$0\.0015 +\+\$0\.4985", shown)
+    silent = ask(*home, "--session", "5e550002")
+    assert (silent.code, silent.out) == (1, "")
+    assert "No session of 1 session reports an amount" in silent.err
+    refused = ask(*home, "--by", "day")
+    assert (refused.code, refused.out) == (2, "")
+    assert "--by session alone" in refused.err
+
+
+def test_the_help_names_every_key(ask: Asker) -> None:
+    """All keys that `--by` takes stand in the help, and no other."""
+    told = ask("usage", "--help").out.split("Keys for --by:")[1].partition(".")[0]
+    assert tuple(" ".join(told.split()).split(", ")) == KEYS

@@ -1,0 +1,49 @@
+"""The figures that two other programs have found in the corpus of real transcripts."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from tests.faces.asking import Asker
+from tests.real.client import SHARED
+
+from threadline.account.keys import WHAT_KEYS_MEAN, WHAT_READ_KEYS_MEAN
+
+HOME = SHARED / "corpus/home"
+KNOWN = {
+    "charges": 5277,
+    "input": 123_734,
+    "output": 1_533_111,
+    "cache_write": 24_585_905,
+    "cache_write_1h": 14_895_417,
+    "cache_read": 730_352_886,
+}
+NESTS = ("project,model", "month,day,hour", "session,thread,tool", "version,branch,skill", "week,agent-type,agent")
+
+pytestmark = [pytest.mark.real, pytest.mark.skipif(not HOME.is_dir(), reason="../shared/corpus is not there")]
+
+
+@pytest.mark.parametrize("by", [*WHAT_KEYS_MEAN, *WHAT_READ_KEYS_MEAN, *NESTS])
+@pytest.mark.parametrize("zone", ["UTC", "Australia/Lord_Howe"])
+def test_every_report_has_the_known_total(capfdbinary: pytest.CaptureFixture[bytes], by: str, zone: str) -> None:
+    """5,277 charges and their tokens, whatever they are summed by and wherever the reader is; rows add up to them."""
+    answer = Asker(capfdbinary)("usage", "--home", HOME, "--by", by, "--tz", zone, "--json")
+    seen = answer.json
+    assert (answer.code, answer.err) == (0, "")
+    assert {name: seen["total"][name] for name in KNOWN} == KNOWN
+    assert {name: sum(row[name] for row in seen["rows"]) for name in KNOWN} == KNOWN
+    amounts = [Decimal(row["amount"]) for row in seen["rows"] if row["amount"] is not None]
+    assert sum(amounts) == Decimal(seen["total"]["amount"])
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("by", ["day", "session", "project,model"])
+def test_real_names_fit_a_page(
+    capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, by: str, width: int
+) -> None:
+    """Real paths, titles and models take no more than the page has."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    answer = Asker(capfdbinary)("usage", "--home", HOME, "--by", by)
+    assert (answer.code, answer.err) == (0, "")
+    assert max(map(len, answer.out.splitlines())) <= width
