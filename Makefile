@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SECONDS ?= 60
 MEGABYTES ?= 1239
 
-.PHONY: run test check bench bench-thread fuzz docs clean
+.PHONY: run test check bench bench-thread bench-usage fuzz docs clean
 
 run: $(VENV)/.run ## set up, then show what there is: your own home, or a demo home where there is none
 	@$(BIN)/threadline; code=$$?; \
@@ -29,6 +29,9 @@ bench: $(VENV)/.bench ## speed and memory beside the read limit, json and orjson
 
 bench-thread: $(VENV)/.bench ## what threading costs per entry, up to a session of a million
 	$(BIN)/python bench/thread.py
+
+bench-usage: $(VENV)/.bench ## how fast usage is counted beside ccusage, and what each counts (npm fetches ccusage)
+	$(BIN)/python bench/usage.py
 
 fuzz: $(VENV)/.test ## look for bytes that break the reader (coverage-guided where atheris installs)
 	-$(BIN)/pip install --quiet --disable-pip-version-check atheris

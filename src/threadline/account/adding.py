@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from threadline.account.calendar import Calendar
 from threadline.account.keys import Key, key, shares
-from threadline.model.charge import WEB_SEARCH_FEE, Charge
+from threadline.model.charge import Charge
 from threadline.model.rate import EXACT, Rate
 from threadline.model.sum import Row, Sum, added, summed
 
@@ -99,4 +99,4 @@ def _amount(rate: Rate, counts: list[int]) -> Decimal:
         cache_write_1h=counts[_HOUR],
         cache_read=counts[_READ],
     )
-    return EXACT.add(tokens, counts[_SEARCHES] * WEB_SEARCH_FEE)
+    return EXACT.add(tokens, counts[_SEARCHES] * rate.web_search)

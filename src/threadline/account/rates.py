@@ -220,6 +220,7 @@ class Rates:
             long_context=prices.over_prompt_tokens if isinstance(prices, LongContext) else None,
             multipliers=multipliers,
             source=_source(self._models[key], self._files[key]),
+            web_search=self._fee,
         )
         return self._rates.setdefault(made, made)
 

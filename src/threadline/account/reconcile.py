@@ -20,7 +20,7 @@ from threadline.account.runs import (
     tokens_of,
     tokens_said,
 )
-from threadline.model.charge import WEB_SEARCH_FEE, Charge
+from threadline.model.charge import Charge
 from threadline.model.rate import EXACT, plain_number
 from threadline.model.reported import TOLERANCE, Cause, CostState, Tokens, Why
 
@@ -191,7 +191,8 @@ class _Step:
 
     def _fees(self) -> Why | None:
         searches = -sum(one.web_searches for one in more(self._said, self._known))
-        fees = searches * WEB_SEARCH_FEE
+        fee = next((one.rate.web_search for one in self._run.charges if one.rate is not None), Decimal(0))
+        fees = searches * fee
         if searches <= 0 or fees > -self._left + TOLERANCE:
             return None
         return Why(Cause.WEB, -fees, no_fee(searches), proven=abs(EXACT.add(self._left, fees)) <= TOLERANCE)

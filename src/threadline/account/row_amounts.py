@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from threadline.account.reconcile import count_of, list_of, no_fee
 from threadline.account.runs import amount_of, hours_as_minutes
-from threadline.model.charge import WEB_SEARCH_FEE, Charge
+from threadline.model.charge import Charge
 from threadline.model.rate import EXACT
 from threadline.model.reported import TOLERANCE, Cause, Why
 from threadline.model.sum import added
@@ -34,7 +34,7 @@ def _cause(charge: Charge) -> Cause:
     """Why a row's amount is another than its charge's."""
     if charge.rate is None:
         return Cause.UNPRICED
-    without_fee = EXACT.add(_off(charge), charge.web_searches * WEB_SEARCH_FEE)
+    without_fee = EXACT.add(_off(charge), charge.web_searches * charge.rate.web_search)
     if abs(without_fee) <= TOLERANCE:
         return Cause.WEB
     return Cause.LOWER_BOUND if charge.is_lower_bound and without_fee > 0 else Cause.PRICES

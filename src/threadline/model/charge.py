@@ -14,7 +14,6 @@ from threadline.model.rate import EXACT, Rate
 from threadline.model.sighting import PLACEHOLDER, Origin, Sighting, number_of
 from threadline.model.time import parse_timestamp
 
-WEB_SEARCH_FEE = Decimal("0.01")
 
 
 class Flag(StrEnum):
@@ -129,7 +128,7 @@ class Charge(Struct, frozen=True, gc=False):
             cache_write_1h=counted.cache_write_1h,
             cache_read=counted.cache_read,
         )
-        return EXACT.add(tokens, self.web_searches * WEB_SEARCH_FEE)
+        return EXACT.add(tokens, self.web_searches * self.rate.web_search)
 
     @property
     def reported(self) -> Decimal | None:

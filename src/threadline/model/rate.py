@@ -18,7 +18,8 @@ class Rate(Struct, frozen=True, gc=False, cache_hash=True):
 
     `model` is the key in the price file. `begins` and `ends` are the first day of the period and the day after its
     last (`YYYY-MM-DD`, UTC), None where it is open. `long_context` is the threshold when these are the prices for
-    prompts above it. `multipliers` are those that have been applied, by name. `source` says where the prices are from.
+    prompts above it. `multipliers` are those that have been applied, by name. `source` says where the prices are from;
+    `web_search` is the fee for one search, in USD.
     """
 
     model: str
@@ -32,6 +33,7 @@ class Rate(Struct, frozen=True, gc=False, cache_hash=True):
     long_context: int | None = None
     multipliers: tuple[tuple[str, Decimal], ...] = ()
     source: str = ""
+    web_search: Decimal = Decimal("0.01")
 
     def amount(
         self,

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from threadline.model.charge import WEB_SEARCH_FEE, Charge
+from threadline.model.charge import Charge
 from threadline.model.place import Place
 from threadline.model.rate import EXACT, Rate
 from threadline.model.reported import ReportedSession
@@ -148,4 +148,4 @@ def _products(rate: Rate, charges: Iterable[Charge]) -> Iterator[Product]:
             yield Product(kind, number, price, EXACT.scaleb(EXACT.multiply(price, number), _PER))
     searches = sum(one.web_searches for one in some)
     if searches:
-        yield Product("web search", searches, WEB_SEARCH_FEE, EXACT.multiply(WEB_SEARCH_FEE, searches))
+        yield Product("web search", searches, rate.web_search, EXACT.multiply(rate.web_search, searches))
