@@ -23,11 +23,15 @@ class Lines(Struct, gc=False):
     lines: list[bytes]
 
 
-def lines_with(path: str | Path, needle: bytes) -> Iterator[Lines]:
-    """The file block by block, with the lines that hold `needle`; a line too long to be decoded is passed over."""
+def lines_with(path: str | Path, needle: bytes, *, offset: int = 0) -> Iterator[Lines]:
+    """The file block by block, with the lines that hold `needle`; a line too long to be decoded is passed over.
+
+    `offset` is where to start, which must be where a line begins.
+    """
     descriptor = open_transcript(path)
     try:
-        yield from _lines_with(descriptor, needle)
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        yield from _lines_with(descriptor, needle, offset)
     except OSError as error:
         raise Unreadable(f"{os.fspath(path)!r} cannot be read: {error.strerror or error}.") from None
     finally:
@@ -54,8 +58,8 @@ def first_lines(path: str | Path) -> list[bytes]:
         os.close(descriptor)
 
 
-def _lines_with(descriptor: int, needle: bytes) -> Iterator[Lines]:
-    for begins, block, whole in _blocks(descriptor):
+def _lines_with(descriptor: int, needle: bytes, offset: int) -> Iterator[Lines]:
+    for begins, block, whole in _blocks(descriptor, offset):
         found = Lines(block, [], [])
         end = 0
         at = block.find(needle, 0, whole)
@@ -68,10 +72,9 @@ def _lines_with(descriptor: int, needle: bytes) -> Iterator[Lines]:
         yield found
 
 
-def _blocks(descriptor: int) -> Iterator[tuple[int, bytes, int]]:
+def _blocks(descriptor: int, begins: int) -> Iterator[tuple[int, bytes, int]]:
     """The file in blocks, each with where it begins and how much of it is whole lines."""
     rest = b""
-    begins = 0
     while read := os.read(descriptor, _BLOCK):
         block = rest + read if rest else read
         whole = block.rfind(b"\n") + 1

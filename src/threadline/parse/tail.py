@@ -16,7 +16,7 @@ from threadline.model.found import Transcript
 from threadline.model.sighting import Seen
 from threadline.parse.chunks import open_transcript
 from threadline.parse.gathering import Gathering
-from threadline.parse.lines_with import Lines, _lines_with
+from threadline.parse.lines_with import Lines, lines_with
 from threadline.parse.sightings import NEEDLE, sightings
 
 _BLOCK = 256 * 1024
@@ -60,13 +60,11 @@ def _lines_since(path: Path, since: str) -> Iterator[Lines]:
     descriptor = open_transcript(path)
     try:
         start = _where_to_begin(descriptor, since)
-        os.lseek(descriptor, start, os.SEEK_SET)
-        for found in _lines_with(descriptor, NEEDLE):
-            yield Lines(found.block, [start + offset for offset in found.offsets], found.lines)
     except OSError as error:
         raise Unreadable(f"{os.fspath(path)!r} cannot be read: {error.strerror or error}.") from None
     finally:
         os.close(descriptor)
+    yield from lines_with(path, NEEDLE, offset=start)
 
 
 def _where_to_begin(descriptor: int, since: str) -> int:
