@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from decimal import Decimal
 from itertools import combinations
 
 import pytest
@@ -39,7 +40,7 @@ def test_every_report_sums_to_the_total(case: str) -> None:
     """By any two keys, rows and subtotals add up to the total, in every figure."""
     found = ledger(case)
     total = found.total
-    assert total.amount == (added(one.amount or 0 for one in found) if total.amount is not None else None)
+    assert total.amount == (added(one.amount or Decimal(0) for one in found) if total.amount is not None else None)
     for keys in combinations(WHAT_KEYS_MEAN, 2):
         rows = found.by(*keys)
         assert rows.total == total

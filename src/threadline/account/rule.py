@@ -122,14 +122,21 @@ def _parted(group: list[Sighting], *, random: bool) -> Iterator[list[Sighting]]:
 
 def _place_empty(group: list[Sighting], parts: _Parts, scope: Callable[[Sighting], object]) -> None:
     """Rows with nothing but zeros belong to a call that the same agent made under the id, if there is one."""
-    full = {parts.root(at) for at, one in enumerate(group) if any(one.sent)}
+    order = sorted(range(len(group)), key=lambda at: _precedence(group[at]))
+    full = {parts.root(at) for at in order if any(group[at].sent)}
     homes: dict[object, int] = {}
-    for at in sorted(range(len(group)), key=lambda at: _precedence(group[at])):
+    empty: dict[int, list[int]] = {}
+    for at in order:
         if parts.root(at) in full:
             homes.setdefault(scope(group[at]), at)
-    for at, one in enumerate(group):
-        if parts.root(at) not in full:
-            parts.join(homes.setdefault(scope(one), at), at)
+        else:
+            empty.setdefault(parts.root(at), []).append(at)
+    for members in empty.values():
+        # One home for all of them: copies that lie in several sessions must not tie their calls together.
+        scopes = [scope(group[at]) for at in members]
+        home = next((homes[one] for one in scopes if one in homes), members[0])
+        parts.join(home, members[0])
+        homes = dict.fromkeys(scopes, home) | homes
 
 
 def _scope(one: Sighting) -> object:
