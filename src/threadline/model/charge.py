@@ -15,7 +15,6 @@ from threadline.model.sighting import PLACEHOLDER, Origin, Sighting, number_of
 from threadline.model.time import parse_timestamp
 
 
-
 class Flag(StrEnum):
     """What is special about a charge.
 
