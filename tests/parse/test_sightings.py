@@ -23,8 +23,11 @@ from threadline.parse.lines_with import Lines
 from threadline.parse.sightings import NEEDLE, sightings
 
 _LAW = settings(deadline=None, max_examples=150)
-_COUNTS = st.sampled_from([0, 1, 7, 90, 2**53, 2**53 + 1, 2**64, -1, 1.5, 3.0, "12", "x", None, True, [], {}])
+_COUNTS: st.SearchStrategy[Any] = st.sampled_from(
+    [0, 1, 7, 90, 2**53, 2**53 + 1, 2**64, -1, 1.5, 3.0, "12", "x", None, True, [], {}]
+)
 _TEXT = st.sampled_from(["a", "naïve 日本", "\U0001f600", 'put_tokens"', "\\u005f", "\ud83d", "a b", "", "\u2028"])
+_BITS = (b"", b"\n", b"\0", b"{", b"}", b'"', b"\xff", b"\xef\xbb\xbf", b'{"type":"assistant"}')
 _IDS = st.sampled_from(["msg_01AbCdEfGhIjKlMnOpQrStUv", "msg_1", "", None, 5, "a b", "\ud83d"])
 
 
