@@ -221,7 +221,7 @@ def _improve(  # noqa: PLR0917 - as above
         known.reported = max(known.reported, _reported(row), key=number_of)
     if output < known.output:
         return
-    stopped, model = message.stop_reason is not None, message.model or known.model
+    stopped, model = message.stop_reason is not None, message.model
     passes = _passes(usage) if usage.iterations else None
     if output == known.output and (
         tie(stopped, hour, model, usage.speed, usage.inference_geo, usage.service_tier, passes) < known.tie
