@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from threadline.account.rates import Rates
 from threadline.account.rule import Call, calls, keyed
 from threadline.model.charge import Charge
+from threadline.model.rate import Rate
 from threadline.model.sighting import Pass, Sighting
 from threadline.model.time import parse_timestamp
 
@@ -20,27 +21,36 @@ def charges(seen: Iterable[Sighting], rates: Rates) -> Iterator[Charge]:
     """Every call that the sightings tell of, charged once by the rate of its day."""
     first, several = keyed(seen)
     for key, one in first.items():
-        some = (Call(one, one, (one,)),) if key not in several else calls(key, several[key])
-        for call in some:
-            if call.counted.passes is not None:
-                yield from _by_passes(call, rates)
-            else:
-                yield _charge(call, call.counted, rates)
+        if key in several:
+            for call in calls(key, several[key]):
+                yield from _charged(call, rates)
+        elif one.passes is None:
+            yield Charge(one, one, (one,), _rate(one, one.time, rates), "", one.web_searches)
+        else:
+            yield from _charged(Call(one, one, (one,)), rates)
 
 
-def _charge(call: Call, counted: Sighting, rates: Rates, part: str = "") -> Charge:
-    rate = rates.rate(
+def _charged(call: Call, rates: Rates) -> Iterator[Charge]:
+    if call.counted.passes is not None:
+        yield from _by_passes(call, rates)
+    else:
+        yield _charge(call, call.counted, rates)
+
+
+def _rate(counted: Sighting, time: str, rates: Rates) -> Rate | None:
+    return rates.rate(
         counted.model,
-        _day(call.owner.time),
+        time[:_UTC_DAY] if time[-1:] == "Z" and time[4:5] == "-" and time[10:11] == "T" else _day(time),
         counted.input + counted.cache_write + counted.cache_read,
         speed=counted.speed,
         geo=counted.geo,
         tier=counted.tier,
     )
-    searches = 0 if part else counted.web_searches
-    if not part and len(call.sightings) > 1:
-        searches = max(one.web_searches for one in call.sightings)
-    return Charge(counted, call.owner, call.sightings, rate, part, searches)
+
+
+def _charge(call: Call, counted: Sighting, rates: Rates, part: str = "") -> Charge:
+    searches = 0 if part else max(one.web_searches for one in call.sightings)
+    return Charge(counted, call.owner, call.sightings, _rate(counted, call.owner.time, rates), part, searches)
 
 
 def _by_passes(call: Call, rates: Rates) -> Iterator[Charge]:
@@ -95,8 +105,6 @@ def _with_counts(counted: Sighting, counts: Iterable[int]) -> Sighting:
 
 
 def _day(time: str) -> str:
-    """The day in UTC of a time as it is written, for a rate's period."""
-    if time.endswith("Z") and time[4:5] == "-" and time[10:11] == "T":
-        return time[:_UTC_DAY]
+    """The day in UTC, for a rate's period, of a time that is not written as usual."""
     moment = parse_timestamp(time)
     return f"{moment:%Y-%m-%d}" if moment is not None else ""
