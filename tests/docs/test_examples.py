@@ -139,6 +139,7 @@ def test_every_key_is_explained(environment: dict[str, str], tmp_path: Path) -> 
         "": [["--json"], ["--jsonl"]],
         "doctor": [["--json"], ["--jsonl"]],
         "prices": [["--json"], ["--jsonl"]],
+        "usage": [["--mode", "both", "--json"], ["--jsonl"], ["--mode", "reported", "--jsonl"]],
         "blocks": [["--json"], ["--jsonl"]],
         "statusline": [["--json"]],
         "explain": [["last", "--json"], ["last", "--jsonl"]],

@@ -507,6 +507,7 @@ def on_a_terminal(width: int, *arguments: str | Path, **env: str) -> str:
             shown += block
     except OSError:
         pass  # how a terminal says that it was closed
+    os.close(terminal)
     os.waitpid(child, 0)
     return shown.decode().replace("\r\n", "\n").rpartition("\x1b[2K")[2]
 
