@@ -21,7 +21,9 @@ from tests.faces.test_cli_hostile import EVERYTHING, STEER, hostile_home
 from tests.make import MODEL, Pen, Row, call, prompt, reply, transcript, write
 
 from threadline.account.keys import WHAT_KEYS_MEAN, WHAT_READ_KEYS_MEAN
+from threadline.find import look
 from threadline.render.terminal_text import columns
+from threadline.survey.session_titles import session_titles
 
 KEYS = (*WHAT_KEYS_MEAN, *WHAT_READ_KEYS_MEAN)
 NESTS = (
@@ -428,17 +430,39 @@ def test_figures_are_short_for_people_and_whole_on_request(ask: Asker, tmp_path:
 
 def test_sessions_are_named_by_their_titles(ask: Asker, tmp_path: Path) -> None:
     """A session's row has the start of its id and its title, wherever in the transcript that stands."""
-    rows = transcript(
-        prompt("a first prompt"),
-        *[call("Bash", "ls", "x" * 3000) for _ in range(40)],
-        {"type": "custom-title", "customTitle": "The given one", "sessionId": session(1)},
-        pen=Pen(session(1)),
-    )
+    calls = [call("Bash", "ls", "x" * 3000) for _ in range(250)]
+    given = {"type": "custom-title", "customTitle": "The given one", "sessionId": session(1)}
+    rows = transcript(prompt("a first prompt"), *calls, given, *calls, pen=Pen(session(1)))
     write(tmp_path / "projects/-work-app" / f"{session(1)}.jsonl", *rows)
     spend(tmp_path, reply("ok"), number=2)
     shown = ask("usage", "--home", tmp_path, "--by", "session").out
     assert "5e550001  The given one " in shown
     assert "5e550002  task 2 " in shown
+
+
+def test_sessions_have_the_titles_of_the_list(ask: Asker, demo_home: Path) -> None:
+    """Every session of a report is called as `threadline list` calls it."""
+    listed = {one["id"]: one["title"] for one in ask("list", "--home", demo_home, "--json").json}
+    named = session_titles([look(demo_home)], set(listed))
+    assert {one: named.get(one, "") for one in listed} == listed
+    assert len(listed) > 10
+
+
+@pytest.mark.parametrize("when", ["0001-01-01T00:00:00Z", "0999-05-05T12:00:00Z", "9999-12-31T23:59:59.999Z", "soon"])
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Pacific/Kiritimati"])
+def test_any_time_has_a_row(ask: Asker, tmp_path: Path, when: str, zone: str) -> None:
+    """The first and the last moments of all time, and what is none, are rows of every report by time."""
+    home = spend(tmp_path, *at(when))
+    for by in ("day", "week", "month", "hour"):
+        for words in ((), ("--order", "time", "--json")):
+            answer = ask("usage", "--home", home, "--by", by, "--tz", zone, *words)
+            assert (answer.code, answer.err) == (0, "")
+    question = ("usage", "--home", home, "--tz", zone)
+    always = ask(*question, "--since", "999999w", "--until", "9999-12-31T23:59:59.999999Z")
+    assert always.code == 0  # what names no time has that of the row before
+    # In a zone, the first day of all time may begin some hours later.
+    assert ask(*question, "--since", "0001-01-01", "--until", "9999-12-31").code in {0, 1}
+    assert ask(*question, "--since", "2026-01-01", "--until", "2026-01-02").code == 1
 
 
 def test_subtotals_stand_above_what_they_sum(ask: Asker, tmp_path: Path) -> None:

@@ -40,8 +40,8 @@ class Calendar:
             return day
         week = self._weeks.get(day)
         if week is None:
-            date = datetime.fromisoformat(day)
-            week = self._weeks[day] = f"{date - timedelta(days=date.weekday()):%Y-%m-%d}"
+            date = datetime.fromisoformat(day).date()
+            week = self._weeks[day] = (date - timedelta(days=date.weekday())).isoformat()
         return week
 
     def _day_and_hour(self, time: str) -> tuple[str, str]:
@@ -69,4 +69,4 @@ class Calendar:
             local = moment.astimezone(self.zone)
         except OverflowError:  # the first and last day of all time
             local = moment
-        return f"{local:%Y-%m-%d}", f"{local:%H}:00"
+        return local.date().isoformat(), f"{local:%H}:00"

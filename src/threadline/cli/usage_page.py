@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from msgspec import Struct
 from threadline.account.keys import TIMES
 from threadline.cli.places import short_path
 from threadline.cli.usage_report import notes
+from threadline.cli.zone import in_zone
 from threadline.model.rate import plain_number
 from threadline.model.sum import Row, Sum
 from threadline.render.bars import bar, sparkline
@@ -33,9 +34,9 @@ _ID = 8
 _LONGEST = 400
 _CENT = Decimal("0.01")
 _DIGEST = 12
-_UNKNOWN = "("
 _NO_CURVE = 2
 _MOMENT = timedelta(microseconds=1)
+_LAST = datetime.max.replace(tzinfo=UTC) - _MOMENT
 
 # In the order of the table; the number says which goes first where the page is narrow: the greatest.
 _COLUMNS: tuple[tuple[str, int, Callable[[Sum], int]], ...] = (
@@ -144,9 +145,16 @@ class _Labels:
             return f"{plain(value)[:_ID]}{_GAP if titled else ''}{one_line(titled, _LONGEST)}"
         if name in {"project", "home"}:
             return short_path(value, _LONGEST)
-        if name == "day" and self._weekdays and not value.startswith(_UNKNOWN):
-            return f"{value} {date.fromisoformat(value):%a}"
+        if name == "day" and self._weekdays:
+            return f"{value}{_weekday(value)}"
         return one_line(self._models.get(value, value) if name == "model" else value, _LONGEST)
+
+
+def _weekday(day: str) -> str:
+    try:
+        return f" {date.fromisoformat(day):%a}"
+    except ValueError:  # what says no time, or one that no calendar has
+        return ""
 
 
 class _Table:
@@ -244,16 +252,16 @@ def _span(one: Report) -> str:
     """The time that was asked for; the minute only where it does not begin or end with a day."""
     told = []
     if one.since is not None:
-        told.append(f"from {_minute(one.since.astimezone(one.place))}")
+        told.append(f"from {_minute(in_zone(one.since, one.place))}")
     if one.until is not None:
-        local = one.until.astimezone(one.place)
-        after = (one.until + _MOMENT).astimezone(one.place)
-        told.append(f"to {_minute(local)}" if _is_minute(after) else f"to {local:%Y-%m-%d}")
+        local = in_zone(one.until, one.place)
+        ends_a_day = one.until > _LAST or not _is_minute(in_zone(one.until + _MOMENT, one.place))
+        told.append(f"to {local.date().isoformat() if ends_a_day else _minute(local)}")
     return " ".join(told)
 
 
 def _minute(local: datetime) -> str:
-    return f"{local:%Y-%m-%d %H:%M}" if _is_minute(local) else f"{local:%Y-%m-%d}"
+    return f"{local.date().isoformat()}{f' {local:%H:%M}' if _is_minute(local) else ''}"
 
 
 def _is_minute(local: datetime) -> bool:

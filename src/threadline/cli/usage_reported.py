@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from threadline.account.ledger import Ledger
 from threadline.cli.usage_wanted import Wanted
+from threadline.cli.zone import in_zone
 from threadline.model.found import Found
 from threadline.model.reported import Reported, ReportedDay, ReportedSession
 from threadline.model.sum import added
@@ -52,8 +53,8 @@ def reported_for(
 
 def is_within(day: ReportedDay, since: datetime | None, until: datetime | None, zone: tzinfo) -> bool:
     """Whether any of a day is in the time that is wanted."""
-    first = f"{since.astimezone(zone):%Y-%m-%d}" if since is not None else ""
-    last = f"{until.astimezone(zone):%Y-%m-%d}" if until is not None else "9999-12-31"
+    first = in_zone(since, zone).date().isoformat() if since is not None else ""
+    last = in_zone(until, zone).date().isoformat() if until is not None else "9999-12-31"
     return first <= day.date <= last
 
 

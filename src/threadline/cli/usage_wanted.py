@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from threadline.account.ledger import Ledger
 from threadline.cli.screen import some
+from threadline.cli.zone import in_zone
 from threadline.errors import Ambiguous
 from threadline.model.found import Found
 
@@ -42,8 +43,8 @@ class Wanted(Struct, frozen=True):
         session = self._of_session(model, ledger, found)
         if not session.charges:
             return f"{told}; sessions are {some(one[:_ID] for one in _values(model, 'session'))}."
-        times = [when.astimezone(zone) for one in session if (when := one.timestamp) is not None]
-        return f"{told}; what else fits is from {min(times):%Y-%m-%d} to {max(times):%Y-%m-%d}." if times else told
+        days = [in_zone(when, zone).date() for one in session if (when := one.timestamp) is not None]
+        return f"{told}; what else fits is from {min(days)} to {max(days)}." if days else f"{told}."
 
     def _said(self) -> list[str]:
         own = {"project": self.project, "model": self.model, "session": self.session}

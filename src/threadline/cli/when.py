@@ -6,6 +6,7 @@ import re
 from calendar import monthrange
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
+from threadline.cli.zone import in_zone
 from threadline.errors import BadQuery
 from threadline.model.time import parse_timestamp
 
@@ -35,7 +36,7 @@ def moment(text: str, *, now: datetime | None = None, end: bool = False, zone: t
             return present - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         except OverflowError:  # before the year 1: from the beginning
             return datetime.min.replace(tzinfo=UTC)
-    days = _days(word, present.astimezone(here).date())
+    days = _days(word, in_zone(present, here).date())
     if days is not None:
         return _ends(days[1], here) if end else _begins(days[0], here)
     written = _written(text.strip(), here) if "-" in text else None

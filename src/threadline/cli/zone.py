@@ -89,6 +89,14 @@ def zone_name(one: tzinfo) -> str:
     return "UTC" if one is UTC else str(getattr(one, "key", one))
 
 
+def in_zone(moment: datetime, one: tzinfo) -> datetime:
+    """A moment as the clocks of a zone show it; as it is where they cannot, on the first and last day of all time."""
+    try:
+        return moment.astimezone(one)
+    except OverflowError:
+        return moment
+
+
 def _named(name: str) -> tzinfo:
     from zoneinfo import ZoneInfo, available_timezones
 
