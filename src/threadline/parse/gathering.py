@@ -26,6 +26,7 @@ from threadline.parse.usage_rows import MessageRow, Row, UsageRow, Writes, Writt
 SEARCH = "WebSearch"
 _ABSENT = (b"", b"null")
 _Group = tuple[str, str | None, str | None, int, int, int, bool]
+# Rows and calls are kept as words, so that an id which somebody made up with spaces loses them.
 # Text grows by being copied: an id that is on every row of a long transcript would have it copied for minutes.
 _MOST_ROWS = 8 * 1024
 
@@ -131,7 +132,7 @@ class Gathering:
             hour,
             read,
             message.stop_reason is not None,
-            f"{offset} {_word(row.uuid)}",
+            f"{offset} {(row.uuid or '').replace(' ', '_')}",
             [],
             False,
             (served.web_search_requests or 0) if served is not None else 0,
@@ -148,7 +149,7 @@ class Gathering:
     def _content(self, known: Sighting, content: list[Written]) -> None:
         for block in content:
             if block.type == "tool_use":
-                call = f"{_word(block.id)} {block.name or ''}"
+                call = f"{(block.id or '').replace(' ', '_')} {block.name or ''}"
                 if not block.id or call not in known.calls:
                     known.calls.append(call)
                 if block.name == SEARCH and block.id and (known.key, block.id) not in self._searches:
@@ -213,7 +214,7 @@ def _improve(  # noqa: PLR0917 - as above
     known: Sighting, offset: int, row: Row, message: MessageRow, usage: UsageRow, five: int, hour: int
 ) -> None:
     """One more row of a message: its counts are taken if they tell more, for the output grows while it is written."""
-    known.rows += f" {offset} {_word(row.uuid)}"
+    known.rows += f" {offset} {(row.uuid or '').replace(' ', '_')}"
     served, output = usage.server_tool_use, usage.output_tokens or 0
     if served is not None and served.web_search_requests:
         known.web_searches = max(known.web_searches, served.web_search_requests)
@@ -223,10 +224,14 @@ def _improve(  # noqa: PLR0917 - as above
         return
     stopped, model = message.stop_reason is not None, message.model
     passes = _passes(usage) if usage.iterations else None
-    if output == known.output and (
-        tie(stopped, hour, model, usage.speed, usage.inference_geo, usage.service_tier, passes) < known.tie
-    ):
-        return
+    if output == known.output:
+        told = (stopped, hour, model, usage.speed, usage.inference_geo, usage.service_tier, passes)
+        held = (known.stopped, known.cache_write_1h, known.model, known.speed, known.geo, known.tier, known.passes)
+        if told == held:  # as nearly always
+            known.offset = offset
+            return
+        if tie(*told) < tie(*held):
+            return
     known.output, known.stopped, known.offset, known.model, known.passes = output, stopped, offset, model, passes
     known.cache_write_5m, known.cache_write_1h = five, hour
     known.speed, known.geo, known.tier = usage.speed, usage.inference_geo, usage.service_tier
@@ -255,8 +260,3 @@ def _passes(usage: UsageRow) -> list[Pass] | None:
 def _reported(row: Row) -> str | None:
     told = bytes(row.cost_usd)
     return told.decode("ascii", "replace") if told not in _ABSENT else None
-
-
-def _word(text: str | None) -> str:
-    """An id as one word, for rows are kept as words; only a made-up one has spaces."""
-    return text.replace(" ", "_") if text else ""
