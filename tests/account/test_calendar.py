@@ -96,7 +96,6 @@ def test_remembered_hours_are_those_of_the_clock(moment: datetime, zone: ZoneInf
         assert (calendar.day(text), calendar.hour(text)) == (local.date().isoformat(), f"{local.hour:02}:00")
 
 
-@pytest.mark.xfail(reason="strftime writes the year 1 as `1`; account/calendar.py must use isoformat")
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00Z", "0999-06-15T12:00:00Z"])
 @pytest.mark.parametrize("zone", [UTC, NEW_YORK])
 def test_the_first_years_have_weeks_like_any_other(time: str, zone: ZoneInfo) -> None:
