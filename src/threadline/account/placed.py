@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from sys import intern
 
 from threadline.model.found import Transcript
 from threadline.model.side_agent import kind_by_id
@@ -22,6 +23,8 @@ def placed(seen: Seen, transcript: Transcript, project: str, lines: Callable[[in
     origins = seen.origins
     for sighting in seen.sightings:
         sighting.origin = origins[sighting.origin_number]
+        if sighting.model is not None:
+            sighting.model = intern(sighting.model)
         if not sighting.time:
             sighting.time = began
         yield sighting

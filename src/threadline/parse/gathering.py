@@ -29,6 +29,8 @@ _Group = tuple[str, str | None, str | None, int, int, int, bool]
 # Rows and calls are kept as words, so that an id which somebody made up with spaces loses them.
 # Text grows by being copied: an id that is on every row of a long transcript would have it copied for minutes.
 _MOST_ROWS = 8 * 1024
+# What nearly every row says of speed, place and tier, and what changes no price: not kept a hundred thousand times.
+_USUAL: dict[str | None, None] = dict.fromkeys(("standard", "default", "not_available", "global", ""))
 
 
 class Gathering:
@@ -136,9 +138,9 @@ class Gathering:
             [],
             False,
             (served.web_search_requests or 0) if served is not None else 0,
-            usage.speed,
-            usage.inference_geo,
-            usage.service_tier,
+            _USUAL.get(usage.speed, usage.speed),
+            _USUAL.get(usage.inference_geo, usage.inference_geo),
+            _USUAL.get(usage.service_tier, usage.service_tier),
             repeated,
             _reported(row) if row.cost_usd else None,
             _passes(usage) if usage.iterations else None,
@@ -223,9 +225,11 @@ def _improve(  # noqa: PLR0917 - as above
     if output < known.output:
         return
     stopped, model = message.stop_reason is not None, message.model
+    speed, tier = _USUAL.get(usage.speed, usage.speed), _USUAL.get(usage.service_tier, usage.service_tier)
+    geo = _USUAL.get(usage.inference_geo, usage.inference_geo)
     passes = _passes(usage) if usage.iterations else None
     if output == known.output:
-        told = (stopped, hour, model, usage.speed, usage.inference_geo, usage.service_tier, passes)
+        told = (stopped, hour, model, speed, geo, tier, passes)
         held = (known.stopped, known.cache_write_1h, known.model, known.speed, known.geo, known.tier, known.passes)
         if told == held:  # as nearly always
             known.offset = offset
@@ -234,7 +238,7 @@ def _improve(  # noqa: PLR0917 - as above
             return
     known.output, known.stopped, known.offset, known.model, known.passes = output, stopped, offset, model, passes
     known.cache_write_5m, known.cache_write_1h = five, hour
-    known.speed, known.geo, known.tier = usage.speed, usage.inference_geo, usage.service_tier
+    known.speed, known.geo, known.tier = speed, geo, tier
 
 
 def _passes(usage: UsageRow) -> list[Pass] | None:
