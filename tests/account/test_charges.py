@@ -85,6 +85,15 @@ def test_counts_as_large_as_a_double_are_exact() -> None:
     assert charge.amount == Decimal(long) / Decimal(10_000_000)
 
 
+def test_the_price_is_that_of_the_day_it_was_spent() -> None:
+    """A copy with the final output, written when the price was another, does not change the price."""
+    there = Origin("s2", transcript="/b.jsonl", began="2026-10-09T00:00:00Z")
+    fields: dict[str, Any] = {"model": "claude-sonnet-5-5", "cache_read": 1000}
+    original = _sighting(**fields, output=1, time="2026-10-07T09:00:00Z")
+    (charge,) = _charges(_sighting(**fields, time="2026-10-09T09:00:00Z", origin=there), original)
+    assert (charge.output, charge.amount) == (100, Decimal("0.0032"))
+
+
 def test_an_advisor_is_charged_on_top() -> None:
     """Its pass has its own model, its own counts and its own charge; searches are the message's."""
     passes = [Pass("message", None, 1000, 100), Pass("advisor_message", OPUS, 10, 20, 30, 40, 50)]

@@ -194,7 +194,9 @@ def test_repeated_goes_to_the_call_that_it_repeats() -> None:
     [
         ({"output": 6, "stopped": False}, {"output": 5}),
         ({"sent": (10, 0, 0), "uuids": "u1"}, {"sent": (9, 0, 0), "uuids": "u1"}),
+        ({"sent": (10, 0, 0), "stopped": False}, {"sent": (9, 0, 0)}),
         ({}, {"stopped": False}),
+        ({"origin": _origin("s1", "a1")}, {"stopped": False}),
         ({}, {"origin": _origin("s1", "a1")}),
         ({"passes": [Pass("advisor_message", "m")]}, {}),
     ],
