@@ -15,7 +15,7 @@ from threadline.model.sum import Row, Sum, added, summed
 Group = tuple[str, ...]
 _Priced = tuple[Group, Rate | None]
 # What is added up of each charge, in this order; the fee for searches does not depend on the rate.
-_CHARGES, _INPUT, _OUTPUT, _FIVE, _HOUR, _READ, _SEARCHES, _PARTIAL = range(8)
+_CHARGES, _INPUT, _OUTPUT, _FIVE, _HOUR, _READ, _SEARCHES, _PARTIAL, _PARTS = range(9)
 _OF_COUNTED = tuple(map(attrgetter, ("input", "output", "cache_write_5m", "cache_write_1h", "cache_read")))
 _counted, _part = attrgetter("counted"), attrgetter("part")
 _searches, _partial = attrgetter("web_searches"), attrgetter("is_lower_bound")
@@ -49,11 +49,13 @@ def _grouped(charges: Iterable[Charge], keys: list[Key]) -> dict[_Priced, list[C
 def _counts(charges: list[Charge]) -> list[int]:
     """The counts of some charges, each added up without a step of the interpreter's own for each."""
     counted = list(map(_counted, charges))
+    parts = sum(map(bool, map(_part, charges)))
     return [
-        len(charges) - sum(map(bool, map(_part, charges))),
+        len(charges) - parts,
         *(sum(map(of, counted)) for of in _OF_COUNTED),
         sum(map(_searches, charges)),
         sum(map(_partial, charges)),
+        parts,
     ]
 
 
@@ -68,7 +70,7 @@ def _shared(charges: Iterable[Charge], keys: list[Key], at: int) -> dict[_Priced
             tools = tools[:1]
         for number, tool in enumerate(tools):
             group = (*others[:at], tool, *others[at:])
-            held = sums.setdefault((group, charge.rate), [0] * 8)
+            held = sums.setdefault((group, charge.rate), [0] * 9)
             for what, count in enumerate(counts):
                 held[what] += count // len(tools) + (number < count % len(tools))
     return sums
@@ -86,7 +88,7 @@ def _sum(some: list[tuple[Rate | None, list[int]]]) -> Sum:
         cache_read=whole[_READ],
         web_searches=whole[_SEARCHES],
         amount=added(amounts) if amounts else None,
-        unpriced=sum(counts[_CHARGES] for rate, counts in some if rate is None),
+        unpriced=sum(counts[_CHARGES] + counts[_PARTS] for rate, counts in some if rate is None),
         lower_bound=whole[_PARTIAL],
     )
 

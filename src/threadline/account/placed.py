@@ -10,12 +10,13 @@ from sys import intern
 from threadline.model.found import Transcript
 from threadline.model.side_agent import kind_by_id
 from threadline.model.sighting import Origin, Seen, Sighting
+from threadline.model.time import parse_timestamp
 
 
 def placed(seen: Seen, transcript: Transcript, project: str, lines: Callable[[int], int]) -> Iterator[Sighting]:
     """The sightings of a transcript, each with its origin. `lines` numbers the line that begins at an offset."""
     path, home = os.fspath(transcript.path), os.fspath(transcript.home.path)
-    began = seen.began or f"{datetime.fromtimestamp(transcript.mtime_ns / 1e9, UTC):%Y-%m-%dT%H:%M:%S}Z"
+    began = seen.began or _time_of(transcript)
     for origin in seen.origins:
         origin.lines = lines
         origin.transcript, origin.project, origin.home, origin.began = path, project, home, began
@@ -28,6 +29,12 @@ def placed(seen: Seen, transcript: Transcript, project: str, lines: Callable[[in
         if not sighting.time:
             sighting.time = began
         yield sighting
+
+
+def _time_of(transcript: Transcript) -> str:
+    """When the file was written, for rows that say no time; file systems may say times that there are not."""
+    moment = parse_timestamp(transcript.mtime_ns // 1_000_000)
+    return (moment or datetime.min.replace(tzinfo=UTC)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _is_side(origin: Origin) -> bool:

@@ -20,10 +20,12 @@ from threadline.cli.usage_report import Report, document, plain_row, prices, rep
 from threadline.cli.usage_wanted import Wanted
 from threadline.model.charge import Charge
 from threadline.model.found import Found
+from threadline.model.reported import ReportedDay
 from threadline.survey.ledger import ledger_of
 
 _NARROWEST = 40
 _DAYS = ("day", "week", "month")
+_WITH_NOTES = ("table", "json")
 _STATISTICS = "stats-cache.json"
 
 
@@ -88,7 +90,7 @@ def _report(asked: Asked, found: Sequence[Found], whole: Ledger, chosen: Ledger)
 
         told = reported_for(found, whole, chosen, asked.wanted, zone=asked.zone, jobs=asked.jobs)
         return replace(made, reported=told)
-    return replace(made, gone=_gone(asked, found, whole)) if asked.output == "table" else made
+    return replace(made, swept=_swept(asked, found, whole)) if asked.output in _WITH_NOTES else made
 
 
 def _read(asked: Asked, found: Sequence[Found], chosen: Ledger) -> Mapping[str, Callable[[Charge], str]]:
@@ -105,18 +107,18 @@ def _read(asked: Asked, found: Sequence[Found], chosen: Ledger) -> Mapping[str, 
         return {"thread": threads(found, chosen, jobs=asked.jobs, progress=advance)}
 
 
-def _gone(asked: Asked, found: Sequence[Found], whole: Ledger) -> str:
-    """The days of which only Claude Code's statistics tell, in a sentence; asked only where a report is of days."""
+def _swept(asked: Asked, found: Sequence[Found], whole: Ledger) -> tuple[ReportedDay, ...]:
+    """The days of which only Claude Code's statistics tell; asked only where a report is of days."""
     named = (asked.wanted.project, asked.wanted.model, asked.wanted.session)
     is_of_days = asked.names[0] in _DAYS and all(value is None for value in named)
     if not is_of_days or not any((one.home.path / _STATISTICS).is_file() for one in found):
-        return ""
-    from threadline.cli.usage_reported import gone, is_within
+        return ()
+    from threadline.cli.usage_swept import is_within
     from threadline.survey.swept import swept
 
     since, until = asked.wanted.since, asked.wanted.until
     days = swept(found, whole, [], zone=asked.zone)
-    return gone([one for one in days if is_within(one, since, until, asked.zone)])
+    return tuple(one for one in days if is_within(one, since, until, asked.zone))
 
 
 def _print(made: Report, asked: Asked, found: Sequence[Found]) -> None:

@@ -12,9 +12,10 @@ from msgspec import Struct
 from threadline.account.calendar import Calendar
 from threadline.account.keys import TIMES, Key, key, shares
 from threadline.account.ledger import Ledger
+from threadline.cli.usage_swept import gone
 from threadline.cli.zone import zone_name
 from threadline.model.rate import plain_number
-from threadline.model.reported import Reported
+from threadline.model.reported import Reported, ReportedDay
 from threadline.model.sum import Row, Rows, Sum, figures
 from threadline.render.figures import count
 
@@ -31,7 +32,7 @@ _Path = tuple[str, ...]
 class Report(Struct, frozen=True):
     """The rows of a report. `left_out` is how many values of the first key are beyond the limit, `rest` their sum.
 
-    `reported` is what Claude Code reports, where that was asked for; `gone` tells of days whose transcripts are gone.
+    `reported` is what Claude Code reports, where that was asked for; `swept` are days whose transcripts are gone.
     """
 
     ledger: Ledger
@@ -43,7 +44,7 @@ class Report(Struct, frozen=True):
     left_out: int = 0
     rest: Sum = Sum()
     reported: Reported | None = None
-    gone: str = ""
+    swept: tuple[ReportedDay, ...] = ()
 
     @property
     def zone(self) -> str:
@@ -148,8 +149,8 @@ def notes(one: Report) -> Iterator[str]:
             "as in versions before 2.1.59."
         )
     yield from (METHODS[name] for name in one.by if name in METHODS)
-    if one.gone:
-        yield one.gone
+    if (words := gone(one.swept)) != "":
+        yield words
     if one.ledger.problems:
         yield f"{count(len(one.ledger.problems), 'transcript')} could not be read, and what was spent there is missing."
 
@@ -179,6 +180,10 @@ def document(one: Report) -> dict[str, Any]:
         from threadline.render.reconciliation import record
 
         told["reported"] = record(one.reported)
+    elif one.swept:
+        from threadline.render.reconciliation import swept_record
+
+        told["reported"] = swept_record(one.swept)
     return told
 
 

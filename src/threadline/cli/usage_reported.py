@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from decimal import Decimal
 from typing import Any
 
 from msgspec.structs import replace
 
 from threadline.account.ledger import Ledger
+from threadline.cli.usage_swept import is_within
 from threadline.cli.usage_wanted import Wanted
-from threadline.cli.zone import in_zone
 from threadline.model.found import Found
-from threadline.model.reported import Reported, ReportedDay, ReportedSession
+from threadline.model.reported import Reported, ReportedSession
 from threadline.model.sum import added
-from threadline.render.figures import count
 from threadline.render.layout import cut, wrap
 from threadline.render.reconciliation import exact, lines, session_record
 from threadline.render.style import Role, Span, Spans, Style
@@ -49,13 +48,6 @@ def reported_for(
         silent_computed=added(one for one in amounts if one is not None),
         swept=days,
     )
-
-
-def is_within(day: ReportedDay, since: datetime | None, until: datetime | None, zone: tzinfo) -> bool:
-    """Whether any of a day is in the time that is wanted."""
-    first = in_zone(since, zone).date().isoformat() if since is not None else ""
-    last = in_zone(until, zone).date().isoformat() if until is not None else "9999-12-31"
-    return first <= day.date <= last
 
 
 def below(told: Reported, width: int) -> Iterator[Spans]:
@@ -133,18 +125,3 @@ def _usd(amount: Decimal) -> str:
 
 def _signed(amount: Decimal) -> str:
     return f"{'+' if amount > 0 else '-' if amount < 0 else ''}{_usd(abs(amount))}"
-
-
-def gone(days: Sequence[ReportedDay]) -> str:
-    """One sentence about the days of which nothing but statistics is left; empty where there are none."""
-    whole = [one for one in days if not one.is_partly]
-    if not whole:
-        return ""
-    dates = sorted(one.date for one in whole)
-    tokens = sum(one.total_tokens for one in whole)
-    messages = sum(one.messages for one in whole)
-    return (
-        f"Of {count(len(whole), 'day')} ({dates[0]} to {dates[-1]}) every transcript is gone; "
-        f"Claude Code's own statistics, in no total here, report {messages:,} messages and {tokens:,} tokens: "
-        "see --mode both."
-    )

@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import field
 
-from threadline.model.entries.cost import ModelUsage
 from threadline.model.ids import AgentId, CallId, SessionId
 from threadline.model.results.tasks import Task, Todo
+from threadline.model.stats_cache import StatsCache
 from threadline.model.time import parse_timestamp
 from threadline.shape import Shape
 
@@ -80,39 +80,6 @@ class SessionsIndex(Shape, frozen=True):
     version: int | None = None
     original_path: str | None = None
     entries: list[IndexedSession] | None = None
-
-
-class DayActivity(Shape, frozen=True):
-    """What happened on one day."""
-
-    date: str | None = None
-    message_count: int | None = None
-    session_count: int | None = None
-    tool_call_count: int | None = None
-
-
-class DayTokens(Shape, frozen=True):
-    """What was used on one day, by model."""
-
-    date: str | None = None
-    tokens_by_model: dict[str, int | float] | None = None
-
-
-class StatsCache(Shape, frozen=True):
-    """`stats-cache.json`: Claude Code's own statistics. A floor for history that is already gone."""
-
-    version: int | None = None
-    last_computed_date: str | None = None
-    daily_activity: list[DayActivity] | None = None
-    daily_model_tokens: list[DayTokens] | None = None
-    model_usage: dict[str, ModelUsage] | None = None
-    total_sessions: int | None = None
-    total_messages: int | None = None
-    longest_session: Any = None
-    first_session_date: str | None = None
-    hour_counts: dict[str, int] | None = None
-    total_speculation_time_saved_ms: int | float | None = None
-    shot_distribution: Any = None
 
 
 class LiveSession(Shape, frozen=True):

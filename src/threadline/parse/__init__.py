@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from threadline.parse.head_reader import heads
     from threadline.parse.reader import entries
-    from threadline.parse.side_files import SideReading, read_side_file
+    from threadline.parse.side_files import read_side_file
+    from threadline.parse.side_value import SideReading
 
 __all__ = ["SideReading", "entries", "heads", "read_side_file"]
 
 _HOMES_OF_NAMES = {
-    "SideReading": "side_files",
+    "SideReading": "side_value",
     "entries": "reader",
     "heads": "head_reader",
     "read_side_file": "side_files",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -63,9 +63,17 @@ def record(told: Reported) -> dict[str, Any]:
         "agreeing": told.agreeing,
         "silent": {"sessions": told.silent, "computed": exact(told.silent_computed)},
         "causes": {cause.value: exact(amount) for cause, amount in told.by_cause.items()},
-        "swept": [_day_record(one) for one in told.swept if not one.is_partly],
-        "partly_swept": [_day_record(one) for one in told.swept if one.is_partly],
+        **swept_record(told.swept),
         "problems": [str(problem) for problem in told.problems],
+    }
+
+
+def swept_record(days: Iterable[ReportedDay]) -> dict[str, Any]:
+    """The days of which only statistics are left, for a program."""
+    some = tuple(days)
+    return {
+        "swept": [_day_record(one) for one in some if not one.is_partly],
+        "partly_swept": [_day_record(one) for one in some if one.is_partly],
     }
 
 

@@ -48,8 +48,9 @@ def ledger_of(
     progress: Callable[[int], None] | None = None,
 ) -> Ledger:
     """The ledger of homes that were looked at. `progress` is told the bytes of each transcript as it is read."""
-    problems: list[Problem] = []
-    every = list(_every(list(distinct(found)), problems, jobs, progress))
+    looked = list(distinct(found))
+    problems = [one for home in looked for one in home.problems if one.kind is ProblemKind.UNREADABLE]
+    every = list(_every(looked, problems, jobs, progress))
     return Ledger(charges(every, table), table, problems)
 
 

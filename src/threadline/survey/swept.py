@@ -16,8 +16,8 @@ from threadline.model.found import Found, SideFile, SideFileKind
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
 from threadline.model.reported import ReportedDay
-from threadline.model.side import StatsCache
-from threadline.parse.side_files import read_side_file
+from threadline.model.stats_cache import StatsCache
+from threadline.parse.side_value import file_bytes, side_value
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _CACHE = "stats-cache.json"
@@ -39,25 +39,39 @@ def swept(
     found: Sequence[Found], ledger: Ledger, problems: list[Problem], *, zone: tzinfo = UTC
 ) -> Iterator[ReportedDay]:
     """The days of every home's cache that the ledger has nothing of, or less; `zone` is whose days the cache means."""
-    days = _days(ledger, zone)
+    told = {
+        str(one.home.path): [
+            day for cache, place in _caches(one, problems) for day in _told(cache, place, str(one.home.path), problems)
+        ]
+        for one in found
+    }
+    dates = {day.date for days in told.values() for day in days}
+    if not dates:
+        return
+    days = _days(ledger, dates, zone)
     owner = {str(transcript.path): one.home for one in reversed(found) for transcript in one.transcripts}
     for one in found:
         # What another home shares through a link is charged to that home.
         homes = {str(owner[str(transcript.path)].path) for transcript in one.transcripts} | {str(one.home.path)}
-        for cache, place in _caches(one, problems):
-            for day in _told(cache, place, str(one.home.path), problems):
-                left = [days[home, day.date] for home in sorted(homes) if (home, day.date) in days]
-                if not left:
-                    yield day
-                elif (partly := _partly(day, left)) is not None:
-                    yield partly
+        for day in told[str(one.home.path)]:
+            left = [days[home, day.date] for home in sorted(homes) if (home, day.date) in days]
+            if not left:
+                yield day
+            elif (partly := _partly(day, left)) is not None:
+                yield partly
 
 
-def _days(ledger: Ledger, zone: tzinfo) -> _Days:
-    calendar = Calendar(zone)
+def _days(ledger: Ledger, dates: set[str], zone: tzinfo) -> _Days:
+    """What the ledger has of some days."""
+    day_of = Calendar(zone).day
     days: _Days = {}
-    for charge in ledger:
-        day = days.setdefault((charge.origin.home, calendar.day(charge.owner.time)), _Left(sessions=set()))
+    for charge in ledger.charges:
+        date = day_of(charge.owner.time)
+        if date not in dates:
+            continue
+        day = days.get((charge.origin.home, date))
+        if day is None:
+            day = days[charge.origin.home, date] = _Left(sessions=set())
         day.charges += 1
         day.without_cache += charge.input + charge.output
         day.tokens += charge.tokens
@@ -72,7 +86,7 @@ def _caches(found: Found, problems: list[Problem]) -> Iterator[tuple[StatsCache,
     for side in listed or ([SideFile(path, found.home, SideFileKind.STATS_CACHE, 0)] if path.is_file() else []):
         place = Place(str(side.path), 1)
         try:
-            reading = read_side_file(side)
+            reading = side_value(file_bytes(side.path), StatsCache, place)
         except Error as error:
             problems.append(Problem(ProblemKind.UNREADABLE, place, str(error), recovered=False))
             continue
