@@ -138,7 +138,7 @@ def _slowly(transcript: Transcript) -> Seen:
             lines.append(json.dumps(entry.data).encode() + b"\n")
     gathering = Gathering(transcript)
     gathering.add(Lines(data, offsets, lines))
-    return gathering.seen()
+    return gathering.seen(data.splitlines())
 
 
 def _told(seen: Seen) -> list[tuple[Any, ...]]:

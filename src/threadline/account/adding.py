@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from operator import attrgetter
 
-from threadline.account.calendar import Calendar
-from threadline.account.keys import Key, key, shares
+from threadline.account.calendar import HOUR, Calendar
+from threadline.account.keys import TIMES, Key, key, shares
 from threadline.model.charge import Charge
 from threadline.model.rate import EXACT, Rate
 from threadline.model.sum import Row, Sum, added, summed
@@ -18,7 +19,7 @@ _Priced = tuple[Group, Rate | None]
 _CHARGES, _INPUT, _OUTPUT, _FIVE, _HOUR, _READ, _SEARCHES, _PARTIAL, _PARTS = range(9)
 _OF_COUNTED = tuple(map(attrgetter, ("input", "output", "cache_write_5m", "cache_write_1h", "cache_read")))
 _counted, _part = attrgetter("counted"), attrgetter("part")
-_searches, _partial = attrgetter("web_searches"), attrgetter("is_lower_bound")
+_searches, _partial = attrgetter("web_searches"), attrgetter("partial")
 
 
 def add_up(charges: Iterable[Charge], names: Group, calendar: Calendar, extra: Mapping[str, Key]) -> list[Row]:
@@ -26,6 +27,8 @@ def add_up(charges: Iterable[Charge], names: Group, calendar: Calendar, extra: M
     keys = [extra.get(name) or key(name, calendar) for name in names if name != "tool"]
     if "tool" in names:
         sums = _shared(charges, keys, names.index("tool"))
+    elif len(names) == 1 and names[0] in TIMES:
+        sums = _by_time(charges, keys[0], calendar)
     else:
         sums = {priced: _counts(some) for priced, some in _grouped(charges, keys).items()}
     groups: dict[Group, list[tuple[Rate | None, list[int]]]] = {}
@@ -35,15 +38,25 @@ def add_up(charges: Iterable[Charge], names: Group, calendar: Calendar, extra: M
 
 
 def _grouped(charges: Iterable[Charge], keys: list[Key]) -> dict[_Priced, list[Charge]]:
-    groups: dict[_Priced, list[Charge]] = {}
-    if len(keys) == 1:  # nearly every report
-        (only,) = keys
-        for charge in charges:
-            groups.setdefault(((only(charge),), charge.rate), []).append(charge)
-    else:
-        for charge in charges:
-            groups.setdefault((tuple([key(charge) for key in keys]), charge.rate), []).append(charge)
+    groups: defaultdict[_Priced, list[Charge]] = defaultdict(list)
+    for charge in charges:
+        groups[tuple([key(charge) for key in keys]), charge.rate].append(charge)
     return groups
+
+
+def _by_time(charges: Iterable[Charge], key: Key, calendar: Calendar) -> dict[_Priced, list[int]]:
+    """The same by one key that is a time, which nearly every report is by: it is asked for once an hour."""
+    hours: defaultdict[tuple[str, Rate | None], list[Charge]] = defaultdict(list)
+    for charge in charges:
+        hours[charge.owner.time[:HOUR], charge.rate].append(charge)
+    groups: defaultdict[_Priced, list[Charge]] = defaultdict(list)
+    for (hour, rate), some in hours.items():
+        if calendar.is_whole(hour):
+            groups[(key(some[0]),), rate] += some
+        else:
+            for charge in some:
+                groups[(key(charge),), rate].append(charge)
+    return {priced: _counts(some) for priced, some in groups.items()}
 
 
 def _counts(charges: list[Charge]) -> list[int]:
@@ -54,7 +67,7 @@ def _counts(charges: list[Charge]) -> list[int]:
         len(charges) - parts,
         *(sum(map(of, counted)) for of in _OF_COUNTED),
         sum(map(_searches, charges)),
-        sum(map(_partial, charges)),
+        sum(map(_partial, counted)) if not parts else sum(one.is_lower_bound for one in charges),
         parts,
     ]
 

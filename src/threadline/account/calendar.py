@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from threadline.model.time import parse_timestamp
 
-_HOUR = 13
+HOUR = 13
+"""How many characters of a time name its hour."""
 _ONE_HOUR = timedelta(hours=1)
 UNKNOWN = "(no time)"
 """The day of what says no time."""
@@ -44,14 +45,20 @@ class Calendar:
             week = self._weeks[day] = (date - timedelta(days=date.weekday())).isoformat()
         return week
 
+    def is_whole(self, hour: str) -> bool:
+        """Whether all of an hour of UTC (`2026-11-15T14`) falls into one day and hour here."""
+        return self._hour(hour) is not None
+
+    def _hour(self, hour: str) -> tuple[str, str] | None:
+        if hour not in self._hours:
+            self._hours[hour] = self._whole_hour(hour)
+        return self._hours[hour]
+
     def _day_and_hour(self, time: str) -> tuple[str, str]:
         # An hour of UTC is nearly always within one hour here, so it is worked out once; never where zones are shifted
         # by parts of an hour or the clock changes in its midst.
         if time.endswith("Z") and time[10:11] == "T":
-            hour = time[:_HOUR]
-            if hour not in self._hours:
-                self._hours[hour] = self._whole_hour(hour)
-            known = self._hours[hour]
+            known = self._hour(time[:HOUR])
             if known is not None:
                 return known
         moment = parse_timestamp(time)

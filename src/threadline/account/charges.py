@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from threadline.account.rates import Rates
+from threadline.account.rates import Rates, Tiers
 from threadline.account.rule import Call, calls, keyed
 from threadline.model.charge import Charge
 from threadline.model.rate import Rate
@@ -20,14 +20,22 @@ _UTC_DAY = 10
 def charges(seen: Iterable[Sighting], rates: Rates) -> Iterator[Charge]:
     """Every call that the sightings tell of, charged once by the rate of its day."""
     first, several = keyed(seen)
+    usual: dict[tuple[str | None, str], Tiers] = {}
     for key, one in first.items():
         if key in several:
             for call in calls(key, several[key]):
                 yield from _charged(call, rates)
-        elif one.passes is None:
-            yield Charge(one, one, (one,), _rate(one, one.time, rates), "", one.web_searches)
-        else:
+        elif one.passes is not None or one.speed or one.geo or one.tier or one.time[-1:] != "Z":
             yield from _charged(Call(one, one, (one,)), rates)
+        else:
+            # Nearly every message: one sighting, and nothing about it that has a price of its own.
+            question = (one.model, one.time[:_UTC_DAY])
+            tiers = usual.get(question)
+            if tiers is None:
+                tiers = usual[question] = rates.tiers(*question)
+            threshold, short, long = tiers
+            rate = long if one.input + one.cache_write + one.cache_read > threshold else short
+            yield Charge(one, one, (one,), rate, "", one.web_searches)
 
 
 def _charged(call: Call, rates: Rates) -> Iterator[Charge]:

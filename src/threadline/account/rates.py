@@ -29,7 +29,7 @@ _MOST_REMEMBERED = 100_000
 Multipliers = tuple[tuple[str, Decimal], ...]
 _Dated = TypeVar("_Dated", Period, Fast)
 _Question = tuple[str | None, str, str | None, str | None, str | None]
-_Answer = tuple[int, Rate | None, Rate | None]
+Tiers = tuple[int, Rate | None, Rate | None]
 
 
 class RateRow(Struct, frozen=True):
@@ -72,7 +72,7 @@ class Rates:
         self._fee = next((fee for fee in reversed(fees) if fee is not None), _WEB_SEARCH_FEE)
         batches = [source.prices.rules.batch for source in sources]
         self._batch = next((batch for batch in reversed(batches) if batch is not None), _BATCH)
-        self._answers: dict[_Question, _Answer] = {}
+        self._answers: dict[_Question, Tiers] = {}
         self._rates: dict[Rate, Rate] = {}
 
     def _add(self, source: PriceSource) -> None:
@@ -128,11 +128,15 @@ class Rates:
         cache writes and cache reads together. `speed`, `geo` and `tier` are the `speed`, `inference_geo` and
         `service_tier` of the usage.
         """
+        threshold, short, long = self.tiers(model, day, speed, geo, tier)
+        return long if prompt_tokens > threshold else short
+
+    def tiers(
+        self, model: str | None, day: str, speed: str | None = None, geo: str | None = None, tier: str | None = None
+    ) -> Tiers:
+        """The same for prompts of any size: the threshold, the rate up to it, and the rate above it."""
         question = (model, day, speed, geo, tier)
-        answer = self._answers.get(question)
-        if answer is None:
-            answer = self._answer(question)
-        return answer[2] if prompt_tokens > answer[0] else answer[1]
+        return self._answers.get(question) or self._answer(question)
 
     def rows(self) -> Iterator[RateRow]:
         """All rows: one for each model and period, and one more where a long prompt costs more."""
@@ -165,7 +169,7 @@ class Rates:
             file=self._files[key],
         )
 
-    def _answer(self, question: _Question) -> _Answer:
+    def _answer(self, question: _Question) -> Tiers:
         if len(self._answers) >= _MOST_REMEMBERED:
             self._answers.clear()
         answer = self._look_up(question)
@@ -173,7 +177,7 @@ class Rates:
             self._answers[question] = answer
         return answer
 
-    def _look_up(self, question: _Question) -> _Answer:
+    def _look_up(self, question: _Question) -> Tiers:
         """The threshold, the rate up to it, and the rate above it."""
         name, day, *_ = question
         key = self.model(name) if name else None

@@ -33,7 +33,6 @@ class Origin(Struct, array_like=True, gc=False):
     agent: str | None = None
     version: str | None = None
     git_branch: str | None = None
-    cwd: str | None = None
     is_agent: bool | None = None
     forked: bool = False
     skill: str | None = None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import msgspec
 from msgspec.structs import replace
 
 from threadline.model.found import Transcript
@@ -19,14 +22,13 @@ from threadline.model.sighting import (
     tie,
 )
 from threadline.parse.lines_with import Lines
-from threadline.parse.said import said
+from threadline.parse.run import REFUSALS
 from threadline.parse.searches import searches
-from threadline.parse.usage_rows import MessageRow, Row, UsageRow, Writes, Written, first_time, rows, text_of
+from threadline.parse.usage_rows import Counts, MessageRow, Row, UsageRow, Writes, Written, first_time, rows, text_of
 
 SEARCH = "WebSearch"
-_ABSENT = (b"", b"null")
+_decode_passes = msgspec.json.Decoder(list[Counts] | None).decode
 _Group = tuple[str, str | None, str | None, int, int, int, bool]
-# Rows and calls are kept as words, so that an id which somebody made up with spaces loses them.
 # Text grows by being copied: an id that is on every row of a long transcript would have it copied for minutes.
 _MOST_ROWS = 8 * 1024
 # What nearly every row says of speed, place and tier, and what changes no price: not kept a hundred thousand times.
@@ -45,6 +47,7 @@ class Gathering:
         self._searches: set[tuple[str, str]] = set()
         self._searching: dict[str, Sighting] = {}
         self._searched: dict[str, int] = {}
+        self._telling: set[int] = set()
         self._time = ""
 
     def add(self, found: Lines) -> None:
@@ -54,11 +57,11 @@ class Gathering:
         if self._searching:
             self._count_searches(found.block)
 
-    def seen(self) -> Seen:
-        """All that was gathered."""
+    def seen(self, first: Iterable[bytes]) -> Seen:
+        """All that was gathered; `first` are the first lines of the transcript, which tell when it began."""
         every = self.sightings
         self._mark_partial(every)
-        began = (first_time(self.transcript.path) or next((one.time for one in every if one.time), "")) if every else ""
+        began = (first_time(first) or next((one.time for one in every if one.time), "")) if every else ""
         return Seen(began, self.origins, every)
 
     @property
@@ -90,9 +93,8 @@ class Gathering:
                 known = self._new(offset, row, message, usage, group, five, hour)
             else:
                 _improve(known, offset, row, message, usage, five, hour)
-            content = message.content
-            if content.__class__ is list:
-                self._content(known, content)
+            if message.content:
+                self._content(known, message.content)
 
     def _new(  # noqa: PLR0917 - on the path of every message, where naming arguments takes as long as the rest
         self, offset: int, row: Row, message: MessageRow, usage: UsageRow, group: _Group, five: int, hour: int
@@ -104,14 +106,14 @@ class Gathering:
         time = text_of(row.timestamp)
         if time:
             self._time = time
+        forked = row.forked_from
         shared = (
             session,
             agent,
             row.version,
             row.git_branch,
-            row.cwd,
             row.is_agent,
-            bytes(row.forked_from) not in _ABSENT,
+            bool(forked) and bytes(forked) != b"null",
             row.attribution_skill,
             row.attribution_agent,
         )
@@ -134,7 +136,7 @@ class Gathering:
             hour,
             read,
             message.stop_reason is not None,
-            f"{offset} {(row.uuid or '').replace(' ', '_')}",
+            f"{offset} {_word(row.uuid)}",
             [],
             False,
             (served.web_search_requests or 0) if served is not None else 0,
@@ -148,28 +150,29 @@ class Gathering:
         )
         return made
 
-    def _content(self, known: Sighting, content: list[Written]) -> None:
-        for block in content:
+    def _content(self, known: Sighting, content: list[Written] | str) -> None:
+        if known.output <= PLACEHOLDER and id(known) not in self._telling and _length(content) > LONGER:
+            self._telling.add(id(known))
+        for block in content if isinstance(content, list) else ():
             if block.type == "tool_use":
-                call = f"{(block.id or '').replace(' ', '_')} {block.name or ''}"
-                if not block.id or call not in known.calls:
-                    known.calls.append(call)
-                if block.name == SEARCH and block.id and (known.key, block.id) not in self._searches:
-                    self._searches.add((known.key, block.id))
-                    self._searching[block.id] = known
+                self._call(known, block)
+
+    def _call(self, known: Sighting, block: Written) -> None:
+        call = f"{_word(block.id)} {block.name or ''}"
+        if not block.id or call not in known.calls:
+            known.calls.append(call)
+        if block.name == SEARCH and block.id and (known.key, block.id) not in self._searches:
+            self._searches.add((known.key, block.id))
+            self._searching[block.id] = known
 
     def _mark_partial(self, every: list[Sighting]) -> None:
         """Mark the messages whose final output was never written."""
-        doubtful = []
+        early = [is_before_final(origin.version) for origin in self.origins]
         for known in every:
-            if not known.stopped and is_before_final(self.origins[known.origin_number].version):
+            if not known.stopped and early[known.origin_number]:
                 known.partial = True
             elif known.output <= PLACEHOLDER:
-                doubtful.append(known)
-        if doubtful:
-            lengths = said(self.transcript.path, [offset for known in doubtful for offset in known.offsets])
-            for known in doubtful:
-                known.partial = any(lengths.get(offset, 0) > LONGER for offset in known.offsets)
+                known.partial = id(known) in self._telling
 
     def _count_searches(self, block: bytes) -> None:
         """Web searches that the client makes are known from their results alone; those come after the call."""
@@ -179,6 +182,18 @@ class Gathering:
                 del self._searching[call]
                 self._searched[known.key] = self._searched.get(known.key, 0) + number
                 known.web_searches = max(known.web_searches, self._searched[known.key])
+
+
+def _word(id_: str | None) -> str:
+    """An id as one word, for rows and calls are kept as words: one that somebody made up with spaces loses them."""
+    return id_.replace(" ", "_") if id_ else ""
+
+
+def _length(content: list[Written] | str) -> int:
+    """How much a row says, of what output counts: its longest text or call."""
+    if isinstance(content, str):
+        return len(content)
+    return max(len(memoryview(block.text if block.type == "text" else block.input)) for block in content)
 
 
 def _told_again(row: Row) -> tuple[Row, MessageRow | None]:
@@ -216,7 +231,7 @@ def _improve(  # noqa: PLR0917 - as above
     known: Sighting, offset: int, row: Row, message: MessageRow, usage: UsageRow, five: int, hour: int
 ) -> None:
     """One more row of a message: its counts are taken if they tell more, for the output grows while it is written."""
-    known.rows += f" {offset} {(row.uuid or '').replace(' ', '_')}"
+    known.rows += f" {offset} {_word(row.uuid)}"
     served, output = usage.server_tool_use, usage.output_tokens or 0
     if served is not None and served.web_search_requests:
         known.web_searches = max(known.web_searches, served.web_search_requests)
@@ -243,8 +258,12 @@ def _improve(  # noqa: PLR0917 - as above
 
 def _passes(usage: UsageRow) -> list[Pass] | None:
     """The passes that the totals alone do not tell: an advisor's, and those of another model."""
-    told = usage.iterations
-    if not told or (len(told) == 1 and told[0].model is None and told[0].type == "message"):
+    raw = bytes(usage.iterations)
+    if b"advisor" not in raw and b"model" not in raw:  # nearly all repeat the totals, and are not worth decoding
+        return None
+    try:
+        told = _decode_passes(raw) or []
+    except REFUSALS:
         return None
     if not any(one.type == "advisor_message" or one.model is not None for one in told):
         return None
@@ -263,4 +282,4 @@ def _passes(usage: UsageRow) -> list[Pass] | None:
 
 def _reported(row: Row) -> str | None:
     told = bytes(row.cost_usd)
-    return told.decode("ascii", "replace") if told not in _ABSENT else None
+    return told.decode("ascii", "replace") if told not in (b"", b"null") else None

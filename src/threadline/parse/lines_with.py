@@ -60,16 +60,17 @@ def first_lines(path: str | Path) -> list[bytes]:
 
 def _lines_with(descriptor: int, needle: bytes, offset: int) -> Iterator[Lines]:
     for begins, block, whole in _blocks(descriptor, offset):
-        found = Lines(block, [], [])
-        end = 0
-        at = block.find(needle, 0, whole)
+        offsets: list[int] = []
+        lines: list[bytes] = []
+        find, rfind, end = block.find, block.rfind, 0
+        at = find(needle, 0, whole)
         while at >= 0:
-            start = block.rfind(b"\n", end, at) + 1 or end
-            end = block.find(b"\n", at) + 1 or whole
-            found.offsets.append(begins + start)
-            found.lines.append(block[start:end])
-            at = block.find(needle, end, whole)
-        yield found
+            start = rfind(b"\n", end, at) + 1 or end
+            end = find(b"\n", at) + 1 or whole
+            offsets.append(begins + start)
+            lines.append(block[start:end])
+            at = find(needle, end, whole)
+        yield Lines(block, offsets, lines)
 
 
 def _blocks(descriptor: int, begins: int) -> Iterator[tuple[int, bytes, int]]:

@@ -16,14 +16,17 @@ from threadline.parse.lines_with import lines_with
 
 NEEDLE = b'put_tokens"'
 """What every line with a token count holds."""
+_FIRST = 16 * 1024
 
 
 def sightings(transcript: Transcript) -> Seen:
     """Every message that a transcript tells the usage of. Refusals of the machine become a problem."""
     gathering = Gathering(transcript)
+    first: list[bytes] = []
     try:
         for found in lines_with(transcript.path, NEEDLE):
+            first = first or found.block[:_FIRST].splitlines()
             gathering.add(found)
-        return gathering.seen()
+        return gathering.seen(first)
     except Error as error:
         return Seen("", gathering.origins, gathering.sightings, str(error))

@@ -16,7 +16,7 @@ from threadline.model.found import Transcript
 from threadline.model.sighting import Seen
 from threadline.parse.chunks import open_transcript
 from threadline.parse.gathering import Gathering
-from threadline.parse.lines_with import Lines, lines_with
+from threadline.parse.lines_with import Lines, first_lines, lines_with
 from threadline.parse.sightings import NEEDLE, sightings
 
 _BLOCK = 256 * 1024
@@ -34,7 +34,7 @@ def sightings_since(transcript: Transcript, since: str) -> Seen:
     try:
         for found in _lines_since(transcript.path, since):
             gathering.add(found)
-        return gathering.seen()
+        return gathering.seen(first_lines(transcript.path))
     except Error as error:
         return Seen("", gathering.origins, list(gathering.found.values()), str(error))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -10,18 +10,20 @@ from msgspec import Raw, Struct, field
 
 from threadline.model.time import parse_timestamp
 from threadline.model.usage import Count
-from threadline.parse.lines_with import Lines, first_lines
+from threadline.parse.lines_with import Lines
 from threadline.parse.run import REFUSALS, lines_decoder
 
 _NOTHING = Raw()
 
 
 class Written(Struct, gc=False):
-    """A block of a reply: its kind, and the call that it is."""
+    """A block of a reply: its kind, the call that it is, and what it says without being made into text."""
 
     type: str | None = None
     name: str | None = None
     id: str | None = None
+    text: Raw = _NOTHING
+    input: Raw = _NOTHING
 
 
 class Writes(Struct, gc=False):
@@ -55,7 +57,7 @@ class UsageRow(Counts, gc=False):
     service_tier: str | None = None
     inference_geo: str | None = None
     server_tool_use: Served | None = None
-    iterations: list[Counts] | None = None
+    iterations: Raw = _NOTHING
     speed: str | None = None
 
 
@@ -95,7 +97,6 @@ class Row(Struct, gc=False, rename="camel"):
     agent_id: str | None = None
     session_id: str | None = None
     version: str | None = None
-    cwd: str | None = None
     git_branch: str | None = None
     request_id: str | None = None
     uuid: str | None = None
@@ -128,9 +129,9 @@ def rows(path: Path, found: Lines) -> Iterator[tuple[list[int], list[Row]]]:
         yield [offset] * len(closer), closer
 
 
-def first_time(path: str | Path) -> str:
-    """The first time that a transcript names; empty where its first lines name none."""
-    for line in first_lines(path):
+def first_time(lines: Iterable[bytes]) -> str:
+    """The first time that lines name; empty where they name none."""
+    for line in lines:
         try:
             written = _decode_time(line).timestamp
         except REFUSALS:

@@ -23,8 +23,10 @@ Answer = TypeVar("Answer")
 _WORTH_WORKERS = 64 * 1024 * 1024
 _BATCH_BYTES = 4 * 1024 * 1024
 _BATCH_FILES = 200
-# How many batches each worker has waiting, so that it need not wait while this process reads one of its own.
-_AHEAD = 3
+# How many batches each worker has, so that it need not wait while this process reads one of its own.
+_AHEAD = 2
+# What a worker takes is the n-th part of its share of what is left.
+_PARTS = 6
 _LOOK_EVERY = 1.0
 _OBJECTS = 100_000
 
@@ -56,7 +58,7 @@ def _with_workers(
     others = set(active_children())
     with ProcessPoolExecutor(workers, initializer=_begin, initargs=(os.getpid(),)) as pool:
         try:
-            yield from _together(function, deque(_batches(transcripts)), pool, _AHEAD * workers)
+            yield from _together(function, transcripts, pool, workers)
         except BaseException:
             # Interrupted, or nobody wants the rest. Workers only read, so that they can be ended anywhere.
             for worker in set(active_children()) - others:
@@ -67,26 +69,55 @@ def _with_workers(
 
 
 def _together(
-    function: Callable[[Transcript], Answer], batches: deque[list[Transcript]], pool: Executor, ahead: int
+    function: Callable[[Transcript], Answer], transcripts: list[Transcript], pool: Executor, workers: int
 ) -> Iterator[tuple[Transcript, Answer]]:
-    """Workers take the biggest batches, and meanwhile this process the smallest: what it reads is handed to nobody."""
+    """Workers take the biggest, and meanwhile this process the smallest: what it reads is handed to nobody."""
     from concurrent.futures import FIRST_COMPLETED, wait  # noqa: PLC0415 - where it pays
 
+    left = _Left(transcripts)
     futures: dict[Future[list[Answer]], list[Transcript]] = {}
-    while batches or futures:
+    while left or futures:
         with _interrupts_held_back():
-            while batches and len(futures) < ahead:
-                batch = batches.popleft()
+            while left and len(futures) < _AHEAD * workers:
+                batch = left.biggest(1 / (_PARTS * (workers + 1)))
                 futures[pool.submit(_all, function, batch)] = batch
-        if batches:
-            batch = batches.pop()
+        if left:
+            batch = left.smallest()
             yield from zip(batch, _all(function, batch), strict=True)
         done = [future for future in futures if future.done()]
-        if not done and not batches:
+        if not done and not left:
             done = list(wait(futures, return_when=FIRST_COMPLETED).done)
         for future in done:
             batch = futures.pop(future)
             yield from zip(batch, _answers(future, function, batch), strict=True)
+
+
+class _Left:
+    """The transcripts that nobody has taken yet, biggest first."""
+
+    def __init__(self, transcripts: list[Transcript]) -> None:
+        self._waiting = deque(transcripts)
+        self._size = sum(transcript.size for transcript in transcripts)
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def biggest(self, share: float) -> list[Transcript]:
+        """A share of what is left. Handing over takes time, so much is handed over at first, and at the end little."""
+        return self._take(self._waiting.popleft, max(_BATCH_BYTES, int(self._size * share)))
+
+    def smallest(self) -> list[Transcript]:
+        """Few of the smallest: soon done with, so that workers do not wait for more."""
+        return self._take(self._waiting.pop, _BATCH_BYTES)
+
+    def _take(self, take: Callable[[], Transcript], size: int) -> list[Transcript]:
+        batch: list[Transcript] = []
+        taken = 0
+        while self._waiting and taken < size and len(batch) < _BATCH_FILES:
+            batch.append(take())
+            taken += batch[-1].size
+        self._size -= taken
+        return batch
 
 
 def _answers(
@@ -103,20 +134,6 @@ def _answers(
 
 def _all(function: Callable[[Transcript], Answer], batch: list[Transcript]) -> list[Answer]:
     return [function(transcript) for transcript in batch]
-
-
-def _batches(transcripts: list[Transcript]) -> Iterator[list[Transcript]]:
-    """Big transcripts one by one, small ones together: handing one over costs as much as reading a small one."""
-    batch: list[Transcript] = []
-    size = 0
-    for transcript in transcripts:
-        batch.append(transcript)
-        size += transcript.size
-        if size >= _BATCH_BYTES or len(batch) >= _BATCH_FILES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def _begin(parent: int) -> None:
