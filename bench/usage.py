@@ -23,7 +23,7 @@ OUT = Path(__file__).parent / "out"
 # The newest release whose native program for this system is in the registry.
 CCUSAGE = "ccusage@20.0.24"
 SIZES = (200, 2000)
-LOOK_EVERY = 0.004
+LOOK_EVERY = 0.01
 FIGURES = {
     "input": "inputTokens",
     "output": "outputTokens",

@@ -19,13 +19,18 @@ from threadline.model.sum import Row, Rows, Sum
 class Ledger:
     """Charges and their sums. Every charge leads back to the lines that it was counted from.
 
-    Iterating gives the charges. `problems` are transcripts that could not be read; `rates` are the prices applied.
+    Iterating gives the charges. `problems` are transcripts that could not be read; `rates` are the prices applied;
+    `calls` says whether the charges know which tools their messages call.
     """
 
-    def __init__(self, charges: Iterable[Charge], rates: Rates, problems: Iterable[Problem] = ()) -> None:
+    def __init__(
+        self, charges: Iterable[Charge], rates: Rates, problems: Iterable[Problem] = (), *, calls: bool = True
+    ) -> None:
         self.charges = tuple(charges)
+        self.calls = calls
         self.rates = rates
         self.problems = tuple(problems)
+        self._made: dict[tuple[Group, tzinfo], Rows] = {}
 
     def __iter__(self) -> Iterator[Charge]:
         return iter(self.charges)
@@ -39,7 +44,8 @@ class Ledger:
     @property
     def total(self) -> Sum:
         """All charges as one sum."""
-        return self.by().total
+        made = next(iter(self._made.values()), None)  # every grouping has the same total
+        return made.total if made is not None else self.by().total
 
     def where(
         self,
@@ -56,6 +62,8 @@ class Ledger:
         `since` and `until` both belong to the time. What is left out was still counted against copies: a message that
         another session owns does not come back when that session is left out.
         """
+        if all(given is None for given in (wanted, since, until, project, model, session)):
+            return self
         chosen: Iterable[Charge] = self.charges
         if wanted is not None:
             chosen = filter(wanted, chosen)
@@ -67,7 +75,7 @@ class Ledger:
             chosen = (one for one in chosen if model.casefold() in (one.model or "").casefold())
         if since is not None or until is not None:
             chosen = (one for one in chosen if _within(one, since, until))
-        return Ledger(chosen, self.rates, self.problems)
+        return Ledger(chosen, self.rates, self.problems, calls=self.calls)
 
     def by(self, *names: str, zone: tzinfo = UTC, extra: Mapping[str, Key] | None = None) -> Rows:
         """The charges summed by keys: `ledger.by("project", "model")`. Every charge is in exactly one row.
@@ -82,9 +90,18 @@ class Ledger:
         for name in names:
             if name not in WHAT_KEYS_MEAN and name not in own:
                 raise BadQuery(f"There is no key {name!r}; group by {', '.join((*WHAT_KEYS_MEAN, *own))}.")
+        if "tool" in names and not self.calls:
+            raise BadQuery("This ledger was made without calls, so that it cannot be summed by tool; make it with them.")
         if len(set(names)) < len(names):
             raise BadQuery("A key is given twice; give each once.")
-        made = add_up(self.charges, names, Calendar(zone), own)
+        if own:
+            return self._rows(names, zone, own)
+        if (names, zone) not in self._made:  # a report, its total and what stands below it often ask for the same
+            self._made[names, zone] = self._rows(names, zone, own)
+        return self._made[names, zone]
+
+    def _rows(self, names: Group, zone: tzinfo, extra: Mapping[str, Key]) -> Rows:
+        made = add_up(self.charges, names, Calendar(zone), extra)
         return Rows(names, tuple(_ordered(made, names)))
 
 

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import sys
+from contextlib import suppress
+from typing import TypeVar
 
 from threadline.errors import Error, Missing
+
+_Value = TypeVar("_Value")
+_HELD: list[object] = []
+# Commands make objects by the hundred thousand and no rings of them: looking for rings often is time lost.
+_OBJECTS = 100_000
 
 FOUND, NOTHING, FAILED, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: found, nothing found, an error, Ctrl-C."""
@@ -12,8 +21,27 @@ FOUND, NOTHING, FAILED, INTERRUPTED = 0, 1, 2, 130
 
 def main() -> None:
     """Run the command and leave with its exit code; every failure is one sentence, never a traceback."""
+    gc.set_threshold(_OBJECTS)
     _open_streams()
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    with suppress(OSError):  # what could not be written has been said
+        _flushed(code)
+    # Not `sys.exit`: all is written, and taking objects apart one by one would be the last thing to wait for.
+    os._exit(code)
+
+
+def _flushed(code: int) -> int:
+    """The exit code, when all that was said has been written."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    return code
+
+
+def held(value: _Value) -> _Value:
+    """The value, which will be there until the process ends: something big that need not be taken apart before."""
+    _HELD.append(value)
+    return value
 
 
 def run(arguments: list[str]) -> int:
@@ -21,7 +49,7 @@ def run(arguments: list[str]) -> int:
     try:
         from threadline.cli.start import start
 
-        return start(arguments)
+        return _flushed(start(arguments))
     except ModuleNotFoundError as error:
         if error.name != "click":
             raise
@@ -39,9 +67,7 @@ def _open_streams() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            from os import devnull
-
-            setattr(sys, name, open(devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - open until the end
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - open until the end
         else:
             stream.reconfigure(errors="backslashreplace")
 

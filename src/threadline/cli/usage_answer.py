@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from threadline.account.ledger import Ledger
 from threadline.account.rates import rates
-from threadline.cli import FOUND, NOTHING, screen
+from threadline.cli import FOUND, NOTHING, held, screen
 from threadline.cli import output as out
 from threadline.cli.reading import found_homes, progress, say_no_home
 from threadline.cli.usage_report import Report, document, plain_row, prices, report
@@ -55,7 +55,8 @@ def answer(asked: Asked) -> int:
     if not found:
         say_no_home()
     with progress("Reading", _size(found)) as advance:
-        whole = ledger_of(found, table, jobs=asked.jobs, progress=advance)
+        calls = "tool" in asked.names or asked.mode != "computed"
+        whole = held(ledger_of(found, table, jobs=asked.jobs, progress=advance, calls=calls))
     chosen = asked.wanted.of(whole, found)
     if asked.mode == "reported":
         return _reported(asked, found, whole, chosen)

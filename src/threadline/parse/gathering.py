@@ -38,8 +38,9 @@ _USUAL: dict[str | None, None] = dict.fromkeys(("standard", "default", "not_avai
 class Gathering:
     """The sightings of one transcript, while its rows are gone through."""
 
-    def __init__(self, transcript: Transcript) -> None:
+    def __init__(self, transcript: Transcript, *, calls: bool = True) -> None:
         self.transcript = transcript
+        self._with_calls = calls
         self.found: dict[_Group, Sighting] = {}
         self.origins: list[Origin] = []
         self._numbers: dict[tuple[object, ...], int] = {}
@@ -154,7 +155,7 @@ class Gathering:
         if known.output <= PLACEHOLDER and id(known) not in self._telling and _length(content) > LONGER:
             self._telling.add(id(known))
         for block in content if isinstance(content, list) else ():
-            if block.type == "tool_use":
+            if block.type == "tool_use" and (self._with_calls or block.name == SEARCH):
                 self._call(known, block)
 
     def _call(self, known: Sighting, block: Written) -> None:

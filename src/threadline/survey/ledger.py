@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from threadline.account.charges import charges
@@ -12,10 +13,10 @@ from threadline.account.placed import placed
 from threadline.account.rates import Rates, rates
 from threadline.find import homes as all_homes
 from threadline.find import look
-from threadline.model.found import Found, Home
+from threadline.model.found import Found, Home, Transcript
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
-from threadline.model.sighting import Sighting
+from threadline.model.sighting import Seen, Sighting
 from threadline.parse.line_numbers import LineNumbers
 from threadline.parse.sightings import sightings
 from threadline.survey.distinct import distinct
@@ -46,20 +47,27 @@ def ledger_of(
     *,
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
+    calls: bool = True,
 ) -> Ledger:
-    """The ledger of homes that were looked at. `progress` is told the bytes of each transcript as it is read."""
+    """The ledger of homes that were looked at. `progress` is told the bytes of each transcript as it is read.
+
+    Without `calls` it cannot be summed by tool, and takes less time.
+    """
     looked = list(distinct(found))
     problems = [one for home in looked for one in home.problems if one.kind is ProblemKind.UNREADABLE]
-    every = list(_every(looked, problems, jobs, progress))
-    return Ledger(charges(every, table), table, problems)
+    seen = each(partial(sightings, calls=calls), [one for home in looked for one in home.transcripts], jobs=jobs)
+    every = list(_every(seen, looked, problems, progress))
+    return Ledger(charges(every, table), table, problems, calls=calls)
 
 
 def _every(
-    found: list[Found], problems: list[Problem], jobs: int | None, progress: Callable[[int], None] | None
+    told: Iterable[tuple[Transcript, Seen]],
+    found: list[Found],
+    problems: list[Problem],
+    progress: Callable[[int], None] | None,
 ) -> Iterator[Sighting]:
     projects = {(one.home, project.folder): project.name for one in found for project in one.projects}
-    transcripts = [transcript for one in found for transcript in one.transcripts]
-    for transcript, seen in each(sightings, transcripts, jobs=jobs):
+    for transcript, seen in told:
         if seen.problem is not None:
             place = Place(str(transcript.path))
             problems.append(Problem(ProblemKind.UNREADABLE, place, seen.problem, recovered=False))

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, tzinfo
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.account.calendar import Calendar
@@ -17,22 +16,14 @@ from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
 from threadline.model.reported import ReportedDay
 from threadline.model.stats_cache import StatsCache
+from threadline.model.sum import Sum
 from threadline.parse.side_value import file_bytes, side_value
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _CACHE = "stats-cache.json"
 
 
-class _Left(Struct):
-    """What the ledger has of one day."""
-
-    charges: int = 0
-    without_cache: int = 0
-    tokens: int = 0
-    sessions: set[str | None] = set()
-
-
-_Days = dict[tuple[str, str], _Left]
+_Day = tuple[str, str]
 
 
 def swept(
@@ -45,38 +36,54 @@ def swept(
         ]
         for one in found
     }
-    dates = {day.date for days in told.values() for day in days}
-    if not dates:
+    if not any(told.values()):
         return
-    days = _days(ledger, dates, zone)
+    left = _left(ledger, [str(one.home.path) for one in found], zone)
     owner = {str(transcript.path): one.home for one in reversed(found) for transcript in one.transcripts}
+    few: list[tuple[ReportedDay, set[_Day], Sum]] = []
     for one in found:
         # What another home shares through a link is charged to that home.
         homes = {str(owner[str(transcript.path)].path) for transcript in one.transcripts} | {str(one.home.path)}
         for day in told[str(one.home.path)]:
-            left = [days[home, day.date] for home in sorted(homes) if (home, day.date) in days]
-            if not left:
+            days = {(home, day.date) for home in homes if (home, day.date) in left}
+            if not days:
                 yield day
-            elif (partly := _partly(day, left)) is not None:
-                yield partly
+            else:
+                few.append((day, days, Sum.of(left[key] for key in days)))
+    yield from _partly([one for one in few if one[0].total_tokens > _tokens(one[0], one[2])], ledger, zone)
 
 
-def _days(ledger: Ledger, dates: set[str], zone: tzinfo) -> _Days:
-    """What the ledger has of some days."""
+def _left(ledger: Ledger, homes: Sequence[str], zone: tzinfo) -> dict[_Day, Sum]:
+    """What the ledger has of each day of each home."""
+    if len(homes) == 1:  # by one key is faster than by two
+        return {(homes[0], row.keys["day"]): row for row in ledger.by("day", zone=zone)}
+    return {(row.keys["home"], row.keys["day"]): row for row in ledger.by("home", "day", zone=zone)}
+
+
+def _tokens(day: ReportedDay, left: Sum) -> int:
+    """What is left of a day, counted as the cache counts."""
+    return left.tokens if day.with_cache else left.input + left.output
+
+
+def _partly(few: list[tuple[ReportedDay, set[_Day], Sum]], ledger: Ledger, zone: tzinfo) -> Iterator[ReportedDay]:
+    """The days of which fewer tokens and fewer sessions are left than the cache says.
+
+    Either alone may be fewer although nothing is gone: see the page about reported amounts.
+    """
+    wanted = {key for _day, keys, _left in few for key in keys}
+    if not wanted:
+        return
     day_of = Calendar(zone).day
-    days: _Days = {}
-    for charge in ledger.charges:
-        date = day_of(charge.owner.time)
-        if date not in dates:
-            continue
-        day = days.get((charge.origin.home, date))
-        if day is None:
-            day = days[charge.origin.home, date] = _Left(sessions=set())
-        day.charges += 1
-        day.without_cache += charge.input + charge.output
-        day.tokens += charge.tokens
-        day.sessions.add(charge.session)
-    return days
+    sessions: dict[_Day, set[str | None]] = {}
+    for charge in ledger:
+        key = (charge.origin.home, day_of(charge.owner.time))
+        if key in wanted:
+            sessions.setdefault(key, set()).add(charge.session)
+    for day, keys, left in few:
+        number = len(set[str | None]().union(*(sessions.get(key, set()) for key in keys)))
+        if day.sessions > number:
+            tokens = _tokens(day, left)
+            yield replace(day, is_partly=True, left_charges=left.charges, left_sessions=number, left_tokens=tokens)
 
 
 def _caches(found: Found, problems: list[Problem]) -> Iterator[tuple[StatsCache, Place]]:
@@ -93,17 +100,6 @@ def _caches(found: Found, problems: list[Problem]) -> Iterator[tuple[StatsCache,
         problems += reading.problems
         if isinstance(reading.content, StatsCache):
             yield reading.content, place
-
-
-def _partly(day: ReportedDay, left: list[_Left]) -> ReportedDay | None:
-    """A day of which less is left than the cache says; None where all of it may be left."""
-    tokens = sum(one.tokens if day.with_cache else one.without_cache for one in left)
-    sessions = len(set[str | None]().union(*(one.sessions for one in left)))
-    # Either alone may be more than is left although nothing is gone: see the page about reported amounts.
-    if day.total_tokens <= tokens or day.sessions <= sessions:
-        return None
-    charges = sum(one.charges for one in left)
-    return replace(day, is_partly=True, left_charges=charges, left_sessions=sessions, left_tokens=tokens)
 
 
 def _told(cache: StatsCache, place: Place, home: str, problems: list[Problem]) -> Iterator[ReportedDay]:
