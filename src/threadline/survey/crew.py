@@ -1,0 +1,166 @@
+"""A crew: this process and some forks of it take tasks from one pipe until it is empty.
+
+Nothing but numbers is handed out, so that nobody waits for anybody: a task is taken by reading its number, which the
+system gives to one reader alone. What a worker answers comes back through a pipe of its own; what this process answers
+is handed to nobody. A worker that dies leaves its tasks unanswered, and those are done here at the end.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import select
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from queue import SimpleQueue
+from struct import Struct
+from threading import Thread, active_count
+from time import sleep
+from typing import Any, NoReturn, TypeVar
+
+Task = TypeVar("Task")
+Answer = TypeVar("Answer")
+
+_NUMBER = Struct("<I")
+_HEAD = Struct("<IQ")
+_MOST_TASKS = 16_000  # as many numbers as a pipe holds
+_LOOK_EVERY = 1.0
+_OBJECTS = 100_000
+_READ = 1 << 20
+
+
+def can_fork() -> bool:
+    """Whether forks are safe here: where the system has them, and no other thread may hold a lock."""
+    return hasattr(os, "fork") and active_count() == 1
+
+
+def crew(function: Callable[[Task], Answer], tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, Answer]]:
+    """The function's answer for every task, in no particular order, by this process and so many forks of it."""
+    numbers = _filled(len(tasks))
+    hands: list[_Worker] = []
+    answered: set[int] = set()
+    try:
+        hands += [_Worker(function, tasks, numbers) for _ in range(workers)]
+        while (number := _next(numbers)) is not None:
+            answered.add(number)
+            yield tasks[number], function(tasks[number])
+            for hand in _ready(hands, 0):
+                for number, answer in hand.answers():
+                    answered.add(number)
+                    yield tasks[number], answer
+        while any(hand.is_open for hand in hands):
+            for hand in _ready(hands, None):
+                for number, answer in hand.answers():
+                    answered.add(number)
+                    yield tasks[number], answer
+        for number, task in enumerate(tasks):
+            if number not in answered:
+                yield task, function(task)
+    finally:
+        # Interrupted, perhaps, or nobody wants the rest. Workers only read, so that they can be ended anywhere.
+        os.close(numbers)
+        for hand in hands:
+            hand.end()
+
+
+def _filled(count: int) -> int:
+    """The end to read of a pipe that holds the numbers of all tasks."""
+    if count > _MOST_TASKS:
+        raise ValueError(f"{count} tasks are more than a pipe holds")
+    read, write = os.pipe()
+    os.write(write, b"".join(map(_NUMBER.pack, range(count))))
+    os.close(write)
+    return read
+
+
+def _next(numbers: int) -> int | None:
+    told = os.read(numbers, _NUMBER.size)
+    return _NUMBER.unpack(told)[0] if told else None
+
+
+def _ready(hands: list[_Worker], wait: float | None) -> list[_Worker]:
+    """The workers that have answered something."""
+    by_pipe = {hand.pipe: hand for hand in hands if hand.is_open}
+    return [by_pipe[pipe] for pipe in select.select(list(by_pipe), (), (), wait)[0]] if by_pipe else []
+
+
+class _Worker:
+    """One fork, as this process sees it."""
+
+    def __init__(self, function: Callable[[Task], Answer], tasks: Sequence[Task], numbers: int) -> None:
+        self.pipe, write = os.pipe()
+        self.is_open = True
+        self._held = bytearray()
+        parent = os.getpid()
+        # Ctrl-C reaches every process of the terminal; a fork leaves it to its parent, from its first moment on.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._pid = os.fork()
+            if self._pid == 0:
+                os.close(self.pipe)
+                _work(function, tasks, numbers, write, parent)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        os.close(write)
+
+    def answers(self) -> Iterator[tuple[int, Any]]:
+        """What has come in whole; at the end of the pipe, the worker is done."""
+        data = os.read(self.pipe, _READ)
+        if not data:
+            self.is_open = False
+            return
+        self._held += data
+        at = 0
+        while len(self._held) - at >= _HEAD.size:
+            number, size = _HEAD.unpack_from(self._held, at)
+            if len(self._held) - at - _HEAD.size < size:
+                break
+            at += _HEAD.size
+            yield number, pickle.loads(memoryview(self._held)[at : at + size])  # noqa: S301 - from our own fork
+            at += size
+        del self._held[:at]
+
+    def end(self) -> None:
+        """End the worker, whatever it is doing."""
+        os.close(self.pipe)
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGTERM)
+        with suppress(ChildProcessError):
+            os.waitpid(self._pid, 0)
+
+
+def _work(function: Callable[[Task], Answer], tasks: Sequence[Task], numbers: int, write: int, parent: int) -> NoReturn:
+    """In a fork: take tasks until there are none. However it ends, nothing of the parent's is tidied up or printed."""
+    try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        # Reading makes objects by the million and no rings of them: looking for rings often is time lost.
+        gc.set_threshold(_OBJECTS)
+        Thread(target=_watch, args=(parent,), daemon=True).start()
+        # The parent reads when it has time. Meanwhile the next task is done, and not waited with.
+        done: SimpleQueue[bytes | None] = SimpleQueue()
+        sender = Thread(target=_send, args=(write, done), daemon=True)
+        sender.start()
+        while (number := _next(numbers)) is not None:
+            answer = pickle.dumps(function(tasks[number]), pickle.HIGHEST_PROTOCOL)
+            done.put(_HEAD.pack(number, len(answer)) + answer)
+        done.put(None)
+        sender.join()
+    except BaseException:  # noqa: BLE001 - the parent does what a fork leaves undone, and tells what goes wrong there
+        os._exit(1)
+    os._exit(0)
+
+
+def _send(pipe: int, done: SimpleQueue[bytes | None]) -> None:
+    while (data := done.get()) is not None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(pipe, view) :]
+
+
+def _watch(parent: int) -> None:
+    """End when the parent is gone, however it went; an orphan would work for nobody."""
+    while os.getppid() == parent:
+        sleep(_LOOK_EVERY)
+    os._exit(1)
