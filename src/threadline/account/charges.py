@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from threadline.account.rates import Rates, Tiers
-from threadline.account.rule import Call, calls, keyed
+from threadline.account.rule import Call, calls
 from threadline.model.charge import Charge
 from threadline.model.rate import Rate
 from threadline.model.sighting import Pass, Sighting
@@ -18,24 +18,35 @@ _UTC_DAY = 10
 
 
 def charges(seen: Iterable[Sighting], rates: Rates) -> Iterator[Charge]:
-    """Every call that the sightings tell of, charged once by the rate of its day."""
-    first, several = keyed(seen)
+    """Every call that the sightings tell of, charged once by the rate of its day.
+
+    Each is charged as it comes, as if there were no other of its key, while the rest is still being read: nine of ten
+    are alone. Only keys with several are gone through by the rule when all have been seen.
+    """
+    alone: dict[str, Charge] = {}
+    several: dict[str, list[Sighting]] = {}
     usual: dict[tuple[str | None, str], Tiers] = {}
-    for key, one in first.items():
+    for one in seen:
+        known = alone.get(one.key)
+        if known is not None:
+            several.setdefault(one.key, [known.owner]).append(one)
+            continue
+        question = (one.model, one.time[:_UTC_DAY])
+        tiers = usual.get(question)
+        if tiers is None:
+            tiers = usual[question] = rates.tiers(*question)
+        threshold, short, long = tiers
+        rate = long if one.input + one.cache_write + one.cache_read > threshold else short
+        alone[one.key] = Charge(one, one, (one,), rate, "", one.web_searches)
+    for key, charge in alone.items():
+        one = charge.owner
         if key in several:
             for call in calls(key, several[key]):
                 yield from _charged(call, rates)
-        elif one.passes is not None or one.speed or one.geo or one.tier or one.time[-1:] != "Z":
-            yield from _charged(Call(one, one, (one,)), rates)
+        elif one.speed or one.geo or one.tier or one.passes is not None or one.time[-1:] != "Z":
+            yield from _charged(Call(one, one, (one,)), rates)  # something about it has a price of its own
         else:
-            # Nearly every message: one sighting, and nothing about it that has a price of its own.
-            question = (one.model, one.time[:_UTC_DAY])
-            tiers = usual.get(question)
-            if tiers is None:
-                tiers = usual[question] = rates.tiers(*question)
-            threshold, short, long = tiers
-            rate = long if one.input + one.cache_write + one.cache_read > threshold else short
-            yield Charge(one, one, (one,), rate, "", one.web_searches)
+            yield charge
 
 
 def _charged(call: Call, rates: Rates) -> Iterator[Charge]:

@@ -91,7 +91,7 @@ class Ledger:
             if name not in WHAT_KEYS_MEAN and name not in own:
                 raise BadQuery(f"There is no key {name!r}; group by {', '.join((*WHAT_KEYS_MEAN, *own))}.")
         if "tool" in names and not self.calls:
-            raise BadQuery("This ledger was made without calls, so that it cannot be summed by tool; make it with them.")
+            raise BadQuery("This ledger was made without calls and cannot be summed by tool; make one with calls.")
         if len(set(names)) < len(names):
             raise BadQuery("A key is given twice; give each once.")
         if own:

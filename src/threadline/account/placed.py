@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from sys import intern
 
@@ -13,7 +13,7 @@ from threadline.model.sighting import Origin, Seen, Sighting
 from threadline.model.time import parse_timestamp
 
 
-def placed(seen: Seen, transcript: Transcript, project: str, lines: Callable[[int], int]) -> Iterator[Sighting]:
+def placed(seen: Seen, transcript: Transcript, project: str, lines: Callable[[int], int]) -> list[Sighting]:
     """The sightings of a transcript, each with its origin. `lines` numbers the line that begins at an offset."""
     path, home = os.fspath(transcript.path), os.fspath(transcript.home.path)
     began = seen.began or _time_of(transcript)
@@ -28,7 +28,7 @@ def placed(seen: Seen, transcript: Transcript, project: str, lines: Callable[[in
             sighting.model = intern(sighting.model)
         if not sighting.time:
             sighting.time = began
-        yield sighting
+    return seen.sightings
 
 
 def _time_of(transcript: Transcript) -> str:

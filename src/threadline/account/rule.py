@@ -9,7 +9,7 @@ unless a uuid proves more. What a parent's transcript repeats of an agent's coun
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from msgspec import Struct
@@ -29,17 +29,6 @@ class Call(Struct, frozen=True, gc=False):
     counted: Sighting
     owner: Sighting
     sightings: tuple[Sighting, ...]
-
-
-def keyed(seen: Iterable[Sighting]) -> tuple[dict[str, Sighting], dict[str, list[Sighting]]]:
-    """The first sighting of every key, and all of them where a key has several: nine of ten have one."""
-    first: dict[str, Sighting] = {}
-    several: dict[str, list[Sighting]] = {}
-    for sighting in seen:
-        known = first.setdefault(sighting.key, sighting)
-        if known is not sighting:
-            several.setdefault(sighting.key, [known]).append(sighting)
-    return first, several
 
 
 def calls(key: str, group: list[Sighting]) -> Iterator[Call]:

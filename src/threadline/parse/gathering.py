@@ -56,7 +56,7 @@ class Gathering:
         for offsets, some in rows(self.transcript.path, found):
             self._rows(offsets, some)
         if self._searching:
-            self._count_searches(found.block)
+            self._count_searches(found)
 
     def seen(self, first: Iterable[bytes]) -> Seen:
         """All that was gathered; `first` are the first lines of the transcript, which tell when it began."""
@@ -137,7 +137,7 @@ class Gathering:
             hour,
             read,
             message.stop_reason is not None,
-            f"{offset} {_word(row.uuid)}",
+            f"{offset} {row.uuid if row.uuid and ' ' not in row.uuid else _word(row.uuid)}",
             [],
             False,
             (served.web_search_requests or 0) if served is not None else 0,
@@ -175,10 +175,11 @@ class Gathering:
             elif known.output <= PLACEHOLDER:
                 known.partial = id(known) in self._telling
 
-    def _count_searches(self, block: bytes) -> None:
+    def _count_searches(self, found: Lines) -> None:
         """Web searches that the client makes are known from their results alone; those come after the call."""
         for call, known in list(self._searching.items()):
-            number = searches(block, call)
+            start = max(0, known.offsets[0] - found.begins)
+            number = searches(found.block, call, start)
             if number is not None:
                 del self._searching[call]
                 self._searched[known.key] = self._searched.get(known.key, 0) + number
@@ -232,7 +233,7 @@ def _improve(  # noqa: PLR0917 - as above
     known: Sighting, offset: int, row: Row, message: MessageRow, usage: UsageRow, five: int, hour: int
 ) -> None:
     """One more row of a message: its counts are taken if they tell more, for the output grows while it is written."""
-    known.rows += f" {offset} {_word(row.uuid)}"
+    known.rows += f" {offset} {row.uuid if row.uuid and ' ' not in row.uuid else _word(row.uuid)}"
     served, output = usage.server_tool_use, usage.output_tokens or 0
     if served is not None and served.web_search_requests:
         known.web_searches = max(known.web_searches, served.web_search_requests)

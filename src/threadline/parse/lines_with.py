@@ -16,11 +16,15 @@ _FIRST = 16 * 1024
 
 
 class Lines(Struct, gc=False):
-    """A block of whole lines, and those of its lines that were looked for, each with where it begins."""
+    """A block of whole lines, and those of its lines that were looked for, each with where it begins in the file.
+
+    `begins` is where the block does.
+    """
 
     block: bytes
     offsets: list[int]
     lines: list[bytes]
+    begins: int = 0
 
 
 def lines_with(path: str | Path, needle: bytes, *, offset: int = 0) -> Iterator[Lines]:
@@ -38,9 +42,9 @@ def lines_with(path: str | Path, needle: bytes, *, offset: int = 0) -> Iterator[
         os.close(descriptor)
 
 
-def lines_of(block: bytes, needle: bytes) -> Iterator[bytes]:
-    """The lines of a block that hold `needle`."""
-    at = block.find(needle)
+def lines_of(block: bytes, needle: bytes, start: int = 0) -> Iterator[bytes]:
+    """The lines of a block that hold `needle` after `start`."""
+    at = block.find(needle, start)
     while at >= 0:
         end = block.find(b"\n", at) + 1 or len(block)
         yield block[block.rfind(b"\n", 0, at) + 1 : end]
@@ -70,7 +74,7 @@ def _lines_with(descriptor: int, needle: bytes, offset: int) -> Iterator[Lines]:
             offsets.append(begins + start)
             lines.append(block[start:end])
             at = find(needle, end, whole)
-        yield Lines(block, offsets, lines)
+        yield Lines(block, offsets, lines, begins)
 
 
 def _blocks(descriptor: int, begins: int) -> Iterator[tuple[int, bytes, int]]:

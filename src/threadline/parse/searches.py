@@ -34,10 +34,12 @@ _decode = msgspec.json.Decoder(_Row).decode
 _decode_search = msgspec.json.Decoder(_Search).decode
 
 
-def searches(block: bytes, call: str) -> int | None:
-    """How many searches a call made, where its result stands in the block: what that says, or one if it succeeded."""
-    told = [number for line in lines_of(block, call.encode()) for number in _results(line, call)]
-    return max(told, default=None)
+def searches(block: bytes, call: str, start: int = 0) -> int | None:
+    """How many searches a call made: what its result says, or one if it succeeded. None where that is not in the block.
+
+    `start` is where to begin: the call itself, if that is in the block.
+    """
+    return next((number for line in lines_of(block, call.encode(), start) for number in _results(line, call)), None)
 
 
 def _results(line: bytes, call: str) -> Iterator[int]:

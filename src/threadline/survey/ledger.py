@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from threadline.account.charges import charges
@@ -56,7 +57,7 @@ def ledger_of(
     looked = list(distinct(found))
     problems = [one for home in looked for one in home.problems if one.kind is ProblemKind.UNREADABLE]
     seen = each(partial(sightings, calls=calls), [one for home in looked for one in home.transcripts], jobs=jobs)
-    every = list(_every(seen, looked, problems, progress))
+    every = chain.from_iterable(_every(seen, looked, problems, progress))
     return Ledger(charges(every, table), table, problems, calls=calls)
 
 
@@ -65,13 +66,13 @@ def _every(
     found: list[Found],
     problems: list[Problem],
     progress: Callable[[int], None] | None,
-) -> Iterator[Sighting]:
+) -> Iterator[list[Sighting]]:
     projects = {(one.home, project.folder): project.name for one in found for project in one.projects}
     for transcript, seen in told:
         if seen.problem is not None:
             place = Place(str(transcript.path))
             problems.append(Problem(ProblemKind.UNREADABLE, place, seen.problem, recovered=False))
         project = projects.get((transcript.home, transcript.folder), transcript.folder)
-        yield from placed(seen, transcript, project, LineNumbers(os.fspath(transcript.path)))
+        yield placed(seen, transcript, project, LineNumbers(os.fspath(transcript.path)))
         if progress is not None:
             progress(transcript.size)

@@ -172,7 +172,7 @@ class _Reading:
         if seen.problem is not None:
             place = Place(os.fspath(transcript.path))
             self.problems.append(Problem(ProblemKind.UNREADABLE, place, seen.problem, recovered=False))
-        own = list(placed(seen, transcript, transcript.folder, LineNumbers(os.fspath(transcript.path))))
+        own = placed(seen, transcript, transcript.folder, LineNumbers(os.fspath(transcript.path)))
         self.seen += own
         return own
 
