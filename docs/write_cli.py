@@ -114,8 +114,8 @@ OUTPUT: dict[str, tuple[tuple[str, Keys], ...]] = {
                 "left_out": "how many values of the first key `--limit` leaves out",
                 "notes": "what has to be known about the figures, a sentence each",
                 "reported": "the days (`swept`, `partly_swept`) whose transcripts are gone, from `stats-cache.json`, "
-                "where the report is by day, week or month and there are any; with `--mode both` or `reported` also what "
-                "Claude Code itself reports and why it differs, session by session; never in a total",
+                "where the report is by day, week or month and there are any; with `--mode both` or `reported` also "
+                "what Claude Code itself reports and why it differs, session by session; never in a total",
             },
         ),
         (
