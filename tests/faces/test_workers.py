@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from threadline.demo import write
 from threadline.find import homes, look
 from threadline.model.found import Transcript
+from threadline.survey import crew as crews
+from threadline.survey.crew import MOST_TASKS, crew
 from threadline.survey.each import each
 
 
@@ -56,6 +62,132 @@ def test_what_a_killed_worker_left_is_read_all_the_same(
     assert dict(each(die_once, transcripts, jobs=2)) == {one: one.size for one in transcripts}
 
 
+def square(number: int) -> int:
+    """A task that takes no time."""
+    return number * number
+
+
+def refused(*_: object) -> int:
+    """What the system says when a limit is reached."""
+    raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+
+SQUARES = {number: number * number for number in range(100)}
+needs_proc = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks for the workers in /proc")
+
+
+@needs_proc
+@pytest.mark.parametrize("given", [0, 2])
+@pytest.mark.parametrize("call", ["fork", "pipe"])
+def test_where_the_system_gives_no_more_forks_or_pipes_fewer_work(
+    call: str, given: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Limits of processes and open files change nothing about the answers, and nothing is left open."""
+    real, left = getattr(os, call), [given]
+
+    def few() -> object:
+        left[0] -= 1
+        return real() if left[0] >= 0 else refused()
+
+    before = _open_files()
+    monkeypatch.setattr(os, call, few)
+    assert dict(crew(square, range(100), 4)) == SQUARES
+    assert not _children(os.getpid())
+    assert _open_files() == before
+
+
+@pytest.mark.parametrize("count", [MOST_TASKS, 40_000])
+def test_more_tasks_than_a_pipe_holds_are_all_done(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a pipe holds no more than a page, as for somebody who has many."""
+    fcntl = pytest.importorskip("fcntl")
+    if not hasattr(fcntl, "F_SETPIPE_SZ"):
+        pytest.skip("pipes cannot be made small here")
+    real = os.pipe
+
+    def small() -> tuple[int, int]:
+        read, write = real()
+        fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
+        return read, write
+
+    monkeypatch.setattr(os, "pipe", small)
+    assert dict(crew(square, range(count), 1)) == {number: number * number for number in range(count)}
+
+
+def test_no_more_batches_are_made_than_the_smallest_pipe_holds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much a home holds, every task finds room."""
+    made: list[int] = []
+
+    def counted(function: Any, tasks: Any, workers: int) -> Any:
+        made.append(len(tasks))
+        return crews.crew(function, tasks, workers)
+
+    monkeypatch.setattr("threadline.survey.each.crew", counted)
+    one = look(homes(home)[0]).transcripts[0]
+    many = [replace(one, size=size) for size in (10**10, *[5_000_000] * 20_000, *[0] * 20_000)]
+    assert sum(1 for _ in each(str, many, jobs=2)) == len(many)
+    assert made[0] <= MOST_TASKS
+
+
+@needs_proc
+def test_workers_answer_in_a_process_with_thousands_of_open_files() -> None:
+    """Their pipes have numbers that `select` does not take."""
+    resource = pytest.importorskip("resource")
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] <= 1200:
+        pytest.skip("so many files may not be open here")
+    held = [os.dup(0) for _ in range(1100)]
+    try:
+        assert dict(crew(square, range(100), 2)) == SQUARES
+    finally:
+        for one in held:
+            os.close(one)
+
+
+def test_workers_answer_where_ended_children_are_ignored() -> None:
+    """With SIGCHLD ignored, there is nothing to wait for."""
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        assert dict(crew(square, range(100), 2)) == SQUARES
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+@needs_proc
+def test_an_interrupt_while_workers_are_made_leaves_none_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits until the worker that is being made is known, and then ends all of them."""
+    real, made = os.fork, [0]
+
+    def fork() -> int:
+        made[0] += 1
+        if made[0] == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return real()
+
+    monkeypatch.setattr(os, "fork", fork)
+    with pytest.raises(KeyboardInterrupt):
+        list(crew(square, range(100), 4))
+    assert made == [2]
+    assert not _children(os.getpid())
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def test_a_worker_that_nobody_listens_to_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    """The answers that nobody wants any more end with their worker, without a word."""
+    asked = crew(bytes, [100_000] * 200, 2)
+    next(asked)
+    asked.close()
+    read, write = os.pipe()
+    os.close(read)
+    pid = os.fork()
+    if pid == 0:
+        done: SimpleQueue[bytes | None] = SimpleQueue()
+        done.put(b"answer")
+        crews._send(write, done)
+        os._exit(0)
+    os.close(write)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
+    assert capfd.readouterr() == ("", "")
+
+
 _ASK = """
 import sys, time
 from threadline.find import homes, look
@@ -84,6 +216,10 @@ def test_workers_end_with_their_parent(home: Path, tmp_path: Path) -> None:
     parent.stdout.close()
     left = [pid for pid in workers if _wait_until_gone(pid)]
     assert not left
+
+
+def _open_files() -> list[str]:
+    return sorted(one.name for one in Path("/proc/self/fd").iterdir())
 
 
 def _children(pid: int) -> list[int]:

@@ -2,7 +2,8 @@
 
 Nothing but numbers is handed out, so that nobody waits for anybody: a task is taken by reading its number, which the
 system gives to one reader alone. What a worker answers comes back through a pipe of its own; what this process answers
-is handed to nobody. A worker that dies leaves its tasks unanswered, and those are done here at the end.
+is handed to nobody. A worker that dies leaves its tasks unanswered, and those are done here at the end; so are those
+whose numbers the pipe has no room for. Where the system gives no pipe or no fork any more, fewer work.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import pickle
 import select
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from queue import SimpleQueue
 from struct import Struct
@@ -25,7 +26,8 @@ Answer = TypeVar("Answer")
 
 _NUMBER = Struct("<I")
 _HEAD = Struct("<IQ")
-_MOST_TASKS = 16_000  # as many numbers as a pipe holds
+MOST_TASKS = 1000
+"""As many numbers as the smallest of pipes holds: a page, where somebody has many of them."""
 _LOOK_EVERY = 1.0
 _OBJECTS = 100_000
 _READ = 1 << 20
@@ -36,13 +38,25 @@ def can_fork() -> bool:
     return hasattr(os, "fork") and active_count() == 1
 
 
-def crew(function: Callable[[Task], Answer], tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, Answer]]:
+def crew(
+    function: Callable[[Task], Answer], tasks: Sequence[Task], workers: int
+) -> Generator[tuple[Task, Answer], None, None]:
     """The function's answer for every task, in no particular order, by this process and so many forks of it."""
-    numbers = _filled(len(tasks))
+    try:
+        numbers = _filled(len(tasks))
+    except OSError:
+        yield from ((task, function(task)) for task in tasks)
+    else:
+        yield from _answers(function, tasks, workers, numbers)
+
+
+def _answers(
+    function: Callable[[Task], Answer], tasks: Sequence[Task], workers: int, numbers: int
+) -> Iterator[tuple[Task, Answer]]:
     hands: list[_Worker] = []
     answered: set[int] = set()
     try:
-        hands += [_Worker(function, tasks, numbers) for _ in range(workers)]
+        _hire(hands, workers, function, tasks, numbers)
         while (number := _next(numbers)) is not None:
             answered.add(number)
             yield tasks[number], function(tasks[number])
@@ -66,24 +80,50 @@ def crew(function: Callable[[Task], Answer], tasks: Sequence[Task], workers: int
 
 
 def _filled(count: int) -> int:
-    """The end to read of a pipe that holds the numbers of all tasks."""
-    if count > _MOST_TASKS:
-        raise ValueError(f"{count} tasks are more than a pipe holds")
+    """The end to read of a pipe that holds the numbers of all tasks, or as many as it has room for."""
     read, write = os.pipe()
-    os.write(write, b"".join(map(_NUMBER.pack, range(count))))
-    os.close(write)
+    try:
+        os.set_blocking(write, False)
+        os.write(write, b"".join(map(_NUMBER.pack, range(count))))
+    finally:
+        os.close(write)
     return read
 
 
 def _next(numbers: int) -> int | None:
     told = os.read(numbers, _NUMBER.size)
-    return _NUMBER.unpack(told)[0] if told else None
+    return _NUMBER.unpack(told)[0] if len(told) == _NUMBER.size else None
 
 
 def _ready(hands: list[_Worker], wait: float | None) -> list[_Worker]:
     """The workers that have answered something."""
     by_pipe = {hand.pipe: hand for hand in hands if hand.is_open}
-    return [by_pipe[pipe] for pipe in select.select(list(by_pipe), (), (), wait)[0]] if by_pipe else []
+    # Not `select`, which takes no pipe beyond the first thousand open files of a process.
+    asking = select.poll()
+    for pipe in by_pipe:
+        asking.register(pipe, select.POLLIN)
+    return [by_pipe[pipe] for pipe, _ in asking.poll(wait)] if by_pipe else []
+
+
+def _hire(
+    hands: list[_Worker],
+    workers: int,
+    function: Callable[[Task], Answer],
+    tasks: Sequence[Task],
+    numbers: int,
+) -> None:
+    """Add so many workers, or as many as the system gives."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    for _ in range(workers):
+        try:
+            # Ctrl-C reaches every process of the terminal; a fork leaves it to its parent, from its first moment on.
+            # Nor may it come between a fork and the list by which that is ended.
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            hands.append(_Worker(function, tasks, numbers))
+        except OSError:
+            return
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Worker:
@@ -94,15 +134,14 @@ class _Worker:
         self.is_open = True
         self._held = bytearray()
         parent = os.getpid()
-        # Ctrl-C reaches every process of the terminal; a fork leaves it to its parent, from its first moment on.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self._pid = os.fork()
-            if self._pid == 0:
-                os.close(self.pipe)
-                _work(function, tasks, numbers, write, parent)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        except OSError:
+            os.close(self.pipe)
+            os.close(write)
+            raise
+        if self._pid == 0:
+            _work(function, tasks, numbers, write, parent)
         os.close(write)
 
     def answers(self) -> Iterator[tuple[int, Any]]:
@@ -126,7 +165,7 @@ class _Worker:
         """End the worker, whatever it is doing."""
         os.close(self.pipe)
         with suppress(ProcessLookupError):
-            os.kill(self._pid, signal.SIGTERM)
+            os.kill(self._pid, signal.SIGKILL)
         with suppress(ChildProcessError):
             os.waitpid(self._pid, 0)
 
@@ -153,10 +192,13 @@ def _work(function: Callable[[Task], Answer], tasks: Sequence[Task], numbers: in
 
 
 def _send(pipe: int, done: SimpleQueue[bytes | None]) -> None:
-    while (data := done.get()) is not None:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(pipe, view) :]
+    try:
+        while (data := done.get()) is not None:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(pipe, view) :]
+    except OSError:  # nobody reads any more
+        os._exit(1)
 
 
 def _watch(parent: int) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TypeVar
 
 from threadline.model.found import Transcript
-from threadline.survey.crew import can_fork, crew
+from threadline.survey.crew import MOST_TASKS, can_fork, crew
 
 Answer = TypeVar("Answer")
 
@@ -45,12 +45,14 @@ def _all(function: Callable[[Transcript], Answer], batch: list[Transcript]) -> l
 
 def _batches(transcripts: list[Transcript]) -> Iterator[list[Transcript]]:
     """Big transcripts one by one, small ones together."""
+    most_bytes = max(_BATCH_BYTES, 2 * sum(one.size for one in transcripts) // MOST_TASKS)
+    most_files = max(_BATCH_FILES, 2 * len(transcripts) // MOST_TASKS)
     batch: list[Transcript] = []
     size = 0
     for transcript in transcripts:
         batch.append(transcript)
         size += transcript.size
-        if size >= _BATCH_BYTES or len(batch) >= _BATCH_FILES:
+        if size > most_bytes or len(batch) > most_files:
             yield batch
             batch, size = [], 0
     if batch:
