@@ -15,7 +15,7 @@ import select
 import signal
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
-from queue import SimpleQueue
+from queue import Queue
 from struct import Struct
 from threading import Thread, active_count
 from time import sleep
@@ -31,6 +31,8 @@ MOST_TASKS = 1000
 _LOOK_EVERY = 1.0
 _OBJECTS = 100_000
 _READ = 1 << 20
+# How many answers a worker holds for a parent that has no time to read them; then it waits.
+_UNSENT = 8
 
 
 def can_fork() -> bool:
@@ -178,7 +180,7 @@ def _work(function: Callable[[Task], Answer], tasks: Sequence[Task], numbers: in
         gc.set_threshold(_OBJECTS)
         Thread(target=_watch, args=(parent,), daemon=True).start()
         # The parent reads when it has time. Meanwhile the next task is done, and not waited with.
-        done: SimpleQueue[bytes | None] = SimpleQueue()
+        done: Queue[bytes | None] = Queue(_UNSENT)
         sender = Thread(target=_send, args=(write, done), daemon=True)
         sender.start()
         while (number := _next(numbers)) is not None:
@@ -191,7 +193,7 @@ def _work(function: Callable[[Task], Answer], tasks: Sequence[Task], numbers: in
     os._exit(0)
 
 
-def _send(pipe: int, done: SimpleQueue[bytes | None]) -> None:
+def _send(pipe: int, done: Queue[bytes | None]) -> None:
     try:
         while (data := done.get()) is not None:
             view = memoryview(data)

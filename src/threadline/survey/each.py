@@ -29,7 +29,7 @@ def each(
     """
     # The biggest first, so that nobody is left alone with it at the end.
     waiting = sorted(transcripts, key=lambda transcript: -transcript.size)
-    workers = min(jobs or _cores(), len(waiting)) - 1
+    workers = min(jobs or cores(), len(waiting)) - 1
     little = jobs is None and sum(transcript.size for transcript in waiting) < _WORTH_WORKERS
     if workers < 1 or little or not can_fork():
         for transcript in waiting:
@@ -59,7 +59,7 @@ def _batches(transcripts: list[Transcript]) -> Iterator[list[Transcript]]:
         yield batch
 
 
-def _cores() -> int:
+def cores() -> int:
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system
