@@ -1,0 +1,1 @@
+"""The index of an archive: what its entries say, made findable, and nothing that the transcripts do not say."""

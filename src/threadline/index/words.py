@@ -1,0 +1,97 @@
+"""Words: text as full text takes it in, and the tokens that come of it."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from unicodedata import normalize
+
+TOKENIZER = "unicode61 remove_diacritics 2"
+"""How SQLite cuts text into tokens: at all but letters and digits, without case, without accents."""
+
+# Scripts that put no space between words (Hangul does, but glues particles to them): each character is a token.
+_UNSPACED = (
+    "\u0e00-\u0eff"  # Thai, Lao
+    "\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Myanmar
+    "\u1780-\u17ff\u19e0-\u19ff"  # Khmer
+    "\u1950-\u19df\u1a20-\u1aaf\uaa80-\uaadf"  # the Tai scripts
+    "\u1b00-\u1b7f\ua980-\ua9df"  # Balinese, Javanese
+    "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"  # Hangul
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+    "\u3040-\u30ff\u31f0-\u31ff\U0001aff0-\U0001b16f"  # Hiragana, Katakana
+    "\u3100-\u312f\u31a0-\u31bf\ua000-\ua4cf"  # Bopomofo, Yi
+)
+# Other forms of letters that a person would not type: ligatures, wide and narrow forms, mathematical alphabets.
+_OTHER_FORMS = "\ufb00-\ufb4f\uff00-\uffef\U0001d400-\U0001d7ff"
+_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
+# Half of a surrogate pair is nothing that SQLite takes.
+_TO_CHANGE = re.compile(f"[{_UNSPACED}{_OTHER_FORMS}\ud800-\udfff]+")
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+# What a program prints to colour its output; the name of a link, not its address, is what is seen.
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]{0,4096}+(?:\x07|\x1b\\)|[@-Z\\^_])")
+# The bytes of a token that SQLite keeps, and how many characters are surely no more.
+_LONGEST = 32768
+_SHORT = _LONGEST // 4
+
+
+def searchable(text: str) -> str:
+    r"""The text as it is handed to SQLite, when it is indexed and when it is asked for.
+
+    Characters of scripts without spaces stand apart, so that a word of them is a phrase; wide, narrow and composed
+    forms of letters are the letters; escape sequences of terminals are gone. Case and accents stay: SQLite folds them.
+
+    >>> searchable("full text 検索")
+    'full text  検 索 '
+    >>> searchable("\x1b[31mError\x1b[0m: no such file")
+    'Error: no such file'
+    """
+    if "\x1b" in text:
+        text = _ESCAPE.sub("", text)
+    return text if text.isascii() else _TO_CHANGE.sub(_changed, text)
+
+
+def _changed(found: re.Match[str]) -> str:
+    run = found[0]
+    if not run.isprintable():
+        run = _HALF_PAIR.sub(" ", run)
+    return _UNSPACED_RUN.sub(_apart, normalize("NFKC", run))
+
+
+def _apart(found: re.Match[str]) -> str:
+    return f" {' '.join(found[0])} "
+
+
+def tokens(text: str) -> list[str]:
+    """The tokens that SQLite makes of a text, in order. What a person typed goes through `searchable` first.
+
+    >>> tokens("Café: snake_case --dry-run /etc/hosts")
+    ['cafe', 'snake', 'case', 'dry', 'run', 'etc', 'hosts']
+    """
+    if not text.isascii() and (unknown := set(map(ord, text)) - _FOLDED.keys()):
+        _FOLDED.update(_folded(sorted(unknown)))
+    return [token if len(token) <= _SHORT else _cut(token) for token in text.translate(_FOLDED).split()]
+
+
+def _cut(token: str) -> str:
+    """A token as far as SQLite keeps it."""
+    return token.encode()[:_LONGEST].decode(errors="ignore")
+
+
+def _folded(characters: Sequence[int]) -> dict[int, str]:
+    """What SQLite makes of each character: its plain form, nothing for an accent, a space for what divides tokens.
+
+    It is asked, because its tables are older than Python's and differ from them in thousands of characters.
+    """
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute(f"CREATE VIRTUAL TABLE one USING fts5(text, content='', tokenize='{TOKENIZER}')")
+        database.execute("CREATE VIRTUAL TABLE made USING fts5vocab(one, 'instance')")
+        whole = ((one, f"a{chr(one)}a") for one in characters if not _HALF_PAIR.match(chr(one)))
+        database.executemany("INSERT INTO one (rowid, text) VALUES (?, ?)", whole)
+        made: dict[int, str] = dict(database.execute("SELECT doc, term FROM made WHERE offset = 0"))
+    return {one: made[one][1:-1] if len(made.get(one, "")) > 1 else " " for one in characters}
+
+
+# The first 128 are the same in every version; the others come as they are met.
+_FOLDED = {one: chr(one).lower() if chr(one).isalnum() else " " for one in range(128)}
