@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from threadline.account import rule
 from threadline.account.rule import Call, calls, is_random
 from threadline.model.sighting import Origin, Pass, Sighting
 
@@ -187,6 +188,62 @@ def test_repeated_goes_to_the_call_that_it_repeats() -> None:
     one, other = _sighting("u1", (1, 0, 0)), _sighting("u2", (2, 0, 0))
     found = _calls(one, other, _sighting("p1", (2, 0, 0), 1, repeated=True))
     assert {len(call.sightings): call.counted for call in found} == {1: one, 2: other}
+
+
+@given(st.data(), st.sampled_from([RANDOM, LOW]))
+def test_repeated_goes_where_it_agrees_best(data: st.DataObject, key: str) -> None:
+    """As if it were held against every row there is: of those known by scope or uuid, the same sent, the earliest."""
+    seen = [
+        _sighting(
+            data.draw(st.sampled_from(["", "u1", "u2", "u1,u3", "u2,"])),
+            data.draw(st.sampled_from([(1, 0, 0), (2, 0, 0), (0, 0, 0)])),
+            key=key,
+            origin=_origin(data.draw(st.sampled_from(["s1", "s2", "s3"])), transcript=f"/{at}.jsonl"),
+            repeated=data.draw(st.booleans()),
+            time=f"2026-01-05T09:00:00.{data.draw(st.integers(0, 3))}00Z",
+        )
+        for at in range(data.draw(st.integers(1, 8)))
+    ]
+    own = [one for one in seen if not one.repeated]
+    parts = [list(call.sightings) for call in calls(key, own)] if own else []
+    left = [one for one in seen if one.repeated and not _laid_by_hand(one, parts, key)]
+    if left:
+        parts += [list(call.sightings) for call in calls(key, left)]
+    assert [[id(one) for one in call.sightings] for call in _calls(*seen)] == [[id(one) for one in p] for p in parts]
+
+
+def _laid_by_hand(repeated: Sighting, parts: list[list[Sighting]], key: str) -> bool:
+    def near(one: Sighting) -> bool:
+        same_scope = is_random(key) or one.origin.session == repeated.origin.session
+        return same_scope or not {*one.uuids}.isdisjoint(filter(None, repeated.uuids))
+
+    found = [(part, one) for part in parts for one in part if near(one)]
+    if not found:
+        return False
+    best, _ = min(
+        found,
+        key=lambda pair: (pair[1].sent != repeated.sent, pair[1].repeated, pair[1].time, pair[1].origin.transcript),
+    )
+    best.append(repeated)
+    return True
+
+
+def test_a_thousand_rows_and_their_repetitions_are_not_held_against_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An id that a hostile file has on every row takes steps that grow with the rows."""
+    looked: list[Sighting] = []
+
+    def counted(one: Sighting) -> tuple[object, ...]:
+        looked.append(one)
+        return precedence(one)
+
+    precedence = rule._precedence
+    monkeypatch.setattr(rule, "_precedence", counted)
+    own = [_sighting(f"u{at}", (at + 1, 0, 0)) for at in range(1000)]
+    again = [_sighting(f"p{at}", (at + 1, 0, 0), repeated=True) for at in range(1000)]
+    assert [len(call.sightings) for call in _calls(*own, *again)] == [2] * 1000
+    assert len(looked) < 20_000
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Queue
 from typing import Any
 
 import pytest
@@ -159,7 +159,7 @@ def test_an_interrupt_while_workers_are_made_leaves_none_behind(monkeypatch: pyt
     def fork() -> int:
         made[0] += 1
         if made[0] == 2:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
         return real()
 
     monkeypatch.setattr(os, "fork", fork)
@@ -179,7 +179,7 @@ def test_a_worker_that_nobody_listens_to_says_nothing(capfd: pytest.CaptureFixtu
     os.close(read)
     pid = os.fork()
     if pid == 0:
-        done: SimpleQueue[bytes | None] = SimpleQueue()
+        done: Queue[bytes | None] = Queue()
         done.put(b"answer")
         crews._send(write, done)
         os._exit(0)

@@ -233,6 +233,35 @@ def test_an_id_on_every_row_is_one_message_of_many_sightings(tmp_path: Path) -> 
     assert max(len(one.rows) for one in seen.sightings) < 10_000
 
 
+def _call(pen: Pen, name: str, *ids: str, message: str = "msg_1") -> bytes:
+    content = [{"type": "tool_use", "id": one, "name": name, "input": {}} for one in ids]
+    told = {"id": message, "usage": {"input_tokens": 1, "output_tokens": 1}, "content": content}
+    return json.dumps(pen.chain("assistant", message=told)).encode() + b"\n"
+
+
+def test_calls_of_a_message_with_hundreds_are_told_once_each(tmp_path: Path) -> None:
+    """Rows that repeat calls add none, few or many, and none is held against all the others."""
+    pen = Pen()
+    ids = [f"toolu_{at}" for at in range(300)]
+    data = _call(pen, "Bash", *ids[:40]) + _call(pen, "Bash", *ids[20:200]) + _call(pen, "Bash", *ids)
+    (one,) = _seen(tmp_path / "a.jsonl", data).sightings
+    assert one.calls == [f"{id_} Bash" for id_ in ids]
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_results_of_searches_are_found_whether_few_are_waited_for_or_many(tmp_path: Path, count: int) -> None:
+    """Each says how many searches were made: a number, one where it says none, and nothing where it failed."""
+    pen = Pen()
+    data = b"".join(_call(pen, "WebSearch", f"toolu_{at:04d}", message=f"msg_{at}") for at in range(count))
+    for at, (error, told) in enumerate([(False, {"searchCount": 3}), (True, {}), (False, None)]):
+        for _ in range(2):  # a result that is told again is counted once
+            result = {"type": "tool_result", "tool_use_id": f"toolu_{at:04d}", "is_error": error, "content": "…"}
+            row = pen.chain("user", message={"role": "user", "content": [result]}, toolUseResult=told)
+            data += json.dumps(row).encode() + b"\n"
+    seen = _seen(tmp_path / "a.jsonl", data).sightings
+    assert [one.web_searches for one in seen] == [3, 0, 1, *[0] * (count - 3)]
+
+
 def test_a_line_of_thirty_megabytes_is_seen(tmp_path: Path) -> None:
     """A long line is a line."""
     long = _rows({"input_tokens": 5, "output_tokens": 6}, padding="x" * 30_000_000)

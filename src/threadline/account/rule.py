@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from operator import itemgetter
 
 from msgspec import Struct
 
@@ -70,25 +71,11 @@ def _same_call(group: list[Sighting], *, random: bool) -> Iterator[list[Sighting
         yield from _parted(group, random=random)
         return
     parts = list(_parted(own, random=random))
-    left = [one for one in group if one.repeated and not _joins(one, parts, random=random)]
+    near = _Near(parts, _anywhere if random else _scope)
+    left = [one for one in group if one.repeated and not near.joins(one)]
     yield from parts
     if left:
         yield from _parted(left, random=random)
-
-
-def _joins(repeated: Sighting, parts: list[list[Sighting]], *, random: bool) -> bool:
-    """Lay a repeated sighting to the call that it repeats: the one that agrees best with it, if any has its id."""
-    scope = _anywhere if random else _scope
-    near = [
-        (part, one)
-        for part in parts
-        for one in part
-        if scope(one) == scope(repeated) or not set(one.uuids).isdisjoint(filter(None, repeated.uuids))
-    ]
-    if near:
-        best, _ = min(near, key=lambda pair: (pair[1].sent != repeated.sent, _precedence(pair[1])))
-        best.append(repeated)
-    return bool(near)
 
 
 def _parted(group: list[Sighting], *, random: bool) -> Iterator[list[Sighting]]:
@@ -125,7 +112,8 @@ def _place_empty(group: list[Sighting], parts: _Parts, scope: Callable[[Sighting
         scopes = [scope(group[at]) for at in members]
         home = next((homes[one] for one in scopes if one in homes), members[0])
         parts.join(home, members[0])
-        homes = dict.fromkeys(scopes, home) | homes
+        for one in scopes:
+            homes.setdefault(one, home)
 
 
 def _scope(one: Sighting) -> object:
@@ -136,6 +124,40 @@ def _scope(one: Sighting) -> object:
 def _anywhere(one: Sighting) -> object:
     del one
     return None
+
+
+class _Near:
+    """The calls of one id, by what they can be known by: their scope and the uuids of their rows."""
+
+    def __init__(self, parts: list[list[Sighting]], scope: Callable[[Sighting], object]) -> None:
+        self._scope = scope
+        # By what was sent as well, and by None for anything: of those that are known by the same, the earliest.
+        self._first: dict[tuple[object, object], tuple[tuple[object, ...], list[Sighting]]] = {}
+        for part in parts:
+            for one in part:
+                self._add(one, part)
+
+    def joins(self, repeated: Sighting) -> bool:
+        """Lay a repeated sighting to the call that it repeats: the one that agrees best with it, if any has its id."""
+        for sent in (repeated.sent, None):
+            near = [found for mark in self._marks(repeated) if (found := self._first.get((mark, sent))) is not None]
+            if near:
+                _, part = min(near, key=itemgetter(0))
+                part.append(repeated)
+                self._add(repeated, part)
+                return True
+        return False
+
+    def _add(self, one: Sighting, part: list[Sighting]) -> None:
+        order = _precedence(one)
+        for mark in self._marks(one):
+            for sent in (one.sent, None):
+                held = self._first.get((mark, sent))
+                if held is None or order < held[0]:
+                    self._first[mark, sent] = order, part
+
+    def _marks(self, one: Sighting) -> list[object]:
+        return [self._scope(one), *filter(None, one.uuids)]
 
 
 class _Parts:

@@ -23,7 +23,7 @@ from threadline.model.sighting import (
 )
 from threadline.parse.lines_with import Lines
 from threadline.parse.run import REFUSALS
-from threadline.parse.searches import searches
+from threadline.parse.searches import searched
 from threadline.parse.usage_rows import Counts, MessageRow, Row, UsageRow, Writes, Written, first_time, rows, text_of
 
 SEARCH = "WebSearch"
@@ -31,6 +31,7 @@ _decode_passes = msgspec.json.Decoder(list[Counts] | None).decode
 _Group = tuple[str, str | None, str | None, int, int, int, bool]
 # Text grows by being copied: an id that is on every row of a long transcript would have it copied for minutes.
 _MOST_ROWS = 8 * 1024
+_MANY_CALLS = 64
 # What nearly every row says of speed, place and tier, and what changes no price: not kept a hundred thousand times.
 _USUAL: dict[str | None, None] = dict.fromkeys(("standard", "default", "not_available", "global", ""))
 
@@ -49,6 +50,7 @@ class Gathering:
         self._searching: dict[str, Sighting] = {}
         self._searched: dict[str, int] = {}
         self._telling: set[int] = set()
+        self._many_calls: dict[int, set[str]] = {}
         self._time = ""
 
     def add(self, found: Lines) -> None:
@@ -160,11 +162,23 @@ class Gathering:
 
     def _call(self, known: Sighting, block: Written) -> None:
         call = f"{_word(block.id)} {block.name or ''}"
-        if not block.id or call not in known.calls:
+        if not block.id or not self._is_known(call, known):
             known.calls.append(call)
         if block.name == SEARCH and block.id and (known.key, block.id) not in self._searches:
             self._searches.add((known.key, block.id))
             self._searching[block.id] = known
+
+    def _is_known(self, call: str, known: Sighting) -> bool:
+        """Whether a call of a message was told before; where it has many, the next one is not held against each."""
+        if len(known.calls) < _MANY_CALLS:
+            return call in known.calls
+        told = self._many_calls.get(id(known))
+        if told is None:
+            told = self._many_calls[id(known)] = set(known.calls)
+        if call in told:
+            return True
+        told.add(call)
+        return False
 
     def _mark_partial(self, every: list[Sighting]) -> None:
         """Mark the messages whose final output was never written."""
@@ -177,13 +191,10 @@ class Gathering:
 
     def _count_searches(self, found: Lines) -> None:
         """Web searches that the client makes are known from their results alone; those come after the call."""
-        for call, known in list(self._searching.items()):
-            start = max(0, known.offsets[0] - found.begins)
-            number = searches(found.block, call, start)
-            if number is not None:
-                del self._searching[call]
-                self._searched[known.key] = self._searched.get(known.key, 0) + number
-                known.web_searches = max(known.web_searches, self._searched[known.key])
+        for call, number in searched(found, self._searching):
+            known = self._searching.pop(call)
+            self._searched[known.key] = self._searched.get(known.key, 0) + number
+            known.web_searches = max(known.web_searches, self._searched[known.key])
 
 
 def _word(id_: str | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import UTC, tzinfo
 from decimal import Decimal
-from functools import partial
+from functools import cache, partial
 
 from msgspec import Struct
 
@@ -115,7 +115,7 @@ class _Book:
             Source.COST_STATE,
             last.amount,
             amount_of(charges),
-            tuple(reasons(parts, self._ancestors(session), partial(compactions, transcript), self._rates)),
+            tuple(reasons(parts, self._ancestors(session), cache(partial(compactions, transcript)), self._rates)),
             len(charges),
             last.is_floor,
             more(tokens_said(last, self._name), tokens_of(charges, self._name)),
