@@ -46,12 +46,12 @@ class Walk:
             for entry in self._entries(directory):
                 below = (*above, entry.name)
                 try:
-                    if entry.is_symlink() or _is_junction(entry):
+                    if entry.is_symlink() or is_junction(entry):
                         yield Seen(entry, below, is_link=True)
                     elif entry.is_file(follow_symlinks=False):
                         yield Seen(entry, below, is_link=False)
                     elif not entry.is_dir(follow_symlinks=False):
-                        self._special(entry)
+                        self.special(entry)
                     elif is_transcript(entry.name):
                         self.skip(entry.path, "a directory with the name of a transcript")
                     elif enter(entry.path, below):
@@ -77,12 +77,13 @@ class Walk:
             self.unreadable(directory, error)
             return []
 
-    def _special(self, entry: os.DirEntry[str]) -> None:
+    def special(self, entry: os.DirEntry[str]) -> None:
+        """Note a pipe, a socket or a device, which is never opened."""
         mode = entry.stat(follow_symlinks=False).st_mode
         self.skip(entry.path, next((what for test, what in _SPECIAL if test(mode)), "not a regular file"))
 
 
-def _is_junction(entry: os.DirEntry[str]) -> bool:
-    # A Windows link that does not call itself one; Python can ask from 3.12 on.
+def is_junction(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a Windows link that does not call itself one; Python can ask from 3.12 on."""
     ask = getattr(entry, "is_junction", None)
     return ask is not None and ask()

@@ -1,0 +1,158 @@
+"""The fingerprint of a transcript: enough to tell later whether its lines are still those that were read.
+
+The ends are hashed, which takes two short reads and tells an append from a rewrite. The checksum of all that was read
+takes a pass over the file, 2 GB a second and more; it is asked for only where the ends may be the same by design:
+
+===========================================  ==========================================================
+what the status says                         what is compared
+===========================================  ==========================================================
+all the same, but written to just before     the ends
+the same file, another size                  the ends: an append costs what was appended, not the file
+the same file and size, another time         all that was read: something in the middle may be changed
+another file, the same size and time         the ends: it was restored, or copied with its time
+another file otherwise                       all that was read
+===========================================  ==========================================================
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from zlib import crc32
+
+from msgspec.structs import replace
+
+from threadline.model.change import Known, Looked
+
+END = 4096
+_PIECE = 1 << 20
+_FLAGS = (
+    os.O_RDONLY
+    # Should the file have become a pipe since it was listed, opening it must not wait for a writer.
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+
+
+def fingerprint(path: str | os.PathLike[str], read_to: int) -> tuple[bytes, bytes]:
+    """The hashes of the first and of the last 4 kB before `read_to`; no other byte is read.
+
+    Raises:
+        OSError: it cannot be read, or is not a regular file.
+    """
+    with _opened(path) as file:
+        head, tail = _ends(file, read_to)
+    return _hash(head), _hash(tail)
+
+
+def seen(looked: Looked, read_to: int, *, before: Known | None = None, last: bytes = b"") -> Known:
+    """What is to be known of a transcript of which the lines up to `read_to` were just read.
+
+    `before` is what was known if lines were kept: then only the bytes since are summed up. `last` are the last bytes
+    that were read, as many as are at hand: if they are not there any more, then the file was rewritten meanwhile, and
+    it is made known in a way that will not match.
+
+    Raises:
+        OSError: it cannot be read (any more), or is not a regular file.
+    """
+    with _opened(looked.path) as file:
+        head, tail = _ends(file, read_to)
+        start, so_far = (before.read_to, before.checksum) if before is not None else (0, 0)
+        checksum = _checksum(file, start, read_to, so_far)
+    known = Known(
+        path=looked.path,
+        device=looked.device,
+        inode=looked.inode,
+        size=looked.size,
+        mtime_ns=looked.mtime_ns,
+        read_to=read_to,
+        head_hash=_hash(head),
+        tail_hash=_hash(tail),
+        checksum=checksum,
+        racy=looked.racy,
+    )
+    is_as_read = tail.endswith(last[-END:]) and (read_to == 0 or tail.endswith(b"\n"))
+    return known if is_as_read else replace(known, head_hash=b"", tail_hash=b"", racy=True)
+
+
+def renewed(known: Known, looked: Looked) -> Known:
+    """The same lines, in a file that bears another name, number or time."""
+    return replace(
+        known,
+        path=looked.path,
+        device=looked.device,
+        inode=looked.inode,
+        size=looked.size,
+        mtime_ns=looked.mtime_ns,
+        racy=looked.racy,
+    )
+
+
+def goes_on(path: str, status: os.stat_result, known: Known) -> bool:
+    """Whether a file that has this status starts with the very lines that are known.
+
+    Raises:
+        OSError: it cannot be read, or is not a regular file.
+    """
+    with _opened(path) as file:
+        if os.fstat(file).st_size < known.read_to:
+            return False
+        head, tail = _ends(file, known.read_to)
+        if (_hash(head), _hash(tail)) != (known.head_hash, known.tail_hash):
+            return False
+        # Up to twice an end, both ends have seen every byte.
+        if known.read_to <= 2 * END or not _must_compare_all(status, known):
+            return True
+        return _checksum(file, 0, known.read_to, 0) == known.checksum
+
+
+def _must_compare_all(status: os.stat_result, known: Known) -> bool:
+    is_same_size = status.st_size == known.size
+    is_same_time = status.st_mtime_ns == known.mtime_ns
+    if (status.st_dev, status.st_ino) == (known.device, known.inode):
+        return is_same_size and not is_same_time
+    return not (is_same_size and is_same_time)
+
+
+def _ends(file: int, read_to: int) -> tuple[bytes, bytes]:
+    head = _read(file, 0, min(END, read_to))
+    return head, head if read_to <= END else _read(file, read_to - END, END)
+
+
+def _checksum(file: int, start: int, stop: int, so_far: int) -> int:
+    while start < stop and (piece := _read(file, start, min(_PIECE, stop - start))):
+        so_far = crc32(piece, so_far)
+        start += len(piece)
+    return so_far
+
+
+def _read(file: int, start: int, size: int) -> bytes:
+    os.lseek(file, start, os.SEEK_SET)
+    return os.read(file, size)
+
+
+def _hash(data: bytes) -> bytes:
+    return blake2b(data, digest_size=16).digest()
+
+
+@contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[int]:
+    """A descriptor of a regular file; a pipe or a device is not opened, not even to ask it."""
+    _check_regular(os.stat(path), path)  # noqa: PTH116 - paths are text here, for there may be 100,000
+    file = os.open(path, _FLAGS)
+    try:
+        _check_regular(os.fstat(file), path)
+        yield file
+    finally:
+        os.close(file)
+
+
+def _check_regular(status: os.stat_result, path: str | os.PathLike[str]) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
