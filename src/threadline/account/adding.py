@@ -114,4 +114,4 @@ def _amount(rate: Rate, counts: list[int]) -> Decimal:
         cache_write_1h=counts[_HOUR],
         cache_read=counts[_READ],
     )
-    return EXACT.add(tokens, counts[_SEARCHES] * rate.web_search)
+    return EXACT.add(tokens, EXACT.multiply(rate.web_search, counts[_SEARCHES]))

@@ -147,7 +147,7 @@ def _model(charge: Charge) -> str:
 def _figures(some: Sequence[Charge]) -> Json:
     models = {name: total(those) for name, those in _parted(some, _model).items()}
     whole = Sum.of(models.values())
-    by_cost = sorted(models, key=lambda name: (-(models[name].amount or Decimal(0)), name))
+    by_cost = sorted(models, key=lambda name: ((models[name].amount or Decimal(0)).copy_negate(), name))
     return {
         **_tokens(whole),
         "totalTokens": whole.tokens,

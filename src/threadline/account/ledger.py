@@ -122,5 +122,8 @@ def _ordered(rows: list[Row], names: Group) -> list[Row]:
         order = sorted(parts)
     else:
         weights = {value: Sum.of(some) for value, some in parts.items()}
-        order = sorted(parts, key=lambda value: (-(weights[value].amount or Decimal(0)), -weights[value].tokens, value))
+        order = sorted(
+            parts,
+            key=lambda value: ((weights[value].amount or Decimal(0)).copy_negate(), -weights[value].tokens, value),
+        )
     return [row for value in order for row in _ordered(parts[value], tuple(rest))]

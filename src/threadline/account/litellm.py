@@ -145,7 +145,9 @@ def _cache_prices(
         factors = {"cache_write_5m": _WRITE_5M, "cache_write_1h": _WRITE_1H, "cache_read": _READ}
         ruled = {word: EXACT.multiply(sent, by) for word, by in factors.items()}
         hour = given["cache_write_1h"]
-        if hour is not None and abs(hour - ruled["cache_write_1h"]) > ruled["cache_write_1h"] * _WITHIN:
+        if hour is not None and EXACT.abs(EXACT.subtract(hour, ruled["cache_write_1h"])) > EXACT.multiply(
+            ruled["cache_write_1h"], _WITHIN
+        ):
             said.append(
                 f"the 1-hour cache write of {plain_number(hour)} was put right to "
                 f"{plain_number(ruled['cache_write_1h'])}, twice input"

@@ -23,6 +23,7 @@ from threadline.account.runs import (
 from threadline.model.charge import Charge
 from threadline.model.rate import EXACT, plain_number
 from threadline.model.reported import TOLERANCE, Cause, CostState, Tokens, Why
+from threadline.model.sum import added
 
 _WEB = ("WebSearch", "WebFetch")
 _KINDS = ("input", "output", "cache write", "cache read", "web searches")
@@ -46,7 +47,7 @@ def reasons(
     found: list[Why] = []
     for run in parts:
         if run.state is None:
-            if run.charges and abs(run.computed) > TOLERANCE:
+            if run.charges and EXACT.abs(run.computed) > TOLERANCE:
                 found.append(_unclosed_end(run))
         else:
             found += _Step(run, run.state, ancestors if run.before is None else (), compactions, rates).reasons()
@@ -58,7 +59,7 @@ def _unclosed_end(run: Run) -> Why:
     verb = "comes" if len(run.charges) == 1 else "come"
     return Why(
         Cause.UNCLOSED,
-        -run.computed,
+        EXACT.minus(run.computed),
         f"{many} {verb} after the last total: that run has not written its own",
         proven=True,
     )
@@ -96,7 +97,7 @@ class _Step:
             self._cut,
             self._unclosed,
         ):
-            if abs(self._left) <= TOLERANCE:
+            if EXACT.abs(self._left) <= TOLERANCE:
                 return
             why = look()
             if why is not None:
@@ -104,7 +105,7 @@ class _Step:
                 yield why
         if self._left > TOLERANCE:
             yield self._unseen()
-        elif self._left < -TOLERANCE:
+        elif EXACT.minus(self._left) > TOLERANCE:
             words = "computed is larger, and nothing here says why: a message may be counted twice, or a price differ"
             yield Why(Cause.LARGER, self._left, f"{words}{self._differing()}")
 
@@ -113,23 +114,23 @@ class _Step:
         if before is None or not before.amount:
             return None
         alone = EXACT.add(self._left, before.amount)
-        if abs(alone) > TOLERANCE and self._state.amount >= before.amount:
+        if EXACT.abs(alone) > TOLERANCE and self._state.amount >= before.amount:
             return None
         for one in before.tokens:
             model = self._name(one.model)
             self._known[model] = self._known[model].less(Tokens(model, *one.counts))
         return Why(
             Cause.RESTARTED,
-            -before.amount,
+            EXACT.minus(before.amount),
             f"the total began again at nothing, after it had stood at {money(before.amount)}",
-            proven=abs(alone) <= TOLERANCE,
+            proven=EXACT.abs(alone) <= TOLERANCE,
         )
 
     def _unpriced(self) -> Why | None:
         models = {self._name(one.model or "") for one in self._run.charges if one.rate is None}
         if not models:
             return None
-        cost = sum((cost for model, cost in self._costs().items() if model in models), Decimal())
+        cost = added(cost for model, cost in self._costs().items() if model in models)
         guess = "its own guess" if self._state.is_floor else "a price"
         words = f"no price is known for {list_of(sorted(models))}; Claude Code took {guess}"
         return Why(Cause.UNPRICED, cost, words, proven=True)
@@ -138,25 +139,27 @@ class _Step:
         """What each model is said to have cost in this run."""
         costs: dict[str, Decimal] = {}
         before = self._run.before.costs if self._run.before is not None else ()
-        for model, cost in (*self._state.costs, *((model, -cost) for model, cost in before)):
+        for model, cost in (*self._state.costs, *((model, EXACT.minus(cost)) for model, cost in before)):
             costs[self._name(model)] = EXACT.add(costs.get(self._name(model), Decimal(0)), cost)
         return costs
 
     def _continues(self) -> Why | None:
         for ancestor in self._ancestors:
             for state in reversed(ancestor.states):
-                if abs(EXACT.subtract(self._left, state.amount)) <= TOLERANCE and state.amount:
+                if EXACT.abs(EXACT.subtract(self._left, state.amount)) <= TOLERANCE and state.amount:
                     return self._goes_on(ancestor, state)
         for ancestor in self._ancestors:
             kin = [one for one in ancestor.states if one.began == self._state.began and 0 < one.amount <= self._left]
             if kin:
                 return self._goes_on(ancestor, kin[-1])
             copied = amount_of(ancestor.copied)
-            if copied and copied <= self._left + TOLERANCE:
+            if copied and copied <= EXACT.add(self._left, TOLERANCE):
                 words = f"continues the total of session {ancestor.session} (--fork-session), whose messages it holds"
                 for model, tokens in tokens_of(ancestor.copied, self._name).items():
                     self._known[model] = plus(self._known.get(model), tokens)
-                return Why(Cause.CONTINUES, copied, words, proven=abs(EXACT.subtract(self._left, copied)) <= TOLERANCE)
+                return Why(
+                    Cause.CONTINUES, copied, words, proven=EXACT.abs(EXACT.subtract(self._left, copied)) <= TOLERANCE
+                )
         return None
 
     def _goes_on(self, ancestor: Ancestor, state: CostState) -> Why:
@@ -164,7 +167,7 @@ class _Step:
             self._known[model] = plus(self._known.get(model), tokens)
         how = " (--fork-session)" if ancestor.copied else ""
         words = f"continues the total of session {ancestor.session}{how}, which stood at {money(state.amount)}"
-        exact = abs(EXACT.subtract(self._left, state.amount)) <= TOLERANCE
+        exact = EXACT.abs(EXACT.subtract(self._left, state.amount)) <= TOLERANCE
         return Why(Cause.CONTINUES, state.amount, words, proven=exact)
 
     def _prices(self) -> Why | None:
@@ -177,7 +180,7 @@ class _Step:
             ("Claude Code priced long prompts as short ones", long_as_short(priced, self._rates)),
         ):
             off = EXACT.subtract(otherwise, amount_of(priced))
-            if abs(EXACT.subtract(self._left, off)) <= TOLERANCE:
+            if EXACT.abs(EXACT.subtract(self._left, off)) <= TOLERANCE:
                 words = f"{told}{self._differing()}"
         return Why(Cause.PRICES, self._left, words, proven=True)
 
@@ -185,21 +188,23 @@ class _Step:
         told = []
         for model, cost in self._costs().items():
             own = amount_of(one for one in self._run.charges if self._name(one.model or "") == model)
-            if abs(EXACT.subtract(cost, own)) > TOLERANCE:
+            if EXACT.abs(EXACT.subtract(cost, own)) > TOLERANCE:
                 told.append(f"{model} {money(cost)} reported, {money(own)} computed")
         return f" ({'; '.join(told)})" if told else ""
 
     def _fees(self) -> Why | None:
         searches = -sum(one.web_searches for one in more(self._said, self._known))
         fee = next((one.rate.web_search for one in self._run.charges if one.rate is not None), Decimal(0))
-        fees = searches * fee
-        if searches <= 0 or fees > -self._left + TOLERANCE:
+        fees = EXACT.multiply(fee, searches)
+        if searches <= 0 or fees > EXACT.subtract(TOLERANCE, self._left):
             return None
-        return Why(Cause.WEB, -fees, no_fee(searches), proven=abs(EXACT.add(self._left, fees)) <= TOLERANCE)
+        return Why(
+            Cause.WEB, EXACT.minus(fees), no_fee(searches), proven=EXACT.abs(EXACT.add(self._left, fees)) <= TOLERANCE
+        )
 
     def _cut(self) -> Why | None:
         broken = [one for one in self._run.charges if not one.counted.stopped]
-        if not broken or abs(EXACT.add(self._left, amount_of(broken))) > TOLERANCE:
+        if not broken or EXACT.abs(EXACT.add(self._left, amount_of(broken))) > TOLERANCE:
             return None
         many = "1 reply that broke off" if len(broken) == 1 else f"{len(broken):,} replies that broke off"
         return Why(
@@ -211,7 +216,7 @@ class _Step:
         lacking = self._left
         for number, charge in enumerate(self._run.charges, 1):
             lacking = EXACT.add(lacking, charge.amount or Decimal(0))
-            if abs(lacking) <= TOLERANCE:
+            if EXACT.abs(lacking) <= TOLERANCE:
                 many = count_of(number, "message")
                 words = f"{many} of a run that ended without writing its total: it was ended, or it crashed"
                 return Why(Cause.UNCLOSED, self._left, words, proven=True)

@@ -19,8 +19,8 @@ def rows_reported(charges: Sequence[Charge]) -> list[Why]:
     silent = [one for one in charges if one.reported is None]
     if amount_of(silent):
         words = f"{count_of(len(silent), 'message')} without an amount on a row"
-        found.append(Why(Cause.SILENT, -amount_of(silent), words, proven=True))
-    differing = [one for one in charges if one.reported is not None and abs(_off(one)) > TOLERANCE]
+        found.append(Why(Cause.SILENT, EXACT.minus(amount_of(silent)), words, proven=True))
+    differing = [one for one in charges if one.reported is not None and EXACT.abs(_off(one)) > TOLERANCE]
     groups: dict[Cause, list[Charge]] = {}
     for one in differing:
         groups.setdefault(_cause(one), []).append(one)
@@ -34,8 +34,8 @@ def _cause(charge: Charge) -> Cause:
     """Why a row's amount is another than its charge's."""
     if charge.rate is None:
         return Cause.UNPRICED
-    without_fee = EXACT.add(_off(charge), charge.web_searches * charge.rate.web_search)
-    if abs(without_fee) <= TOLERANCE:
+    without_fee = EXACT.add(_off(charge), EXACT.multiply(charge.rate.web_search, charge.web_searches))
+    if EXACT.abs(without_fee) <= TOLERANCE:
         return Cause.WEB
     return Cause.LOWER_BOUND if charge.is_lower_bound and without_fee > 0 else Cause.PRICES
 
@@ -48,7 +48,7 @@ def _rows_words(cause: Cause, some: Sequence[Charge], off: Decimal) -> str:
         return no_fee(sum(one.web_searches for one in some))
     if cause is Cause.LOWER_BOUND:
         return f"the final output of {many} is in no transcript"
-    if abs(EXACT.subtract(off, EXACT.subtract(hours_as_minutes(some), amount_of(some)))) <= TOLERANCE:
+    if EXACT.abs(EXACT.subtract(off, EXACT.subtract(hours_as_minutes(some), amount_of(some)))) <= TOLERANCE:
         return f"Claude Code priced an hour in the cache as five minutes, in {many}"
     return f"Claude Code took other prices for {many}"
 

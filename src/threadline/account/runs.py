@@ -120,7 +120,8 @@ def hours_as_minutes(charges: Iterable[Charge]) -> Decimal:
     total = Decimal(0)
     for one in charges:
         if one.amount is not None and one.rate is not None:
-            extra = (one.rate.cache_write_1h - one.rate.cache_write_5m) * one.cache_write_1h
+            dearer = EXACT.subtract(one.rate.cache_write_1h, one.rate.cache_write_5m)
+            extra = EXACT.multiply(dearer, one.cache_write_1h)
             total = EXACT.add(total, EXACT.subtract(one.amount, EXACT.scaleb(extra, -6)))
     return total
 

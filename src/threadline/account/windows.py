@@ -15,7 +15,9 @@ from threadline.model.window import CENT, Burn, Projection, UsageWindow, WindowL
 HOURS = 5
 # Dividing does not end by itself: 28 digits are kept, and whoever shows them rounds.
 _DIVIDED = Context(prec=28, rounding=ROUND_HALF_EVEN)
-_MINUTE = timedelta(minutes=1)
+_ROUNDED = Context(prec=60, rounding=ROUND_HALF_UP)
+_MICROSECOND = timedelta(microseconds=1)
+_MICROSECONDS_A_MINUTE = Decimal(60_000_000)
 _MINUTES_AN_HOUR = 60
 _Timed = tuple[datetime, Charge]
 
@@ -100,7 +102,7 @@ def _burn(whole: Sum, took: timedelta) -> Burn | None:
     """The burn; None where all was spent at one moment, which says nothing about what follows."""
     if not took:
         return None
-    minutes = _DIVIDED.divide(Decimal(took // timedelta(microseconds=1)), Decimal(_MINUTE // timedelta(microseconds=1)))
+    minutes = _minutes(took)
 
     def by_minute(number: Decimal | int) -> Decimal:
         return _DIVIDED.divide(Decimal(number), minutes)
@@ -113,11 +115,15 @@ def _burn(whole: Sum, took: timedelta) -> Burn | None:
     )
 
 
+def _minutes(some: timedelta) -> Decimal:
+    return _DIVIDED.divide(Decimal(some // _MICROSECOND), _MICROSECONDS_A_MINUTE)
+
+
 def _projection(whole: Sum, burn: Burn, left: timedelta) -> Projection:
-    minutes = int(Decimal(left / _MINUTE).quantize(Decimal(1), ROUND_HALF_UP))
+    minutes = int(_ROUNDED.quantize(_minutes(left), Decimal(1)))
     more = _DIVIDED.multiply(burn.tokens_per_minute, Decimal(minutes))
     amount = None
     if whole.amount is not None and burn.amount_per_hour is not None:
         rest = _DIVIDED.divide(_DIVIDED.multiply(burn.amount_per_hour, Decimal(minutes)), Decimal(_MINUTES_AN_HOUR))
-        amount = _DIVIDED.add(whole.amount, rest).quantize(CENT, ROUND_HALF_UP)
-    return Projection(minutes, whole.tokens + int(more.quantize(Decimal(1), ROUND_HALF_UP)), amount)
+        amount = _ROUNDED.quantize(_DIVIDED.add(whole.amount, rest), CENT)
+    return Projection(minutes, whole.tokens + int(_ROUNDED.quantize(more, Decimal(1))), amount)

@@ -124,4 +124,4 @@ def _usd(amount: Decimal) -> str:
 
 
 def _signed(amount: Decimal) -> str:
-    return f"{'+' if amount > 0 else '-' if amount < 0 else ''}{_usd(abs(amount))}"
+    return f"{'+' if amount > 0 else '-' if amount < 0 else ''}{_usd(amount.copy_abs())}"

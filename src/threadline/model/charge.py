@@ -127,7 +127,7 @@ class Charge(Struct, frozen=True, gc=False):
             cache_write_1h=counted.cache_write_1h,
             cache_read=counted.cache_read,
         )
-        return EXACT.add(tokens, self.web_searches * self.rate.web_search)
+        return EXACT.add(tokens, EXACT.multiply(self.rate.web_search, self.web_searches))
 
     @property
     def reported(self) -> Decimal | None:

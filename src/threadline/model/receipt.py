@@ -131,7 +131,7 @@ def rate_sums(charges: Iterable[Charge]) -> Iterator[RateSum]:
         if charge.rate is not None:
             by_rate.setdefault(charge.rate, []).append(charge)
     sums = [RateSum(rate, len(some), tuple(_products(rate, some))) for rate, some in by_rate.items()]
-    yield from sorted(sums, key=lambda one: (-one.amount, one.rate.describe()))
+    yield from sorted(sums, key=lambda one: (one.amount.copy_negate(), one.rate.describe()))
 
 
 def _products(rate: Rate, charges: Iterable[Charge]) -> Iterator[Product]:

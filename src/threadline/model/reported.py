@@ -127,7 +127,7 @@ class ReportedSession(Struct, frozen=True):
     @property
     def agrees(self) -> bool:
         """Whether both are the same."""
-        return abs(self.difference) <= TOLERANCE
+        return EXACT.abs(self.difference) <= TOLERANCE
 
     @property
     def is_explained(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
 from msgspec import Struct
@@ -12,6 +12,8 @@ from threadline.model.rate import plain_number
 from threadline.model.sum import Sum, figures
 
 MILLIONTH, CENT = Decimal("0.000001"), Decimal("0.01")
+# Wide enough for all that JSON may count within a millionth of a second; whatever context the caller has set.
+_ROUNDING = Context(prec=60, rounding=ROUND_HALF_EVEN)
 
 
 class Burn(Struct, frozen=True):
@@ -44,7 +46,7 @@ class WindowLimit(Struct, frozen=True):
 
     def share(self, tokens: int) -> Decimal:
         """The share of it, to four places."""
-        return (Decimal(tokens) / self.tokens).quantize(Decimal("0.0001"))
+        return _ROUNDING.quantize(_ROUNDING.divide(Decimal(tokens), Decimal(self.tokens)), Decimal("0.0001"))
 
     def status(self, tokens: int) -> str:
         """`ok`, `warning` above four fifths of it, `exceeds` above it."""
@@ -109,4 +111,4 @@ class UsageWindow(Struct, frozen=True):
 
 
 def _rounded(number: Decimal | None) -> Decimal | None:
-    return None if number is None else Decimal(plain_number(number.quantize(MILLIONTH)))
+    return None if number is None else Decimal(plain_number(_ROUNDING.quantize(number, MILLIONTH)))

@@ -49,7 +49,7 @@ def session_lines(one: ReportedSession) -> list[str]:
     if one.agrees and all(why.cause is Cause.AGREES for why in one.why):
         return [f"{head}computed is the same, to the last digit."]
     less = "more" if one.difference > 0 else "less"
-    told = [f"{head}computed is {usd(one.computed)}: {usd(abs(one.difference))} {less} is reported."]
+    told = [f"{head}computed is {usd(one.computed)}: {usd(one.difference.copy_abs())} {less} is reported."]
     return told + [f"{signed(why.amount)}: {plain(why.words)}." for why in one.why]
 
 
@@ -184,7 +184,7 @@ def usd(amount: Decimal) -> str:
     """
     if not amount:
         return "0 USD"
-    if abs(amount) >= _FEWEST:
+    if amount.copy_abs() >= _FEWEST:
         return f"{amount:,.2f} USD"
     digits = 3 - amount.adjusted()
     return f"{plain_number(Decimal(f'{amount:.{digits}f}'))} USD"

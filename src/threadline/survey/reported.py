@@ -16,6 +16,7 @@ from threadline.account.runs import amount_of, more, naming, offset_in, runs, to
 from threadline.model.charge import Charge
 from threadline.model.found import Found, Transcript, TranscriptKind
 from threadline.model.problem import Problem
+from threadline.model.rate import EXACT
 from threadline.model.reported import CostState, Reported, ReportedSession, Source
 from threadline.model.sum import added
 from threadline.parse.cost_states import CostStates, compactions, cost_states
@@ -40,7 +41,7 @@ def reported(found: Iterable[Found], ledger: Ledger, jobs: int | None = None, *,
     silent = [some for session, some in book.charges.items() if session not in told]
     days = tuple(swept(homes, ledger, problems, zone=zone))
     return Reported(
-        tuple(sorted(sessions, key=lambda one: (-abs(one.difference), one.session))),
+        tuple(sorted(sessions, key=lambda one: (EXACT.abs(one.difference).copy_negate(), one.session))),
         len(silent),
         added(map(amount_of, silent)),
         days,
