@@ -3,15 +3,14 @@
 The ends are hashed, which takes two short reads and tells an append from a rewrite. The checksum of all that was read
 takes a pass over the file, 2 GB a second and more; it is asked for only where the ends may be the same by design:
 
-===========================================  ==========================================================
-what the status says                         what is compared
-===========================================  ==========================================================
-all the same, but written to just before     the ends
-the same file, another size                  the ends: an append costs what was appended, not the file
-the same file and size, another time         all that was read: something in the middle may be changed
-another file, the same size and time         the ends: it was restored, or copied with its time
-another file otherwise                       all that was read
-===========================================  ==========================================================
+=========================================  ==========================================================
+what the status says                       what is compared
+=========================================  ==========================================================
+all the same, but written to just before   the ends
+the same file, another size                the ends: an append costs what was appended, not the file
+the same file and size, another time       all that was read: something in the middle may be changed
+another file                               all that was read: tools that edit in place write another file
+=========================================  ==========================================================
 """
 
 from __future__ import annotations
@@ -113,11 +112,8 @@ def goes_on(path: str, status: os.stat_result, known: Known) -> bool:
 
 
 def _must_compare_all(status: os.stat_result, known: Known) -> bool:
-    is_same_size = status.st_size == known.size
-    is_same_time = status.st_mtime_ns == known.mtime_ns
-    if (status.st_dev, status.st_ino) == (known.device, known.inode):
-        return is_same_size and not is_same_time
-    return not (is_same_size and is_same_time)
+    is_same_file = (status.st_dev, status.st_ino) == (known.device, known.inode)
+    return not is_same_file or (status.st_size == known.size and status.st_mtime_ns != known.mtime_ns)
 
 
 def _ends(file: int, read_to: int) -> tuple[bytes, bytes]:
