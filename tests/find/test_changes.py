@@ -583,11 +583,11 @@ def test_the_lean_listing_is_what_look_lists(tmp_path: Path) -> None:
     circle = tmp_path / "circle"
     circle.mkdir()
     (circle / "projects").symlink_to(circle)
-    for path in (home, moved, circle, tmp_path / "nowhere"):
-        one = Home(path, "option")
+    for top in (home, moved, circle, tmp_path / "nowhere"):
+        one = Home(top, "option")
         listing = Listing(one)
         made = {listing.transcript(*each) for each in listing.stats()}
-        expected = look(one, side_files=False) if path.exists() else None
+        expected = look(one, side_files=False) if top.exists() else None
         assert made == set(expected.transcripts if expected else ())
         told = {(problem.place, problem.message) for problem in listing.problems}
         assert told == {(problem.place, problem.message) for problem in (expected.problems if expected else ())}

@@ -11,6 +11,9 @@ the same file, another size                the ends: an append costs what was ap
 the same file and size, another time       all that was read: something in the middle may be changed
 another file                               all that was read: tools that edit in place write another file
 =========================================  ==========================================================
+
+What this cannot tell: bytes changed in the middle of a file by something that keeps its inode, its ends and its time,
+or that adds lines at once. Nothing known does so: editors write another file, and Claude Code changes the end.
 """
 
 from __future__ import annotations
