@@ -216,6 +216,23 @@ def test_nothing_to_show(ask: Asker, home: Path, tmp_path: Path) -> None:
     assert (none.code, none.err) == (1, "threadline: No charges, so no windows.\n")
 
 
+@pytest.mark.parametrize("tz", ["local", "UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"])
+@pytest.mark.parametrize("command", ["blocks", "usage", "explain"])
+def test_times_of_the_first_and_last_day_end_no_report(ask: Asker, tmp_path: Path, command: str, tz: str) -> None:
+    """A line may say any time there is: it is in a row like all others, in every zone."""
+    pen = make.Pen()
+    rows = [
+        {**row, "timestamp": time}
+        for time in ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999Z")
+        for row in make.reply("ok", output=5)(pen)
+    ]
+    make.write(tmp_path / f"projects/-work-app/{pen.session}.jsonl", *rows)
+    asked = (command, pen.session) if command == "explain" else (command,)
+    answer = ask(*asked, "--home", tmp_path, "--tz", tz)
+    assert (answer.code, answer.err) == (0, "")
+    assert "0001-01-0" in answer.out or "0001-01-0" in ask("usage", "--home", tmp_path, "--tz", tz).out
+
+
 def test_the_demo(ask: Asker, demo_home: Path) -> None:
     """On the demo home, windows and gaps take turns or touch, and all charges are in them."""
     told = ask("blocks", "--home", demo_home, "--json").json

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from threadline.cli.zone import Local, zone, zone_name
+from threadline.cli.zone import Local, in_zone, zone, zone_name
 from threadline.errors import BadQuery
 
 pytestmark = pytest.mark.skipif(not hasattr(time, "tzset"), reason="a process cannot change its zone here")
@@ -80,6 +80,15 @@ def test_this_machines_zone_is_the_one_of_its_name(here: str, seconds: int) -> N
     assert local.replace(tzinfo=None) == named.replace(tzinfo=None)
     assert (local.utcoffset(), local.fold) == (named.utcoffset(), named.fold)
     assert local.astimezone(UTC) == when
+
+
+@pytest.mark.parametrize("here", ["UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago", "Europe/Berlin"], indirect=True)
+@pytest.mark.parametrize("when", [datetime.min, datetime.max, datetime(1, 1, 2), datetime(9999, 12, 31)])  # noqa: DTZ001, DTZ901
+def test_the_first_and_last_day_of_all_time_are_shown_somehow(here: str, when: datetime) -> None:
+    """Where the clocks here cannot show a moment, it is shown as it is: one line's time ends no report."""
+    del here
+    shown = in_zone(when.replace(tzinfo=UTC), zone())
+    assert abs(shown.replace(tzinfo=None) - when) <= timedelta(hours=15)
 
 
 @pytest.mark.parametrize("here", ["Europe/Berlin"], indirect=True)

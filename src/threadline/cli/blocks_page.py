@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal
 
-from threadline.cli.zone import zone_name
+from threadline.cli.zone import in_zone, zone_name
 from threadline.model.sum import Sum
 from threadline.model.window import UsageWindow, WindowLimit
 from threadline.render.context import bar, tokens
@@ -64,7 +64,7 @@ def _columns(
 
 
 def _cells(one: UsageWindow, limit: WindowLimit | None, now: datetime, zone: tzinfo, roomy: bool) -> tuple[str, ...]:
-    begins = f"{one.begins.astimezone(zone):%Y-%m-%d %H:%M}"
+    begins = f"{in_zone(one.begins, zone):%Y-%m-%d %H:%M}"
     if one.is_gap:
         return begins, f"gap {_long(one.duration)}", "", "", "", ""
     state = f"{_long(one.ends - now)} left" if one.is_active else _long(one.duration)
@@ -106,7 +106,7 @@ def _running(one: UsageWindow, limit: WindowLimit | None, zone: tzinfo, width: i
         )
         cost = f", {usd(projection.amount)} USD" if projection.amount is not None else ""
         yield from _told(
-            f"ahead  {projection.tokens:,} tokens{cost} by {one.ends.astimezone(zone):%H:%M}, going on so",
+            f"ahead  {projection.tokens:,} tokens{cost} by {in_zone(one.ends, zone):%H:%M}, going on so",
             width,
             Role.BODY,
         )

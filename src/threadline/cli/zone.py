@@ -66,8 +66,11 @@ class Local(tzinfo):
     @staticmethod
     def _fold(local: datetime) -> int:
         """Whether a time is the second of two that the clocks show, when they are set back."""
-        shown = local.replace(tzinfo=None)
-        return int(shown.astimezone().utcoffset() != local.utcoffset())
+        try:
+            shown = local.replace(tzinfo=None).astimezone()
+        except (OSError, OverflowError, ValueError):  # the first and last day of all time
+            return 0
+        return int(shown.utcoffset() != local.utcoffset())
 
 
 def zone(name: str | None = None) -> tzinfo:
