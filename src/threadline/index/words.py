@@ -19,13 +19,15 @@ _UNSPACED = (
     "\u1950-\u19df\u1a20-\u1aaf\uaa80-\uaadf"  # the Tai scripts
     "\u1b00-\u1b7f\ua980-\ua9df"  # Balinese, Javanese
     "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"  # Hangul
-    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+    "\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
     "\u3040-\u30ff\u31f0-\u31ff\U0001aff0-\U0001b16f"  # Hiragana, Katakana
     "\u3100-\u312f\u31a0-\u31bf\ua000-\ua4cf"  # Bopomofo, Yi
 )
 # Other forms of letters that a person would not type: ligatures, wide and narrow forms, mathematical alphabets.
 _OTHER_FORMS = "\ufb00-\ufb4f\uff00-\uffef\U0001d400-\U0001d7ff"
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
+# Bytes of UTF-8 that no character to be changed begins with: ASCII, all alphabets of Europe, signs and arrows (E2).
+_STAYS = bytes(one for one in range(256) if one < 0xE0 or one in (0xE2, 0xEE))  # noqa: PLR2004 - two bytes and less
 # Half of a surrogate pair is nothing that SQLite takes.
 _TO_CHANGE = re.compile(f"[{_UNSPACED}{_OTHER_FORMS}\ud800-\udfff]+")
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
@@ -47,9 +49,15 @@ def searchable(text: str) -> str:
     >>> searchable("\x1b[31mError\x1b[0m: no such file")
     'Error: no such file'
     """
-    if "\x1b" in text:
-        text = _ESCAPE.sub("", text)
-    return text if text.isascii() else _TO_CHANGE.sub(_changed, text)
+    text = visible(text)
+    if text.isascii() or not text.encode("utf-8", "surrogatepass").translate(None, _STAYS):
+        return text
+    return "\n".join([line if line.isascii() else _TO_CHANGE.sub(_changed, line) for line in text.split("\n")])
+
+
+def visible(text: str) -> str:
+    """The text without the escape sequences that steer a terminal: what a person saw."""
+    return _ESCAPE.sub("", text) if "\x1b" in text else text
 
 
 def _changed(found: re.Match[str]) -> str:

@@ -1,0 +1,140 @@
+"""What it costs to take the text out of entries, by field: beside reading the entries, and beside making it searchable.
+
+Each contender runs in a process of its own, in turn, several rounds; the best round counts. What fields cost is the
+difference to reading alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+OUT = Path(__file__).parent / "out"
+
+
+def read_entries(paths: list[Path]) -> Counter[str]:
+    """Every entry, typed."""
+    from threadline import entries
+
+    return Counter(entries=sum(1 for path in paths for _entry in entries(path)))
+
+
+def take_fields(paths: list[Path]) -> Counter[str]:
+    """Every entry, and its text by field."""
+    from threadline import entries
+    from threadline.index.fields import fields
+
+    count = 0
+    for path in paths:
+        for entry in entries(path):
+            count += 1
+            fields(entry)
+    return Counter(entries=count)
+
+
+def make_searchable(paths: list[Path]) -> Counter[str]:
+    """The same, as SQLite is given it."""
+    from threadline import entries
+    from threadline.index.fields import fields
+    from threadline.index.words import searchable
+
+    count = 0
+    for path in paths:
+        for entry in entries(path):
+            count += 1
+            for text in fields(entry).values():
+                searchable(text)
+    return Counter(entries=count)
+
+
+def count_text(paths: list[Path]) -> Counter[str]:
+    """How much text comes out of each field, in bytes. Not timed."""
+    from threadline import entries
+    from threadline.index.fields import fields
+
+    sizes: Counter[str] = Counter()
+    for path in paths:
+        for entry in entries(path):
+            for name, text in fields(entry).items():
+                sizes[name] += len(text.encode(errors="replace"))
+    return sizes
+
+
+CONTENDERS: dict[str, Callable[[list[Path]], Counter[str]]] = {
+    "entries": read_entries,
+    "entries, fields": take_fields,
+    "entries, fields, searchable": make_searchable,
+    "text": count_text,
+}
+
+
+def transcripts(home: Path) -> list[Path]:
+    """The transcripts of a home."""
+    return sorted((home / "projects").rglob("*.jsonl"))
+
+
+def run_one(name: str, home: Path) -> None:
+    """Run one contender here; print its seconds and counts as JSON."""
+    paths = transcripts(home)
+    start = time.process_time()
+    counts = CONTENDERS[name](paths)
+    print(json.dumps({"seconds": time.process_time() - start, "counts": counts}))
+
+
+def measure(home: Path, name: str, rounds: int) -> tuple[float, Counter[str]]:
+    """The best round of a contender, each in a process of its own."""
+    command = [sys.executable, __file__, "--contender", name, "--home", str(home)]
+    answers = [
+        json.loads(subprocess.run(command, check=True, capture_output=True).stdout)  # noqa: S603 - ourselves
+        for _round in range(rounds)
+    ]
+    best = min(answers, key=lambda answer: float(answer["seconds"]))
+    return float(best["seconds"]), Counter(best["counts"])
+
+
+def report(home: Path, rounds: int) -> None:
+    """Print the figures."""
+    size = sum(path.stat().st_size for path in transcripts(home)) / 1e6
+    print(f"{size:,.0f} MB of transcripts\n")
+    print(f"{'':<30}{'seconds':>9}{'MB/s':>8}{'x entries':>11}{'own MB/s':>10}")
+    alone = 0.0
+    for name in list(CONTENDERS)[:-1]:
+        seconds, _counts = measure(home, name, rounds)
+        alone = alone or seconds
+        own = f"{size / (seconds - alone):>10,.0f}" if seconds > alone else ""
+        print(f"{name:<30}{seconds:>9.2f}{size / seconds:>8,.0f}{seconds / alone:>11.2f}{own}")
+    _seconds, text = measure(home, "text", 1)
+    print(f"\n{text.total() / 1e6 / size:.1%} of the bytes are text: ", end="")
+    print(", ".join(f"{name} {count / 1e6 / size:.1%}" for name, count in text.most_common()))
+
+
+def main() -> None:
+    """Measure on a home, generated where none is named."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--home", type=Path, help="a home to read; by default one is generated")
+    parser.add_argument("--megabytes", type=float, default=200, help="how big a home to generate")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--contender", help="run only this one, here, and print its figures as JSON")
+    options = parser.parse_args()
+    if options.contender:
+        run_one(options.contender, options.home)
+        return
+    home = options.home
+    if home is None:
+        from threadline.demo import write
+
+        home = OUT / f"home-{options.megabytes:g}"
+        if not home.exists():
+            print(f"generating {home} …", file=sys.stderr)
+            write(home, megabytes=options.megabytes)
+    report(home, options.rounds)
+
+
+if __name__ == "__main__":
+    main()
