@@ -47,7 +47,7 @@ def _sighting(
 
 
 def _calls(*seen: Sighting) -> list[Call]:
-    return list(calls(seen[0].key, list(seen)))
+    return calls({seen[0].key: list(seen)})[seen[0].key]
 
 
 @pytest.mark.parametrize(
@@ -205,10 +205,10 @@ def test_repeated_goes_where_it_agrees_best(data: st.DataObject, key: str) -> No
         for at in range(data.draw(st.integers(1, 8)))
     ]
     own = [one for one in seen if not one.repeated]
-    parts = [list(call.sightings) for call in calls(key, own)] if own else []
+    parts = [list(call.sightings) for call in calls({key: own})[key]] if own else []
     left = [one for one in seen if one.repeated and not _laid_by_hand(one, parts, key)]
     if left:
-        parts += [list(call.sightings) for call in calls(key, left)]
+        parts += [list(call.sightings) for call in calls({key: left})[key]]
     assert [[id(one) for one in call.sightings] for call in _calls(*seen)] == [[id(one) for one in p] for p in parts]
 
 

@@ -38,10 +38,11 @@ def charges(seen: Iterable[Sighting], rates: Rates) -> Iterator[Charge]:
         threshold, short, long = tiers
         rate = long if one.input + one.cache_write + one.cache_read > threshold else short
         alone[one.key] = Charge(one, one, (one,), rate, "", one.web_searches)
+    settled = calls(several, (charge.owner for key, charge in alone.items() if key not in several))
     for key, charge in alone.items():
         one = charge.owner
-        if key in several:
-            for call in calls(key, several[key]):
+        if key in settled:
+            for call in settled[key]:
                 yield from _charged(call, rates)
         elif one.speed or one.geo or one.tier or one.passes is not None or one.time[-1:] != "Z":
             yield from _charged(Call(one, one, (one,)), rates)  # something about it has a price of its own

@@ -13,12 +13,14 @@ from threadline.model.sighting import Origin, Seen, Sighting
 from threadline.model.time import parse_timestamp
 
 
-def placed(seen: Seen, transcript: Transcript, project: str, lines: Callable[[int], int]) -> list[Sighting]:
+def placed(
+    seen: Seen, transcript: Transcript, project: str, lines: Callable[[int], int], rank: int = 0
+) -> list[Sighting]:
     """The sightings of a transcript, each with its origin. `lines` numbers the line that begins at an offset."""
     path, home = os.fspath(transcript.path), os.fspath(transcript.home.path)
     began = seen.began or _time_of(transcript)
     for origin in seen.origins:
-        origin.lines = lines
+        origin.lines, origin.rank = lines, rank
         origin.transcript, origin.project, origin.home, origin.began = path, project, home, began
         origin.side = _is_side(origin)
     origins = seen.origins

@@ -9,7 +9,7 @@ unless a uuid proves more. What a parent's transcript repeats of an agent's coun
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from operator import itemgetter
 
@@ -32,17 +32,65 @@ class Call(Struct, frozen=True, gc=False):
     sightings: tuple[Sighting, ...]
 
 
-def calls(key: str, group: list[Sighting]) -> Iterator[Call]:
-    """The calls that the sightings of one key tell of, each once."""
-    for part in _same_call(group, random=is_random(key)):
-        yield _call(part)
+def calls(several: Mapping[str, list[Sighting]], alone: Iterable[Sighting] = ()) -> dict[str, list[Call]]:
+    """The calls that the sightings of each key tell of, each once. `alone` are all sightings of keys that have one."""
+    parts = {key: list(_same_call(group, random=is_random(key))) for key, group in several.items()}
+    spread = _Spread([part for some in parts.values() for part in some], alone)
+    return {key: [_call(part, spread) for part in some] for key, some in parts.items()}
 
 
-def _call(group: list[Sighting]) -> Call:
+def _call(group: list[Sighting], spread: _Spread) -> Call:
     worth = list(map(_worth, group))
     most = max(worth)
     best = [one for one, told in zip(group, worth, strict=True) if told == most]
-    return Call(min(best, key=_precedence), min(group, key=_precedence), tuple(group))
+    return Call(spread.first(best), spread.first(group), tuple(group))
+
+
+class _Spread:
+    """Tells originals from copies that bear the same times, as those of a fork do.
+
+    Of transcripts that share messages, the original has rows of its own among them (titles, bookkeeping), while a copy
+    has the shared ones in one run: in the original they are spread further. And a copy goes on later than its original
+    stood when it was copied: what is the original's own begins first, if it went on at all.
+    """
+
+    def __init__(self, parts: list[list[Sighting]], alone: Iterable[Sighting]) -> None:
+        self._ends: dict[tuple[frozenset[str], str], tuple[int, int]] = {}
+        self._own: dict[str, str] = {}
+        for part in parts:
+            tied = _tied(part)
+            shared = frozenset(one.origin.transcript for one in tied)
+            if len(shared) > 1:
+                for one in tied:
+                    self._widen((shared, one.origin.transcript), one.offsets[0])
+        wanted = {transcript for _shared, transcript in self._ends}
+        if wanted:
+            for one in alone:
+                transcript = one.origin.transcript
+                if transcript in wanted:
+                    self._own[transcript] = min(self._own.get(transcript, one.time), one.time)
+
+    def _widen(self, key: tuple[frozenset[str], str], offset: int) -> None:
+        first, last = self._ends.get(key, (offset, offset))
+        self._ends[key] = min(first, offset), max(last, offset)
+
+    def first(self, part: list[Sighting]) -> Sighting:
+        """The earliest original."""
+        tied = _tied(part)
+        shared = frozenset(one.origin.transcript for one in tied)
+
+        def order(one: Sighting) -> tuple[object, ...]:
+            first, last = self._ends.get((shared, one.origin.transcript), (0, 0))
+            transcript = one.origin.transcript
+            return first - last, self._own.get(transcript, ""), one.origin.rank, transcript, one.offsets[0]
+
+        return min(tied, key=order)
+
+
+def _tied(part: list[Sighting]) -> list[Sighting]:
+    """The sightings of which none is plainly later, or more of a copy, than another."""
+    before = min(map(_precedence, part))
+    return [one for one in part if _precedence(one) == before]
 
 
 def _worth(one: Sighting) -> tuple[object, ...]:
@@ -59,9 +107,14 @@ def _worth(one: Sighting) -> tuple[object, ...]:
 
 
 def _precedence(one: Sighting) -> tuple[object, ...]:
-    """Which sighting is the earliest original."""
+    """Which sighting is the earliest original, as far as a sighting itself can tell."""
     origin = one.origin
-    return one.repeated, origin.forked, origin.side, origin.began, one.time, one.offsets[0], origin.transcript
+    return one.repeated, origin.forked, origin.side, origin.began, one.time
+
+
+def _order(one: Sighting) -> tuple[object, ...]:
+    """The same, and then some order that does not depend on which file was read first."""
+    return *_precedence(one), one.offsets[0], one.origin.transcript
 
 
 def _same_call(group: list[Sighting], *, random: bool) -> Iterator[list[Sighting]]:
@@ -98,7 +151,7 @@ def _parted(group: list[Sighting], *, random: bool) -> Iterator[list[Sighting]]:
 
 def _place_empty(group: list[Sighting], parts: _Parts, scope: Callable[[Sighting], object]) -> None:
     """Rows with nothing but zeros belong to a call that the same agent made under the id, if there is one."""
-    order = sorted(range(len(group)), key=lambda at: _precedence(group[at]))
+    order = sorted(range(len(group)), key=lambda at: _order(group[at]))
     full = {parts.root(at) for at in order if any(group[at].sent)}
     homes: dict[object, int] = {}
     empty: dict[int, list[int]] = {}
@@ -149,7 +202,7 @@ class _Near:
         return False
 
     def _add(self, one: Sighting, part: list[Sighting]) -> None:
-        order = _precedence(one)
+        order = _order(one)
         for mark in self._marks(one):
             for sent in (one.sent, None):
                 held = self._first.get((mark, sent))

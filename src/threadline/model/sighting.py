@@ -26,7 +26,8 @@ class Origin(Struct, array_like=True, gc=False):
     """What the rows of a run of messages have in common: where they stand and who wrote them.
 
     `agent` is None for the main one; `forked` are copies that say so. What follows `agent_type` is not in the
-    transcript: the survey adds it, knowing the whole home. `lines` numbers the line that begins at an offset.
+    transcript: the survey adds it, knowing the whole home. `lines` numbers the line that begins at an offset;
+    `rank` is the place of its home among those that were named.
     """
 
     session: str | None = None
@@ -42,6 +43,7 @@ class Origin(Struct, array_like=True, gc=False):
     home: str = ""
     began: str = ""
     side: bool = False
+    rank: int = 0
     lines: Any = None
 
 

@@ -68,11 +68,13 @@ def _every(
     progress: Callable[[int], None] | None,
 ) -> Iterator[list[Sighting]]:
     projects = {(one.home, project.folder): project.name for one in found for project in one.projects}
+    ranks = {one.home: number for number, one in enumerate(found)}
     for transcript, seen in told:
         if seen.problem is not None:
             place = Place(str(transcript.path))
             problems.append(Problem(ProblemKind.UNREADABLE, place, seen.problem, recovered=False))
         project = projects.get((transcript.home, transcript.folder), transcript.folder)
-        yield placed(seen, transcript, project, LineNumbers(os.fspath(transcript.path)))
+        lines = LineNumbers(os.fspath(transcript.path))
+        yield placed(seen, transcript, project, lines, ranks.get(transcript.home, 0))
         if progress is not None:
             progress(transcript.size)

@@ -1,0 +1,44 @@
+"""Whose a shared message is: a fork and its original never own each other's."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import threadline
+from threadline.demo import write
+from threadline.model.ids import SessionId
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 5])
+def test_what_sessions_share_is_the_originals(tmp_path: Path, seed: int) -> None:
+    """Of two sessions with the same messages, one owns them all, and it is the one that the other continues."""
+    home = tmp_path / "home"
+    write(home, seed=seed)
+    owners: Counter[tuple[str, str]] = Counter()
+    for charge in threadline.ledger(home):
+        for sighting in charge.sightings:
+            if sighting.origin.session != charge.session:
+                owners[str(charge.session), str(sighting.origin.session)] += 1
+    assert owners
+    assert not {(copy, owner) for owner, copy in owners} & set(owners)
+    paths = {path.stem: path for path in home.glob("projects/*/*.jsonl")}
+    for owner, copy in owners:
+        continued = {one.session: one.forward for one in threadline.read(paths[owner]).continuations}
+        assert continued[SessionId(copy)]
+
+
+def test_of_equal_homes_the_first_owns(tmp_path: Path) -> None:
+    """A home that is a copy of another has nothing of its own, in whatever order their paths are."""
+    write(tmp_path / "b", seed=1, megabytes=1)
+    (tmp_path / "b").joinpath("projects").rename(tmp_path / "kept")
+    for name in ("b", "a"):
+        target = tmp_path / name / "projects"
+        for path in (tmp_path / "kept").rglob("*.jsonl"):
+            copy = target / path.relative_to(tmp_path / "kept")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    rows = threadline.ledger([tmp_path / "b", tmp_path / "a"]).by("home")
+    assert [Path(row.keys["home"]).name for row in rows] == ["b"]
