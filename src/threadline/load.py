@@ -70,13 +70,14 @@ class Session(model.Session, frozen=True):
         return session_ledger(self)
 
     def context(
-        self, *, agent: AgentId | str | None = None, at: Place | str | None = None, turn: int | None = None
+        self, *, agent: AgentId | str | None = None, at: Place | str | int | None = None, turn: int | None = None
     ) -> Context:
         """What was in the window: for each turn how much, what of it came from the cache, and what filled it.
 
         Of the main agent, or of `agent`; filled as at the end, or at a place or a turn.
         """
-        return context(self, agent, Place.parse(at) if isinstance(at, str) else at, turn)
+        place = Place(str(self.path), at) if isinstance(at, int) else Place.parse(at) if isinstance(at, str) else at
+        return context(self, agent, place, turn)
 
     def request(self, number: int) -> Request:
         """What the model saw of the main agent's request of that number, where the transcript tells (2.1.280 on)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, tzinfo
 
+from threadline.errors import BadQuery
 from threadline.model.time import parse_timestamp
 
 HOUR = 13
@@ -77,3 +78,17 @@ class Calendar:
         except OverflowError:  # the first and last day of all time
             local = moment
         return local.date().isoformat(), f"{local:%H}:00"
+
+
+def zone_named(name: str) -> tzinfo:
+    """The zone of a name such as `Europe/Berlin`.
+
+    Raises:
+        BadQuery: there is none of that name.
+    """
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 - few ask for it, and it takes a while
+
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, LookupError):
+        raise BadQuery(f"There is no time zone {name!r}; give one such as 'Europe/Berlin', or UTC.") from None

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, date, datetime, time, tzinfo
 from decimal import Decimal
 
 from threadline.account.adding import Group, add_up
-from threadline.account.calendar import Calendar
+from threadline.account.calendar import Calendar, zone_named
 from threadline.account.keys import TIMES, WHAT_KEYS_MEAN, Key
 from threadline.account.rates import Rates
 from threadline.errors import BadQuery
 from threadline.model.charge import Charge
 from threadline.model.problem import Problem
 from threadline.model.sum import Row, Rows, Sum
+from threadline.model.time import parse_timestamp
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class Ledger:
@@ -51,15 +55,16 @@ class Ledger:
         self,
         wanted: Callable[[Charge], bool] | None = None,
         *,
-        since: datetime | None = None,
-        until: datetime | None = None,
+        since: datetime | date | str | None = None,
+        until: datetime | date | str | None = None,
         project: str | None = None,
         model: str | None = None,
         session: str | None = None,
     ) -> Ledger:
         """The ledger of some of the charges: of a time, of projects and models whose names hold a text, of a session.
 
-        `since` and `until` both belong to the time. What is left out was still counted against copies: a message that
+        `since` and `until` both belong to the time; a time without a zone is UTC, and a day is all of it. A session may
+        be named by the start of its id. What is left out was still counted against copies: a message that
         another session owns does not come back when that session is left out.
         """
         if all(given is None for given in (wanted, since, until, project, model, session)):
@@ -68,25 +73,27 @@ class Ledger:
         if wanted is not None:
             chosen = filter(wanted, chosen)
         if session is not None:
-            chosen = (one for one in chosen if one.session == session)
+            chosen = (one for one in chosen if one.session is not None and one.session.startswith(session))
         if project is not None:
             chosen = (one for one in chosen if project.casefold() in one.project.casefold())
         if model is not None:
             chosen = (one for one in chosen if model.casefold() in (one.model or "").casefold())
         if since is not None or until is not None:
-            chosen = (one for one in chosen if _within(one, since, until))
+            first, last = _moment(since), _moment(until, end=True)
+            chosen = (one for one in chosen if _within(one, first, last))
         return Ledger(chosen, self.rates, self.problems, calls=self.calls)
 
-    def by(self, *names: str, zone: tzinfo = UTC, extra: Mapping[str, Key] | None = None) -> Rows:
+    def by(self, *names: str, zone: tzinfo | str = UTC, extra: Mapping[str, Key] | None = None) -> Rows:
         """The charges summed by keys: `ledger.by("project", "model")`. Every charge is in exactly one row.
 
         Days are days in `zone`. Rows are in the order of time, or of what they cost. By `tool`, a charge is shared
         equally by the calls that its message makes. `extra` are keys of your own: what each gives for a charge.
 
         Raises:
-            BadQuery: there is no such key.
+            BadQuery: there is no such key, or no such zone.
         """
         own = extra or {}
+        place = zone_named(zone) if isinstance(zone, str) else zone
         for name in names:
             if name not in WHAT_KEYS_MEAN and name not in own:
                 raise BadQuery(f"There is no key {name!r}; group by {', '.join((*WHAT_KEYS_MEAN, *own))}.")
@@ -95,14 +102,28 @@ class Ledger:
         if len(set(names)) < len(names):
             raise BadQuery("A key is given twice; give each once.")
         if own:
-            return self._rows(names, zone, own)
-        if (names, zone) not in self._made:  # a report, its total and what stands below it often ask for the same
-            self._made[names, zone] = self._rows(names, zone, own)
-        return self._made[names, zone]
+            return self._rows(names, place, own)
+        if (names, place) not in self._made:  # a report, its total and what stands below it often ask for the same
+            self._made[names, place] = self._rows(names, place, own)
+        return self._made[names, place]
 
     def _rows(self, names: Group, zone: tzinfo, extra: Mapping[str, Key]) -> Rows:
         made = add_up(self.charges, names, Calendar(zone), extra)
         return Rows(names, tuple(_ordered(made, names)))
+
+
+def _moment(given: datetime | date | str | None, *, end: bool = False) -> datetime | None:
+    """A moment as a program may give it; a day is its first moment, or its last."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        told = date.fromisoformat(given) if _DAY.fullmatch(given) else parse_timestamp(given)
+        if told is None:
+            raise BadQuery(f"{given!r} is no time; give a datetime, or text such as 2026-11-03 or 2026-11-03T14:00.")
+        given = told
+    if not isinstance(given, datetime):
+        return datetime.combine(given, time.max if end else time.min, UTC)
+    return given if given.tzinfo is not None else given.replace(tzinfo=UTC)
 
 
 def _within(charge: Charge, since: datetime | None, until: datetime | None) -> bool:

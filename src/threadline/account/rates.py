@@ -116,7 +116,7 @@ class Rates:
         self,
         model: str | None,
         day: str,
-        prompt_tokens: int,
+        prompt_tokens: int = 0,
         *,
         speed: str | None = None,
         geo: str | None = None,

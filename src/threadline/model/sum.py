@@ -100,17 +100,23 @@ class Rows(Struct, frozen=True):
         """The rows as flat records, for a program; amounts are exact decimals."""
         return [row.record() for row in self.rows]
 
+    @property
+    def columns(self) -> dict[str, type]:
+        """The columns of a frame: the keys, and then the figures."""
+        kinds = {"amount": Decimal}
+        return {**dict.fromkeys(self.by, str), **{name: kinds.get(name, int) for name in Sum.__struct_fields__}}
+
     def arrow(self) -> Any:
         """The rows as a `pyarrow.Table`, where pyarrow is installed."""
-        return frames.arrow(self.records())
+        return frames.arrow(self.columns, self.records())
 
     def polars(self) -> Any:
         """The rows as a `polars.DataFrame`, where polars is installed."""
-        return frames.polars(self.records())
+        return frames.polars(self.columns, self.records())
 
     def pandas(self) -> Any:
         """The rows as a `pandas.DataFrame`, where pandas is installed."""
-        return frames.pandas(self.records())
+        return frames.pandas(self.columns, self.records())
 
 
 def added(amounts: Iterable[Decimal]) -> Decimal:

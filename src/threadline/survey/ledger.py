@@ -20,6 +20,7 @@ from threadline.model.problem import Problem, ProblemKind
 from threadline.model.sighting import Seen, Sighting
 from threadline.parse.line_numbers import LineNumbers
 from threadline.parse.sightings import sightings
+from threadline.survey.agent_types import fill_agent_types
 from threadline.survey.distinct import distinct
 from threadline.survey.each import each
 
@@ -27,19 +28,22 @@ from threadline.survey.each import each
 def ledger(
     homes: Home | str | Path | Iterable[Home | str | Path] | None = None,
     *,
-    prices: Sequence[str | Path] = (),
+    prices: Rates | str | Path | Sequence[str | Path] = (),
     jobs: int | None = None,
 ) -> Ledger:
     """The ledger of all homes that are found, or of those given: every message counted once, over all transcripts.
 
-    `prices` are files whose rates are added to those that threadline ships, or take their place.
+    `prices` are files whose rates are added to those that threadline ships, or take their place; or the rates to take.
 
     Raises:
         NotFound: a home that was given is not there.
     """
     given = (homes,) if isinstance(homes, Home | str | Path) else tuple(homes or ())
     found = [look(home, side_files=False) for home in (given or all_homes())]
-    return ledger_of(found, rates(*prices), jobs=jobs)
+    files = (prices,) if isinstance(prices, str | Path) else prices
+    made = ledger_of(found, files if isinstance(files, Rates) else rates(*files), jobs=jobs)
+    fill_agent_types(found, made)
+    return made
 
 
 def ledger_of(
