@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
+from itertools import groupby
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -43,8 +44,10 @@ def main(path: Path, session: str = SESSION, folder: str = "-a") -> Path:
 
 
 def told(follower: Follower) -> list[bytes]:
-    """The bytes of what is new, in the order given."""
-    return [entry.raw for _, entry in follower.poll(everything=True)]
+    """The lines that are new, in the order given; a damaged one may have several entries."""
+    found = follower.poll(everything=True)
+    by_line = groupby(found, key=lambda one: (one[0].path, one[1].line.number))
+    return [b"".join(entry.raw for _, entry in some) for _, some in by_line]
 
 
 def add(path: Path, data: bytes) -> None:

@@ -284,12 +284,15 @@ class Follower:
     def _followed(self, found: Transcript, status: os.stat_result) -> Followed:
         """What is known of a file that was not there before: it may be one that was moved, or copied elsewhere."""
         path = str(found.path)
+        if not self._is_started:
+            return Followed(path)
+        # A name tells more than an inode, which may be that of a deleted file, used again.
+        named = self._files.get(self._by_name.get((found.session, found.agent), ""))
+        if named is not None and (found.session or found.agent):
+            return named.followed.copy(path)
         before = self._files.get(self._by_identity.get((status.st_dev, status.st_ino), ""))
-        if before is not None and self._is_started and not _is_still(before):
+        if before is not None and not _is_still(before):
             return before.followed.copy(path)
-        named = self._by_name.get((found.session, found.agent)) if self._is_started else None
-        if named is not None and (found.session or found.agent) and named in self._files:
-            return self._files[named].followed.copy(path)
         return Followed(path)
 
 

@@ -17,6 +17,7 @@ _BLOCK = 64 * 1024
 _REMEMBERED = 16 * 1024
 # Bytes before the next line, and at the file's beginning, that tell whether it is still the file that was read.
 _EDGE = 256
+_MOST_COMPARED = 1024 * 1024
 # Lines that are remembered at most; beyond that, the older half is forgotten.
 _MOST_LINES = 100_000
 
@@ -180,11 +181,11 @@ class Followed:
 
         One that begins as it did and is shorter was cut, or is being written again: the next look will tell.
         """
-        shorter = size < self._ends[0] and _read(descriptor, 0, min(len(self._head), size)) == self._head[:size]
-        if shorter and self._cut_to is None:
+        begins_so = _read(descriptor, 0, min(len(self._head), size)) == self._head[:size]
+        if begins_so and size < self._ends[0] and self._cut_to is None:
             self._cut_to = max(0, _after_last_newline(descriptor, 0, size))
             return False
-        start = self._cut_to if self._cut_to is not None and self._cut_to <= size else 0
+        start = self._cut_to if begins_so and self._cut_to is not None and self._cut_to <= size else 0
         self._head = _read(descriptor, 0, min(_EDGE, start))
         self._begin_at(start, _read(descriptor, max(0, start - _EDGE), start))
         self._cut_to = None
@@ -197,14 +198,19 @@ class Followed:
         self._edge = _read(descriptor, max(0, there - _EDGE), there)
 
     def _edge_is_there(self, descriptor: int) -> bool:
+        """Whether the last line that was read is what it was; of a very long one, its end must do."""
         there = self._ends[self._at]
+        if self._length(self._at) <= _MOST_COMPARED:
+            return self._is_there(descriptor, self._at, there)
         return _read(descriptor, there - len(self._edge), there) == self._edge
+
+    def _length(self, at: int) -> int:
+        return self._ends[at] - self._ends[at - 1] if at else self._anchor_length
 
     def _is_there(self, descriptor: int, at: int, size: int) -> bool:
         """Whether a known line stands where it stood."""
         end = self._ends[at]
-        start = self._ends[at - 1] if at else end - self._anchor_length
-        return end <= size and hash(_read(descriptor, start, end)) == self._digests[at]
+        return end <= size and hash(_read(descriptor, end - self._length(at), end)) == self._digests[at]
 
 
 class _Reading:
