@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -29,10 +30,17 @@ FIELDS = (*TEXTS, "error", *VALUES, "since", "until", "cost")
 """All fields, as they are typed before a colon."""
 
 Operator: TypeAlias = Literal[">=", "<=", ">", "<", "="]
-_ENDS_A_WORD = frozenset('"()\\*:')
+FLAGS = {"agent": {"sub": True, "main": False}, "error": {"true": True, "yes": True, "false": False, "no": False}}
+"""Words that say, for a field, whether there is one at all."""
+
+NAMED = re.compile(r"([A-Za-z][A-Za-z_-]+):(?!//|:)")
+"""What looks like a field's name before a colon; `http://` and `std::` do not."""
+
+SIGN = re.compile(r"(OR|AND|NOT)(?=[\s()]|$)")
+"""Words that are no words."""
+
+_MARKS = frozenset('"()\\*')
 _STARTS_ELSE = frozenset("-/")
-_ALSO_A_SIGN = frozenset({"OR", "AND", "NOT"})
-_ALSO_A_FLAG = frozenset({"true", "false", "yes", "no", "main", "sub"})
 
 
 class Text(Struct, frozen=True):
@@ -91,7 +99,7 @@ class When(Struct, frozen=True):
 
     def __str__(self) -> str:
         moment = self.moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
-        return f'{self.field}:"{moment}"'
+        return f"{self.field}:{moment}"
 
 
 class Cost(Struct, frozen=True):
@@ -200,6 +208,8 @@ def _quoted(text: str) -> str:
 
 def _bare(text: str, field: str | None) -> str:
     """A text without quotes: whatever would mean something else has a backslash."""
-    is_sign = text in _ALSO_A_SIGN or (field is not None and text.lower() in _ALSO_A_FLAG)
-    escaped = "".join(f"\\{one}" if one in _ENDS_A_WORD or one.isspace() else one for one in text)
+    escaped = "".join(f"\\{one}" if one in _MARKS or one.isspace() else one for one in text)
+    if field is None and NAMED.match(escaped):
+        return escaped.replace(":", "\\:", 1)
+    is_sign = SIGN.fullmatch(text) if field is None else text.lower() in FLAGS.get(field, ())
     return f"\\{escaped}" if is_sign or escaped[:1] in _STARTS_ELSE else escaped

@@ -1,0 +1,205 @@
+"""Regular expressions as queries have them: found line by line, in bounded time, and narrowed by words."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from importlib import import_module
+from math import prod
+from time import monotonic
+from typing import Any
+
+from threadline.errors import BadQuery
+from threadline.index.words import visible
+from threadline.search.automaton import Automaton, TooMuch
+from threadline.search.query import Regex
+
+LONGEST = 1_000
+"""The characters that an expression may have."""
+PIECE = 4_096
+"""The characters of a long line that are looked at in one go."""
+OVERLAP = 512
+"""How much of one piece the next one sees again: a match of a long line may be that long."""
+
+_EDGE = 64
+# How many ways of matching at one position are left to Python's own engine, which tries one after the other.
+_FEW = PIECE * 8
+_MANY = _FEW + 1
+# Python takes a dotless i for one with a dot when case does not count; full text does not, and both have to agree.
+_DOTLESS, _OTHER = "\u0131", "\u0269"
+# The parser of Python's own engine has no public name; what it makes of an expression is the same in every version.
+_parser: Any = import_module("re._parser")
+
+
+class BadRegex(ValueError):
+    """An expression that is none, or could take too long; `at` is the character where that shows."""
+
+    def __init__(self, sentence: str, at: int = 0) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.at = at
+
+
+class Patience:
+    """How long regular expressions may take, all in all."""
+
+    def __init__(self, seconds: float = 10) -> None:
+        self.seconds = seconds
+        self._ends = monotonic() + seconds
+
+    def check(self) -> None:
+        """Go on, or give up.
+
+        Raises:
+            BadQuery: the time is over.
+        """
+        if monotonic() > self._ends:
+            raise BadQuery(
+                f"The regular expression was not through after {self.seconds:g} seconds; "
+                "make it more exact, or add a word or a field such as project: or since:7d."
+            )
+
+
+class Finder:
+    """Finds an expression. `^` and `$` are the ends of a line, and no match goes beyond one."""
+
+    def __init__(self, regex: Regex) -> None:
+        self._is_dotless = _DOTLESS in regex.pattern
+        self._compiled, self.tree = _understood(regex)
+        self._automaton: Automaton | None = None
+        if _ways(self.tree) > _FEW:
+            try:
+                self._automaton = Automaton(self.tree, self._compiled.flags)
+            except TooMuch:
+                raise BadRegex(
+                    "This regular expression could take for ever; write it with fewer repetitions, "
+                    "and without looking ahead, behind or back at a group."
+                ) from None
+
+    def first(self, text: str, patience: Patience | None = None) -> tuple[int, int] | None:
+        """From where to where the first match goes; from the beginning of its line where only its end is known.
+
+        Raises:
+            BadQuery: patience is over.
+        """
+        check = patience.check if patience is not None else _unhurried
+        if not self._is_dotless and _DOTLESS in text:
+            text = text.replace(_DOTLESS, _OTHER)
+        start = 0
+        for line in text.split("\n"):
+            found = self._in_line(line, check)
+            if found is not None:
+                return start + found[0], start + found[1]
+            start += len(line) + 1
+        return None
+
+    def _in_line(self, line: str, check: Callable[[], None]) -> tuple[int, int] | None:
+        if self._automaton is not None:
+            end = self._automaton.end(line, check)
+            return None if end is None else (0, end)
+        start, length = 0, len(line)
+        while True:
+            check()
+            end = min(start + PIECE, length)
+            found = self._compiled.search(line, start, end)
+            # What touches the end of a piece might not match if it saw what follows: look again from there.
+            if found is not None and (end == length or found.end() < end - _EDGE or found.start() == start):
+                return found.span()
+            if end == length:
+                return None
+            start = found.start() if found is not None else end - OVERLAP
+
+
+def _unhurried() -> None:
+    """Time is of no matter."""
+
+
+@lru_cache(maxsize=16)
+def finder(regex: Regex) -> Finder:
+    """What finds an expression.
+
+    Raises:
+        BadRegex: it is no expression, or one that cannot be held to a time that grows with the text.
+    """
+    return Finder(regex)
+
+
+def found(regex: Regex, text: str, patience: Patience | None = None) -> bool:
+    """Whether an expression is found in a text, as a person saw it."""
+    return finder(regex).first(visible(text), patience) is not None
+
+
+def literals(regex: Regex) -> Iterator[str]:
+    r"""The strings that every match has in it, one after the other; a line's beginning is a newline.
+
+    >>> list(literals(Regex(r"^import (os|sys)\s+# fine")))
+    ['\nimport ', '# fine']
+    """
+    run: list[str] = []
+    for one in (*_literal_parts(finder(regex).tree), None):
+        if one is not None:
+            run.append(one)
+        elif run:
+            yield "".join(run)
+            run = []
+
+
+def _literal_parts(items: Iterable[Any]) -> Iterator[str | None]:
+    """The characters that every match has, and None where anything may stand between."""
+    for kind, value in items:
+        name = str(kind)
+        if name == "LITERAL":
+            yield chr(value)
+        elif name == "AT" and str(value) in {"AT_BEGINNING", "AT_BEGINNING_STRING"}:
+            yield "\n"
+        elif name == "SUBPATTERN":
+            yield from _literal_parts(value[3])
+        elif name in {"MAX_REPEAT", "MIN_REPEAT"} and value[0]:
+            yield None
+            yield from _literal_parts(value[2])
+            yield None
+        elif name not in {"AT", "ASSERT", "ASSERT_NOT"}:
+            yield None
+
+
+def _understood(regex: Regex) -> tuple[re.Pattern[str], list[Any]]:
+    if len(regex.pattern) > LONGEST:
+        raise BadRegex(f"A regular expression has at most {LONGEST:,} characters.")
+    flags = re.NOFLAG if regex.exact_case else re.IGNORECASE
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compiled = re.compile(regex.pattern, flags)
+            return compiled, list(_parser.parse(regex.pattern, flags))
+    except re.error as error:
+        raise BadRegex(f"This is no regular expression: {error.msg}.", error.pos or 0) from None
+    except (RecursionError, OverflowError) as error:
+        raise BadRegex("This regular expression is nested too deep, or counts too far.") from error
+
+
+def _ways(items: Iterable[Any]) -> int:
+    """At most how many ways there are to match at one position; `_MANY` where that is hard to say."""
+    return min(_MANY, prod(map(_ways_of_one, items)))
+
+
+def _ways_of_one(item: tuple[Any, Any]) -> int:
+    name, value = str(item[0]), item[1]
+    if name == "BRANCH":
+        return min(_MANY, sum(_ways(inner) for inner in value[1]))
+    if name in {"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"}:
+        return _ways_of_rounds(int(value[0]), int(value[1]), value[2])
+    inner = {"SUBPATTERN": 3, "ASSERT": 1, "ASSERT_NOT": 1}
+    if name in inner or name == "ATOMIC_GROUP":
+        return _ways(value[inner[name]] if name in inner else value)
+    return {"GROUPREF": PIECE, "GROUPREF_EXISTS": _MANY}.get(name, 1)
+
+
+def _ways_of_rounds(least: int, most: int, inner: Any) -> int:
+    once = _ways(inner)
+    if most > 1 and inner.getwidth()[0] == 0:  # rounds that take nothing have no end in sight
+        return _MANY
+    counts = min(most, PIECE) - min(least, PIECE) + 1
+    # Each round may go each of the ways.
+    return min(_MANY, counts * int(once ** min(most, _FEW.bit_length())))
