@@ -230,7 +230,9 @@ def test_times_of_the_first_and_last_day_end_no_report(ask: Asker, tmp_path: Pat
     asked = (command, pen.session) if command == "explain" else (command,)
     answer = ask(*asked, "--home", tmp_path, "--tz", tz)
     assert (answer.code, answer.err) == (0, "")
-    assert "0001-01-0" in answer.out or "0001-01-0" in ask("usage", "--home", tmp_path, "--tz", tz).out
+    assert "0001-01-0" in answer.out
+    days = [row["day"] for row in ask("usage", "--home", tmp_path, "--tz", tz, "--json").json["rows"]]
+    assert [ask("explain", day, "--home", tmp_path, "--tz", tz).code for day in days] == [0, 0]
 
 
 def test_the_demo(ask: Asker, demo_home: Path) -> None:

@@ -233,6 +233,22 @@ def test_an_id_on_every_row_is_one_message_of_many_sightings(tmp_path: Path) -> 
     assert max(len(one.rows) for one in seen.sightings) < 10_000
 
 
+@pytest.mark.parametrize(
+    "time",
+    ["2026-11-15T09:99:00Z", "2026-11-15T09:00:00.000ZZ", "xxxxxxxxxxTxxxZ", "\x1b]0;evil\x07TxZ", "2026-11-15T09Z"],
+)
+def test_what_is_no_time_is_on_no_day(tmp_path: Path, time: str) -> None:
+    """A row whose time nobody can read takes that of the row before: a day has what `--since` finds of it."""
+    data = _rows({"output_tokens": 1}, timestamp="2026-11-14T09:00:00.000Z") + _rows(
+        {"output_tokens": 2}, timestamp=time
+    )
+    data = data.replace(b'"msg_0"', b'"msg_1"', 1)
+    told = [(one.time, one.timeless) for one in _seen(tmp_path / "a.jsonl", data).sightings]
+    read = threadline.parse_timestamp(time)
+    expected = ("2026-11-14T09:00:00.000Z", True) if read is None else (read.isoformat(), False)
+    assert told == [("2026-11-14T09:00:00.000Z", False), expected]
+
+
 def _call(pen: Pen, name: str, *ids: str, message: str = "msg_1") -> bytes:
     content = [{"type": "tool_use", "id": one, "name": name, "input": {}} for one in ids]
     told = {"id": message, "usage": {"input_tokens": 1, "output_tokens": 1}, "content": content}

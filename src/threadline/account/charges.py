@@ -127,4 +127,4 @@ def _with_counts(counted: Sighting, counts: Iterable[int]) -> Sighting:
 def _day(time: str) -> str:
     """The day in UTC, for a rate's period, of a time that is not written as usual."""
     moment = parse_timestamp(time)
-    return f"{moment:%Y-%m-%d}" if moment is not None else ""
+    return moment.date().isoformat() if moment is not None else ""

@@ -64,7 +64,7 @@ def _columns(
 
 
 def _cells(one: UsageWindow, limit: WindowLimit | None, now: datetime, zone: tzinfo, roomy: bool) -> tuple[str, ...]:
-    begins = f"{in_zone(one.begins, zone):%Y-%m-%d %H:%M}"
+    begins = in_zone(one.begins, zone).replace(tzinfo=None).isoformat(" ", "minutes")
     if one.is_gap:
         return begins, f"gap {_long(one.duration)}", "", "", "", ""
     state = f"{_long(one.ends - now)} left" if one.is_active else _long(one.duration)

@@ -97,7 +97,7 @@ def _day(text: str, zone: tzinfo) -> str | None:
     if not _DAY.fullmatch(word):
         return None
     try:
-        return datetime.fromisoformat(word).strftime("%Y-%m-%d")
+        return datetime.fromisoformat(word).date().isoformat()
     except ValueError:
         raise BadQuery(f"There is no day {text!r}; write one such as 2026-11-03.") from None
 

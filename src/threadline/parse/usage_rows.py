@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -113,6 +114,10 @@ class _Time(Struct, gc=False):
     timestamp: str | float | None = None
 
 
+# Whatever else ends with a Z may be no time at all, or sort as none does.
+_USUAL_TIME = re.compile(
+    r"[0-9]{4}-(?:0[1-9]|1[0-2])-[0-3][0-9]T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?Z"
+).fullmatch
 _decode = lines_decoder(Row)
 _decode_one = msgspec.json.Decoder(Row).decode
 _decode_time = msgspec.json.Decoder(_Time).decode
@@ -143,7 +148,7 @@ def first_time(lines: Iterable[bytes]) -> str:
 
 def text_of(written: str | float | None) -> str:
     """A time as text that sorts as time does; empty where it is none."""
-    if isinstance(written, str) and written[10:11] == "T" and written[-1:] == "Z":
+    if isinstance(written, str) and _USUAL_TIME(written):
         return written
     moment = parse_timestamp(written)
     return moment.isoformat() if moment is not None else ""

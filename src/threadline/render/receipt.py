@@ -82,7 +82,7 @@ class _Drawing:
         heading = ""
         for item in self._shown:
             when = self._moment(item.charge.timestamp)
-            day = f"{when:%Y-%m-%d}" if when is not None else "no time"
+            day = when.date().isoformat() if when is not None else "no time"
             wanted = day if item.here else f"{day}, copies of what others own"
             if wanted != heading:
                 heading = wanted
