@@ -237,7 +237,7 @@ def test_a_wrong_key_zone_time_or_price_file_is_an_error_that_helps(ask: Asker, 
         ("--prices", "nowhere.json"): "There is no price file",
         ("--session", ""): "is the start of",
         ("--shape", "ccusage", "--by", "model"): "--by one of day, week, month, session",
-        ("--shape", "ccusage", "--csv"): "--shape is JSON",
+        ("--shape", "ccusage", "--csv"): "one JSON document",
     }
     for words, sentence in wrong.items():
         answer = ask("usage", "--home", demo_home, *words)
@@ -290,7 +290,7 @@ def test_an_unknown_model_has_tokens_and_no_amount(ask: Asker, tmp_path: Path) -
     home = spend(tmp_path / "home", reply("a", message={"model": "glm-9"}, input=10, output=5))
     seen = ask("usage", "--home", home, "--by", "model", "--json").json
     assert (seen["total"]["amount"], seen["total"]["unpriced"], seen["rows"][0]["output"]) == (None, 1, 5)
-    assert "1 charge has no price, so that no amount includes them (glm-9)." in seen["notes"]
+    assert "1 charge has no price and is in no amount (glm-9)." in seen["notes"]
     shown = ask("usage", "--home", home, "--by", "model").out
     assert "$" not in shown
     assert "1 charge has no price" in shown
@@ -638,3 +638,14 @@ def test_the_help_names_every_key(ask: Asker) -> None:
     """All keys that `--by` takes stand in the help, and no other."""
     told = ask("usage", "--help").out.split("Keys for --by:")[1].partition(".")[0]
     assert tuple(" ".join(told.split()).split(", ")) == KEYS
+
+
+def test_what_scripts_for_ccusage_say_is_understood(ask: Asker, demo_home: Path) -> None:
+    """Its form of dates, its option for models and its empty answers; and the names of its reports lead to ours."""
+    home = ("usage", "--home", demo_home, "--shape", "ccusage")
+    rows = ask(*home, "--breakdown").json["daily"]
+    day = rows[len(rows) // 2]["date"]
+    assert [row["date"] for row in ask(*home, "--since", day.replace("-", ""), "--until", day).json["daily"]] == [day]
+    nothing = ask(*home, "--since", "2099-01-01")
+    assert (nothing.code, nothing.json["daily"]) == (0, [])
+    assert "`threadline usage --by day` has that" in ask("daily").err

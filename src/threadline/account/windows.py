@@ -77,7 +77,7 @@ def _window(some: Sequence[_Timed], now: datetime, length: timedelta) -> UsageWi
     first, last = some[0][0], some[-1][0]
     begins = _hour(first)
     ends = begins + length if begins <= datetime.max.replace(tzinfo=UTC) - length else last
-    is_active = now < ends and now - last < length
+    is_active = begins <= now < ends and now - last < length
     whole = total([charge for _, charge in some])
     burn = _burn(whole, last - first) if is_active else None
     return UsageWindow(

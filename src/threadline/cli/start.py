@@ -31,6 +31,8 @@ COMMANDS = (
     "entries",
     "demo",
 )
+# What ccusage calls its reports.
+_ELSEWHERE = {"daily": "day", "weekly": "week", "monthly": "month", "session": "session"}
 _COMPLETION = "_THREADLINE_COMPLETE"
 
 
@@ -70,6 +72,8 @@ def _meant(word: str) -> str:
         return f"{word!r} is no command; did you mean `threadline --home {quote(word)}`?"
     if isfile(path):  # noqa: PTH113 - the same
         return f"{word!r} is no command; did you mean `threadline entries {quote(word)}`?"
+    if word in _ELSEWHERE:
+        return f"There is no command {word!r}; `threadline usage --by {_ELSEWHERE[word]}` has that."
     near = get_close_matches(word.lower(), COMMANDS, n=1)
     if near:
         return f"There is no command {word!r}; did you mean `threadline {near[0]}`?"

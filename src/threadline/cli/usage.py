@@ -118,8 +118,10 @@ def usage(
     from threadline.cli.when import moment
     from threadline.cli.zone import zone
 
-    names = keys(by or ("session" if mode == "reported" else "day",), apart=apart, breakdown=breakdown)
-    _refuse_what_does_not_go_together(names, shape, mode, output)
+    # Another program's rows have the models in them in any case.
+    nested = breakdown and shape is None
+    names = keys(by or ("session" if mode == "reported" else "day",), apart=apart, breakdown=nested)
+    _refuse_what_does_not_go_together(names, shape, mode, output, limit)
     here = zone(tz)
     wanted = Wanted(
         project,
@@ -147,9 +149,14 @@ def usage(
     return answer(asked)
 
 
-def _refuse_what_does_not_go_together(names: Sequence[str], shape: str | None, mode: str, output: str) -> None:
-    if shape is not None and (names[1:] or names[0] not in _SHAPED or output not in {"table", "json"}):
-        raise click.UsageError(f"--shape is JSON, --by one of {', '.join(_SHAPED)}.")
+def _refuse_what_does_not_go_together(
+    names: Sequence[str], shape: str | None, mode: str, output: str, limit: int | None
+) -> None:
+    if shape is not None:
+        if names[1:] or names[0] not in _SHAPED:
+            raise click.UsageError(f"--shape {shape} goes --by one of {', '.join(_SHAPED)}, and by that alone.")
+        if output not in {"table", "json"} or mode != "computed" or limit is not None:
+            raise click.UsageError(f"--shape {shape} is one JSON document of computed figures, with all of its rows.")
     if mode == "reported" and (shape is not None or names != ["session"]):
         raise click.UsageError("Claude Code reports an amount for a session: --mode reported goes --by session alone.")
 

@@ -64,8 +64,8 @@ def answer(asked: Asked) -> int:
         from threadline.account.ccusage import document as shaped
 
         out.print_json(shaped(chosen, asked.shape, zone=asked.zone))
-    else:
-        _print(_report(asked, found, whole, chosen), asked, found)
+        return FOUND  # as ccusage does: a script that reads an empty list has been answered
+    _print(_report(asked, found, whole, chosen), asked, found)
     if chosen.charges or not found:
         return FOUND if chosen.charges else NOTHING
     return screen.nothing(asked.wanted.why(whole, found, asked.zone))
@@ -90,7 +90,7 @@ def _report(asked: Asked, found: Sequence[Found], whole: Ledger, chosen: Ledger)
         from threadline.cli.usage_reported import reported_for
 
         told = reported_for(found, whole, chosen, asked.wanted, zone=asked.zone, jobs=asked.jobs)
-        return replace(made, reported=told)
+        return replace(made, reported=told, is_part=asked.wanted != Wanted())
     return replace(made, swept=_swept(asked, found, whole)) if asked.output in _WITH_NOTES else made
 
 

@@ -32,7 +32,8 @@ _Path = tuple[str, ...]
 class Report(Struct, frozen=True):
     """The rows of a report. `left_out` is how many values of the first key are beyond the limit, `rest` their sum.
 
-    `reported` is what Claude Code reports, where that was asked for; `swept` are days whose transcripts are gone.
+    `reported` is what Claude Code reports, where that was asked for; `swept` are days whose transcripts are gone;
+    `is_part` says that not all charges were asked for.
     """
 
     ledger: Ledger
@@ -45,6 +46,7 @@ class Report(Struct, frozen=True):
     rest: Sum = Sum()
     reported: Reported | None = None
     swept: tuple[ReportedDay, ...] = ()
+    is_part: bool = False
 
     @property
     def zone(self) -> str:
@@ -141,14 +143,16 @@ def notes(one: Report) -> Iterator[str]:
     total = one.total
     if total.unpriced:
         models = _unpriced_models(one.ledger)
-        have = "has" if total.unpriced == 1 else "have"
-        yield f"{count(total.unpriced, 'charge')} {have} no price, so that no amount includes them ({models})."
+        have, are = ("has", "is") if total.unpriced == 1 else ("have", "are")
+        yield f"{count(total.unpriced, 'charge')} {have} no price and {are} in no amount ({models})."
     if total.lower_bound:
         yield (
-            f"Output is a lower bound for {count(total.lower_bound, 'charge')}: their final count was never written, "
+            f"Output is a lower bound for {count(total.lower_bound, 'charge')}: the final count was never written, "
             "as in versions before 2.1.59."
         )
     yield from (METHODS[name] for name in one.by if name in METHODS)
+    if one.reported is not None and one.is_part:
+        yield "What Claude Code reports is of whole sessions, and so are the amounts that are held against it."
     if (words := gone(one.swept)) != "":
         yield words
     if one.ledger.problems:

@@ -12,6 +12,8 @@ from threadline.model.time import parse_timestamp
 _AGO = re.compile(r"(\d{1,6})\s*(m|min|h|d|w)")
 _UNITS = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_BARE_DAY = re.compile(r"20\d{6}")
+_WEEK = re.compile(r"(\d{4})-w(\d\d)")
 _MONTH = re.compile(r"(\d{4})-(\d\d)")
 _PERIOD = re.compile(r"(this|last)[\s-]+(week|month|year)")
 _ONE_DAY = timedelta(days=1)
@@ -20,9 +22,9 @@ _ONE_DAY = timedelta(days=1)
 def moment(text: str, *, now: datetime | None = None, end: bool = False, zone: tzinfo | None = None) -> datetime:
     """The moment that `2026-11-03`, `2026-11-03T14:00`, `12h`, `7d`, `2w`, `now`, `today` or `yesterday` means, in UTC.
 
-    So do `2026-11`, `this week`, `last month` and the like. A day, week, month or year means its first moment, or with
-    `end` its last; weeks begin on Monday. Days are days in `zone`, which is UTC unless one is given, however many hours
-    they have there; `7d` is always seven times 24 hours ago.
+    So do `2026-11`, `2026-W45`, `20261103`, `this week`, `last month` and more. A day, week, month or year means its
+    first moment, or with `end` its last; weeks begin on Monday. Days are days in `zone`, which is UTC unless one is
+    given, however many hours they have there; `7d` is always seven times 24 hours ago.
     """
     present = now or datetime.now(UTC)
     here = zone or UTC
@@ -61,8 +63,12 @@ def _days(word: str, today: date) -> tuple[date, date] | None:
     try:
         if ago is not None:
             return (today - ago * _ONE_DAY,) * 2
-        if _DAY.fullmatch(word):
+        if _DAY.fullmatch(word) or _BARE_DAY.fullmatch(word):  # 20261103: as ccusage has it
             return (date.fromisoformat(word),) * 2
+        week = _WEEK.fullmatch(word)
+        if week is not None:
+            monday = date.fromisocalendar(int(week[1]), int(week[2]), 1)
+            return monday, monday + 6 * _ONE_DAY
         month = _MONTH.fullmatch(word)
         if month is not None:
             return _month(date(int(month[1]), int(month[2]), 1))
