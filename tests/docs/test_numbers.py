@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
+from threadline.account.keys import WHAT_KEYS_MEAN, WHAT_READ_KEYS_MEAN
 from threadline.survey.ledger import ledger
 
 PAGE = Path(__file__).parents[2] / "docs" / "numbers.md"
@@ -157,3 +158,9 @@ def test_ccusage_says_what_the_page_says(tmp_path: Path) -> None:
     names = ("inputTokens", "outputTokens", "cacheCreationTokens", "cacheReadTokens")
     assert tuple(totals[name] for name in names) == told[1:5]
     assert totals["totalCost"] == pytest.approx(float(str(told[5])))
+
+
+def test_every_key_is_on_the_page() -> None:
+    """What charges can be summed by, in the words of the program."""
+    for key, meaning in {**WHAT_KEYS_MEAN, **WHAT_READ_KEYS_MEAN}.items():
+        assert f"| `{key}` | {meaning} |" in PAGE.read_text()
