@@ -10,7 +10,7 @@ from threadline.model.found import Transcript
 from threadline.model.problem import Problem
 
 
-class Known(Struct, frozen=True, array_like=True):
+class Known(Struct, frozen=True, array_like=True, gc=False):
     """A transcript as it was when it was last read.
 
     `read_to` is the offset up to which whole lines were read: 0, or just after a newline. `size` and `mtime_ns` are
@@ -74,7 +74,7 @@ class Change(Struct, frozen=True):
     read_from: int = 0
 
 
-class Looked(Struct, frozen=True):
+class Looked(Struct, frozen=True, gc=False):
     """What a directory says of a transcript, before it is opened: all that `Known` has from there."""
 
     path: str
