@@ -86,13 +86,15 @@ def fields(entry: Entry) -> dict[str, str]:
     """
     texts: Texts = {}
     _KINDS.get(type(entry), _own)(entry, texts)
-    if not texts and entry.line.problems:
+    said = {field: text for field, parts in texts.items() if (text := _joined(parts))}
+    if not said and entry.line.problems:
         _anything(entry, texts)
-    return {field: text for field, parts in texts.items() if (text := _joined(parts))}
+        said = {field: text for field, parts in texts.items() if (text := _joined(parts))}
+    return said
 
 
 def _joined(parts: list[str]) -> str:
-    text = parts[0] if len(parts) == 1 else "\n".join(parts)
+    text = parts[0] if len(parts) == 1 else "\n".join(filter(None, parts))
     if len(text) >= RUN:
         text = without_base64(text)
         if len(text) > LONGEST:

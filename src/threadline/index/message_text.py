@@ -8,7 +8,6 @@ from threadline.index.strings import strings
 from threadline.index.tool_text import Texts, add, call, news, result
 from threadline.model.act import Act, ActKind
 from threadline.model.attachments import PromptSnapshot, QueuedCommand
-from threadline.model.attachments.hooks import HookAttachment
 from threadline.model.block import (
     ImageBlock,
     McpToolResultBlock,
@@ -37,13 +36,20 @@ _COMMANDS = ("<command-name>", "<command-message>")
 _TYPED = frozenset(
     {ActKind.PROMPT, ActKind.PROGRAMMATIC, ActKind.STEERING, ActKind.MEMORY, ActKind.COMMAND, ActKind.FEEDBACK}
 )
+# What a thing of an unknown kind calls itself.
+_TAG = ("tag",)
 # Fields of attachments that hold paths, and those that hold no words.
 _ATTACHED_PATHS = ("filename", "path", "plan_file_path", "skill_dir", "output_file_path")
+_PRINTED_BY_HOOKS = ("stdout", "stderr")
 _ATTACHED_MUTE = frozenset(
-    (*_ATTACHED_PATHS, *["timestamp", "tool_use_id", "source_uuid", "process_id", "display_path", "digests", "usage"])
+    {
+        *_ATTACHED_PATHS,
+        *_PRINTED_BY_HOOKS,
+        *("tag", "timestamp", "tool_use_id", "source_uuid", "process_id", "display_path", "digests", "usage"),
+    }
 )
 _SYSTEM_WORDS = (
-    *("content", "error", "cause", "summary", "description", "prompt", "stdout", "stderr", "output", "stop_reason"),
+    *("content", "summary", "description", "prompt", "stdout", "stderr", "output", "stop_reason"),
     *("hook_infos", "hook_errors", "hook_additional_context", "hook_name", "url", "upgrade_nudge"),
     *("command_run", "command_outcome", "prompt_submit_ending", "original_model", "fallback_model"),
     *("api_refusal_category", "api_refusal_explanation"),
@@ -78,7 +84,7 @@ def _text(entry: UserEntry, content: Any, texts: Texts) -> None:
         _acted(act, text, texts)
     for item in content if type(content) is list else ():
         if type(item) not in (str, TextBlock, ImageBlock):
-            add(texts, "injected", strings(item))
+            add(texts, "injected", strings(item, mute=_TAG))
     if entry.plan_content and entry.plan_content not in text:
         add(texts, "injected", [entry.plan_content])
 
@@ -129,7 +135,7 @@ def _block(item: Any, said: str, texts: Texts) -> None:
     elif isinstance(item, ServerResultBlock | McpToolResultBlock | ToolResultBlock):
         add(texts, "result", strings(item.content))
     elif kind is not ImageBlock and kind is not RedactedThinkingBlock:
-        add(texts, "injected", strings(item))
+        add(texts, "injected", strings(item, mute=_TAG))
 
 
 def attachment(entry: AttachmentEntry, texts: Texts) -> None:
@@ -142,12 +148,11 @@ def attachment(entry: AttachmentEntry, texts: Texts) -> None:
         return
     for name in _ATTACHED_PATHS:
         add(texts, "path", strings(getattr(attached, name, None)))
-    if isinstance(attached, HookAttachment):
-        said = strings(attached, mute=_ATTACHED_MUTE | {"stdout", "stderr"})
-        said += news(strings([attached.stdout, attached.stderr]), "\n".join(said))
-    else:
-        said = strings(attached, mute=_ATTACHED_MUTE)
-    add(texts, "injected", said or strings(entry.rendered))
+    said = strings(entry.rendered)
+    printed = strings([getattr(attached, name, None) for name in _PRINTED_BY_HOOKS])
+    for parts in (strings(attached, mute=_ATTACHED_MUTE), printed):
+        said += news(parts, "\n".join(said))
+    add(texts, "injected", said)
 
 
 def _queued(entry: AttachmentEntry, queued: QueuedCommand, texts: Texts) -> None:
@@ -167,6 +172,8 @@ def system(entry: SystemEntry, texts: Texts) -> None:
         _aside(entry.text, "injected", texts)
         return
     add(texts, "injected", strings([getattr(entry, name) for name in _SYSTEM_WORDS]))
+    if entry.error is not None or entry.cause is not None:
+        add(texts, "injected", strings([entry.error, entry.cause], everything=True))  # a code is a number
     if entry.compact_metadata is not None and entry.compact_metadata.user_context:
         add(texts, "prompt", [entry.compact_metadata.user_context])
 
