@@ -36,6 +36,24 @@ _DEMO: Keys = {
 _PLACE = "where it stands"
 _WHEN = "when it was written"
 
+_ENTRY: Keys = {
+    "place": _PLACE,
+    "line": "the number of its line",
+    "offset": "where its bytes begin in the file",
+    "length": "how many bytes it has, line ending included",
+    "kind": "its [kind](format/README.md), or `blank`, `damaged`, `pending`, `untyped`",
+    "subtype": "its subtype, or the type of its attachment",
+    "uuid": "its id",
+    "parent_uuid": "the id of the entry before it in the thread",
+    "session": "the session's id",
+    "agent": "the subagent that wrote it, by the row or by the transcript it stands in",
+    "is_agent": "whether a subagent wrote it",
+    "timestamp": _WHEN,
+    "version": "the version of Claude Code that wrote it",
+    "text": "what it says: its text, calls and results, or the field that tells most",
+    "problems": "what is wrong with it: `kind`, `place`, `message` of each",
+}
+
 OUTPUT: dict[str, tuple[tuple[str, Keys], ...]] = {
     "": (
         (
@@ -489,26 +507,19 @@ OUTPUT: dict[str, tuple[tuple[str, Keys], ...]] = {
             },
         ),
     ),
-    "entries": (
+    "entries": (("A row for each entry", {**_ENTRY, "data": "with `--data`: the line's own JSON, whole"}),),
+    "watch": (("A row for each entry, as `threadline entries` has it", _ENTRY),),
+    "history": (
         (
-            "A row for each entry",
+            "A row for each prompt",
             {
-                "place": _PLACE,
-                "line": "the number of its line",
-                "offset": "where its bytes begin in the file",
-                "length": "how many bytes it has, line ending included",
-                "kind": "its [kind](format/README.md), or `blank`, `damaged`, `pending`, `untyped`",
-                "subtype": "its subtype, or the type of its attachment",
-                "uuid": "its id",
-                "parent_uuid": "the id of the entry before it in the thread",
-                "session": "the session's id",
-                "agent": "the subagent that wrote it, by the row or by the transcript it stands in",
-                "is_agent": "whether a subagent wrote it",
-                "timestamp": _WHEN,
-                "version": "the version of Claude Code that wrote it",
-                "text": "what it says: its text, calls and results, or the field that tells most",
-                "problems": "what is wrong with it: `kind`, `place`, `message` of each",
-                "data": "with `--data`: the line's own JSON, whole",
+                "timestamp": "when it was typed",
+                "project": "the directory it was typed in",
+                "session": "the session's id; null in old rows, which do not name it",
+                "gone": "whether the session's transcript has been deleted; null where the session is not named",
+                "text": "what was typed",
+                "pasted": "how many texts and pictures were pasted into it",
+                "home": "the home it is from",
             },
         ),
     ),

@@ -145,9 +145,10 @@ def test_every_key_is_explained(environment: dict[str, str], tmp_path: Path) -> 
         "explain": [["last", "--json"], ["last", "--jsonl"]],
         "entries": [[str(home), "--jsonl", "--data", "--limit", "1"]],
         "context": [["last", "--json"], ["last", "--jsonl"]],
+        "watch": [["--since", "99999d", "--limit", "1", "--jsonl"]],
         "demo": [[str(tmp_path / "new"), "--megabytes", "0.1", "--json"]],
         "files": [[str(edited), "--jsonl"]],
-        **{name: [["--jsonl"]] for name in ("list", "errors")},
+        **{name: [["--jsonl"]] for name in ("list", "errors", "history")},
         **{name: [["last", "--jsonl"]] for name in ("show", "tree", "calls", "todos", "request")},
     }
     assert set(asked) == set(sections)

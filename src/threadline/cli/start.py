@@ -17,6 +17,7 @@ COMMANDS = (
     "usage",
     "blocks",
     "explain",
+    "watch",
     "show",
     "tree",
     "calls",
@@ -29,6 +30,7 @@ COMMANDS = (
     "statusline",
     "doctor",
     "entries",
+    "history",
     "demo",
 )
 # What ccusage calls its reports.
