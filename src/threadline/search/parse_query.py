@@ -44,7 +44,7 @@ DEEPEST = 12
 _SPACES = re.compile(r"\s*")
 # The slash that closes is followed by flags at most: those inside a path or an expression are not.
 _REGEX = re.compile(r"/((?:[^\\/]|\\.|/(?![ic]*(?:[\s)]|$)))+)/([ic]*)(?=[\s)]|$)", re.DOTALL)
-_PATH = re.compile(r"/[\w./~@+:-]*(?=[\s()]|$)")
+_PATH = re.compile(r"/[\w./~@+:-]*\*?(?=[\s()]|$)")
 _AMOUNT = re.compile(r"(>=|<=|>|<|=|)\$?(\d{1,12}(?:\.\d{1,12})?|\.\d{1,12})")
 _ENDS_A_WORD = frozenset('"()')
 _MEANT = {"path": "file", "user": "prompt", "assistant": "reply", "after": "since", "before": "until", "price": "cost"}

@@ -68,15 +68,18 @@ class Finder:
     def __init__(self, regex: Regex) -> None:
         self._is_dotless = _DOTLESS in regex.pattern
         self._compiled, self.tree = _understood(regex)
+        self._is_hard = _ways(self.tree) > _FEW
         self._automaton: Automaton | None = None
-        if _ways(self.tree) > _FEW:
+        # Where it asks what follows, the end of a piece could be taken for the end of a line.
+        if self._is_hard or "AT" in _kinds(self.tree):
             try:
                 self._automaton = Automaton(self.tree, self._compiled.flags)
             except TooMuch:
-                raise BadRegex(
-                    "This regular expression could take for ever; write it with fewer repetitions, "
-                    "and without looking ahead, behind or back at a group."
-                ) from None
+                if self._is_hard:
+                    raise BadRegex(
+                        "This regular expression could take for ever; write it with fewer repetitions, "
+                        "and without looking ahead, behind or back at a group."
+                    ) from None
 
     def first(self, text: str, patience: Patience | None = None) -> tuple[int, int] | None:
         """From where to where the first match goes; from the beginning of its line where only its end is known.
@@ -96,7 +99,7 @@ class Finder:
         return None
 
     def _in_line(self, line: str, check: Callable[[], None]) -> tuple[int, int] | None:
-        if self._automaton is not None:
+        if self._automaton is not None and (self._is_hard or len(line) > PIECE):
             end = self._automaton.end(line, check)
             return None if end is None else (0, end)
         start, length = 0, len(line)
@@ -132,10 +135,10 @@ def found(regex: Regex, text: str, patience: Patience | None = None) -> bool:
 
 
 def literals(regex: Regex) -> Iterator[str]:
-    r"""The strings that every match has in it, one after the other; a line's beginning is a newline.
+    r"""The strings that every match has in it; they may overlap, and a line's beginning is a newline.
 
-    >>> list(literals(Regex(r"^import (os|sys)\s+# fine")))
-    ['\nimport ', '# fine']
+    >>> list(literals(Regex(r"^import (os|sys) +# fine")))
+    ['\nimport ', ' ', ' # fine']
     """
     run: list[str] = []
     for one in (*_literal_parts(finder(regex).tree), None):
@@ -157,14 +160,14 @@ def _literal_parts(items: Iterable[Any]) -> Iterator[str | None]:
         elif name == "SUBPATTERN":
             yield from _literal_parts(value[3])
         elif name in {"MAX_REPEAT", "MIN_REPEAT"} and value[0]:
-            yield None
             yield from _literal_parts(value[2])
             yield None
+            yield from _literal_parts(value[2])
         elif name not in {"AT", "ASSERT", "ASSERT_NOT"}:
             yield None
 
 
-def _understood(regex: Regex) -> tuple[re.Pattern[str], list[Any]]:
+def _understood(regex: Regex) -> tuple[re.Pattern[str], Any]:
     if len(regex.pattern) > LONGEST:
         raise BadRegex(f"A regular expression has at most {LONGEST:,} characters.")
     flags = re.NOFLAG if regex.exact_case else re.IGNORECASE
@@ -172,11 +175,22 @@ def _understood(regex: Regex) -> tuple[re.Pattern[str], list[Any]]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compiled = re.compile(regex.pattern, flags)
-            return compiled, list(_parser.parse(regex.pattern, flags))
+            return compiled, _parser.parse(regex.pattern, flags)
     except re.error as error:
         raise BadRegex(f"This is no regular expression: {error.msg}.", error.pos or 0) from None
     except (RecursionError, OverflowError) as error:
         raise BadRegex("This regular expression is nested too deep, or counts too far.") from error
+
+
+def _kinds(part: Any) -> Iterator[str]:
+    """The kinds of all that an expression is made of."""
+    if hasattr(part, "getwidth"):
+        for kind, inner in part:
+            yield str(kind)
+            yield from _kinds(inner)
+    elif isinstance(part, list | tuple):
+        for one in part:
+            yield from _kinds(one)
 
 
 def _ways(items: Iterable[Any]) -> int:

@@ -1,0 +1,154 @@
+"""Queries and documents, made at random from few words, so that many of them meet."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+from hypothesis import strategies as st
+
+from threadline.index.words import TOKENIZER, searchable
+from threadline.search.fts import plan
+from threadline.search.match import Document, matches
+from threadline.search.query import (
+    TEXTS,
+    And,
+    Cost,
+    Has,
+    Is,
+    Match,
+    Not,
+    Or,
+    Query,
+    Regex,
+    Text,
+    When,
+    all_of,
+    any_of,
+    negated,
+)
+
+NOW = datetime(2026, 11, 15, 12, 30, tzinfo=UTC)
+WORDS = """
+parse timestamp parseTimestamp parse_timestamp HTTPServer http server Café cafe CAFÉ 数据库 据 数据 検索index
+foo.bar foo bar foobar src/app.py src app py --dry-run E404 e404 E40 NEAR near and OR a ab abc I18n ГОРОД город
+""".split()  # noqa: SIM905 - a list of forty quoted words is harder to read
+MARKS = ["", " ", " ", "\n", ".", "/", "-", '"', "*", "(", ":", "\x1b[31m", "\0", "\u0301"]
+PATTERNS = [
+    "foo",
+    r"foo\.bar",
+    "foo bar",
+    r"\bpars?e",
+    "^parse",
+    "app.py$",
+    "(a|ab)+c",
+    r"(\w+\s*)+$",
+    "a.*b.*c",
+    "数据库",
+    "库 foo",
+    r"src/\w+ ",
+    "[^a-z]foo",
+    "timestamp|server",
+    "(parse) (timestamp)",
+    r"café|\d+",
+    "x{0,3}http",
+    "e404(?! )",
+    "^(?:foo|bar) (?:parse|e404)",
+]
+texts = st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(MARKS)).map("".join), max_size=6).map("".join)
+documents = st.builds(
+    Document,
+    **{column: st.just("") | texts for column in TEXTS.values()},
+    tool=st.sampled_from([(), ("Bash",), ("Edit", "mcp__x__y")]),
+    project=st.sampled_from([None, "/home/me/Parse", "/srv/app"]),
+    agent=st.sampled_from([(), ("a1b2", "Explore")]),
+    kind=st.sampled_from([None, "user", "assistant"]),
+    version=st.sampled_from([None, "2.1.7", "2.10.0"]),
+    timestamp=st.none() | st.sampled_from([NOW, NOW - timedelta(days=3)]),
+    failed=st.booleans(),
+    cost=st.none() | st.sampled_from([Decimal(1), Decimal("0.5"), Decimal(20)]),
+)
+
+_fields = st.none() | st.sampled_from([*TEXTS, "error"])
+words = st.builds(Text, st.sampled_from(WORDS), _fields, prefix=st.booleans())
+phrases = st.builds(
+    Text,
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join),
+    _fields,
+    st.just(value=True),
+    st.booleans(),
+)
+plain = st.builds(Text, st.sampled_from(WORDS))
+text_leaves = plain | words | phrases
+filters = (
+    st.builds(Is, st.just("tool"), st.sampled_from(["bash", "Edit"]))
+    | st.builds(Is, st.just("tool"), st.just("mcp__"), st.just(value=True))
+    | st.builds(Is, st.just("project"), st.sampled_from(["parse", "/srv"]))
+    | st.builds(Is, st.just("version"), st.just("2.1"))
+    | st.builds(Has, st.sampled_from(["error", "agent", "tool", "project"]))
+    | st.builds(When, st.sampled_from(["since", "until"]), st.just(NOW - timedelta(days=1)))
+    | st.builds(Cost, st.sampled_from([">", ">=", "<", "<=", "="]), st.sampled_from([Decimal(1), Decimal("0.50")]))
+)
+regexes = st.builds(Regex, st.sampled_from(PATTERNS), _fields | st.just("project"), st.booleans())
+
+
+def trees(leaf: st.SearchStrategy[Query]) -> st.SearchStrategy[Query]:
+    """Queries of such leaves, as flat as a reader makes them."""
+    return st.recursive(
+        leaf,
+        lambda inner: (
+            st.lists(inner, min_size=2, max_size=4).map(all_of)
+            | st.lists(inner, min_size=2, max_size=3).map(any_of)
+            | inner.map(negated)
+        ),
+        max_leaves=8,
+    )
+
+
+@contextmanager
+def full_text(documents: list[Document]) -> Iterator[sqlite3.Connection]:
+    """Full text over documents, as the index has it; a document's rowid is its number."""
+    columns = list(TEXTS.values())
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute(
+            f"CREATE VIRTUAL TABLE text USING fts5({', '.join(columns)}, content='', tokenize='{TOKENIZER}')"
+        )
+        database.executemany(
+            f"INSERT INTO text(rowid, {', '.join(columns)}) VALUES (?{', ?' * len(columns)})",  # noqa: S608 - our own names
+            [(at, *(searchable(getattr(one, column)) for column in columns)) for at, one in enumerate(documents)],
+        )
+        yield database
+
+
+def by_full_text(database: sqlite3.Connection, expression: str) -> set[int]:
+    """The rows that match an expression."""
+    return {row for (row,) in database.execute("SELECT rowid FROM text WHERE text MATCH ?", (expression,))}
+
+
+def by_plan(query: Query, documents: list[Document]) -> set[int]:
+    """The numbers of the documents that the plan for a query finds."""
+    found = plan(query)
+    with full_text(documents) as database:
+        candidates = by_full_text(database, found.match) if found.match is not None else set(range(len(documents)))
+        return {at for at in candidates if found.rest is None or _holds(database, found.rest, at, documents[at])}
+
+
+def by_scan(query: Query, documents: list[Document]) -> set[int]:
+    """The numbers of the documents that match, read one after the other."""
+    return {at for at, one in enumerate(documents) if matches(query, one)}
+
+
+def _holds(database: sqlite3.Connection, query: Query, at: int, document: Document) -> bool:
+    match query:
+        case And(of):
+            return all(_holds(database, one, at, document) for one in of)
+        case Or(of):
+            return any(_holds(database, one, at, document) for one in of)
+        case Not(of):
+            return not _holds(database, of, at, document)
+        case Match(expression):
+            return at in by_full_text(database, expression)
+    return matches(query, document)

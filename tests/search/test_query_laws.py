@@ -1,0 +1,117 @@
+"""The laws of the query language."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+from tests.search.asking import (
+    NOW,
+    by_plan,
+    by_scan,
+    documents,
+    filters,
+    phrases,
+    plain,
+    regexes,
+    text_leaves,
+    trees,
+    words,
+)
+
+from threadline.errors import BadQuery
+from threadline.search.fts import plan
+from threadline.search.match import Document, matches
+from threadline.search.parse_query import MOST_TERMS, parse_query
+from threadline.search.query import FIELDS, TEXTS, VALUES, Cost, Has, Is, Query, Regex, Text, When, leaves
+
+_ANY_TEXT = st.text(st.sampled_from('aZ0é中 -/\\"()*:.\n\0') | st.characters(), min_size=1, max_size=8)
+_ANY_LEAF = (
+    st.builds(Text, _ANY_TEXT.map(lambda text: f"{text}x"), st.none() | st.sampled_from([*TEXTS, "error"]))
+    | st.builds(
+        Text,
+        st.tuples(_ANY_TEXT, st.sampled_from(["x", "OR", "true", "prompt:x", "-x"])).map("".join),
+        st.none() | st.sampled_from([*TEXTS, "error"]),
+        st.booleans(),
+        st.booleans(),
+    )
+    | st.builds(Text, st.sampled_from(["OR", "AND", "NOT", "true", "/a/", "/a", "-a", "--a", "a:b", "http://a"]))
+    | st.builds(Text, st.sampled_from(["true", "no", "OR", "/a/"]), st.just("error"))
+    | st.builds(Is, st.sampled_from(VALUES), _ANY_TEXT, st.booleans())
+    | st.builds(Is, st.just("agent"), st.sampled_from(["main", "sub"]), st.booleans())
+    | st.builds(Regex, _ANY_TEXT.map(re.escape), st.none() | st.sampled_from([*TEXTS, *VALUES, "error"]), st.booleans())
+    | st.builds(Regex, st.sampled_from([r"a\\/b", r"[/]", r"/", r"a/ b", r"\\/ "]))
+    | st.builds(Has, st.sampled_from([*VALUES, "error"]))
+    | st.builds(When, st.sampled_from(["since", "until"]), st.datetimes(timezones=st.just(NOW.tzinfo)))
+    | st.builds(Cost, st.sampled_from([">", ">=", "<", "<=", "="]), st.decimals(0, 10**9, places=6))
+)
+_BITS = st.sampled_from(
+    ['"', "(", ")", "-", "OR", "*", "/", "\\", ":", " ", "a", "中", "\0", *(f"{one}:" for one in FIELDS)]
+)
+
+
+@given(trees(_ANY_LEAF))
+@settings(max_examples=500)
+def test_a_query_written_out_reads_back_as_itself(query: Query) -> None:
+    """Parsing the text form of any tree gives that tree, whatever is in its words."""
+    assume(_depth(str(query)) <= 12)
+    assert parse_query(str(query)) == query
+
+
+@given(st.lists(_BITS | _ANY_TEXT, max_size=20).map("".join))
+@settings(max_examples=1000)
+def test_any_text_is_understood_or_refused(text: str) -> None:
+    """Whatever is typed is a query that reads back as itself, or is refused with a sentence; nothing else happens."""
+    try:
+        query = parse_query(text)
+    except BadQuery:
+        return
+    assert parse_query(str(query)) == query
+    assert plan(query) is not None
+    assert matches(query, Document(prompt="a 中")) in {True, False}
+
+
+@given(trees(text_leaves), st.lists(documents, min_size=1, max_size=5))
+@settings(max_examples=200, deadline=None)
+def test_full_text_finds_what_a_scan_finds(query: Query, them: list[Document]) -> None:
+    """Words, phrases, prefixes, fields, OR and NOT, in any script: FTS5 gives exactly the documents that match."""
+    assert by_plan(query, them) == by_scan(query, them)
+
+
+@given(st.lists(plain, min_size=2, max_size=4), st.lists(documents, min_size=1, max_size=5))
+@settings(max_examples=50, deadline=None)
+def test_words_side_by_side_are_found_by_one_expression(query: list[Query], them: list[Document]) -> None:
+    """A query of words alone needs no check after full text, and finds what a scan finds."""
+    asked = parse_query(" ".join(map(str, query)))
+    assert plan(asked).rest is None
+    assert by_plan(asked, them) == by_scan(asked, them)
+
+
+@given(trees(plain | words | phrases | filters | regexes), st.lists(documents, min_size=1, max_size=5))
+@settings(max_examples=200, deadline=None)
+@example(Regex("kiss"), [Document(prompt="\u212aI\u017f\u017f"), Document(prompt="k\u0131ss")])
+@example(Regex(r"\[0m foo"), [Document(result="\x1b[0m foo"), Document(result="[0m foo")])
+def test_every_kind_of_query_finds_what_a_scan_finds(query: Query, them: list[Document]) -> None:
+    """Filters and regular expressions among words, nested as they may be: the plan gives what a scan gives."""
+    assert by_plan(query, them) == by_scan(query, them)
+
+
+@given(trees(text_leaves))
+def test_only_tokens_reach_full_text(query: Query) -> None:
+    """In an expression there is nothing but our own signs and, in quotes, letters and digits."""
+    found = plan(query).match
+    outside = re.sub(r'"[^"]*"', "", found or "")
+    assert re.fullmatch(r"(?:AND|OR|NOT|\{\w+\}:|[()* ])*", outside)
+    assert all(one.isalnum() or one in " \u0301" for inside in re.findall(r'"([^"]*)"', found or "") for one in inside)
+
+
+@given(trees(text_leaves))
+def test_a_query_holds_few_terms(query: Query) -> None:
+    """The leaves of a tree are its terms, as many as are typed."""
+    assert 1 <= len(list(leaves(query))) <= MOST_TERMS
+
+
+def _depth(text: str) -> int:
+    """How deep parentheses may be nested in a text, at most."""
+    return text.count("(")
