@@ -79,6 +79,21 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return paths
 
 
+@pytest.fixture
+def sizes_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many bytes were looked at, each time that some were."""
+    sizes: list[int] = []
+    real = os.read
+
+    def counted(descriptor: int, size: int) -> bytes:
+        data = real(descriptor, size)
+        sizes.append(len(data))
+        return data
+
+    monkeypatch.setattr(os, "read", counted)
+    return sizes
+
+
 def test_a_new_transcript_is_read_from_its_start(tmp_path: Path) -> None:
     """Where nothing is known, every transcript is new, and its transcript is the one that `look` lists."""
     put(tmp_path, MAIN, LINES)
@@ -99,25 +114,16 @@ def test_nothing_is_opened_where_nothing_changed(tmp_path: Path, opened: list[st
     assert (found.changed, found.renewed, found.unchanged, opened) == ((), (), 2, [])
 
 
-def test_an_appended_line_costs_that_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_appended_line_costs_that_line(tmp_path: Path, sizes_read: list[int]) -> None:
     """Reading goes on where it ended, and beyond what is new only the ends are read."""
     file = put(tmp_path, MAIN, LINES)
     lines = held(tmp_path)
+    sizes_read.clear()
     append(file, b'{"new":1}\n')
-    sizes: list[int] = []
-    real = os.read
-
-    def counted(descriptor: int, size: int) -> bytes:
-        data = real(descriptor, size)
-        sizes.append(len(data))
-        return data
-
     lines.read = 0
-    monkeypatch.setattr(os, "read", counted)
     assert lines.kinds(LATER) == ["grown"]
-    monkeypatch.undo()
     assert lines.read == 10
-    assert sum(sizes) == 4 * END + 10  # both ends to compare, both ends to know, and the line to sum up
+    assert sum(sizes_read) == 4 * END + 10  # both ends to compare, both ends to know, and the line to sum up
     assert is_right(lines)
 
 
@@ -264,6 +270,26 @@ def test_a_thousand_alike_files_are_each_found_again(tmp_path: Path) -> None:
     shutil.copytree(tmp_path / "projects/-a", tmp_path / "projects/-b")
     shutil.rmtree(tmp_path / "projects/-a")
     assert lines.kinds(LATER) == ["moved"] * 1000
+    assert is_right(lines)
+
+
+def test_what_has_moved_has_moved_once(tmp_path: Path) -> None:
+    """Of a renamed file and copies of it, one has moved and the others are new."""
+    file = put(tmp_path, MAIN, LINES)
+    lines = held(tmp_path)
+    file.rename(tmp_path / OTHER)
+    for name in ("0", "zz"):
+        shutil.copy2(tmp_path / OTHER, tmp_path / f"projects/-a/{name}.jsonl")
+    assert lines.kinds(LATER) == ["moved", "new", "new"]
+    assert is_right(lines)
+
+
+def test_an_empty_file_is_not_recognised(tmp_path: Path) -> None:
+    """What had no lines has nothing by which to know it elsewhere."""
+    file = put(tmp_path, MAIN, b"")
+    lines = held(tmp_path)
+    file.rename(tmp_path / OTHER)
+    assert lines.kinds(LATER) == ["vanished", "new"]
     assert is_right(lines)
 
 
@@ -471,6 +497,16 @@ def test_a_write_within_the_grain_of_time_is_found(tmp_path: Path, opened: list[
     assert opened == []
 
 
+def test_a_file_just_written_to_is_compared_by_its_ends(tmp_path: Path, sizes_read: list[int]) -> None:
+    """A long transcript that is being written costs two short reads as long as its time proves nothing."""
+    put(tmp_path, MAIN, LINES)
+    lines = HeldLines(tmp_path)
+    lines.refresh(THEN + SECOND)
+    sizes_read.clear()
+    lines.refresh(THEN + SECOND)
+    assert sum(sizes_read) == 2 * END
+
+
 def test_what_is_written_while_it_is_read_is_found_next_time(tmp_path: Path) -> None:
     """What is known is from before the reading: bytes that come meanwhile are not taken for read."""
     file = put(tmp_path, MAIN, LINES)
@@ -482,14 +518,18 @@ def test_what_is_written_while_it_is_read_is_found_next_time(tmp_path: Path) -> 
     assert [(change.kind, change.read_from) for change in found] == [(ChangeKind.GROWN, len(LINES))]
 
 
-@pytest.mark.parametrize("data", [LINES[:-101] + LINES[:101].replace(b"0", b"9"), LINES[5:] + b"....."])
-def test_what_is_rewritten_while_it_is_read_is_read_again(tmp_path: Path, data: bytes) -> None:
+@pytest.mark.parametrize(
+    ("data", "last"),
+    [(LINES[:-5] + b"#" + LINES[-4:], LINES[-100:]), (LINES[5:] + b".....", b"")],
+    ids=["another line", "no end of a line"],
+)
+def test_what_is_rewritten_while_it_is_read_is_read_again(tmp_path: Path, data: bytes, last: bytes) -> None:
     """If the last bytes that were read are not there any more, or no line ends there, the file will not match."""
     file = put(tmp_path, MAIN, LINES)
     looked = changes([], [Home(tmp_path, "option")], now_ns=LATER).changed[0].looked
     assert looked is not None
     overwrite(file, data, at=THEN)
-    known = seen(looked, len(LINES), last=LINES[-100:])
+    known = seen(looked, len(LINES), last=last)
     found = changes([known], [Home(tmp_path, "option")], now_ns=LATER).changed
     assert [(change.kind, change.read_from) for change in found] == [(ChangeKind.REWRITTEN, 0)]
 
