@@ -7,6 +7,7 @@ As a tree::
     │   └── Ambiguous     the name fits several things
     ├── Unreadable        the machine refuses: permissions, a device, a vanished file
     ├── BadQuery          a filter, date or option that says nothing sensible
+    ├── IndexBusy         another process is writing the index
     └── Missing           an optional part of threadline is not installed
 
 Bad data is never an exception: it is a `Problem` with a place. These are for the caller's mistakes and
@@ -34,6 +35,10 @@ class Unreadable(Error):
 
 class BadQuery(Error):
     """A filter, a date or an option that cannot be understood."""
+
+
+class IndexBusy(Error):
+    """Another process is writing the index; try again when it is done."""
 
 
 class Missing(Error):

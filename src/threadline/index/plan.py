@@ -1,0 +1,156 @@
+"""Plan: which transcripts a refresh has to read, from where on, and what is to be taken out before."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import astuple
+
+from threadline.find.changes import changes
+from threadline.find.look import look
+from threadline.find.seen import seen
+from threadline.model.change import Change, ChangeKind, Known, Looked
+from threadline.model.found import Home, Project, Transcript
+
+_AGAIN = frozenset({ChangeKind.TRUNCATED, ChangeKind.REWRITTEN, ChangeKind.REPLACED})
+_KNOWN = "path, device, inode, size, mtime_ns, read_to, head_hash, tail_hash, checksum, racy"
+_RENEW = f"UPDATE transcripts SET ({_KNOWN}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE transcript_id = ?"  # noqa: S608 - our own names
+
+
+class Step(Struct, frozen=True, gc=False):
+    """One transcript to be read: on from where it was read to (`before` says what was known of it), or all of it."""
+
+    transcript: Transcript
+    looked: Looked
+    transcript_id: int
+    offset: int = 0
+    line: int = 1
+    before: Known | None = None
+
+    @property
+    def size(self) -> int:
+        """How many bytes of it are to be read."""
+        return max(0, self.looked.size - self.offset)
+
+    def note(self, connection: sqlite3.Connection, read_to: int, lines: int, last: bytes) -> None:
+        """Write down how far it has been read; where it cannot be looked at any more, it is read again next time."""
+        try:
+            known = seen(self.looked, read_to, before=self.before, last=last)
+        except OSError:
+            known = Known(self.looked.path, 0, 0, 0, 0, 0, b"", b"", 0, racy=True)
+        renew(connection, self.transcript_id, known)
+        connection.execute("UPDATE transcripts SET lines = ? WHERE transcript_id = ?", (lines, self.transcript_id))
+
+
+def renew(connection: sqlite3.Connection, number: int, known: Known) -> None:
+    """Write down what is known of a transcript."""
+    connection.execute(_RENEW, (*astuple(known), number))
+
+
+class Plan(Struct, frozen=True):
+    """All that a refresh has to do: what to read, what to forget, and which transcripts are known by another status."""
+
+    steps: list[Step]
+    gone: list[int]
+    renewed: list[tuple[int, Known]]
+    moved: list[tuple[int, Transcript]]
+
+    @property
+    def size(self) -> int:
+        """How many bytes are to be read."""
+        return sum(step.size for step in self.steps)
+
+
+def plan(connection: sqlite3.Connection, homes: Sequence[Home]) -> Plan:
+    """Compare the homes with what the index has of them."""
+    numbers: dict[str, _Row] = {}
+    known = []
+    asked = f"SELECT transcript_id, lines, session, agent, {_KNOWN} FROM transcripts"  # noqa: S608 - our own names
+    for number, lines, session, agent, *told_of in connection.execute(asked):
+        one = Known(*told_of)
+        numbers[one.path] = _Row(number, lines, (session, agent))
+        known.append(one)
+    told = changes(known, homes)
+    places = Places(connection)
+    made = Plan([], [], [(numbers[one.path].number, one) for one in told.renewed if one.path in numbers], [])
+    for change in told.changed:
+        _add(made, change, numbers, places)
+    return made
+
+
+class _Row(NamedTuple):
+    """A transcript's row: its number, how many lines of it were read, and the session and agent that its path names."""
+
+    number: int
+    lines: int
+    named: tuple[str | None, str | None]
+
+
+def _add(made: Plan, change: Change, rows: dict[str, _Row], places: Places) -> None:
+    known, transcript, looked = change.known, change.transcript, change.looked
+    row = rows[known.path] if known is not None else _Row(0, 0, (None, None))
+    if change.kind is ChangeKind.VANISHED:
+        made.gone.append(row.number)
+    elif transcript is None or looked is None:
+        return  # the machine refuses for now: its rows stay as they were
+    elif change.kind is ChangeKind.NEW:
+        made.steps.append(Step(transcript, looked, places.new(transcript, looked.path)))
+    elif change.kind is ChangeKind.MOVED and row.named != (transcript.session, transcript.agent):
+        # Rows leave out what their transcript's name says, and now it says something else.
+        made.moved.append((row.number, transcript))
+        made.steps.append(Step(transcript, looked, row.number))
+    elif change.kind in _AGAIN:
+        made.steps.append(Step(transcript, looked, row.number))
+    else:
+        if change.kind is ChangeKind.MOVED:
+            made.moved.append((row.number, transcript))
+        made.steps.append(Step(transcript, looked, row.number, change.read_from, row.lines + 1, known))
+
+
+class Places:
+    """Homes, projects and transcripts, each with its number in the index."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._homes: dict[str, int] = dict(connection.execute("SELECT path, home_id FROM homes"))
+        self._projects: dict[tuple[int, str], int] = {
+            (home, folder): number
+            for home, folder, number in connection.execute("SELECT home_id, folder, project_id FROM projects")
+        }
+        self._found: dict[Home, dict[str, Project]] = {}
+
+    def new(self, transcript: Transcript, path: str) -> int:
+        """The number of a transcript that is new."""
+        home, project = self.of(transcript)
+        made = self._connection.execute(
+            "INSERT INTO transcripts VALUES(NULL, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, x'', x'', 0, 1)",
+            (path, home, project, str(transcript.kind), transcript.session, transcript.agent),
+        )
+        return made.lastrowid or 0
+
+    def of(self, transcript: Transcript) -> tuple[int, int]:
+        """The numbers of a transcript's home and project."""
+        path = str(transcript.home.path)
+        if path not in self._homes:
+            self._homes[path] = self._insert("homes", (path,))
+        home = self._homes[path]
+        if (home, transcript.folder) not in self._projects:
+            found = self._project(transcript)
+            told = (found.path, str(found.path_source)) if found is not None else (None, "unknown")
+            self._projects[home, transcript.folder] = self._insert("projects", (home, transcript.folder, *told))
+        return home, self._projects[home, transcript.folder]
+
+    def _insert(self, table: str, values: Iterable[object]) -> int:
+        row = (None, *values)
+        made = self._connection.execute(f"INSERT INTO {table} VALUES({', '.join('?' * len(row))})", row)
+        return made.lastrowid or 0
+
+    def _project(self, transcript: Transcript) -> Project | None:
+        """The project of a folder that is new: its true path takes a closer look at the home."""
+        home = transcript.home
+        if home not in self._found:
+            self._found[home] = {one.folder: one for one in look(home, side_files=False).projects}
+        return self._found[home].get(transcript.folder)

@@ -1,0 +1,179 @@
+"""Refresh: what changed in the transcripts is read and written to the index, and nothing else.
+
+Each transcript's rows and how far it was read are written in one transaction, so that a refresh may be killed at any
+point: the next one goes on where the last transaction ended. Charges depend on all transcripts; their keys are noted
+as stale in that same transaction, and made anew at the end, or by the next refresh.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from time import monotonic
+
+from msgspec import Struct
+
+from threadline.index.charging import charge_stale
+from threadline.index.plan import Places, Plan, Step, plan, renew
+from threadline.index.rows import Reading, Rows, rows
+from threadline.index.schema import FIELDS
+from threadline.index.store import open_to_write
+from threadline.model.found import Home, Transcript
+from threadline.survey.crew import can_fork, crew
+from threadline.survey.each import cores
+
+_WORTH_WORKERS = 4 * 1024 * 1024
+_COMMIT_EVERY = 2.0  # seconds: how much a killed refresh may lose
+_TEXT = f"INSERT INTO text(rowid, {', '.join(FIELDS)}) VALUES({', '.join('?' * (len(FIELDS) + 1))})"
+_ENTRY = "INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+_STALE_OF = "INSERT OR IGNORE INTO stale SELECT message FROM sightings WHERE transcript_id = ?"
+
+
+class Refreshed(Struct, frozen=True):
+    """What a refresh did: how many transcripts it read, how many bytes and entries of them, and how many were gone."""
+
+    transcripts: int = 0
+    bytes: int = 0
+    entries: int = 0
+    gone: int = 0
+    charges: int = 0
+
+
+def refresh(
+    index: Path,
+    homes: Sequence[Home],
+    *,
+    jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    planned: Callable[[int], None] | None = None,
+) -> Refreshed:
+    """Bring the index up to date with the homes. `planned` is told how many bytes are to be read, `progress` each part.
+
+    Raises:
+        IndexBusy: another process is refreshing it.
+        Unreadable: it is damaged, or may not be written.
+    """
+    with open_to_write(index) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        work = plan(connection, homes)
+        if planned is not None:
+            planned(work.size)
+        writing = _Writing(connection)
+        writing.forget(work)
+        for step, made in _read(work.steps, jobs):
+            writing.add(step, made)
+            if progress is not None:
+                progress(step.size)
+        writing.commit()
+        charged = charge_stale(connection)
+        return Refreshed(len(work.steps), work.size, writing.entries, len(work.gone), charged)
+
+
+def _read(steps: Sequence[Step], jobs: int | None) -> Iterator[tuple[Step, Rows]]:
+    """The rows of every transcript that is to be read; on all cores where that pays."""
+    workers = (jobs or cores()) - 1
+    if workers < 1 or sum(step.size for step in steps) < _WORTH_WORKERS or not can_fork():
+        for step in steps:
+            yield step, _rows(step)
+        return
+    for some, made in crew(_all, list(_batches(steps)), workers):
+        yield from zip(some, made, strict=True)
+
+
+def _rows(step: Step) -> Rows:
+    return rows(Reading(step.transcript, step.offset, step.line))
+
+
+def _all(steps: list[Step]) -> list[Rows]:
+    return [_rows(step) for step in steps]
+
+
+_BATCH_BYTES = 1024 * 1024
+_BATCH_FILES = 50
+
+
+def _batches(steps: Sequence[Step]) -> Iterator[list[Step]]:
+    batch: list[Step] = []
+    size = 0
+    for step in sorted(steps, key=lambda one: -one.size):
+        batch.append(step)
+        size += step.size
+        if size >= _BATCH_BYTES or len(batch) >= _BATCH_FILES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+class _Writing:
+    """The one that writes, transcript by transcript, committing every now and then."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._next = int(connection.execute("SELECT value FROM meta WHERE name = 'next_entry'").fetchone()[0])
+        self._begun = 0.0
+        self.entries = 0
+
+    def forget(self, work: Plan) -> None:
+        """Take out what transcripts that are gone, or that are to be read anew, have given."""
+        self._begin()
+        for number in work.gone:
+            self._forget(number)
+            self._connection.execute("DELETE FROM transcripts WHERE transcript_id = ?", (number,))
+        for number, known in work.renewed:
+            renew(self._connection, number, known)
+        for number, transcript in work.moved:
+            self._move(number, transcript)
+        self.commit()
+
+    def _move(self, number: int, transcript: Transcript) -> None:
+        """The same lines lie elsewhere: what they cost may be another project's."""
+        home, project = Places(self._connection).of(transcript)
+        self._connection.execute(
+            "UPDATE transcripts SET (home_id, project_id, kind, session, agent) = (?, ?, ?, ?, ?)"
+            " WHERE transcript_id = ?",
+            (home, project, str(transcript.kind), transcript.session, transcript.agent, number),
+        )
+        self._connection.execute(_STALE_OF, (number,))
+
+    def add(self, step: Step, made: Rows) -> None:
+        """The rows of one transcript, and how far it has been read."""
+        self._begin()
+        if step.before is None:
+            self._forget(step.transcript_id)
+        first = self._next
+        number = step.transcript_id
+        execute = self._connection.executemany
+        execute(_ENTRY, [(first + at, number, *row) for at, row in enumerate(made.entries)])
+        execute(_TEXT, [(first + at, *(said.get(name) for name in FIELDS)) for at, said in made.texts])
+        execute(
+            "INSERT INTO problems(transcript_id, line, kind, message, recovered) VALUES(?, ?, ?, ?, ?)",
+            [(number, *row) for row in made.problems],
+        )
+        execute("INSERT INTO sightings VALUES(?, ?, ?)", [(number, *row) for row in made.sightings])
+        execute("INSERT OR IGNORE INTO stale VALUES(?)", [(key,) for key in {key for key, _told in made.sightings}])
+        self._next += len(made.entries)
+        self.entries += len(made.entries)
+        step.note(self._connection, made.read_to, made.lines, made.last)
+        if monotonic() - self._begun > _COMMIT_EVERY:
+            self.commit()
+
+    def _forget(self, number: int) -> None:
+        execute = self._connection.execute
+        execute(_STALE_OF, (number,))
+        for table in ("sightings", "problems", "entries"):
+            execute(f"DELETE FROM {table} WHERE transcript_id = ?", (number,))  # noqa: S608 - our own names
+
+    def _begin(self) -> None:
+        if not self._connection.in_transaction:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._begun = monotonic()
+
+    def commit(self) -> None:
+        """Make what was written so far stay."""
+        if self._connection.in_transaction:
+            self._connection.execute("UPDATE meta SET value = ? WHERE name = 'next_entry'", (str(self._next),))
+            self._connection.execute("COMMIT")

@@ -1,0 +1,99 @@
+"""The store: where the index lies, and how it is opened by one that writes and many that read."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+
+from threadline.errors import IndexBusy, Unreadable
+from threadline.index.schema import INDEXES, TABLES, VERSION, VIEWS
+
+_PAGE = 8192
+_CACHE_KB = 64 * 1024
+_HASH_BYTES = 96 * 1024 * 1024
+_WAIT_MS = 5_000
+_NAME = 12
+
+
+def place(homes: Iterable[str | Path], cache: Path | None = None) -> Path:
+    """Where the index of these homes lies: one file for each set of homes, in the platform's folder for caches."""
+    known = "\n".join(sorted(os.fspath(home) for home in homes))
+    name = blake2b(known.encode(errors="surrogateescape")).hexdigest()[:_NAME]
+    return (cache or cache_folder()) / f"index-{name}-v{VERSION}.sqlite"
+
+
+def cache_folder() -> Path:
+    """The folder for what can be made again: `THREADLINE_CACHE`, or the platform's."""
+    said = os.environ.get("THREADLINE_CACHE")
+    if said:
+        return Path(said)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "threadline" / "cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "threadline"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "threadline"
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """The index for questions; nothing can be changed through it.
+
+    Raises:
+        Unreadable: it is not there, or no index.
+    """
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+        connection.execute("PRAGMA query_only = 1")
+        connection.execute(f"PRAGMA busy_timeout = {_WAIT_MS}")
+        connection.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
+    except sqlite3.Error as error:
+        raise Unreadable(f"The index {str(path)!r} cannot be read ({error}); run `threadline index rebuild`.") from None
+    return connection
+
+
+@contextmanager
+def open_to_write(path: Path) -> Iterator[sqlite3.Connection]:
+    """The index for a refresh, made if it is not there; one process at a time has it.
+
+    Raises:
+        IndexBusy: another process is refreshing it.
+        Unreadable: it is damaged, or its folder may not be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        connection = sqlite3.connect(path, isolation_level=None, timeout=_WAIT_MS / 1000)
+    except (OSError, sqlite3.Error) as error:
+        raise Unreadable(f"The index {str(path)!r} cannot be written: {error}.") from None
+    try:
+        os.chmod(path, 0o600)  # noqa: PTH101 - what transcripts say is nobody else's business
+        _prepare(connection)
+        yield connection
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error):
+            raise IndexBusy(f"Another threadline is refreshing {str(path)!r}; wait for it, or try again.") from None
+        raise Unreadable(f"The index {str(path)!r} cannot be written: {error}.") from None
+    except sqlite3.DatabaseError as error:
+        raise Unreadable(f"The index {str(path)!r} is damaged ({error}); run `threadline index rebuild`.") from None
+    finally:
+        connection.close()
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    connection.execute(f"PRAGMA page_size = {_PAGE}")
+    connection.execute("PRAGMA journal_mode = WAL")
+    # What is lost when the machine fails is made again; WAL keeps the file itself whole.
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
+    connection.execute("BEGIN IMMEDIATE")
+    known = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone()
+    if known is None:
+        for made in (*TABLES.values(), *VIEWS.values(), *INDEXES):
+            connection.execute(made)
+        # Words are gathered in memory and written in long runs: many short ones would be merged again and again.
+        connection.execute("INSERT INTO text(text, rank) VALUES('hashsize', ?)", (_HASH_BYTES,))
+        connection.execute("INSERT INTO meta VALUES('schema', ?), ('next_entry', '1')", (str(VERSION),))
+    connection.execute("COMMIT")

@@ -1,0 +1,195 @@
+"""A refresh reads what changed and nothing else, and the index is then the one that would be made anew."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import threadline
+from threadline.demo import write
+from threadline.errors import IndexBusy, Unreadable
+from threadline.find import homes
+from threadline.index.refresh import Refreshed, refresh
+from threadline.index.store import open_to_read, open_to_write, place
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A made-up home."""
+    where = tmp_path / "home"
+    write(where, megabytes=1)
+    return where
+
+
+def _refreshed(home: Path, index: Path) -> Refreshed:
+    return refresh(index, homes(home))
+
+
+def _content(index: Path) -> dict[str, list[Any]]:
+    """All that an index tells, without numbers that depend on the order of reading."""
+    with closing(open_to_read(index)) as connection:
+        questions = {
+            "said": "SELECT transcript, line, offset, length, kind, uuid, timestamp, message, session, agent, project"
+            " FROM said",
+            "problems": "SELECT path, line, p.kind, message, recovered FROM problems p"
+            " JOIN transcripts USING(transcript_id)",
+            "charges": "SELECT message, part, path, c.session, c.agent, project, model, timestamp, input, output,"
+            " cache_write_5m, cache_write_1h, cache_read, amount, copied FROM charges c JOIN transcripts"
+            " USING(transcript_id)",
+            "transcripts": "SELECT path, t.kind, session, agent, size, read_to, lines FROM transcripts t",
+            "text": "SELECT transcript, line FROM said JOIN text ON text.rowid = said.entry_id WHERE text MATCH 'the'",
+        }
+        return {name: sorted(connection.execute(asked), key=repr) for name, asked in questions.items()}
+
+
+def _anew(home: Path, folder: Path) -> dict[str, list[Any]]:
+    """The content of an index that is made from nothing."""
+    path = folder / "anew.sqlite"
+    path.unlink(missing_ok=True)
+    _refreshed(home, path)
+    return _content(path)
+
+
+def test_the_index_has_every_entry_at_its_place(home: Path, tmp_path: Path) -> None:
+    """Each entry of each transcript is a row, and its offset and length give its bytes."""
+    index = tmp_path / "index.sqlite"
+    done = _refreshed(home, index)
+    found = threadline.look(home)
+    told = [entry for one in found.transcripts for entry in threadline.entries(one.path)]
+    whole = [entry for entry in told if entry.raw.endswith(b"\n")]
+    assert done.entries == len(whole)
+    told_of = {(e.place.transcript, e.line.number, e.line.offset, len(e.raw), e.kind) for e in whole}
+    assert {row[:5] for row in _content(index)["said"]} == told_of
+
+
+def test_the_indexs_charges_are_the_ledgers(home: Path, tmp_path: Path) -> None:
+    """Every charge, with its exact amount."""
+    index = tmp_path / "index.sqlite"
+    _refreshed(home, index)
+    ledger = threadline.ledger(home)
+    with closing(open_to_read(index)) as connection:
+        told = connection.execute("SELECT message, session, project, output, amount FROM charges").fetchall()
+    assert sorted(told) == sorted(
+        (one.message, one.session, one.project, one.output, format(one.amount, "f").rstrip("0").rstrip("."))
+        if one.amount is not None
+        else (one.message, one.session, one.project, one.output, None)
+        for one in ledger
+    )
+
+
+def test_a_refresh_with_nothing_changed_reads_nothing(home: Path, tmp_path: Path) -> None:
+    """Not even when files were written to just before: their ends are compared, and then they are known."""
+    index = tmp_path / "index.sqlite"
+    _refreshed(home, index)
+    before = _content(index)
+    assert _refreshed(home, index) == Refreshed()
+    assert _content(index) == before
+
+
+def _append(path: Path) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    with path.open("ab") as file:
+        file.write(lines[-1] if lines[-1].endswith(b"\n") else b"\n" + lines[0])
+
+
+def _tear(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b'{"type":"user","uuid":"torn')
+
+
+def _truncate(path: Path) -> None:
+    data = path.read_bytes()
+    os.truncate(path, data.rfind(b"\n", 0, len(data) - 1) + 1)
+
+
+def _replace(path: Path) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    other = path.with_name("new.tmp")
+    other.write_bytes(b"".join(lines[: len(lines) // 2]))
+    other.replace(path)
+
+
+def _delete(path: Path) -> None:
+    path.unlink()
+
+
+def _rename(path: Path) -> None:
+    path.rename(path.with_name(f"99{path.name[2:]}"))
+
+
+def _rewrite(path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"the", b"teh"))
+
+
+CHANGES = [_append, _tear, _truncate, _replace, _delete, _rename, _rewrite]
+
+
+def _some(home: Path) -> Iterator[Path]:
+    """A main transcript that others copy from, the biggest one, and an agent's."""
+    mains = sorted(home.glob("projects/*/*.jsonl"), key=lambda path: -path.stat().st_size)
+    yield mains[0]
+    yield mains[len(mains) // 2]
+    yield max(home.glob("projects/*/*/subagents/*.jsonl"), key=lambda path: path.stat().st_size)
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__.strip("_"))
+def test_after_any_change_the_index_is_as_if_made_anew(home: Path, tmp_path: Path, change: Any) -> None:
+    """Appends, torn lines, truncation, replacement, deletion, renaming, rewriting."""
+    index = tmp_path / "index.sqlite"
+    _refreshed(home, index)
+    for path in list(_some(home)):
+        change(path)
+        _refreshed(home, index)
+        assert _content(index) == _anew(home, tmp_path)
+
+
+def test_an_appended_line_costs_that_line(home: Path, tmp_path: Path) -> None:
+    """Only what was appended is read, however long the transcript."""
+    index = tmp_path / "index.sqlite"
+    _refreshed(home, index)
+    path = next(_some(home))
+    lines = path.read_bytes().splitlines(keepends=True)
+    with path.open("ab") as file:
+        file.write(lines[2])
+    done = _refreshed(home, index)
+    assert (done.transcripts, done.entries, done.bytes) == (1, 1, len(lines[2]))
+
+
+def test_one_writes_and_others_are_told(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second refresh at the same time says that it must wait; readers go on."""
+    monkeypatch.setattr("threadline.index.store._WAIT_MS", 50)
+    index = tmp_path / "index.sqlite"
+    _refreshed(home, index)
+    with open_to_write(index) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        with pytest.raises(IndexBusy, match="Another threadline is refreshing"):
+            _refreshed(home, index)
+        assert _content(index)["said"]
+
+
+def test_a_damaged_index_is_told(tmp_path: Path) -> None:
+    """What is no index is not taken for one."""
+    index = tmp_path / "index.sqlite"
+    index.write_bytes(b"no database at all, but some text" * 300)
+    with pytest.raises(Unreadable, match="index rebuild"):
+        open_to_read(index)
+    with pytest.raises(Unreadable, match="index rebuild"):
+        refresh(index, [])
+
+
+def test_an_index_is_private_and_has_its_homes_name(home: Path, tmp_path: Path) -> None:
+    """Nobody else may read it; the same homes have the same index, in whatever order."""
+    index = place([home, "/other"], tmp_path / "cache")
+    assert index == place(["/other", home], tmp_path / "cache")
+    _refreshed(home, index)
+    assert index.stat().st_mode & 0o777 == 0o600
+    assert index.parent.stat().st_mode & 0o777 == 0o700
+    with pytest.raises(sqlite3.OperationalError, match="readonly"), closing(open_to_read(index)) as connection:
+        connection.execute("DELETE FROM entries")
