@@ -321,7 +321,11 @@ CASES: dict[str, tuple[Any, dict[str, str]]] = {
     ),
     "names that were found": (
         _result("Found 2 files\n/a.py\n/b.py", {"filenames": ["/a.py", "/b.py"], "numFiles": 2}),
-        {"path": "/a.py\n/b.py"},
+        {"path": "/a.py\n/b.py", "result": "Found 2 files\n"},
+    ),
+    "names in their own words": (
+        _result("Found 2 files\na.py\nb.py", {"filenames": ["/w/a.py", "/w/b.py"], "numFiles": 2}),
+        {"path": "/w/a.py\n/w/b.py", "result": "Found 2 files\na.py\nb.py"},
     ),
     "lines that were found": (
         _result("/a.py:1:x", {"mode": "content", "filenames": [], "content": "/a.py:1:x", "numLines": 1}),

@@ -12,7 +12,7 @@ _WHOLE_RUN = re.compile("[A-Za-z0-9+/=_-]+")
 # As certificates and mail have it: lines of one width; the last may be shorter, but then no shorter than a long word.
 _WRAPPED = re.compile("(?:[A-Za-z0-9+/]{60,76}\r?\n){3,}(?:[A-Za-z0-9+/]{16,}={0,2})?")
 _DIVIDERS = re.compile("[/_+-]")
-_FEW_DIGITS, _FEW_LETTERS = RUN // 20, RUN // 8
+_MIXED = ((str.isupper, RUN // 8), (str.islower, RUN // 8), (str.isdigit, RUN // 20))
 
 
 def without_base64(text: str) -> str:
@@ -47,5 +47,4 @@ def _is_random(window: str) -> bool:
     """Whether it is no path and no ruler: letters of both cases and digits all over, or nothing that divides words."""
     if not _DIVIDERS.search(window):
         return True
-    upper, lower, digits = (sum(map(is_it, window)) for is_it in (str.isupper, str.islower, str.isdigit))
-    return upper >= _FEW_LETTERS and lower >= _FEW_LETTERS and digits >= _FEW_DIGITS
+    return all(sum(map(is_it, window)) >= few for is_it, few in _MIXED)

@@ -87,7 +87,7 @@ def news(parts: list[str], seen: str) -> list[str]:
 
 def _holds(seen: str, part: str) -> bool:
     # As a rule the one is the other, or begins with it: only else is it looked for.
-    return seen.startswith(part) or part.strip() in seen or part.removeprefix("Error: ").strip() in seen
+    return seen.startswith(part) or part.removeprefix("Error: ").strip() in seen
 
 
 def _shell(told: dict[str, Any], seen: str, texts: Texts) -> str:
@@ -142,7 +142,7 @@ def _changed(told: dict[str, Any], seen: str, texts: Texts) -> str:
 
 
 def _names(told: dict[str, Any], seen: str, texts: Texts) -> str:
-    """Names of files are paths; the text that only lists them once more is left out."""
+    """Names of files are paths; of a text that only lists them once more, what stands around them is left."""
     names = told["filenames"]
     listed = [one for one in names if type(one) is str] if type(names) is list else []
     add(texts, "path", listed[:_MANY_NAMES])
@@ -151,7 +151,8 @@ def _names(told: dict[str, Any], seen: str, texts: Texts) -> str:
         add(texts, "result", news([content], seen))
     if not 0 < len(listed) <= _MANY_NAMES or len(seen) > sum(map(len, listed)) + len(listed) + _HEADING:
         return seen
-    return "" if listed[0] in seen and listed[-1] in seen else seen
+    first, last = seen.find(listed[0]), seen.rfind(listed[-1])
+    return seen if first < 0 or last < 0 else seen[:first] + seen[last + len(listed[-1]) :]
 
 
 def _answers(told: dict[str, Any], seen: str, texts: Texts) -> str:

@@ -31,8 +31,8 @@ _STAYS = bytes(one for one in range(256) if one < 0xE0 or one in (0xE2, 0xEE))  
 # Half of a surrogate pair is nothing that SQLite takes.
 _TO_CHANGE = re.compile(f"[{_UNSPACED}{_OTHER_FORMS}\ud800-\udfff]+")
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
-# What a program prints to colour its output; the name of a link, not its address, is what is seen.
-_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]{0,4096}+(?:\x07|\x1b\\)|[@-Z\\^_])")
+# What a program prints to colour its output and to move about; it stands right before words and would be taken for theirs.
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|[()][0-9A-Z])")
 # The bytes of a token that SQLite keeps, and how many characters are surely no more.
 _LONGEST = 32768
 _SHORT = _LONGEST // 4
