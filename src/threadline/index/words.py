@@ -13,25 +13,31 @@ TOKENIZER = "unicode61 remove_diacritics 2"
 
 # Scripts that put no space between words (Hangul does, but glues particles to them): each character is a token.
 _UNSPACED = (
+    "\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\u3005-\u3007\u3021-\u3029"  # Han
+    "\u3040-\u30ff\u31f0-\u31ff"  # Hiragana, Katakana
+    "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"  # Hangul
     "\u0e00-\u0eff"  # Thai, Lao
     "\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Myanmar
     "\u1780-\u17ff\u19e0-\u19ff"  # Khmer
     "\u1950-\u19df\u1a20-\u1aaf\uaa80-\uaadf"  # the Tai scripts
     "\u1b00-\u1b7f\ua980-\ua9df"  # Balinese, Javanese
-    "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"  # Hangul
-    "\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
-    "\u3040-\u30ff\u31f0-\u31ff\U0001aff0-\U0001b16f"  # Hiragana, Katakana
     "\u3100-\u312f\u31a0-\u31bf\ua000-\ua4cf"  # Bopomofo, Yi
 )
-# Other forms of letters that a person would not type: ligatures, wide and narrow forms, mathematical alphabets.
-_OTHER_FORMS = "\ufb00-\ufb4f\uff00-\uffef\U0001d400-\U0001d7ff"
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
-# Bytes of UTF-8 that no character to be changed begins with: ASCII, all alphabets of Europe, signs and arrows (E2).
-_STAYS = bytes(one for one in range(256) if one < 0xE0 or one in (0xE2, 0xEE))  # noqa: PLR2004 - two bytes and less
-# Half of a surrogate pair is nothing that SQLite takes.
-_TO_CHANGE = re.compile(f"[{_UNSPACED}{_OTHER_FORMS}\ud800-\udfff]+")
+# The same with what lies beyond the first 65,536 characters: many times slower, and seldom needed.
+_UNSPACED_RUN_BEYOND = re.compile(f"[{_UNSPACED}\U00020000-\U0003ffff\U0001aff0-\U0001b16f]+")
+# Other forms of letters than a person types: ligatures, wide and narrow ones, mathematical alphabets, pieces of Hangul,
+# doubles of Han. Half of a surrogate pair is among them, which SQLite does not take.
+_OTHER_FORMS = re.compile(
+    "[\ufb00-\ufb4f\uff00-\uffef\u1100-\u11ff\ud7b0-\udfff\uf900-\ufaff\U0001d400-\U0001d7ff\U0002f800-\U0002fa1f]+"
+)
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
-# What a program prints to colour its output and to move about; it stands right before words and would be taken for theirs.
+_VOICED = re.compile("[\u3040-\u30ff][\u3099\u309a]")
+# Bytes of UTF-8 that characters begin with, and other bytes: of those that stay as they are (ASCII, the alphabets of
+# Europe, signs and arrows), and of those that stand apart and have no other forms.
+_STAY = bytes(range(0xE0)) + b"\xe2\xee"
+_STAND_APART = bytes([0xE0, *range(0xE3, 0xED)])
+# What a program prints to colour its output and to move about: right before words, and it would be taken for theirs.
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|[()][0-9A-Z])")
 # The bytes of a token that SQLite keeps, and how many characters are surely no more.
 _LONGEST = 32768
@@ -50,9 +56,15 @@ def searchable(text: str) -> str:
     'Error: no such file'
     """
     text = visible(text)
-    if text.isascii() or not text.encode("utf-8", "surrogatepass").translate(None, _STAYS):
+    if text.isascii() or not (leads := text.encode("utf-8", "surrogatepass").translate(None, _STAY)):
         return text
-    return "\n".join([line if line.isascii() else _TO_CHANGE.sub(_changed, line) for line in text.split("\n")])
+    if leads.translate(None, _STAND_APART):
+        text = _OTHER_FORMS.sub(_usual, text)
+    if "\u3099" in text or "\u309a" in text:
+        text = _VOICED.sub(_usual, text)
+    run = _UNSPACED_RUN_BEYOND if b"\xf0" in leads else _UNSPACED_RUN
+    # Most lines are ASCII even here, and found to be so faster than looked through.
+    return "\n".join([line if line.isascii() else run.sub(_apart, line) for line in text.split("\n")])
 
 
 def visible(text: str) -> str:
@@ -60,11 +72,9 @@ def visible(text: str) -> str:
     return _ESCAPE.sub("", text) if "\x1b" in text else text
 
 
-def _changed(found: re.Match[str]) -> str:
+def _usual(found: re.Match[str]) -> str:
     run = found[0]
-    if not run.isprintable():
-        run = _HALF_PAIR.sub(" ", run)
-    return _UNSPACED_RUN.sub(_apart, normalize("NFKC", run))
+    return normalize("NFKC", run if run.isprintable() else _HALF_PAIR.sub(" ", run))
 
 
 def _apart(found: re.Match[str]) -> str:
