@@ -1,7 +1,8 @@
 """Transcripts followed as they grow: whatever is written to any of them, in the order of time, each line once.
 
-Nothing but looking often: at the status of files that changed lately a few times a second, and at that of all others as
-often as a share of one core allows. Directories tell of new files by their own time of change.
+Nothing but looking often: at the status of files that changed lately each time, at that of sessions' main transcripts
+nearly as often, and at that of all agents' as often as a small share of one core allows; for an agent that works makes
+its session's main transcript grow. Directories tell of new files by their own time of change.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 from threadline.errors import Error
 from threadline.find.links import real_projects
 from threadline.find.side_files import PROJECTS, is_put_aside
-from threadline.find.transcripts import agent_id, is_transcript, transcript
+from threadline.find.transcripts import agent_id, is_transcript, session_id, transcript
 from threadline.model.entries import Entry
 from threadline.model.found import Home, Transcript, TranscriptKind
 from threadline.model.ids import SessionId
@@ -27,11 +28,12 @@ from threadline.survey.followed import Followed
 Followable = tuple[Transcript, Entry]
 """An entry, and the transcript it was written to."""
 
-# What looking at everything may take of one core, and the least and most seconds between two such looks.
-_SHARE = 0.008
-_OFTEN, _SELDOM = 0.25, 10.0
-# As many of the files and folders that changed last are looked at each time.
+# What looking at main transcripts, and at everything, may take of one core; the seconds between two such looks.
+_SHARE, _SMALL_SHARE = 0.01, 0.003
+_OFTEN, _SELDOM, _LONGEST = 0.2, 2.0, 10.0
+# As many of the files and folders that changed last are looked at each time, and all of sessions that wrote so lately.
 _NEWEST = 96
+_LATELY_NS = 600_000_000_000
 # A time of change this young may be that of a later change, too: clocks of file systems tick slowly.
 _TICK_NS = 100_000_000
 # Bytes that one poll reads at most.
@@ -58,7 +60,7 @@ class _Folder:
 class _File:
     """A transcript, and what its status was when it was last read."""
 
-    __slots__ = ("backlog", "followed", "identity", "is_gone", "is_recent", "mtime_ns", "size", "transcript")
+    __slots__ = ("backlog", "followed", "identity", "is_gone", "is_main", "is_recent", "mtime_ns", "size", "transcript")
 
     def __init__(self, transcript: Transcript, followed: Followed, status: os.stat_result) -> None:
         self.transcript = transcript
@@ -67,6 +69,7 @@ class _File:
         self.size = _NEVER
         self.mtime_ns = _NEVER
         self.is_gone = False
+        self.is_main = transcript.kind is TranscriptKind.MAIN or transcript.session is None
         # How much of it was there when following began and is looked through, and whether what comes is recent enough.
         self.backlog = 0
         self.is_recent = False
@@ -113,18 +116,21 @@ class Follower:
         self._by_name: dict[tuple[str | None, str | None], str] = {}
         self._tops = list(_tops(homes, path))
         self._signs = {os.path.join(home.path, name): _NEVER for home in homes for name in _SIGNS}  # noqa: PTH118 - text
-        self._hot_files: list[_File] = []
-        self._hot_folders: list[_Folder] = []
+        self._hot_files: dict[str, _File] = {}
+        self._hot_folders: dict[str, _Folder] = {}
+        self._awake: set[SessionId | None] = {None}
         self._next_look = 0.0
+        self._next_whole_look = 0.0
         self._is_started = False
         self._changed_signs()
         self._look_everywhere()
         self._is_started = True
+        self._next_whole_look = time.monotonic() + _SELDOM
 
     @property
     def is_behind(self) -> bool:
         """Whether more is there than the last poll could give: poll again at once."""
-        return any(file.followed.is_behind for file in self._hot_files)
+        return any(file.followed.is_behind for file in self._hot_files.values())
 
     @property
     def transcripts(self) -> int:
@@ -133,14 +139,16 @@ class Follower:
 
     def poll(self, *, everything: bool = False) -> list[Followable]:
         """What was written since the last poll. `everything`: look at all files, however long they have been still."""
-        signs = self._changed_signs()
-        if everything or signs or time.monotonic() >= self._next_look:
+        now = time.monotonic()
+        if self._changed_signs() or everything or now >= self._next_whole_look:
             self._look_everywhere()
+        elif now >= self._next_look:
+            self._look_at_mains()
         else:
-            self._look_into(self._hot_folders)
+            self._look_into(self._hot_folders.values())
         left = _MOST
         found: list[list[Followable]] = []
-        for file in self._hot_files:
+        for file in list(self._hot_files.values()):
             if left <= 0:
                 file.followed.is_behind = True
                 continue
@@ -195,23 +203,45 @@ class Follower:
         return changed
 
     def _look_everywhere(self) -> None:
-        """Look at every folder and file, and choose those that the next polls will look at."""
+        """Look at every folder and file, and choose anew those that each poll looks at."""
         began = time.thread_time()
         for top in self._tops:
             self._folders.setdefault(top.path, top)
-        self._look_into(list(self._folders.values()))
+        self._look_into(self._folders.values())
         there = [file for file in self._files.values() if not file.is_gone]
         changed = [file for file in there if file.followed.is_behind or _is_changed(file)]
-        newest = nlargest(_NEWEST, there, key=lambda file: file.mtime_ns)
-        self._hot_files = list({id(file): file for file in (*changed, *newest)}.values())
-        hot = nlargest(_NEWEST, self._folders.values(), key=_age)
-        self._hot_folders = list({folder.path: folder for folder in (*self._tops, *hot)}.values())
+        self._hot_files = {file.followed.path: file for file in nlargest(_NEWEST, there, key=lambda one: one.mtime_ns)}
+        self._hot_folders = {one.path: one for one in nlargest(_NEWEST, self._folders.values(), key=_age)}
+        self._hot_folders |= {top.path: top for top in self._tops}
+        self._awake = {None}
+        lately = time.time_ns() - _LATELY_NS
+        self._wake([*changed, *(file for file in self._hot_files.values() if file.mtime_ns > lately)])
         cost = time.thread_time() - began
-        self._next_look = time.monotonic() + min(_SELDOM, max(_OFTEN, cost / _SHARE))
+        self._next_whole_look = time.monotonic() + min(_LONGEST, max(_SELDOM, cost / _SMALL_SHARE))
+
+    def _look_at_mains(self) -> None:
+        """Look at projects' folders and what lies in them, but not at what lies below sessions."""
+        began = time.thread_time()
+        self._look_into(one for one in list(self._folders.values()) if not one.below)
+        self._wake([one for one in self._files.values() if one.is_main and not one.is_gone and _is_changed(one)])
+        cost = time.thread_time() - began
+        self._next_look = time.monotonic() + min(_LONGEST, max(_OFTEN, cost / _SHARE))
+
+    def _wake(self, files: Sequence[_File]) -> None:
+        """Look at these each time from now on, and at all that belongs to the sessions among them."""
+        self._hot_files |= {file.followed.path: file for file in files}
+        sessions = {file.transcript.session for file in files if file.is_main} - self._awake
+        if not sessions:
+            return
+        self._awake |= sessions
+        self._hot_files |= {path: one for path, one in self._files.items() if one.transcript.session in sessions}
+        self._hot_folders |= {
+            path: one for path, one in self._folders.items() if one.below and session_id(one.below[0]) in sessions
+        }
 
     def _look_into(self, folders: Iterable[_Folder]) -> None:
         """List again the folders that have changed, and those that are new in them."""
-        waiting = list(folders)
+        waiting = [*folders]
         while waiting:
             folder = waiting.pop()
             try:
@@ -239,6 +269,7 @@ class Follower:
                     below = () if folder.folder is None else (*folder.below, entry.name)
                     if not is_put_aside((*below, "")):
                         self._folders[entry.path] = new = _Folder(entry.path, folder.home, name, below)
+                        self._hot_folders[entry.path] = new
                         yield new
 
     def _is_followed(self, folder: _Folder, name: str) -> bool:
@@ -250,7 +281,7 @@ class Follower:
         if known is not None:
             if known.is_gone:
                 known.is_gone = False
-                self._hot_files.append(known)
+                self._hot_files[entry.path] = known
             return
         if not entry.is_file(follow_symlinks=False):
             return
@@ -262,7 +293,7 @@ class Follower:
         if not self._is_started:
             self._begin(file, status)
         else:
-            self._hot_files.append(file)
+            self._hot_files[entry.path] = file
         self._files[entry.path] = file
         self._by_identity[file.identity] = entry.path
         if found.agent is not None or found.kind is TranscriptKind.MAIN:
