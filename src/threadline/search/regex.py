@@ -18,14 +18,14 @@ from threadline.search.query import Regex
 
 LONGEST = 1_000
 """The characters that an expression may have."""
-PIECE = 4_096
+PIECE = 2_048
 """The characters of a long line that are looked at in one go."""
 OVERLAP = 512
 """How much of one piece the next one sees again: a match of a long line may be that long."""
 
 _EDGE = 64
-# How many ways of matching at one position are left to Python's own engine, which tries one after the other.
-_FEW = PIECE * 8
+# How many steps at one position are left to Python's own engine, which tries one way of matching after the other.
+_FEW = PIECE * 32
 _MANY = _FEW + 1
 # Python takes a dotless i for one with a dot when case does not count; full text does not, and both have to agree.
 _DOTLESS, _OTHER = "\u0131", "\u0269"
@@ -68,7 +68,10 @@ class Finder:
     def __init__(self, regex: Regex) -> None:
         self._is_dotless = _DOTLESS in regex.pattern
         self._compiled, self.tree = _understood(regex)
-        self._is_hard = _ways(self.tree) > _FEW
+        # Python finds what is spelt out many times as fast as it finds, or rules out, the rest.
+        longest = max((part for run in _runs(self.tree) for part in run.split("\n")), key=len, default="")
+        self._spelt_out = re.compile(re.escape(longest), re.IGNORECASE)
+        self._is_hard = _ways(self.tree) * max(1, min(PIECE, self.tree.getwidth()[0])) > _FEW
         self._automaton: Automaton | None = None
         # Where it asks what follows, the end of a piece could be taken for the end of a line.
         if self._is_hard or "AT" in _kinds(self.tree):
@@ -91,7 +94,8 @@ class Finder:
         if not self._is_dotless and _DOTLESS in text:
             text = text.replace(_DOTLESS, _OTHER)
         start = 0
-        for line in text.split("\n"):
+        lines = text.split("\n") if self._spelt_out.search(text) else ()
+        for line in lines:
             found = self._in_line(line, check)
             if found is not None:
                 return start + found[0], start + found[1]
@@ -99,6 +103,8 @@ class Finder:
         return None
 
     def _in_line(self, line: str, check: Callable[[], None]) -> tuple[int, int] | None:
+        if self._is_hard and not self._spelt_out.search(line):
+            return None
         if self._automaton is not None and (self._is_hard or len(line) > PIECE):
             end = self._automaton.end(line, check)
             return None if end is None else (0, end)
@@ -140,8 +146,12 @@ def literals(regex: Regex) -> Iterator[str]:
     >>> list(literals(Regex(r"^import (os|sys) +# fine")))
     ['\nimport ', ' ', ' # fine']
     """
+    yield from _runs(finder(regex).tree)
+
+
+def _runs(items: Iterable[Any]) -> Iterator[str]:
     run: list[str] = []
-    for one in (*_literal_parts(finder(regex).tree), None):
+    for one in (*_literal_parts(items), None):
         if one is not None:
             run.append(one)
         elif run:
