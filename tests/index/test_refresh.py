@@ -193,3 +193,17 @@ def test_an_index_is_private_and_has_its_homes_name(home: Path, tmp_path: Path) 
     assert index.parent.stat().st_mode & 0o777 == 0o700
     with pytest.raises(sqlite3.OperationalError, match="readonly"), closing(open_to_read(index)) as connection:
         connection.execute("DELETE FROM entries")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names are text there")
+def test_a_transcript_whose_name_is_no_text_is_indexed(home: Path, tmp_path: Path) -> None:
+    """A name keeps its bytes, and the file is found by it."""
+    source = next(home.glob("projects/*/*.jsonl"))
+    odd = source.with_name(os.fsdecode(b"odd-\xff.jsonl"))
+    odd.write_bytes(source.read_bytes())
+    index = tmp_path / "index.sqlite"
+    _refreshed(home, index)
+    assert _refreshed(home, index) == Refreshed()
+    with closing(open_to_read(index)) as connection:
+        paths = [os.fsdecode(path) for (path,) in connection.execute("SELECT path FROM transcripts")]
+    assert str(odd) in paths

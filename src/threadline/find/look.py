@@ -26,7 +26,7 @@ from threadline.model.found import Found, Home, SideFile, Transcript
 _CONFIG = ".claude.json"
 _META = ".meta.json"
 # What a look without side files lists below `projects/`.
-_TELLING = (SUFFIX, _META, "sessions-index.json")
+_TELLING = (SUFFIX, _META, "sessions-index.json")  # and transcripts in capitals, which are few
 
 
 def look(home: Home | Path | str, *, side_files: bool = True) -> Found:
@@ -110,7 +110,8 @@ class _Look:
 
     def _file(self, seen: Seen) -> None:
         path = seen.entry.path
-        if not self.side_files and seen.parts[0] == PROJECTS and not path.endswith(_TELLING):
+        is_telling = path.endswith(_TELLING) or is_transcript(seen.parts[-1])
+        if not self.side_files and seen.parts[0] == PROJECTS and not is_telling:
             return
         if _by_name_only(seen.parts):
             self.files[path] = (seen.parts, None)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from sys import intern
 
 from threadline.account.charges import charges
 from threadline.account.rates import Rates, shipped
+from threadline.index.plan import stored
 from threadline.index.rows import unpacked
 from threadline.model.charge import Charge
 from threadline.model.rate import plain_number
@@ -58,6 +60,7 @@ class _Seen:
     def __iter__(self) -> Iterator[Sighting]:
         for told, number, path, project, home in self._connection.execute(_STALE):
             began, origin, sighting = unpacked(told)
+            path, project, home = map(os.fsdecode, (path, project, home))  # noqa: PLW2901 - as they are on disk
             origin.transcript, origin.project, origin.home = intern(path), intern(project), intern(home)
             origin.began = began
             origin.side = origin.agent is not None and kind_by_id(origin.agent) is not None
@@ -77,8 +80,8 @@ def _row(one: Charge, transcript: int) -> tuple[object, ...]:
         transcript,
         origin.session,
         origin.agent,
-        origin.project,
-        origin.home,
+        stored(origin.project),
+        stored(origin.home),
         one.model,
         one.owner.time,
         origin.version,

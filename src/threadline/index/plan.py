@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -47,7 +48,17 @@ class Step(Struct, frozen=True, gc=False):
 
 def renew(connection: sqlite3.Connection, number: int, known: Known) -> None:
     """Write down what is known of a transcript."""
-    connection.execute(_RENEW, (*astuple(known), number))
+    path, *rest = astuple(known)
+    connection.execute(_RENEW, (stored(path), *rest, number))
+
+
+def stored(path: str) -> str | bytes:
+    """A path as the index keeps it: one that is no text, as its bytes."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return os.fsencode(path)
+    return path
 
 
 class Plan(Struct, frozen=True):
@@ -69,8 +80,8 @@ def plan(connection: sqlite3.Connection, homes: Sequence[Home]) -> Plan:
     numbers: dict[str, _Row] = {}
     known = []
     asked = f"SELECT transcript_id, lines, session, agent, {_KNOWN} FROM transcripts"  # noqa: S608 - our own names
-    for number, lines, session, agent, *told_of in connection.execute(asked):
-        one = Known(*told_of)
+    for number, lines, session, agent, path, *told_of in connection.execute(asked):
+        one = Known(os.fsdecode(path), *told_of)
         numbers[one.path] = _Row(number, lines, (session, agent))
         known.append(one)
     told = changes(known, homes)
@@ -115,9 +126,11 @@ class Places:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._homes: dict[str, int] = dict(connection.execute("SELECT path, home_id FROM homes"))
+        self._homes = {
+            os.fsdecode(path): number for path, number in connection.execute("SELECT path, home_id FROM homes")
+        }
         self._projects: dict[tuple[int, str], int] = {
-            (home, folder): number
+            (home, os.fsdecode(folder)): number
             for home, folder, number in connection.execute("SELECT home_id, folder, project_id FROM projects")
         }
         self._found: dict[Home, dict[str, Project]] = {}
@@ -127,7 +140,7 @@ class Places:
         home, project = self.of(transcript)
         made = self._connection.execute(
             "INSERT INTO transcripts VALUES(NULL, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, x'', x'', 0, 1)",
-            (path, home, project, str(transcript.kind), transcript.session, transcript.agent),
+            (stored(path), home, project, str(transcript.kind), transcript.session, transcript.agent),
         )
         return made.lastrowid or 0
 
@@ -135,12 +148,12 @@ class Places:
         """The numbers of a transcript's home and project."""
         path = str(transcript.home.path)
         if path not in self._homes:
-            self._homes[path] = self._insert("homes", (path,))
+            self._homes[path] = self._insert("homes", (stored(path),))
         home = self._homes[path]
         if (home, transcript.folder) not in self._projects:
             found = self._project(transcript)
             told = (found.path, str(found.path_source)) if found is not None else (None, "unknown")
-            self._projects[home, transcript.folder] = self._insert("projects", (home, transcript.folder, *told))
+            self._projects[home, transcript.folder] = self._insert("projects", (home, stored(transcript.folder), *told))
         return home, self._projects[home, transcript.folder]
 
     def _insert(self, table: str, values: Iterable[object]) -> int:
