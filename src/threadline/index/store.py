@@ -45,14 +45,62 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     Raises:
         Unreadable: it is not there, or no index.
     """
+    while True:
+        before = _inode(path)
+        try:
+            connection = _opened(path)
+        except sqlite3.Error as error:
+            told = f"The index {str(path)!r} cannot be read ({error}); run `threadline index rebuild`."
+            raise Unreadable(told) from None
+        if _inode(path) == before:
+            return connection
+        connection.close()  # made anew meanwhile: what was opened could be some of both
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
     try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
         connection.execute("PRAGMA query_only = 1")
         connection.execute(f"PRAGMA busy_timeout = {_WAIT_MS}")
         connection.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
-    except sqlite3.Error as error:
-        raise Unreadable(f"The index {str(path)!r} cannot be read ({error}); run `threadline index rebuild`.") from None
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
+
+
+def _inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Nobody else writes this index meanwhile, between transactions neither; the system frees what a killed one held.
+
+    Raises:
+        IndexBusy: another process is refreshing it.
+        Unreadable: its folder may not be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Another database, never written to, and locked: that works on every platform, and forks do not inherit it.
+        lock = sqlite3.connect(f"{path}.lock", isolation_level=None, timeout=_WAIT_MS / 1000)
+    except (OSError, sqlite3.Error) as error:
+        raise Unreadable(f"The index {str(path)!r} cannot be written: {error}.") from None
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error as error:
+        lock.close()
+        if "locked" in str(error):
+            raise IndexBusy(f"Another threadline is refreshing {str(path)!r}; wait for it, or try again.") from None
+        raise Unreadable(f"The index {str(path)!r} cannot be written: {error}.") from None
+    try:
+        yield
+    finally:
+        lock.close()
 
 
 @contextmanager
@@ -63,10 +111,15 @@ def open_to_write(path: Path) -> Iterator[sqlite3.Connection]:
         IndexBusy: another process is refreshing it.
         Unreadable: it is damaged, or its folder may not be written.
     """
+    with alone(path), _written(path) as connection:
+        yield connection
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[sqlite3.Connection]:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         connection = sqlite3.connect(path, isolation_level=None, timeout=_WAIT_MS / 1000)
-    except (OSError, sqlite3.Error) as error:
+    except sqlite3.Error as error:
         raise Unreadable(f"The index {str(path)!r} cannot be written: {error}.") from None
     try:
         os.chmod(path, 0o600)  # noqa: PTH101 - what transcripts say is nobody else's business
