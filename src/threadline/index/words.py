@@ -58,13 +58,19 @@ def searchable(text: str) -> str:
     text = visible(text)
     if text.isascii() or not (leads := text.encode("utf-8", "surrogatepass").translate(None, _STAY)):
         return text
-    if leads.translate(None, _STAND_APART):
-        text = _OTHER_FORMS.sub(_usual, text)
-    if "\u3099" in text or "\u309a" in text:
-        text = _VOICED.sub(_usual, text)
+    other_forms = bool(leads.translate(None, _STAND_APART)) or "\u3099" in text or "\u309a" in text
     run = _UNSPACED_RUN_BEYOND if b"\xf0" in leads else _UNSPACED_RUN
     # Most lines are ASCII even here, and found to be so faster than looked through.
-    return "\n".join([line if line.isascii() else run.sub(_apart, line) for line in text.split("\n")])
+    return "\n".join(
+        [
+            line if line.isascii() else run.sub(_apart, _usual_forms(line) if other_forms else line)
+            for line in text.split("\n")
+        ]
+    )
+
+
+def _usual_forms(line: str) -> str:
+    return _VOICED.sub(_usual, _OTHER_FORMS.sub(_usual, line))
 
 
 def visible(text: str) -> str:
