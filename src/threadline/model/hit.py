@@ -1,0 +1,43 @@
+"""Hits: the entries that a query finds, each with where it stands and why it was found."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from threadline.model.place import Place
+
+
+class Hit(Struct, frozen=True):
+    """An entry that a query finds.
+
+    `field` is the one that matched best, and `snippet` the words around, of which `highlights` were asked for (from
+    where to where, in characters). `more` is how many other entries of the session match, as far as they were counted.
+    """
+
+    place: Place
+    entry_id: int
+    session: str | None
+    agent: str | None
+    project: str
+    kind: str
+    timestamp: datetime | None
+    score: float
+    field: str | None = None
+    snippet: str = ""
+    highlights: tuple[tuple[int, int], ...] = ()
+    title: str | None = None
+    more: int = 0
+
+
+class Hits(Struct, frozen=True):
+    """What a query finds. There are `total` matching entries, or `at_least` so many.
+
+    Where nothing matches exactly, `note` says what the hits match instead.
+    """
+
+    hits: tuple[Hit, ...]
+    total: int
+    at_least: bool = False
+    note: str | None = None

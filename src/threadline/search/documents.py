@@ -1,0 +1,251 @@
+"""Documents: entries of the index, read from their transcripts as search sees them."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from threadline.errors import Error
+from threadline.index.fields import fields
+from threadline.model.block import (
+    McpToolResultBlock,
+    McpToolUseBlock,
+    ServerToolUseBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from threadline.model.entries import (
+    AssistantEntry,
+    ChainEntry,
+    Entry,
+    FailedEntry,
+    ResultEntry,
+    SystemEntry,
+    ToolUseEntry,
+    UserEntry,
+)
+from threadline.model.found import Home, SideFile, SideFileKind
+from threadline.model.side import AgentMeta
+from threadline.model.time import parse_timestamp
+from threadline.parse import read_side_file
+from threadline.parse.chunks import LONGEST, Chunk, open_transcript
+from threadline.parse.reader import Reader
+from threadline.search.match import Document
+from threadline.search.query import Cost, Has, Is, Match, Query, Regex, leaves
+
+_OPEN_FILES = 64
+# A call stands a few entries before its result; in between stand calls made at the same time, and what went on.
+_BACK = 60
+_READ = frozenset({"tool", "branch", "model", "version", "error"})
+_CALLS = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
+_RESULTS = (ToolResultBlock, McpToolResultBlock)
+
+
+class Row(NamedTuple):
+    """What the index has of an entry; `is_own` where the entry names the session of its own transcript."""
+
+    entry_id: int
+    score: float
+    transcript_id: int
+    transcript: str
+    line: int
+    offset: int
+    length: int
+    kind: str
+    uuid: str | None
+    timestamp: str | None
+    session: str | None
+    agent: str | None
+    project: str
+    is_own: bool
+
+
+COLUMNS = (
+    "e.transcript_id, t.path, e.line, e.offset, e.length, e.kind, e.uuid, e.timestamp,"
+    " COALESCE(e.session, t.session), COALESCE(e.agent, t.agent), COALESCE(p.path, p.folder), e.session IS NULL"
+)
+JOINED = "JOIN transcripts t ON t.transcript_id = e.transcript_id JOIN projects p ON p.project_id = t.project_id"
+"""What a `Row` is made of, after the entry's number and its score."""
+
+
+def needs_reading(query: Query) -> bool:
+    """Whether the index alone cannot say if an entry is what the query asks for."""
+    return any(
+        isinstance(one, Regex | Match) or (isinstance(one, Is | Has) and one.field in _READ) or _names_agent(one)
+        for one in leaves(query)
+    )
+
+
+def _names_agent(query: Query) -> bool:
+    return isinstance(query, Is) and query.field == "agent"
+
+
+class Documents:
+    """Makes documents of rows; what takes a closer look is looked at where the query asks for it."""
+
+    def __init__(self, connection: sqlite3.Connection, query: Query) -> None:
+        self._connection = connection
+        asked = list(leaves(query))
+        self._is_read = needs_reading(query)
+        self._asks_tool = any(getattr(one, "field", None) == "tool" for one in asked)
+        self._asks_agent = any(getattr(one, "field", None) == "agent" for one in asked)
+        self._costs = _costs(connection) if any(isinstance(one, Cost) for one in asked) else {}
+        self._agent_types: dict[str, str | None] = {}
+        self._files: dict[str, int] = {}
+
+    def close(self) -> None:
+        """Close the transcripts."""
+        while self._files:
+            os.close(self._files.popitem()[1])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def entry(self, row: Row) -> Entry | None:
+        """The entry of a row; None where its bytes are not there any more."""
+        raw = self._bytes(row.transcript, row.offset, row.length)
+        if raw is None:
+            return None
+        chunk = Chunk([raw], row.offset, piece=row.length > LONGEST)
+        found = list(Reader(row.transcript).one_by_one(chunk, row.line))
+        return found[0] if len(found) == 1 and found[0].kind == row.kind else None
+
+    def document(self, row: Row) -> Document | None:
+        """The document of a row, as far as the query needs it; None where its entry is gone."""
+        if not self._is_read:
+            return self._known(row)
+        entry = self.entry(row)
+        return self.whole(row, entry) if entry is not None else None
+
+    def _known(self, row: Row) -> Document:
+        return Document(
+            project=row.project,
+            session=row.session,
+            kind=row.kind,
+            agent=(row.agent,) if row.agent else (),
+            timestamp=parse_timestamp(row.timestamp),
+            cost=self._costs.get(row.session),
+        )
+
+    def whole(self, row: Row, entry: Entry) -> Document:
+        """All that can be known of an entry."""
+        chain = entry if isinstance(entry, ChainEntry) else None
+        message = entry.message if isinstance(entry, AssistantEntry) else None
+        return Document(
+            **fields(entry),
+            tool=tuple(self._tools(row, entry)) if self._asks_tool else (),
+            project=row.project,
+            branch=chain.git_branch if chain is not None else None,
+            model=message.model if message is not None else None,
+            agent=tuple(self._agents(row, entry)),
+            session=row.session,
+            kind=row.kind,
+            version=chain.version if chain is not None else None,
+            timestamp=parse_timestamp(row.timestamp),
+            failed=_failed(entry),
+            cost=self._costs.get(row.session),
+        )
+
+    def _agents(self, row: Row, entry: Entry) -> Iterator[str]:
+        if not row.agent:
+            return
+        yield row.agent
+        named = entry.attribution_agent if isinstance(entry, AssistantEntry) else None
+        if named:
+            yield named
+        if self._asks_agent:
+            if row.transcript not in self._agent_types:
+                self._agent_types[row.transcript] = _agent_type(row.transcript)
+            kind = self._agent_types[row.transcript]
+            if kind and kind != named:
+                yield kind
+
+    def _tools(self, row: Row, entry: Entry) -> Iterator[str]:
+        """The tools that an entry calls, and those whose results it has."""
+        if isinstance(entry, ToolUseEntry):
+            if entry.tool is not None and entry.tool.name:
+                yield entry.tool.name
+            return
+        for block in _blocks(entry):
+            if isinstance(block, _CALLS) and block.name:
+                yield block.name
+        wanted = {
+            str(block.tool_use_id) for block in _blocks(entry) if isinstance(block, _RESULTS) and block.tool_use_id
+        }
+        if wanted:
+            yield from self._called(row, wanted)
+
+    def _called(self, row: Row, wanted: set[str]) -> Iterator[str]:
+        before = self._connection.execute(
+            f"SELECT e.entry_id, 0.0, {COLUMNS} FROM entries e {JOINED}"  # noqa: S608 - our own names
+            " WHERE e.transcript_id = ? AND e.line < ? AND e.line >= ? AND e.kind = 'assistant' ORDER BY e.line DESC",
+            (row.transcript_id, row.line, row.line - _BACK),
+        )
+        for one in map(Row._make, before):
+            entry = self.entry(one)
+            for block in _blocks(entry) if entry is not None else ():
+                if isinstance(block, _CALLS) and block.id in wanted:
+                    wanted.discard(block.id)
+                    if block.name:
+                        yield block.name
+            if not wanted:
+                return
+
+    def _bytes(self, path: str, offset: int, length: int) -> bytes | None:
+        try:
+            if path not in self._files:
+                if len(self._files) >= _OPEN_FILES:
+                    self.close()
+                self._files[path] = open_transcript(path)
+            descriptor = self._files[path]
+            os.lseek(descriptor, offset, os.SEEK_SET)
+            found = os.read(descriptor, length)
+            while len(found) < length and (more := os.read(descriptor, length - len(found))):
+                found += more
+        except (OSError, Error):
+            return None
+        return found if len(found) == length else None
+
+
+def _blocks(entry: Entry) -> Iterable[object]:
+    message = entry.message if isinstance(entry, AssistantEntry | UserEntry) else None
+    content = message.content if message is not None else None
+    return content if isinstance(content, list) else ()
+
+
+def _failed(entry: Entry) -> bool:
+    """Whether it tells of a call or a request that failed."""
+    if isinstance(entry, AssistantEntry) and (entry.is_api_error_message or entry.error or entry.api_error):
+        return True
+    if isinstance(entry, ResultEntry):
+        return bool(entry.is_error)
+    if isinstance(entry, SystemEntry):
+        return entry.subtype == "api_error"
+    if isinstance(entry, FailedEntry):
+        return True
+    return any(isinstance(block, _RESULTS) and block.is_error for block in _blocks(entry))
+
+
+def _agent_type(transcript: str) -> str | None:
+    path = Path(transcript)
+    meta = path.with_name(f"{path.stem}.meta.json")
+    with suppress(Error):
+        content = read_side_file(SideFile(meta, Home(path.parent, "path"), SideFileKind.AGENT_META, 0)).content
+        return content.agent_type if isinstance(content, AgentMeta) else None
+    return None
+
+
+def _costs(connection: sqlite3.Connection) -> dict[str | None, Decimal]:
+    """What each session cost."""
+    found: dict[str | None, Decimal] = {}
+    for session, amount in connection.execute("SELECT session, amount FROM charges WHERE amount IS NOT NULL"):
+        found[session] = found.get(session, Decimal(0)) + Decimal(amount)
+    return found

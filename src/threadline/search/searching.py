@@ -1,0 +1,148 @@
+"""Searching: what a query finds in the index, best first, and what it would have found."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, tzinfo
+
+from threadline.index.fields import fields
+from threadline.model.hit import Hit, Hits
+from threadline.model.place import Place
+from threadline.model.time import parse_timestamp
+from threadline.search.documents import Documents, Row
+from threadline.search.fts import plan
+from threadline.search.match import matches
+from threadline.search.parse_query import parse_query
+from threadline.search.query import Query
+from threadline.search.ranking import Ranking, Sort, narrowed
+from threadline.search.regex import Patience
+from threadline.search.snippets import snippet
+
+LOOKED_AT = 500
+"""How many matching entries are looked at for a page of hits, once the page is full."""
+
+
+def search(
+    connection: sqlite3.Connection,
+    text: str,
+    *,
+    limit: int | None = 20,
+    every: bool = False,
+    sort: Sort = "rank",
+    now: datetime | None = None,
+    zone: tzinfo | None = None,
+) -> Hits:
+    """What a query finds: of each session its best hit, or with `every` all of them.
+
+    Without a limit, everything that matches is found and counted; with one, as much as is needed for a good page.
+
+    Raises:
+        BadQuery: the query cannot be understood, or a regular expression takes too long.
+    """
+    now = now or datetime.now(UTC)
+    return searched(connection, parse_query(text, now=now, zone=zone), limit=limit, every=every, sort=sort, now=now)
+
+
+def searched(
+    connection: sqlite3.Connection,
+    query: Query,
+    *,
+    limit: int | None = 20,
+    every: bool = False,
+    sort: Sort = "rank",
+    now: datetime | None = None,
+) -> Hits:
+    """The same for a query that is understood already."""
+    ranking = Ranking(connection, narrowed(connection, query), sort, now or datetime.now(UTC))
+    planned = plan(query)
+    found = _Found(every=every)
+    is_whole = True
+    with Documents(connection, query if planned.rest is None else planned.rest) as documents:
+        rows = ranking.matching(planned.match, bounded=limit is not None) if planned.match else ranking.newest()
+        checked = rows if planned.rest is None else _checked(query, rows, documents)
+        for at, row in enumerate(checked):
+            found.add(row)
+            if limit is not None and found.groups > limit and at >= LOOKED_AT:
+                is_whole = False
+                break
+        hits = [_hit(query, row, more, documents) for row, more in found.best(limit)]
+    return Hits(tuple(hits), found.total, at_least=not is_whole or ranking.left_out)
+
+
+def _checked(query: Query, rows: Iterable[Row], documents: Documents) -> Iterator[Row]:
+    """The rows that the query asks for, by what they say."""
+    patience = Patience()
+    for row in rows:
+        document = documents.document(row)
+        if document is not None and matches(query, document, patience):
+            yield row
+
+
+class _Found:
+    """The rows that match, one of each that is there several times, by session."""
+
+    def __init__(self, *, every: bool) -> None:
+        self._every = every
+        self._rows: list[Row] = []
+        self._copies: dict[tuple[str, str], int] = {}
+        self._sessions: set[object] = set()
+
+    @property
+    def groups(self) -> int:
+        """How many hits there are to show."""
+        return len(self._sessions)
+
+    @property
+    def total(self) -> int:
+        """How many entries match, copies counted once."""
+        return len(self._rows)
+
+    def add(self, row: Row) -> None:
+        """One more row; a copy of one that is there gives way to its original, or takes its place."""
+        if row.uuid is not None:
+            at = self._copies.setdefault((row.uuid, row.kind), len(self._rows))
+            if at < len(self._rows):
+                known = self._rows[at]
+                if _original_first(row) < _original_first(known):
+                    self._rows[at] = row._replace(score=max(row.score, known.score))
+                return
+        self._rows.append(row)
+        self._sessions.add(self._group(row))
+
+    def _group(self, row: Row) -> object:
+        return row.entry_id if self._every else (row.session or row.transcript)
+
+    def best(self, limit: int | None) -> list[tuple[Row, int]]:
+        """The first row of each session, and how many others it has."""
+        first: dict[object, Row] = {}
+        more: dict[object, int] = {}
+        for row in self._rows:
+            group = self._group(row)
+            first.setdefault(group, row)
+            more[group] = more.get(group, -1) + 1
+        return [(row, more[group]) for group, row in list(first.items())[:limit]]
+
+
+def _original_first(row: Row) -> tuple[bool, int]:
+    return not row.is_own, row.entry_id
+
+
+def _hit(query: Query, row: Row, more: int, documents: Documents) -> Hit:
+    entry = documents.entry(row)
+    shown = snippet(query, fields(entry) if entry is not None else {})
+    return Hit(
+        Place(row.transcript, row.line, row.offset, row.length),
+        row.entry_id,
+        row.session,
+        row.agent,
+        row.project,
+        row.kind,
+        parse_timestamp(row.timestamp),
+        round(row.score, 6),
+        shown.field,
+        shown.text,
+        shown.highlights,
+        None,
+        more,
+    )

@@ -1,0 +1,173 @@
+"""Snippets: the words around what was asked for, and which of them it was."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+from unicodedata import normalize
+
+from threadline.index.words import visible
+from threadline.search.expand import expanded
+from threadline.search.query import TEXTS, And, Or, Phrase, Query, Regex
+from threadline.search.ranking import WEIGHTS
+from threadline.search.regex import finder
+
+WIDTH = 200
+"""How many characters a snippet has, more or less."""
+
+_BEFORE = 50
+_MOST_SPANS = 200
+_FIRST = 100_000
+_SPACE = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
+_MARKS = "[\u0300-\u036f]*"
+
+
+class Snippet(NamedTuple):
+    """A piece of a field's text on one line; `highlights` say from where to where it was asked for."""
+
+    field: str | None
+    text: str
+    highlights: tuple[tuple[int, int], ...]
+
+
+class _Found(NamedTuple):
+    start: int
+    end: int
+    which: int
+
+
+def snippet(query: Query, said: Mapping[str, str]) -> Snippet:
+    """Of what an entry says by field, the piece that shows best why it was found."""
+    wanted = list(_wanted(expanded(query)))
+    best: tuple[tuple[int, float], str, list[_Found]] | None = None
+    for name in sorted(said, key=lambda name: -WEIGHTS[name]):
+        found = list(_spans(wanted, name, visible(said[name])))
+        rank = (len({one.which for one in found}), WEIGHTS[name])
+        if found and (best is None or rank > best[0]):
+            best = rank, name, found
+    if best is None:
+        if not said:
+            return Snippet(None, "", ())
+        name = max(said, key=lambda one: WEIGHTS[one])
+        return Snippet(name, *_shown(visible(said[name]), []))
+    _rank, name, found = best
+    return Snippet(name, *_shown(visible(said[name]), _merged(found)))
+
+
+def _wanted(query: Query) -> Iterator[Phrase | Regex]:
+    """The texts that a query asks for; not what it asks to be without."""
+    if isinstance(query, And | Or):
+        for one in query.of:
+            yield from _wanted(one)
+    elif isinstance(query, Phrase) or (isinstance(query, Regex) and (query.field is None or query.field in TEXTS)):
+        yield query
+
+
+def _spans(wanted: Iterable[Phrase | Regex], column: str, text: str) -> Iterator[_Found]:
+    for which, one in enumerate(wanted):
+        if isinstance(one, Regex):
+            if one.field is None or TEXTS[one.field] == column:
+                found = finder(one).first(text)
+                if found is not None:
+                    yield _Found(*found, which)
+        elif one.column in (None, column):
+            pattern = _pattern(one)
+            # Most of what is said begins with what matters; only where that has nothing, the rest is looked through.
+            end = _FIRST if len(text) > _FIRST and pattern.search(text, 0, _FIRST) else len(text)
+            for at, match in enumerate(pattern.finditer(text, 0, end)):
+                if at >= _MOST_SPANS:
+                    break
+                yield _Found(*match.span(), which)
+
+
+@lru_cache(maxsize=64)
+def _pattern(phrase: Phrase) -> re.Pattern[str]:
+    """An expression for tokens in a row, with whatever accents and signs between; near enough to be shown."""
+    made = ""
+    for at, token in enumerate(phrase.tokens):
+        if at:
+            made += r"[\W_]+" if token.isascii() and phrase.tokens[at - 1].isascii() else r"[\W_]*"
+        made += "".join(map(_letter, token))
+    before = r"(?<![^\W_])" if _is_spaced(phrase.tokens[0][:1]) else ""
+    after = r"(?![^\W_])" if _is_spaced(phrase.tokens[-1][-1:]) and not phrase.prefix else ""
+    whole = f"{before}{made}{after}" if not phrase.prefix else rf"{before}{made}[^\W_]*"
+    # Next to a script without spaces, a word has no edge that an expression knows.
+    return re.compile(f"{whole}|{made}" if not phrase.prefix and _is_mixed(phrase) else whole, re.IGNORECASE)
+
+
+def _is_mixed(phrase: Phrase) -> bool:
+    return len({_is_spaced(token[:1]) for token in phrase.tokens}) > 1
+
+
+def _is_spaced(character: str) -> bool:
+    return character < "\u0e00"
+
+
+def _letter(character: str) -> str:
+    forms = _forms().get(character)
+    return f"[{character}{forms}]{_MARKS}" if forms else re.escape(character)
+
+
+@lru_cache(maxsize=1)
+def _forms() -> dict[str, str]:
+    """The letters with accents that a plain letter finds."""
+    found: dict[str, str] = {}
+    for code in range(0xC0, 0x250):
+        base = normalize("NFD", chr(code))[0].lower()
+        if base.isascii() and base.isalpha():
+            found[base] = found.get(base, "") + chr(code)
+    return {letter: found.get(letter, "") + letter.upper() for letter in "abcdefghijklmnopqrstuvwxyz"}
+
+
+def _merged(found: list[_Found]) -> list[_Found]:
+    """Spans in order, those that overlap as one, around the place where most of what was asked for stands."""
+    found.sort()
+    near = max(
+        (
+            (len({one.which for one in found[at : at + 20] if one.end - first.start <= WIDTH}), -at)
+            for at, first in enumerate(found)
+        ),
+        default=(0, 0),
+    )
+    merged: list[_Found] = []
+    for one in found[-near[1] :]:
+        if merged and one.start < merged[-1].end:
+            merged[-1] = _Found(merged[-1].start, max(merged[-1].end, one.end), merged[-1].which)
+        else:
+            merged.append(one)
+    return merged
+
+
+def _shown(text: str, found: list[_Found]) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """The text around the first span, on one line."""
+    start = _edge(text, found[0].start - _BEFORE, found[0].start) if found else 0
+    end = min(len(text), start + WIDTH)
+    shown = "…" if start else ""
+    highlights: list[tuple[int, int]] = []
+    at = start
+    for one in found:
+        if one.start >= end:
+            break
+        shown = _added(shown, text[at : one.start])
+        first = len(shown)
+        shown = _added(shown, text[one.start : min(one.end, end)])
+        if len(shown) > first:
+            highlights.append((first, len(shown)))
+        at = min(one.end, end)
+    shown = _added(shown, text[at:end])
+    return (f"{shown}…" if end < len(text) else shown.rstrip()), tuple(highlights)
+
+
+def _edge(text: str, wanted: int, before: int) -> int:
+    """Where to begin: after a space, where one is near."""
+    if wanted <= 0:
+        return 0
+    space = _SPACE.search(text, wanted, before)
+    return space.end() if space is not None and space.end() <= before else wanted
+
+
+def _added(shown: str, more: str) -> str:
+    flat = _SPACE.sub(" ", more)
+    return shown + (flat.lstrip() if not shown or shown.endswith(" ") else flat)
