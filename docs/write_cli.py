@@ -523,6 +523,51 @@ OUTPUT: dict[str, tuple[tuple[str, Keys], ...]] = {
             },
         ),
     ),
+    "sql": (
+        (
+            "`--schema`: a row for each column; a SELECT names its own. A name that comes twice is `name_2`",
+            {
+                "table": "the table or view",
+                "kind": "`table` or `view`",
+                "column": "the column's name",
+                "type": "its type; null for the fields of full text",
+                "comment": "what is to be known; [the schema](index.md#the-schema) has more",
+            },
+        ),
+    ),
+    "index": (
+        (
+            "`refresh`, `rebuild`",
+            {
+                "path": "where the index lies",
+                "transcripts": "how many were read, all or in part",
+                "bytes": "how many bytes of them were to be read",
+                "entries": "how many entries that gave",
+                "gone": "how many transcripts were gone",
+                "charges": "how many charges were made or made anew",
+                "seconds": "how long it took",
+            },
+        ),
+        (
+            "`status`",
+            {
+                "path": "where the index lies; `path` gives this alone",
+                "exists": "whether there is one",
+                "bytes": "its size",
+                "transcripts_bytes": "the size of all transcripts",
+                "share": "the one by the other; null where there is none",
+                "schema": "the version of its schema",
+                "transcripts": "how many it knows",
+                "entries": "how many entries",
+                "charges": "how many charges",
+                "problems": "how many problems",
+                "orphans": "entries that are gone, whose words are still in the full text; no search finds them",
+                "changed": "how many transcripts changed since they were read",
+                "changes": "the same by kind: `new`, `grown`, `vanished`, `moved`, `truncated`, `rewritten`, "
+                "`replaced`, `unreadable`",
+            },
+        ),
+    ),
     "demo": (("One row", _DEMO),),
 }
 """The keys of what each command prints for programs; a test compares them with what is printed."""

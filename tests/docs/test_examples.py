@@ -133,6 +133,7 @@ def test_every_key_is_explained(environment: dict[str, str], tmp_path: Path) -> 
     """The tables of keys in `docs/cli.md` name all that each command prints for programs, and nothing else."""
     page = (ROOT / "docs/cli.md").read_text()
     sections = dict(re.findall(r"^## threadline ?([^\n]*)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+    environment = {**environment, "THREADLINE_CACHE": str(tmp_path / "cache")}
     home = Path(environment["CLAUDE_CONFIG_DIR"])
     edited = next(one for one in sorted(home.glob("projects/*/*.jsonl")) if b'"Edit"' in one.read_bytes())
     asked = {
@@ -146,6 +147,8 @@ def test_every_key_is_explained(environment: dict[str, str], tmp_path: Path) -> 
         "entries": [[str(home), "--jsonl", "--data", "--limit", "1"]],
         "context": [["last", "--json"], ["last", "--jsonl"]],
         "watch": [["--since", "99999d", "--limit", "1", "--jsonl"]],
+        "sql": [["--schema", "--jsonl"]],
+        "index": [["refresh", "--json"], ["status", "--json"]],
         "demo": [[str(tmp_path / "new"), "--megabytes", "0.1", "--json"]],
         "files": [[str(edited), "--jsonl"]],
         **{name: [["--jsonl"]] for name in ("list", "errors", "history")},

@@ -31,6 +31,8 @@ COMMANDS = (
     "doctor",
     "entries",
     "history",
+    "sql",
+    "index",
     "demo",
 )
 # What ccusage calls its reports.
