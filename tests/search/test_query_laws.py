@@ -52,7 +52,7 @@ _BITS = st.sampled_from(
 
 
 @given(trees(_ANY_LEAF))
-@settings(max_examples=500)
+@settings(max_examples=500, deadline=None)
 def test_a_query_written_out_reads_back_as_itself(query: Query) -> None:
     """Parsing the text form of any tree gives that tree, whatever is in its words."""
     assume(_depth(str(query)) <= 12)
@@ -60,7 +60,7 @@ def test_a_query_written_out_reads_back_as_itself(query: Query) -> None:
 
 
 @given(st.lists(_BITS | _ANY_TEXT, max_size=20).map("".join))
-@settings(max_examples=1000)
+@settings(max_examples=1000, deadline=None)
 def test_any_text_is_understood_or_refused(text: str) -> None:
     """Whatever is typed is a query that reads back as itself, or is refused with a sentence; nothing else happens."""
     try:
@@ -98,6 +98,7 @@ def test_every_kind_of_query_finds_what_a_scan_finds(query: Query, them: list[Do
 
 
 @given(trees(text_leaves))
+@settings(deadline=None)
 def test_only_tokens_reach_full_text(query: Query) -> None:
     """In an expression there is nothing but our own signs and, in quotes, letters and digits."""
     found = plan(query).match
@@ -107,6 +108,7 @@ def test_only_tokens_reach_full_text(query: Query) -> None:
 
 
 @given(trees(text_leaves))
+@settings(deadline=None)
 def test_a_query_holds_few_terms(query: Query) -> None:
     """The leaves of a tree are its terms, as many as are typed."""
     assert 1 <= len(list(leaves(query))) <= MOST_TERMS

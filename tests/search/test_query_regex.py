@@ -36,7 +36,7 @@ _LINES = st.text(st.sampled_from("aAbB1c .é中_K\u212a"), max_size=8)
 
 
 @given(_PATTERNS, _LINES, st.booleans())
-@settings(max_examples=600)
+@settings(max_examples=600, deadline=None)
 @example("(a|b)*?$", "ab", True)
 def test_an_automaton_finds_what_python_finds(pattern: str, line: str, exact_case: bool) -> None:
     """For every expression that it takes, the linear engine says the same as Python's."""
@@ -47,6 +47,7 @@ def test_an_automaton_finds_what_python_finds(pattern: str, line: str, exact_cas
 
 
 @given(_PATTERNS, _LINES)
+@settings(deadline=None)
 def test_a_match_has_the_literals_of_its_expression(pattern: str, line: str) -> None:
     """What an expression is said to spell out stands in every line that it is found in."""
     regex = Regex(pattern, exact_case=True)
@@ -93,7 +94,7 @@ def test_an_expression_is_looked_for_in_each_line() -> None:
 
 
 @given(st.integers(0, 2 * PIECE), st.integers(1, OVERLAP - 1))
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 def test_a_long_line_is_seen_whole(before: int, length: int) -> None:
     """A match of up to that length is found wherever it stands in a long line; no end of a piece is a line's."""
     line = "-" * before + "x" * length + "-" * PIECE
