@@ -33,7 +33,8 @@ def plain(text: str) -> str:
     >>> plain("a\x1b[31mb\u202e")
     'a\\x1b[31mb\\u202e'
     """
-    if text.isascii() and text.isprintable():
+    # What Python calls printable has none of the categories above; a few hidden characters are letters to it.
+    if text.isprintable() and (text.isascii() or not _HIDDEN.search(text)):
         return text
     shown = _HIDDEN.sub(_unhidden, text) if _HIDDEN.search(text) else text
     return "".join(map(_escape, shown)) if any(map(_steers, shown)) else shown
