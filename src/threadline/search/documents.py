@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -36,12 +37,16 @@ from threadline.parse import read_side_file
 from threadline.parse.chunks import LONGEST, Chunk, open_transcript
 from threadline.parse.reader import Reader
 from threadline.search.match import Document
-from threadline.search.query import Cost, Has, Is, Match, Query, Regex, leaves
+from threadline.search.query import TEXTS, And, Cost, Has, Is, Match, Query, Regex, leaves
+from threadline.search.regex import literals
 
 _OPEN_FILES = 64
 # A call stands a few entries before its result; in between stand calls made at the same time, and what went on.
 _BACK = 60
 _READ = frozenset({"tool", "branch", "model", "version", "error"})
+_PLAIN = re.compile("[0-9A-Za-z]{3,}")
+# What is taken for a plain letter when case does not count.
+_LETTERS_TOO = tuple(one.encode() for one in "\u212a\u017f\u0130\u0131")
 _CALLS = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
 _RESULTS = (ToolResultBlock, McpToolResultBlock)
 
@@ -92,6 +97,7 @@ class Documents:
         self._connection = connection
         asked = list(leaves(query))
         self._is_read = needs_reading(query)
+        self._needles = list(_needles(query))
         self._asks_tool = any(getattr(one, "field", None) == "tool" for one in asked)
         self._asks_agent = any(getattr(one, "field", None) == "agent" for one in asked)
         self._costs = _costs(connection) if any(isinstance(one, Cost) for one in asked) else {}
@@ -122,8 +128,20 @@ class Documents:
         """The document of a row, as far as the query needs it; None where its entry is gone."""
         if not self._is_read:
             return self._known(row)
-        entry = self.entry(row)
+        entry = self.entry(row) if self._may_match(row) else None
         return self.whole(row, entry) if entry is not None else None
+
+    def _may_match(self, row: Row) -> bool:
+        """Whether its bytes have what a regular expression spells out: far cheaper than to decode them.
+
+        A letter may be written by its number.
+        """
+        if not self._needles:
+            return True
+        raw = (self._bytes(row.transcript, row.offset, row.length) or b"").lower()
+        if all(one in raw for one in self._needles) or b"\\u" in raw:
+            return True
+        return not raw.isascii() and any(one in raw for one in _LETTERS_TOO)
 
     def _known(self, row: Row) -> Document:
         return Document(
@@ -213,6 +231,13 @@ class Documents:
         except (OSError, Error):
             return None
         return found if len(found) == length else None
+
+
+def _needles(query: Query) -> Iterator[bytes]:
+    """What the bytes of every hit have: letters and digits that regular expressions spell out."""
+    for one in query.of if isinstance(query, And) else (query,):
+        if isinstance(one, Regex) and (one.field is None or one.field in TEXTS):
+            yield from (part.lower().encode() for run in literals(one) for part in _PLAIN.findall(run))
 
 
 def _blocks(entry: Entry) -> Iterable[object]:

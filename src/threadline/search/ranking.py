@@ -38,6 +38,7 @@ NEWEST = 1_000
 _COUNT_MOST = ("title", "prompt", "reply", "command", "path")
 _SCORE = f"bm25(text, {', '.join(str(WEIGHTS[name]) for name in FIELDS)})"
 _BLOCK = 500
+_WRITTEN = Row._fields.index("timestamp")
 _FADES = timedelta(days=60)
 _FRESH = 0.3
 _MARGIN = timedelta(days=1)
@@ -142,7 +143,10 @@ class Ranking:
     def _rows(self, scores: dict[int, float]) -> list[Row]:
         numbers = ", ".join(map(str, scores))
         asked = f"SELECT e.entry_id, 0.0, {COLUMNS} FROM entries e {JOINED} WHERE e.entry_id IN ({numbers})"  # noqa: S608 - numbers
-        return [self._scored(Row._make(row), scores[row[0]]) for row in self._connection.execute(asked)]
+        fresh = self._fresh
+        return [
+            Row(row[0], -scores[row[0]] * fresh.of(row[_WRITTEN]), *row[2:]) for row in self._connection.execute(asked)
+        ]
 
     def _scored(self, row: Row, score: float) -> Row:
         """By what full text says of it, and a little by how new it is."""

@@ -6,6 +6,8 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
 
+from msgspec.structs import replace
+
 from threadline.index.fields import fields
 from threadline.model.hit import Hit, Hits
 from threadline.model.place import Place
@@ -13,6 +15,7 @@ from threadline.model.time import parse_timestamp
 from threadline.search.documents import Documents, Row
 from threadline.search.fts import plan
 from threadline.search.match import matches
+from threadline.search.nearest import instead
 from threadline.search.parse_query import parse_query
 from threadline.search.query import Query
 from threadline.search.ranking import Ranking, Sort, narrowed
@@ -21,6 +24,7 @@ from threadline.search.snippets import snippet
 
 LOOKED_AT = 500
 """How many matching entries are looked at for a page of hits, once the page is full."""
+_LONGER = 3  # where it is not: one session can have thousands
 
 
 def search(
@@ -32,16 +36,26 @@ def search(
     sort: Sort = "rank",
     now: datetime | None = None,
     zone: tzinfo | None = None,
+    near: bool = False,
 ) -> Hits:
     """What a query finds: of each session its best hit, or with `every` all of them.
 
-    Without a limit, everything that matches is found and counted; with one, as much as is needed for a good page.
+    Where nothing is found and `near` is asked for, the hits are those of a query that may have been meant, and `note`
+    says which. Without a limit, everything that matches is found and counted; with one, as much as a good page needs.
 
     Raises:
         BadQuery: the query cannot be understood, or a regular expression takes too long.
     """
     now = now or datetime.now(UTC)
-    return searched(connection, parse_query(text, now=now, zone=zone), limit=limit, every=every, sort=sort, now=now)
+    query = parse_query(text, now=now, zone=zone)
+    found = searched(connection, query, limit=limit, every=every, sort=sort, now=now)
+    if found.hits or not near:
+        return found
+    for other in instead(connection, query):
+        nearer = searched(connection, other.query, limit=limit, every=every, sort=sort, now=now)
+        if nearer.hits:
+            return replace(nearer, note=other.note)
+    return found
 
 
 def searched(
@@ -63,7 +77,7 @@ def searched(
         checked = rows if planned.rest is None else _checked(query, rows, documents)
         for at, row in enumerate(checked):
             found.add(row)
-            if limit is not None and found.groups > limit and at >= LOOKED_AT:
+            if limit is not None and at + 1 >= LOOKED_AT * (1 if found.groups >= limit else _LONGER):
                 is_whole = False
                 break
         hits = [_hit(query, row, more, documents) for row, more in found.best(limit)]

@@ -40,7 +40,7 @@ class _Found(NamedTuple):
 
 def snippet(query: Query, said: Mapping[str, str]) -> Snippet:
     """Of what an entry says by field, the piece that shows best why it was found."""
-    wanted = list(_wanted(expanded(query)))
+    wanted = _texts(query)
     best: tuple[tuple[int, float], str, list[_Found]] | None = None
     for name in sorted(said, key=lambda name: -WEIGHTS[name]):
         found = list(_spans(wanted, name, visible(said[name])))
@@ -54,6 +54,11 @@ def snippet(query: Query, said: Mapping[str, str]) -> Snippet:
         return Snippet(name, *_shown(visible(said[name]), []))
     _rank, name, found = best
     return Snippet(name, *_shown(visible(said[name]), _merged(found)))
+
+
+@lru_cache(maxsize=16)
+def _texts(query: Query) -> tuple[Phrase | Regex, ...]:
+    return tuple(_wanted(expanded(query)))
 
 
 def _wanted(query: Query) -> Iterator[Phrase | Regex]:

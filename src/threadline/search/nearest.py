@@ -1,0 +1,91 @@
+"""What a query without hits may have meant: other spellings, some of its words, fewer of its filters."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from difflib import get_close_matches
+from pathlib import Path
+
+from msgspec import Struct
+
+from threadline.index.words import searchable, tokens
+from threadline.search.query import TEXTS, And, Query, Regex, Text, all_of, any_of
+
+_SHORT = 4
+_MOST_TERMS = 30_000
+_LIKE = 0.75
+_LONGER = 2
+# Words that say nothing of what is looked for: questions are full of them.
+_EMPTY = frozenset(
+    """a about an and any are as at be been but by can could did do does for from get got had has have how i in is it
+    its me my not of on or our should so that the their then there they this to us was we were what when where which
+    who why will with would you your""".split()  # noqa: SIM905 - easier to read
+)
+
+
+class Instead(Struct, frozen=True):
+    """Another query, and a sentence that says how it differs."""
+
+    query: Query
+    note: str
+
+
+def instead(connection: sqlite3.Connection, query: Query) -> Iterator[Instead]:
+    """What may have been meant, the nearest first."""
+    parts = query.of if isinstance(query, And) else (query,)
+    spelt = [_respelt(connection, one) if isinstance(one, Text) else None for one in parts]
+    changed = [(old, new) for old, new in zip(parts, spelt, strict=True) if new is not None]
+    nearer = [new or old for old, new in zip(parts, spelt, strict=True)]
+    told = "; ".join(f"no entry has {str(old)!r}, did you mean {str(new)!r}?" for old, new in changed)
+    if changed:
+        yield Instead(all_of(nearer), _sentence(told))
+    words = [one for one in nearer if isinstance(one, Text)]
+    others = [one for one in nearer if not isinstance(one, Text)]
+    full = [one for one in words if one.text.lower() not in _EMPTY] or words
+    if len(full) < len(words):
+        yield Instead(all_of([*full, *others]), _sentence(f"{told} these have the words that matter".strip()))
+    if len(full) > 1:
+        yield Instead(all_of([any_of(full), *others]), _sentence("no entry has all of these words, these have some"))
+
+
+def fewer(query: Query) -> Iterator[tuple[Query, Query]]:
+    """Each filter of a query, with the query without it."""
+    parts = query.of if isinstance(query, And) else ()
+    for at, one in enumerate(parts):
+        if not isinstance(one, Text) and not (isinstance(one, Regex) and (one.field is None or one.field in TEXTS)):
+            yield one, all_of([*parts[:at], *parts[at + 1 :]])
+
+
+def _sentence(told: str) -> str:
+    return told[:1].upper() + told[1:] + ("" if told.endswith("?") else ".")
+
+
+def _respelt(connection: sqlite3.Connection, text: Text) -> Text | None:
+    """The word as it is spelt in some entry, where no entry has it as it was typed."""
+    made = tokens(searchable(text.text))
+    if text.phrase or text.prefix or len(made) != 1 or len(made[0]) < _SHORT or not made[0].isascii():
+        return None
+    word = made[0]
+    if connection.execute("SELECT 1 FROM text WHERE text MATCH ? LIMIT 1", (f'"{word}"',)).fetchone() is not None:
+        return None
+    near = get_close_matches(word, _terms(connection, word), n=1, cutoff=_LIKE)
+    return Text(near[0], text.field) if near else None
+
+
+def _terms(connection: sqlite3.Connection, word: str) -> list[str]:
+    """The words of the index that begin as a word does, in either order of its first letters, and are as long."""
+    path = next((file for _number, name, file in connection.execute("PRAGMA database_list") if name == "main"), "")
+    starts = {word[:2], word[1::-1], word[0] + word[2]}
+    found: list[str] = []
+    # A table of words is a table, which a connection that only reads cannot make: it is made beside, in memory.
+    with suppress(sqlite3.Error), closing(sqlite3.connect("file::memory:", uri=True)) as beside:
+        beside.execute("ATTACH ? AS archive", (f"{Path(path).absolute().as_uri()}?mode=ro",))
+        beside.execute("CREATE VIRTUAL TABLE temp.words USING fts5vocab(archive, text, row)")
+        for start in sorted(starts):
+            asked = "SELECT term FROM words WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ? LIMIT ?"
+            sizes = (len(word) - _LONGER, len(word) + _LONGER)
+            rows = beside.execute(asked, (start, start + "\U0010ffff", *sizes, _MOST_TERMS))
+            found += (term for (term,) in rows)
+    return found
