@@ -12,7 +12,7 @@ from threadline.index.fields import fields
 from threadline.model.hit import Hit, Hits
 from threadline.model.place import Place
 from threadline.model.time import parse_timestamp
-from threadline.search.documents import Documents, Row
+from threadline.search.documents import Documents, Row, needs_reading
 from threadline.search.fts import plan
 from threadline.search.match import matches
 from threadline.search.nearest import instead
@@ -74,7 +74,7 @@ def searched(
     is_whole = True
     with Documents(connection, query if planned.rest is None else planned.rest) as documents:
         rows = ranking.matching(planned.match, bounded=limit is not None) if planned.match else ranking.newest()
-        checked = rows if planned.rest is None else _checked(query, rows, documents)
+        checked = rows if planned.rest is None else _checked(query, planned.rest, rows, documents)
         for at, row in enumerate(checked):
             found.add(row)
             if limit is not None and at + 1 >= LOOKED_AT * (1 if found.groups >= limit else _LONGER):
@@ -84,12 +84,13 @@ def searched(
     return Hits(tuple(hits), found.total, at_least=not is_whole or ranking.left_out)
 
 
-def _checked(query: Query, rows: Iterable[Row], documents: Documents) -> Iterator[Row]:
-    """The rows that the query asks for, by what they say."""
+def _checked(query: Query, rest: Query, rows: Iterable[Row], documents: Documents) -> Iterator[Row]:
+    """The rows that the query asks for: by what they say, or where it is enough, by what the index knows of them."""
     patience = Patience()
+    asked = query if needs_reading(rest) else rest
     for row in rows:
         document = documents.document(row)
-        if document is not None and matches(query, document, patience):
+        if document is not None and matches(asked, document, patience):
             yield row
 
 
