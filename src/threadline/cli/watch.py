@@ -84,7 +84,8 @@ def watch(
     if follower is None:
         return NOTHING
     _say_what(follower, kinds)
-    watching = Watching(Wanted(kinds, agent, None, None, problems=False), tools, everything=everything or bool(kinds))
+    wanted = Wanted(kinds, agent, None, None, problems=False) if kinds or agent else None
+    watching = Watching(wanted, tools, everything=everything or bool(kinds))
     news = batches(follower, poll)
     if output == "table":
         show(news, watching, limit, alone=session is not None, coloured=screen.colour(wanted=not no_color))

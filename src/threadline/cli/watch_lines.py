@@ -49,7 +49,7 @@ def _check_reader() -> None:
 class Watching:
     """Which entries are wanted, and what they tell of."""
 
-    def __init__(self, wanted: Wanted, tools: tuple[str, ...], *, everything: bool) -> None:
+    def __init__(self, wanted: Wanted | None, tools: tuple[str, ...], *, everything: bool) -> None:
         self._wanted = wanted
         self._tools = set(tools)
         self._everything = everything
@@ -64,7 +64,9 @@ class Watching:
             return []
         if not self._everything:
             return [item for item in items if not is_quiet(item)]
-        return items or [Notice(entry, entry.kind, entry_text(entry), quiet=True)]
+        told = [item for item in items if not isinstance(item, Notice) or item.text]
+        what = next((item.what for item in items if isinstance(item, Notice)), entry.kind)
+        return told or [Notice(entry, what, entry_text(entry), quiet=True)]
 
     def written(self, transcript: Transcript, entry: Entry) -> Written | None:
         """The entry as `threadline entries` has it, where it is wanted."""
@@ -76,7 +78,7 @@ class Watching:
         return [item for item in items if tools_of(item) & self._tools] if self._tools else items
 
     def _is_unwanted(self, transcript: Transcript, entry: Entry) -> bool:
-        return not any(self._wanted.of((Written(entry, transcript.agent),)))
+        return self._wanted is not None and not any(self._wanted.of((Written(entry, transcript.agent),)))
 
 
 def print_entries(news: Iterator[list[Followable]], watching: Watching, output: str, limit: int | None) -> None:
@@ -100,11 +102,13 @@ def show(
     for batch in _flushed(news):
         width = screen.width()
         for transcript, entry in batch:
-            source = _source(transcript, entry, projects, alone=alone)
             items = watching.items(transcript, entry)
+            if not items:
+                continue
+            source = _source(transcript, entry, projects, alone=alone)
             for item in items:
                 sys.stdout.write(style.line(live_line(item, source, entry.timestamp, width)) + "\n")
-            shown += bool(items)
+            shown += 1
             if limit is not None and shown >= limit:
                 return
 

@@ -50,7 +50,8 @@ def live_line(item: Item, source: Source, when: datetime | None, width: int) -> 
 
 
 def _before(source: Source, when: datetime | None) -> Spans:
-    spans = [Span(f"{when:%H:%M:%S}  " if when is not None else " " * 10, Role.FAINT)]
+    clock = f"{when.hour:02}:{when.minute:02}:{when.second:02}  " if when is not None else " " * 10
+    spans = [Span(clock, Role.FAINT)]
     if source.session:
         spans.append(Span(f"{_padded(plain(source.session[:_ID]), _ID)}  ", Role.CODE))
     if source.project:

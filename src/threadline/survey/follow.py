@@ -178,18 +178,12 @@ class Follower:
         self._by_identity[file.identity] = followed.path
         return [(file.transcript, entry) for entry in self._wanted(file, entries)]
 
-    def _wanted(self, file: _File, entries: Iterable[Entry]) -> Iterator[Entry]:
-        session, since = self._session, self._since
-        is_told_inside = session is not None and file.transcript.session is None and self._only is None
-        for entry in entries:
-            if is_told_inside and (entry.session_id or "").lower() != session:
-                continue
-            if since is not None and entry.line.offset < file.backlog:
-                when = entry.timestamp
-                file.is_recent = file.is_recent if when is None else when >= since
-                if not file.is_recent:
-                    continue
-            yield entry
+    def _wanted(self, file: _File, entries: Iterable[Entry]) -> Iterable[Entry]:
+        session = self._session
+        if session is not None and file.transcript.session is None and self._only is None:
+            entries = (entry for entry in entries if (entry.session_id or "").lower() == session)
+        since = self._since
+        return entries if since is None or not file.backlog else _recent(file, entries, since)
 
     def _changed_signs(self) -> bool:
         changed = False
@@ -336,6 +330,24 @@ def _tops(homes: Sequence[Home], path: Path | None) -> Iterator[_Folder]:
         top = os.path.realpath(home.path)
         projects = real_projects(top) or os.path.join(top, PROJECTS)  # noqa: PTH118 - paths are text here
         yield _Folder(projects, home, None, ())
+
+
+def _recent(file: _File, entries: Iterable[Entry], since: datetime) -> Iterator[Entry]:
+    """Of what was there when following began, what is recent enough; one without a time goes with the next."""
+    untimed: list[Entry] = []
+    for entry in entries:
+        when = entry.timestamp
+        if entry.line.offset >= file.backlog:
+            yield from untimed if file.is_recent else ()
+            untimed = []
+            yield entry
+        elif when is None:
+            untimed.append(entry)
+        else:
+            file.is_recent = when >= since
+            yield from (*untimed, entry) if file.is_recent else ()
+            untimed = []
+    yield from untimed if file.is_recent else ()
 
 
 def _age(folder: _Folder) -> float:

@@ -1,0 +1,215 @@
+"""`threadline history`: what was typed, in all projects, newest first."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.faces.asking import Asker, environment, steering
+from tests.faces.test_cli_hostile import STEER
+from tests.make import SESSION, line, prompt, transcript, write
+
+from threadline.survey import history
+from threadline.survey.history import _lines_backwards
+
+GONE = "5e551011-0000-4000-8000-00000000dead"
+NOON = 1_767_614_400_000  # 2026-01-05T12:00:00Z
+HOUR = 3_600_000
+
+
+def typed(text: str, hours: int = 0, **fields: Any) -> bytes:
+    """A row of history.jsonl."""
+    row = {"display": text, "pastedContents": {}, "timestamp": NOON + hours * HOUR, "project": "/work/app"}
+    return line({**row, "sessionId": SESSION, **fields})
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with one session left, and prompts of it, of one that is gone, and of one that is not named."""
+    write(tmp_path / "projects" / "-work-app" / f"{SESSION}.jsonl", *transcript(prompt("hello")))
+    old = line({"display": "of an old version", "timestamp": NOON - 100 * HOUR, "project": "/work/Old"})
+    pasted = {"1": {"id": 1, "type": "text", "content": "much"}, "2": {"id": 2, "type": "image"}}
+    rows = (
+        old,
+        typed("Fix the Parser", 1, sessionId=GONE),
+        typed("hello\nthere", 2),
+        typed("look at this [Pasted text #1]", 3, pastedContents=pasted, project="/work/other"),
+    )
+    write(tmp_path / "history.jsonl", *rows)
+    return tmp_path
+
+
+def texts(answer: Any) -> list[str]:
+    """The texts of rows."""
+    return [row["text"] for row in answer.jsonl]
+
+
+def test_newest_first_in_one_line(ask: Asker, home: Path) -> None:
+    """Time, session, whether it is gone, project and text on one line each, the newest first; pasted ones counted."""
+    answer = ask("history", "--home", home)
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.splitlines() == [
+        "2026-01-05 15:00  5e551011        /work/other       look at this [Pasted text #1]  +2 pasted",
+        "2026-01-05 14:00  5e551011        /work/app         hello there",
+        "2026-01-05 13:00  5e551011  gone  /work/app         Fix the Parser",
+        "2026-01-01 08:00                  /work/Old         of an old version",
+    ]
+
+
+def test_rows_for_programs(ask: Asker, home: Path) -> None:
+    """Each format has the same keys; of a row that names no session it is not known whether it is gone."""
+    rows = ask("history", "--home", home, "--jsonl").jsonl
+    assert [row["gone"] for row in rows] == [False, False, True, None]
+    assert [row["pasted"] for row in rows] == [2, 0, 0, 0]
+    assert rows[1] == {
+        "timestamp": "2026-01-05T14:00:00Z",
+        "project": "/work/app",
+        "session": SESSION,
+        "gone": False,
+        "text": "hello\nthere",
+        "pasted": 0,
+        "home": str(home),
+    }
+    assert ask("history", "--home", home, "--json").json == rows
+    assert [row["text"] for row in ask("history", "--home", home, "--csv").csv] == [row["text"] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["parser"], ["Fix the Parser"]),
+        (["THE"], ["hello\nthere", "Fix the Parser"]),
+        (["--project", "old"], ["of an old version"]),
+        (["--gone"], ["Fix the Parser"]),
+        (["--since", "2026-01-05T14:00"], ["look at this [Pasted text #1]", "hello\nthere"]),
+        (["--until", "2026-01-04"], ["of an old version"]),
+        (["--limit", "1"], ["look at this [Pasted text #1]"]),
+    ],
+)
+def test_filters(ask: Asker, home: Path, words: list[str], found: list[str]) -> None:
+    """A text in whatever case, a project, a time, sessions that are gone, a number: each keeps what it says."""
+    assert texts(ask("history", "--home", home, "--jsonl", *words)) == found
+
+
+def test_a_deleted_session_is_gone(ask: Asker, home: Path) -> None:
+    """Once its transcript is deleted, a session's prompts are marked."""
+    (home / "projects" / "-work-app" / f"{SESSION}.jsonl").unlink()
+    assert texts(ask("history", "--home", home, "--gone", "--jsonl"))[-1] == "Fix the Parser"
+    assert len(texts(ask("history", "--home", home, "--gone", "--jsonl"))) == 3
+
+
+def test_the_table_is_short(ask: Asker, tmp_path: Path) -> None:
+    """Thirty prompts are shown, and that there are more; programs get all."""
+    write(tmp_path / "history.jsonl", *(typed(f"number {one}", one) for one in range(31)))
+    (tmp_path / "projects").mkdir()
+    shown = ask("history", "--home", tmp_path).out.splitlines()
+    assert len(shown) == 32
+    assert shown[-1] == "The newest 30; there are more: see --limit N."
+    assert len(ask("history", "--home", tmp_path, "--jsonl").jsonl) == 31
+    assert len(ask("history", "--home", tmp_path, "--limit", "31").out.splitlines()) == 31
+
+
+def test_homes_are_merged_by_time(ask: Asker, home: Path, tmp_path: Path) -> None:
+    """The prompts of several homes come in one order; rows a little out of order are put right."""
+    other = tmp_path / "another"
+    write(other / "history.jsonl", typed("late", 2), typed("early", -1), typed("between", 1))
+    (other / "projects").mkdir()
+    rows = ask("history", "--home", home, "--home", other, "--jsonl").jsonl
+    assert [row["timestamp"] for row in rows] == sorted((row["timestamp"] for row in rows), reverse=True)
+    assert len(rows) == 7
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["nothing like it"], "No prompt of 4 fits 'nothing like it'."),
+        (["parser", "--project", "other"], "1 hold the text, 1 are of such a project"),
+        (["--since", "2026-02-01"], "the newest is of 2026-01-05"),
+    ],
+)
+def test_why_there_is_nothing(ask: Asker, home: Path, words: list[str], sentence: str) -> None:
+    """Where nothing fits, the exit code is 1, and a sentence says what would."""
+    answer = ask("history", "--home", home, *words)
+    assert (answer.code, answer.out) == (1, "")
+    assert sentence in answer.err
+
+
+def test_no_history_and_no_home(ask: Asker, tmp_path: Path) -> None:
+    """A home without a history, and no home at all: exit code 1, and which it is."""
+    (tmp_path / "projects").mkdir()
+    answer = ask("history", "--home", tmp_path)
+    assert (answer.code, answer.out) == (1, "")
+    assert "there is no history.jsonl" in answer.err
+    answer = ask("history")
+    assert answer.code == 1
+    assert "No Claude home was found" in answer.err
+
+
+def test_times_that_exclude_each_other(ask: Asker, home: Path) -> None:
+    """A beginning after the end is an error."""
+    answer = ask("history", "--home", home, "--since", "2026-02-01", "--until", "2026-01-01")
+    assert (answer.code, answer.out) == (2, "")
+    assert "nothing can lie between them" in answer.err
+
+
+def test_damaged_rows_are_told_and_cost_no_others(ask: Asker, home: Path) -> None:
+    """Rows that are torn, no JSON or of another shape: the others come, and how many were lost is said."""
+    path = home / "history.jsonl"
+    path.write_bytes(b"garbage\n\n[1]\n" + path.read_bytes() + b'{"display":7,"timestamp":"x"}\n{"displ')
+    answer = ask("history", "--home", home, "--jsonl")
+    assert answer.code == 0
+    assert {"hello\nthere", "Fix the Parser", "of an old version"} < set(texts(answer))
+    assert "could not be read, the first at byte" in answer.err
+
+
+@pytest.mark.parametrize("text", STEER.values(), ids=STEER.keys())
+def test_nothing_that_was_typed_steers_the_terminal(ask: Asker, home: Path, text: str) -> None:
+    """Hostile text in any field reaches the table as escapes only."""
+    row = {"display": text, "timestamp": NOON, "project": f"/{text}", "sessionId": text}
+    (home / "history.jsonl").write_bytes(json.dumps(row).encode() + b"\n")
+    answer = ask("history", "--home", home)
+    assert answer.code == 0
+    assert steering(answer.out + answer.err) == set()
+
+
+@given(
+    st.lists(st.binary(max_size=30).filter(lambda one: b"\n" not in one), max_size=30), st.integers(1, 40), st.data()
+)
+def test_backwards_is_forwards(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[bytes], block: int, data: Any
+) -> None:
+    """Read backwards in blocks of any size, a file has the lines it has, each where it begins."""
+    path = tmp_path_factory.mktemp("rows") / "history.jsonl"
+    content = b"\n".join(rows) + data.draw(st.sampled_from([b"", b"\n"]))
+    path.write_bytes(content)
+    wanted, at = [], 0
+    for one in content.split(b"\n"):
+        if one.strip(b"\0 \t\r"):
+            wanted.append((one, at))
+        at += len(one) + 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(history, "_BLOCK", block)
+        assert list(_lines_backwards(path)) == wanted[::-1]
+
+
+def test_a_large_history_is_not_held(tmp_path: Path) -> None:
+    """Of a history of 200 MB, all rows come in a fraction of its size."""
+    (tmp_path / "projects").mkdir()
+    row = typed("x", pastedContents={"1": {"id": 1, "type": "text", "content": "y" * 100_000}})
+    with (tmp_path / "history.jsonl").open("wb") as file:
+        for _ in range(200_000_000 // len(row)):
+            file.write(row)
+    code = (
+        "import resource; from threadline.cli import run;"
+        f"run(['history', '--home', {str(tmp_path)!r}, '--jsonl']);"
+        "import sys; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, check=True, timeout=120)  # noqa: S603 - ours
+    assert done.stdout.count(b"\n") == 200_000_000 // len(row)
+    assert int(done.stderr) * 1024 < 100_000_000
