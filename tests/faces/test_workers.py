@@ -128,6 +128,20 @@ def test_no_more_batches_are_made_than_the_smallest_pipe_holds(home: Path, monke
     assert made[0] <= MOST_TASKS
 
 
+def test_no_more_workers_are_made_than_there_are_batches(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks for a million jobs gets no million processes."""
+    asked: list[tuple[int, int]] = []
+
+    def counted(function: Any, tasks: Any, workers: int) -> Any:
+        asked.append((len(tasks), workers))
+        return ((task, function(task)) for task in tasks)
+
+    monkeypatch.setattr("threadline.survey.each.crew", counted)
+    transcripts = look(homes(home)[0]).transcripts
+    assert dict(each(size_of, transcripts, jobs=10**20)) == {one: one.size for one in transcripts}
+    assert asked[0][1] == asked[0][0] - 1 < len(transcripts) - 1
+
+
 @needs_proc
 def test_workers_answer_in_a_process_with_thousands_of_open_files() -> None:
     """Their pipes have numbers that `select` does not take."""
@@ -191,7 +205,10 @@ def test_a_worker_that_nobody_listens_to_says_nothing(capfd: pytest.CaptureFixtu
 _ASK = """
 import sys, time
 from threadline.find import homes, look
+from threadline.survey import each as module
 from threadline.survey.each import each
+
+module._BATCH_BYTES = 0  # so that there is work for all of them
 
 def slow(transcript):
     time.sleep(60)

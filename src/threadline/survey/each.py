@@ -29,13 +29,14 @@ def each(
     """
     # The biggest first, so that nobody is left alone with it at the end.
     waiting = sorted(transcripts, key=lambda transcript: -transcript.size)
-    workers = min(jobs or cores(), len(waiting)) - 1
+    batches = list(_batches(waiting))
+    workers = min(jobs or cores(), len(batches)) - 1  # one without a batch would only be made and ended
     little = jobs is None and sum(transcript.size for transcript in waiting) < _WORTH_WORKERS
     if workers < 1 or little or not can_fork():
         for transcript in waiting:
             yield transcript, function(transcript)
         return
-    for batch, answers in crew(partial(_all, function), list(_batches(waiting)), workers):
+    for batch, answers in crew(partial(_all, function), batches, workers):
         yield from zip(batch, answers, strict=True)
 
 
@@ -60,6 +61,7 @@ def _batches(transcripts: list[Transcript]) -> Iterator[list[Transcript]]:
 
 
 def cores() -> int:
+    """How many processes can work at once here."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system
