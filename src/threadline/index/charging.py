@@ -25,6 +25,20 @@ JOIN projects p USING(project_id)
 JOIN homes h ON h.home_id = t.home_id
 WHERE s.message IN (SELECT message FROM stale)
 """
+# Which of several transcripts owns what they share is told by all that they share, and by what each has alone. So where
+# one of them changed, all that it shares is stale, and what those that share it have alone is looked at, too.
+_CHANGED = """
+CREATE TEMP TABLE changed AS SELECT DISTINCT transcript_id FROM sightings WHERE message IN (SELECT message FROM stale)
+"""
+_SHARED = """
+CREATE TEMP TABLE shared AS SELECT DISTINCT s.message FROM changed JOIN sightings s USING(transcript_id)
+WHERE EXISTS(SELECT 1 FROM sightings o WHERE o.message = s.message AND o.transcript_id <> s.transcript_id)
+"""
+_ALONE = """
+INSERT OR IGNORE INTO stale SELECT s.message FROM sightings s
+WHERE s.transcript_id IN (SELECT transcript_id FROM shared JOIN sightings USING(message))
+AND NOT EXISTS(SELECT 1 FROM sightings o WHERE o.message = s.message AND o.transcript_id <> s.transcript_id)
+"""
 _COLUMNS = 23
 
 
@@ -33,6 +47,7 @@ def charge_stale(connection: sqlite3.Connection) -> int:
     table = shipped()
     connection.execute("BEGIN IMMEDIATE")
     _note_prices(connection, table)
+    _widen(connection)
     connection.execute("DELETE FROM charges WHERE message IN (SELECT message FROM stale)")
     seen = _Seen(connection)
     made = [_row(one, seen.numbers[one.origin.transcript]) for one in charges(seen, table)]
@@ -47,6 +62,16 @@ def _note_prices(connection: sqlite3.Connection, table: Rates) -> None:
     if known is None or known[0] != table.digest:
         connection.execute("INSERT OR IGNORE INTO stale SELECT DISTINCT message FROM sightings")
         connection.execute("INSERT OR REPLACE INTO meta VALUES('prices', ?)", (table.digest,))
+
+
+def _widen(connection: sqlite3.Connection) -> None:
+    """Add what depends on the same transcripts to what is stale."""
+    connection.execute(_CHANGED)
+    connection.execute(_SHARED)
+    connection.execute(_ALONE)
+    connection.execute("INSERT OR IGNORE INTO stale SELECT message FROM shared")
+    connection.execute("DROP TABLE changed")
+    connection.execute("DROP TABLE shared")
 
 
 class _Seen:

@@ -22,7 +22,10 @@ _RENEW = f"UPDATE transcripts SET ({_KNOWN}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WH
 
 
 class Step(Struct, frozen=True, gc=False):
-    """One transcript to be read: on from where it was read to (`before` says what was known of it), or all of it."""
+    """One transcript to be read: on from where it was read to (`before` says what was known of it), or all of it.
+
+    `is_renamed` says that its name tells of another session or agent than before.
+    """
 
     transcript: Transcript
     looked: Looked
@@ -30,6 +33,7 @@ class Step(Struct, frozen=True, gc=False):
     offset: int = 0
     line: int = 1
     before: Known | None = None
+    is_renamed: bool = False
 
     @property
     def size(self) -> int:
@@ -111,8 +115,7 @@ def _add(made: Plan, change: Change, rows: dict[str, _Row], places: Places) -> N
         made.steps.append(Step(transcript, looked, places.new(transcript, looked.path)))
     elif change.kind is ChangeKind.MOVED and row.named != (transcript.session, transcript.agent):
         # Rows leave out what their transcript's name says, and now it says something else.
-        made.moved.append((row.number, transcript))
-        made.steps.append(Step(transcript, looked, row.number))
+        made.steps.append(Step(transcript, looked, row.number, is_renamed=True))
     elif change.kind in _AGAIN:
         made.steps.append(Step(transcript, looked, row.number))
     else:

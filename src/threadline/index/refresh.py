@@ -144,6 +144,8 @@ class _Writing:
         self._begin()
         if step.before is None:
             self._forget(step.transcript_id)
+        if step.is_renamed:  # not before: until its rows are made anew, they go by the old name
+            self._move(step.transcript_id, step.transcript)
         first = self._next
         number = step.transcript_id
         execute = self._connection.executemany

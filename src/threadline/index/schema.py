@@ -122,7 +122,7 @@ VIEWS = {
 INDEXES = (
     "CREATE INDEX entries_by_transcript ON entries(transcript_id, line)",
     "CREATE INDEX problems_by_transcript ON problems(transcript_id)",
-    "CREATE INDEX sightings_by_message ON sightings(message)",
-    "CREATE INDEX sightings_by_transcript ON sightings(transcript_id)",
+    "CREATE INDEX sightings_by_message ON sightings(message, transcript_id)",
+    "CREATE INDEX sightings_by_transcript ON sightings(transcript_id, message)",
     "CREATE INDEX charges_by_message ON charges(message)",
 )
