@@ -6,17 +6,20 @@ import os
 import shutil
 import tempfile
 from collections import Counter
+from datetime import datetime, timedelta
 from itertools import groupby
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from tests.make import SESSION, line
+from tests.make import SESSION, Pen, line, lines, meta, prompt, transcript
 
 from threadline.model.found import Home
+from threadline.model.ids import SessionId
 from threadline.parse import entries
-from threadline.survey import followed
+from threadline.survey import follow, followed
 from threadline.survey.follow import Follower
 
 OTHER = "5e551011-0000-4000-8000-000000000002"
@@ -92,6 +95,148 @@ def test_lines_come_whole_wherever_a_write_ends(sizes: list[int], data: st.DataO
         assert b"".join(entry.raw for entry in found) == content[known:]
         wanted = [entry.line for entry in entries(path) if entry.line.offset >= known]
         assert [entry.line for entry in found] == wanted
+
+
+def told_text(follower: Follower) -> list[str]:
+    """The texts of what is new."""
+    return [str(getattr(entry, "text", "")) for _, entry in follower.poll(everything=True)]
+
+
+def test_beginning_a_while_ago(tmp_path: Path) -> None:
+    """`since` gives what was written from then on, and what is appended later whatever time it tells."""
+    pen = Pen()
+    old, new = transcript(prompt("old"), meta("mode", mode="plan"), prompt("new"), pen=pen)[::2]
+    assert isinstance(old, dict)
+    assert isinstance(new, dict)
+    add(main(tmp_path), lines(old, *transcript(meta("mode", mode="plan")), new))
+    since = datetime.fromisoformat(new["timestamp"])
+    follower = Follower([home(tmp_path)], since=since)
+    assert [entry.kind for _, entry in follower.poll()] == ["mode", "user"]
+    add(main(tmp_path), lines(*transcript(prompt("a copy of long ago"))))
+    assert told_text(follower) == ["a copy of long ago"]
+    late = Follower([home(tmp_path)], since=since + timedelta(seconds=1))
+    assert late.poll() == []
+
+
+def test_one_session_wherever_it_is_written(tmp_path: Path) -> None:
+    """Of one session come its main transcript, its agents below it and beside it, also in another project."""
+    follower = Follower([home(tmp_path)], session=SessionId(SESSION))
+    add(main(tmp_path), rows(1))
+    add(main(tmp_path, OTHER), rows(2))
+    add(main(tmp_path).with_suffix("") / "subagents" / "workflows" / "run" / "agent-a.jsonl", rows(3))
+    add(main(tmp_path, folder="-b").with_suffix("") / "subagents" / "agent-b.jsonl", rows(4))
+    mine = line({"type": "user", "n": 5, "sessionId": SESSION})
+    add(main(tmp_path).with_name("agent-c.jsonl"), line({"type": "user", "sessionId": OTHER}) + mine)
+    assert sorted(told(follower)) == sorted([row(1), row(3), row(4), mine])
+
+
+def test_one_transcript_that_lies_anywhere(tmp_path: Path) -> None:
+    """A transcript outside of any home is followed with its session's directory, and with nothing beside it."""
+    path = tmp_path / "kept" / f"{SESSION}.jsonl"
+    add(path, rows(1))
+    follower = Follower(path=path)
+    add(path, rows(2))
+    add(path.with_suffix("") / "subagents" / "agent-a.jsonl", rows(3))
+    add(path.with_name(f"{OTHER}.jsonl"), rows(4))
+    assert sorted(told(follower)) == [row(2), row(3)]
+
+
+def test_what_is_no_transcript_is_not_followed(tmp_path: Path) -> None:
+    """Tools' output, memories, links, pipes and directories named as transcripts are passed over."""
+    follower = Follower([home(tmp_path)])
+    add(main(tmp_path).with_suffix("") / "tool-results" / "x.jsonl", rows(1))
+    add(tmp_path / "projects" / "-a" / "memory" / "x.jsonl", rows(2))
+    outside = tmp_path / "outside.jsonl"
+    add(outside, rows(3))
+    (tmp_path / "projects" / "-a" / "link.jsonl").symlink_to(outside)
+    os.mkfifo(tmp_path / "projects" / "-a" / "pipe.jsonl")
+    (tmp_path / "projects" / "-a" / "folder.jsonl").mkdir()
+    add(main(tmp_path), rows(4))
+    assert told(follower) == [row(4)]
+
+
+def test_a_home_whose_projects_come_later(tmp_path: Path) -> None:
+    """A home may be empty when following begins."""
+    follower = Follower([Home(tmp_path, "option")])
+    assert told(follower) == []
+    add(main(tmp_path), rows(1))
+    assert told(follower) == [row(1)]
+
+
+def test_entries_of_several_files_come_by_time(tmp_path: Path) -> None:
+    """What several files gained between two looks comes in the order of time; a file's own order stays."""
+    follower = Follower([home(tmp_path)])
+    times = {SESSION: (3, 1, 5), OTHER: (2, 4)}
+    for session, seconds in times.items():
+        written = (f"2026-01-05T09:00:0{second}.000Z" for second in seconds)
+        add(main(tmp_path, session), b"".join(line({"type": "user", "timestamp": when}) for when in written))
+    found = [str(entry.timestamp_text)[18] for _, entry in follower.poll(everything=True)]
+    assert found == ["2", "3", "1", "4", "5"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_yet(tmp_path: Path) -> None:
+    """A file that may not be read is not news; once it may, what it gains is."""
+    add(main(tmp_path), rows(1))
+    main(tmp_path).chmod(0)
+    follower = Follower([home(tmp_path)])
+    assert told(follower) == []
+    main(tmp_path).chmod(0o600)
+    assert told(follower) == []
+    add(main(tmp_path), rows(2))
+    assert told(follower) == [row(2)]
+
+
+def test_much_at_once_comes_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A poll gives no more than its share of bytes, says that there is more, and nothing is lost or told twice."""
+    monkeypatch.setattr(follow, "_MOST", 1000)
+    follower = Follower([home(tmp_path)])
+    for session in (SESSION, OTHER):
+        add(main(tmp_path, session), rows(*range(100)))
+    found = told(follower)
+    assert 10 < len(found) < 50
+    while follower.is_behind:
+        more = [entry.raw for _, entry in follower.poll()]
+        assert len(more) < 50
+        found += more
+    assert Counter(found) == dict.fromkeys(map(row, range(100)), 2)
+
+
+def test_what_is_remembered_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Older lines are forgotten; line numbers go on, and the last lines can still be cut off and written anew."""
+    monkeypatch.setattr(followed, "_MOST_LINES", 20)
+    follower = Follower([home(tmp_path)])
+    for number in range(50):
+        add(main(tmp_path), rows(number))
+        assert [entry.line.number for _, entry in follower.poll(everything=True)] == [number + 1]
+    (only,) = follower._files.values()
+    assert len(only.followed._ends) <= 21
+    os.truncate(main(tmp_path), main(tmp_path).stat().st_size - len(rows(48, 49)))
+    add(main(tmp_path), rows(100))
+    ((_, entry),) = follower.poll(everything=True)
+    assert (entry.raw, entry.line.number) == (row(100), 49)
+
+
+def test_a_session_that_has_been_still_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among more files than are looked at each time, one that goes on is seen, and its agents from then on."""
+    monkeypatch.setattr(follow, "_NEWEST", 2)
+    for number in range(20):
+        path = main(tmp_path, f"5e551011-0000-4000-8000-{number:012}")
+        add(path, rows(number))
+        os.utime(path, (number, number))
+    agent = main(tmp_path, "5e551011-0000-4000-8000-000000000003").with_suffix("") / "subagents" / "agent-a.jsonl"
+    add(agent, rows(30))
+    os.utime(agent, (1, 1))
+    follower = Follower([home(tmp_path)])
+    follower.poll(everything=True)
+    monkeypatch.setattr(follower, "_look_everywhere", lambda: None)  # only what the frequent looks see
+    monkeypatch.setattr(follow, "_OFTEN", 0.0)
+    monkeypatch.setattr(follow, "_SHARE", 1e9)
+    follower._next_look = 0.0
+    add(main(tmp_path, "5e551011-0000-4000-8000-000000000003"), rows(40))
+    assert [entry.raw for _, entry in follower.poll()] == [row(40)]
+    add(agent, rows(41))
+    assert [entry.raw for _, entry in follower.poll()] == [row(41)]
 
 
 class Writers(RuleBasedStateMachine):

@@ -303,7 +303,7 @@ class Follower:
         if self._since is not None and status.st_mtime_ns >= self._since.timestamp() * 1e9:
             file.backlog = status.st_size
         else:
-            file.followed.skip()
+            file.followed.skip(status.st_size)
             file.note(status)
 
     def _followed(self, found: Transcript, status: os.stat_result) -> Followed:

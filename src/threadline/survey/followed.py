@@ -33,7 +33,7 @@ class Followed:
     def __init__(self, path: str) -> None:
         self.path = path
         self.is_behind = False
-        self.is_ready = True
+        self._unread = 0
         self._identity: tuple[int, int] | None = None
         self._head = b""
         self._scanned = 0
@@ -49,20 +49,23 @@ class Followed:
         other._ends, other._digests = self._ends[:], self._digests[:]
         return other
 
-    def skip(self) -> None:
-        """Take all whole lines that are there now as known."""
-        self.is_ready = False
+    def skip(self, size: int) -> None:
+        """Take all whole lines among the first `size` bytes as known; where it may not be read, as soon as it may."""
+        self._unread = size
         with suppress(Error, OSError):
-            descriptor = open_transcript(self.path)
-            try:
-                self._skip(descriptor)
-            finally:
-                os.close(descriptor)
-            self.is_ready = True
+            self._skip_unread()
 
-    def _skip(self, descriptor: int) -> None:
+    def _skip_unread(self) -> None:
+        descriptor = open_transcript(self.path)
+        try:
+            self._skip(descriptor, self._unread)
+        finally:
+            os.close(descriptor)
+        self._unread = 0
+
+    def _skip(self, descriptor: int, size: int) -> None:
         status = os.fstat(descriptor)
-        end = max(0, _after_last_newline(descriptor, 0, status.st_size))
+        end = max(0, _after_last_newline(descriptor, 0, min(size, status.st_size)))
         start = max(0, end - _REMEMBERED)
         block = _read(descriptor, start, end)
         lines = [line + b"\n" for line in block.split(b"\n")[:-1]]
@@ -94,9 +97,8 @@ class Followed:
             Error: the file cannot be read, or is gone.
             OSError: the same.
         """
-        if not self.is_ready:
-            self.skip()
-            return []
+        if self._unread:
+            self._skip_unread()
         descriptor = open_transcript(self.path)
         try:
             return self._news(descriptor, most)
