@@ -166,6 +166,15 @@ def test_json_steers_no_terminal_and_comes_back_as_it_was(ask: Asker, tmp_path: 
         assert row["text"] == row["data"]["message"]["content"] == whole
 
 
+def test_no_csv_cell_rings_or_paints(ask: Asker, tmp_path: Path) -> None:
+    """Control characters in cells are told by their numbers, and stay what they are only in `--csv-exact`."""
+    text = "a\x1b]52;c;eA==\x07\x9b31m\x00\x7f\tb\u200d"
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(json.dumps({"type": "user", "message": {"content": text}}).encode() + b"\n")
+    assert ask("entries", path, "--csv").csv[0]["text"] == "a\\x1b]52;c;eA==\\x07\\x9b31m\\x00\\x7f\tb\u200d"
+    assert ask("entries", path, "--csv-exact").csv[0]["text"] == text
+
+
 def test_csv_survives_quotes_and_newlines(ask: Asker, tmp_path: Path) -> None:
     """Commas, quotes and newlines inside a cell come back from a CSV reader as they were."""
     text = "a,\"b\"\n\r\nc;'d'\ttab"

@@ -320,3 +320,13 @@ def test_rows_of_an_agents_file_are_the_agents(tmp_path: Path) -> None:
     home = Home(tmp_path, "option")
     one = Transcript(path, home, "-w", TranscriptKind.AGENT, 1, 0, SessionId("s"), AgentId("a1"))
     assert sightings(one).origins[0].agent == "a1"
+
+
+def test_a_line_too_long_to_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is passed over is a problem, and the lines around it are counted."""
+    monkeypatch.setattr("threadline.parse.lines_with.LONGEST", 1_000_000)
+    usage = {"input_tokens": 5, "output_tokens": 6}
+    data = _rows(usage) + _rows(usage, padding="x" * 2_000_000, uuid="long") + _rows({**usage, "input_tokens": 7})
+    seen = _seen(tmp_path / "a.jsonl", data)
+    assert len(seen.sightings) == 2
+    assert "in lines that are too long to be read" in (seen.problem or "")

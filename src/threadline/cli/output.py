@@ -47,6 +47,8 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 _KILO = 1000
 _PIPED = 160
 _LEAST_LAST, _LEAST_OTHER = 20, 10
+# What a CSV cell has no use for, and a terminal obeys.
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 # Control and format characters beyond ASCII, private use, selectors that nothing shows: what `plain` escapes, too.
 _STEERING = re.compile(
     "[\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f"
@@ -222,4 +224,7 @@ def _cell(value: Any, *, exact: bool) -> str:
     if not text.startswith('"'):
         return "" if text == "null" else text
     words: str = msgspec.json.decode(text)
-    return "'" + words if words.startswith(_FORMULA) and not exact else words
+    if exact:
+        return words
+    words = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", words)
+    return "'" + words if words.startswith(_FORMULA) else words

@@ -156,7 +156,8 @@ def notes(one: Report) -> Iterator[str]:
     if (words := gone(one.swept)) != "":
         yield words
     if one.ledger.problems:
-        yield f"{count(len(one.ledger.problems), 'transcript')} could not be read, and what was spent there is missing."
+        many = count(len(one.ledger.problems), "transcript")
+        yield f"{many} could not be read, or not wholly, and what was spent there is missing."
 
 
 def _unpriced_models(ledger: Ledger) -> str:

@@ -18,13 +18,14 @@ _FIRST = 16 * 1024
 class Lines(Struct, gc=False):
     """A block of whole lines, and those of its lines that were looked for, each with where it begins in the file.
 
-    `begins` is where the block does.
+    `begins` is where the block does; `passed` is how many bytes of a line too long to be decoded stood before it.
     """
 
     block: bytes
     offsets: list[int]
     lines: list[bytes]
     begins: int = 0
+    passed: int = 0
 
 
 def lines_with(path: str | Path, needle: bytes, *, offset: int = 0) -> Iterator[Lines]:
@@ -63,7 +64,7 @@ def first_lines(path: str | Path) -> list[bytes]:
 
 
 def _lines_with(descriptor: int, needle: bytes, offset: int) -> Iterator[Lines]:
-    for begins, block, whole in _blocks(descriptor, offset):
+    for begins, block, whole, passed in _blocks(descriptor, offset):
         offsets: list[int] = []
         lines: list[bytes] = []
         find, rfind, end = block.find, block.rfind, 0
@@ -74,24 +75,25 @@ def _lines_with(descriptor: int, needle: bytes, offset: int) -> Iterator[Lines]:
             offsets.append(begins + start)
             lines.append(block[start:end])
             at = find(needle, end, whole)
-        yield Lines(block, offsets, lines, begins)
+        yield Lines(block, offsets, lines, begins, passed)
 
 
-def _blocks(descriptor: int, begins: int) -> Iterator[tuple[int, bytes, int]]:
-    """The file in blocks, each with where it begins and how much of it is whole lines."""
+def _blocks(descriptor: int, begins: int) -> Iterator[tuple[int, bytes, int, int]]:
+    """The file in blocks: where each begins, its bytes, how much of it is whole lines, and what was let go before."""
     rest = b""
     while read := os.read(descriptor, _BLOCK):
         block = rest + read if rest else read
         whole = block.rfind(b"\n") + 1
+        passed = 0
         if not whole:
             block, passed = _long_line(descriptor, block)
             begins += passed
             whole = block.rfind(b"\n") + 1 or len(block)
-        yield begins, block, whole
+        yield begins, block, whole, passed
         begins += whole
         rest = block[whole:]
     if rest:
-        yield begins, rest, len(rest)
+        yield begins, rest, len(rest), 0
 
 
 def _long_line(descriptor: int, begun: bytes) -> tuple[bytes, int]:

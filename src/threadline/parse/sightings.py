@@ -36,10 +36,15 @@ def sightings(transcript: Transcript, *, calls: bool = True) -> Seen:
     """
     gathering = Gathering(transcript, calls=calls)
     first: Iterable[bytes] = ()
+    passed = 0
     try:
         for found in lines_with(transcript.path, NEEDLE):
             first = first or _first_lines(found.block)
+            passed += found.passed
             gathering.add(found)
-        return gathering.seen(first)
+        seen = gathering.seen(first)
     except Error as error:
         return Seen("", gathering.origins, gathering.sightings, str(error))
+    if passed:
+        seen.problem = f"{str(transcript.path)!r} has {passed:,} bytes in lines that are too long to be read."
+    return seen
