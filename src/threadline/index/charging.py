@@ -10,7 +10,7 @@ from sys import intern
 from threadline.account.charges import charges
 from threadline.account.rates import Rates, shipped
 from threadline.index.plan import stored
-from threadline.index.rows import unpacked
+from threadline.index.rows import as_text, unpacked
 from threadline.model.charge import Charge
 from threadline.model.rate import plain_number
 from threadline.model.side_agent import kind_by_id
@@ -103,15 +103,15 @@ def _row(one: Charge, transcript: int) -> tuple[object, ...]:
         one.message,
         one.part,
         transcript,
-        origin.session,
-        origin.agent,
+        as_text(origin.session),
+        as_text(origin.agent),
         stored(origin.project),
         stored(origin.home),
-        one.model,
-        one.owner.time,
-        origin.version,
-        origin.git_branch,
-        origin.skill,
+        as_text(one.model),
+        as_text(one.owner.time),
+        as_text(origin.version),
+        as_text(origin.git_branch),
+        as_text(origin.skill),
         origin.side,
         counted.input,
         counted.output,

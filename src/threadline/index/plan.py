@@ -13,6 +13,7 @@ from msgspec.structs import astuple
 from threadline.find.changes import changes
 from threadline.find.look import look
 from threadline.find.seen import seen
+from threadline.index.rows import as_text
 from threadline.model.change import Change, ChangeKind, Known, Looked
 from threadline.model.found import Home, Project, Transcript
 
@@ -65,6 +66,11 @@ def stored(path: str) -> str | bytes:
     return path
 
 
+def named(transcript: Transcript) -> tuple[str | None, str | None]:
+    """The session and agent that a transcript's path names, as the index keeps them."""
+    return as_text(transcript.session), as_text(transcript.agent)
+
+
 class Plan(Struct, frozen=True):
     """All that a refresh has to do: what to read, what to forget, and which transcripts are known by another status."""
 
@@ -113,7 +119,7 @@ def _add(made: Plan, change: Change, rows: dict[str, _Row], places: Places) -> N
         return  # the machine refuses for now: its rows stay as they were
     elif change.kind is ChangeKind.NEW:
         made.steps.append(Step(transcript, looked, places.new(transcript, looked.path)))
-    elif change.kind is ChangeKind.MOVED and row.named != (transcript.session, transcript.agent):
+    elif change.kind is ChangeKind.MOVED and row.named != named(transcript):
         # Rows leave out what their transcript's name says, and now it says something else.
         made.steps.append(Step(transcript, looked, row.number, is_renamed=True))
     elif change.kind in _AGAIN:
@@ -143,7 +149,7 @@ class Places:
         home, project = self.of(transcript)
         made = self._connection.execute(
             "INSERT INTO transcripts VALUES(NULL, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, x'', x'', 0, 1)",
-            (stored(path), home, project, str(transcript.kind), transcript.session, transcript.agent),
+            (stored(path), home, project, str(transcript.kind), *named(transcript)),
         )
         return made.lastrowid or 0
 

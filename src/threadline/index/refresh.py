@@ -15,7 +15,7 @@ from time import monotonic
 from msgspec import Struct
 
 from threadline.index.charging import charge_stale
-from threadline.index.plan import Places, Plan, Step, plan, renew
+from threadline.index.plan import Places, Plan, Step, named, plan, renew
 from threadline.index.rows import Reading, Rows, rows
 from threadline.index.schema import FIELDS
 from threadline.index.store import open_to_write
@@ -135,7 +135,7 @@ class _Writing:
         self._connection.execute(
             "UPDATE transcripts SET (home_id, project_id, kind, session, agent) = (?, ?, ?, ?, ?)"
             " WHERE transcript_id = ?",
-            (home, project, str(transcript.kind), transcript.session, transcript.agent, number),
+            (home, project, str(transcript.kind), *named(transcript), number),
         )
         self._connection.execute(_STALE_OF, (number,))
 

@@ -74,18 +74,20 @@ def _add(made: Rows, entry: Entry, transcript: Transcript) -> bool:
             line.number,
             line.offset,
             len(line.raw),
-            entry.kind,
-            _text(entry.uuid),
-            _text(entry.session_id) if entry.session_id != transcript.session else None,
-            _text(agent) if agent != transcript.agent else None,
-            written if isinstance(written, str) else _moment(entry),
-            _text(message),
+            as_text(entry.kind) or "",
+            as_text(entry.uuid),
+            as_text(entry.session_id) if entry.session_id != transcript.session else None,
+            as_text(agent) if agent != transcript.agent else None,
+            as_text(written) if isinstance(written, str) else _moment(entry),
+            as_text(message),
         )
     )
     said = fields(entry)
     if said:
         made.texts.append((len(made.entries) - 1, {name: searchable(text) for name, text in said.items()}))
-    made.problems.extend((line.number, str(one.kind), one.message, one.recovered) for one in entry.problems)
+    made.problems.extend(
+        (line.number, str(one.kind), as_text(one.message) or "", one.recovered) for one in entry.problems
+    )
     made.lines = line.number
     made.read_to = line.offset + len(line.raw)
     made.last = line.raw[-_LAST:]
@@ -100,11 +102,24 @@ def _sightings(reading: Reading, read_to: int) -> list[tuple[str, bytes]]:
         found.offsets, found.lines = found.offsets[:kept], found.lines[:kept]
         gathering.add(found)
     seen = gathering.seen(first_lines(reading.transcript.path))
-    return [(one.key, _packed(one, seen)) for one in seen.sightings]
+    return [(as_text(one.key) or "", _packed(one, seen)) for one in seen.sightings]
 
 
 def _packed(sighting: Sighting, seen: Seen) -> bytes:
-    return msgspec.msgpack.encode((seen.began, seen.origins[sighting.origin_number], sighting))
+    told = (seen.began, seen.origins[sighting.origin_number], sighting)
+    try:
+        return msgspec.msgpack.encode(told)
+    except UnicodeEncodeError:
+        return msgspec.msgpack.encode(_clean(msgspec.to_builtins(told, builtin_types=(bytes,))))
+
+
+def _clean(value: Any) -> Any:
+    """The same value, with text in it that can be written."""
+    if isinstance(value, list | tuple):
+        return [_clean(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _clean(one) for name, one in value.items()}
+    return as_text(value) if isinstance(value, str) else value
 
 
 _unpack = msgspec.msgpack.Decoder(tuple[str, Origin, Sighting]).decode
@@ -120,7 +135,7 @@ def _moment(entry: Entry) -> str | None:
     return moment.isoformat() if moment is not None else None
 
 
-def _text(value: Any) -> str | None:
+def as_text(value: Any) -> str | None:
     """Text that a database takes: half of a character, which JSON may hold, is not."""
     if not isinstance(value, str) or value.isascii():
         return value if isinstance(value, str) else None

@@ -1,0 +1,229 @@
+"""`threadline sql`: questions to the index that can change nothing, in every format."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.faces import counting
+from tests.faces.asking import Asker, steering
+from tests.faces.test_cli_hostile import EVERYTHING, hostile_home
+
+from threadline.index.schema import TABLES, VIEWS
+from threadline.index.store import alone, open_to_read
+
+FOREVER = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT MAX(x) FROM n"
+
+
+@pytest.fixture
+def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own, and a cache of its own."""
+    monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
+    copy = tmp_path / "home"
+    shutil.copytree(demo_home, copy)
+    return copy
+
+
+def _index(home: Path) -> Path:
+    (found,) = (home.parent / "cache").glob("*.sqlite")
+    return found
+
+
+def test_every_format_has_the_same_rows(ask: Asker, home: Path) -> None:
+    """A table, JSON, JSON Lines and CSV, with the names that the SELECT gives; figures are the home's own."""
+    question = "SELECT kind, COUNT(*) AS number FROM entries GROUP BY kind ORDER BY kind"
+    rows = ask("sql", question, "--home", home, "--json").json
+    own = counting.rows(*counting.transcripts(home))
+    assert sum(row["number"] for row in rows if row["kind"] == "user") == sum(row["type"] == "user" for row in own)
+    assert ask("sql", question, "--home", home, "--jsonl").jsonl == rows
+    cells = ask("sql", question, "--home", home, "--csv").csv
+    assert cells == [{name: str(value) for name, value in row.items()} for row in rows]
+    shown = ask("sql", question, "--home", home)
+    assert (shown.code, shown.err) == (0, "")
+    assert [line.split() for line in shown.out.splitlines()] == [
+        ["kind", "number"],
+        *([row["kind"], str(row["number"])] for row in rows),
+    ]
+
+
+def test_names_that_come_twice_nulls_blobs_and_numbers(ask: Asker, home: Path) -> None:
+    """Every column is there, under a name of its own; a blob is in hexadecimal; NULL is null, and an empty cell."""
+    question = "SELECT 1 AS a, x'00ff' AS a, NULL AS a_2, 1.5 AS b, 9223372036854775807 AS c, 9e999 AS d"
+    row = {"a": 1, "a_3": "00ff", "a_2": None, "b": 1.5, "c": 9223372036854775807, "d": None}
+    assert ask("sql", question, "--home", home, "--json").json == [row]
+    (cells,) = ask("sql", question, "--home", home, "--csv").csv
+    assert cells["a_2"] == ""
+    assert "00ff" in ask("sql", question, "--home", home).out
+
+
+def test_the_index_is_refreshed_before(ask: Asker, home: Path) -> None:
+    """What was appended is in the answer; with `--no-refresh` it is not."""
+    question = "SELECT COUNT(*) AS n FROM entries"
+    before = ask("sql", question, "--home", home, "--json").json[0]["n"]
+    with counting.mains(home)[0].open("ab") as file:
+        file.write(b'{"type":"user"}\n')
+    assert ask("sql", question, "--home", home, "--no-refresh", "--json").json[0]["n"] == before
+    assert ask("sql", question, "--home", home, "--json").json[0]["n"] == before + 1
+
+
+def test_full_text_is_found(ask: Asker, home: Path) -> None:
+    """`MATCH` and its ranking work, within fields, too, joined with the view of entries."""
+    question = (
+        "SELECT transcript, line FROM said JOIN text ON text.rowid = entry_id"
+        " WHERE text MATCH 'prompt: the' ORDER BY rank, entry_id LIMIT 5"
+    )
+    rows = ask("sql", question, "--home", home, "--json").json
+    assert len(rows) == 5
+    for row in rows:
+        line = Path(row["transcript"]).read_bytes().split(b"\n")[row["line"] - 1]
+        assert b"the" in line.lower()
+
+
+def test_functions_that_tell_of_tables_work(ask: Asker, home: Path) -> None:
+    """JSON, and what a table's columns are."""
+    assert ask("sql", "SELECT value FROM json_each('[1,2]')", "--home", home, "--jsonl").jsonl == [
+        {"value": 1},
+        {"value": 2},
+    ]
+    names = ask("sql", "SELECT name FROM pragma_table_info('homes')", "--home", home, "--jsonl").jsonl
+    assert [row["name"] for row in names] == ["home_id", "path"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "DELETE FROM entries",
+        "INSERT INTO meta VALUES('a', 'b')",
+        "INSERT INTO text(text) VALUES('rebuild')",
+        "UPDATE sqlite_master SET sql = ''",
+        "DROP TABLE entries",
+        "CREATE TABLE a(b)",
+        "CREATE TEMP TABLE a(b)",
+        "CREATE VIRTUAL TABLE a USING fts5(b)",
+        "ATTACH '{place}' AS other",
+        "VACUUM INTO '{place}'",
+        "VACUUM",
+        "PRAGMA query_only = 0",
+        "PRAGMA writable_schema = 1",
+        "PRAGMA journal_mode = DELETE",
+        "PRAGMA user_version",
+        "BEGIN",
+        "SAVEPOINT a",
+        "REINDEX",
+        "ANALYZE",
+        "DETACH main",
+        "SELECT load_extension('{place}')",
+    ],
+)
+def test_nothing_but_reading_is_allowed(ask: Asker, home: Path, question: str) -> None:
+    """Changes, other files, settings and transactions are refused in a sentence; the index stays as it is."""
+    ask("index", "refresh", "--home", home)
+    before = _index(home).read_bytes()
+    place = home.parent / "elsewhere"
+    answer = ask("sql", question.format(place=place), "--no-refresh", "--home", home)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("threadline: The index is only read (")
+    assert answer.err.count("\n") == 1
+    assert not place.exists()
+    assert _index(home).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("SELEC 1", 'SQL: near "SELEC": syntax error.'),
+        ("SELECT a FROM entries", "no such column: a; `threadline sql --schema` shows what there is."),
+        ("SELECT 1 FROM nowhere", "no such table: nowhere; `threadline sql --schema`"),
+        ("SELECT 1; SELECT 2", "Give one statement, not several."),
+        ("", "There is no question; give a SELECT."),
+        ("/* only a comment */", "There is no question; give a SELECT."),
+        ("SELECT 'a", "SQL: unrecognized token"),
+        ("SELECT zeroblob(1000000000)", "SQL: string or blob too big."),
+        ("SELECT 1 FROM text WHERE text MATCH '\"'", "SQL: "),
+        ("SELECT ?", "SQL: "),
+        ("SELECT abs(-9223372036854775808)", "SQL: integer overflow."),
+    ],
+)
+def test_what_sqlite_does_not_understand_is_a_sentence(ask: Asker, home: Path, question: str, sentence: str) -> None:
+    """Exit code 2, one line that says what is wrong, and no traceback."""
+    answer = ask("sql", question, "--home", home)
+    assert (answer.code, answer.out) == (2, "")
+    assert sentence in answer.err
+    assert answer.err.count("\n") == 1
+
+
+def test_a_question_ends_in_time(ask: Asker, home: Path) -> None:
+    """One that would never end is given up, and how to give it longer is said."""
+    answer = ask("sql", FOREVER, "--timeout", "0.1", "--home", home)
+    assert (answer.code, answer.out) == (2, "")
+    assert "took longer than 0.1 s" in answer.err
+    assert "--timeout" in answer.err
+    assert ask("sql", "SELECT 1", "--timeout", "0", "--home", home).code == 2
+
+
+def test_no_rows_are_no_error(ask: Asker, home: Path) -> None:
+    """Exit code 1; programs get no rows in their format."""
+    nothing = "SELECT * FROM entries WHERE kind = 'nothing'"
+    shown = ask("sql", nothing, "--home", home)
+    assert (shown.code, shown.out, shown.err) == (1, "", "threadline: No rows.\n")
+    listed = ask("sql", nothing, "--home", home, "--json")
+    assert (listed.code, listed.json) == (1, [])
+
+
+def test_without_an_index_or_a_home(ask: Asker, home: Path) -> None:
+    """`--no-refresh` before there is an index, and no home at all: exit code 1, and what to do."""
+    answer = ask("sql", "SELECT 1", "--no-refresh", "--home", home)
+    assert (answer.code, answer.out) == (1, "")
+    assert "`threadline index refresh` makes it" in answer.err
+    assert ask("sql", "SELECT 1").code == 1
+    assert ask("sql", "--home", home).code == 2
+    assert ask("sql", "SELECT 1", "--schema").code == 2
+
+
+def test_while_another_refreshes_the_index_answers_as_it_is(
+    ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer comes all the same, and standard error says of what it is."""
+    monkeypatch.setattr("threadline.index.store._WAIT_MS", 20)
+    ask("index", "refresh", "--home", home)
+    with alone(_index(home)):
+        answer = ask("sql", "SELECT 1 AS one", "--home", home, "--json")
+    assert (answer.code, answer.json) == (0, [{"one": 1}])
+    assert "This answer is of the index as it is." in answer.err
+
+
+def test_the_schema_names_every_table_and_column(ask: Asker, home: Path) -> None:
+    """`--schema` has the columns of a real index, without one; comments are the schema's own."""
+    rows = ask("sql", "--schema", "--jsonl").jsonl
+    ask("index", "refresh", "--home", home)
+    with closing(open_to_read(_index(home))) as connection:
+        for name in (*TABLES, *VIEWS):
+            named = [column for (column,) in connection.execute("SELECT name FROM pragma_table_info(?)", (name,))]
+            assert [row["column"] for row in rows if row["table"] == name] == named
+    assert {row["table"] for row in rows} == {*TABLES, *VIEWS}
+    assert {row["table"] for row in rows if row["kind"] == "view"} == set(VIEWS)
+    commented = [row["comment"] for row in rows if row["comment"] and row["table"] in TABLES and row["table"] != "text"]
+    assert len(commented) == sum(text.count("-- ") for text in TABLES.values())
+    shown = ask("sql", "--schema")
+    assert shown.code == 0
+    assert all(f"\n  {row['column']}" in shown.out for row in rows)
+
+
+def test_what_transcripts_say_steers_nothing(ask: Asker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kinds, names and texts that want to steer a terminal or a spreadsheet come as escapes, in every format."""
+    monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
+    home = hostile_home(tmp_path / "home", EVERYTHING)
+    for output in ("--table", "--json", "--jsonl"):
+        answer = ask("sql", "SELECT * FROM said JOIN transcripts ON transcript = path", "--home", home, output)
+        assert answer.code == 0
+        assert steering(answer.out + answer.err) == set()
+    named = ask("sql", 'SELECT 1 AS "\x1b[31m\u202e"', "--home", home)
+    assert named.code == 0
+    assert steering(named.out) == set()
+    wrong = ask("sql", "SELECT \x1b[31m", "--home", home)
+    assert wrong.code == 2
+    assert steering(wrong.err) == set()
+    (row,) = ask("sql", "SELECT '=1+1' AS a", "--home", home, "--csv").csv
+    assert row["a"] == "'=1+1"
