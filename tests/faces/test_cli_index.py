@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.faces import counting
 from tests.faces.asking import Asker, steering
+from tests.faces.test_cli_streams import on_a_terminal
 
 from threadline.index.schema import VERSION
 from threadline.index.store import alone
@@ -175,3 +177,18 @@ def test_a_hostile_name_of_the_cache_is_shown_harmlessly(
     for question in (["path"], ["status"], ["refresh"], ["status"], ["status", "--json"]):
         answer = ask("index", *question, "--home", home)
         assert steering(answer.out + answer.err) == set()
+
+
+def test_a_first_build_shows_how_far_it_has_come(home: Path) -> None:
+    """On a terminal: a bar with time left and the rate, which is gone when the answer comes."""
+    with on_a_terminal("index", "refresh", "--home", home, THREADLINE_CACHE=str(home.parent / "cache")) as (
+        asking,
+        terminal,
+    ):
+        out, _ = asking.communicate(timeout=60)
+        seen = terminal.read()
+    assert asking.returncode == 0
+    assert out.startswith(f"{len(counting.transcripts(home))} transcripts read (".encode())
+    assert b"Indexing" in seen
+    assert re.search(rb"\d MB/s", seen)
+    assert seen.endswith(b"\x1b[1A\x1b[2K")
