@@ -509,6 +509,27 @@ OUTPUT: dict[str, tuple[tuple[str, Keys], ...]] = {
     ),
     "entries": (("A row for each entry", {**_ENTRY, "data": "with `--data`: the line's own JSON, whole"}),),
     "watch": (("A row for each entry, as `threadline entries` has it", _ENTRY),),
+    "search": (
+        (
+            "A row for each hit",
+            {
+                "session": "the session's id",
+                "title": "what the session is called",
+                "timestamp": _WHEN,
+                "project": "the project's path, or its folder's name where that is not known",
+                "agent": "the subagent that wrote it",
+                "kind": "the entry's kind",
+                "field": "the field that matched best",
+                "snippet": "the words around what was asked for, on one line",
+                "highlights": "from where to where in the snippet it was asked for, in characters",
+                "place": _PLACE,
+                "score": "how well it matches; 0 where it is sorted by time",
+                "more": "how many other entries of the session match, as far as they were counted",
+                "before": "with `--context`: entries before it, as `threadline show` has them",
+                "after": "with `--context`: entries after it",
+            },
+        ),
+    ),
     "history": (
         (
             "A row for each prompt",

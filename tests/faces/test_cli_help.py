@@ -51,7 +51,7 @@ def test_a_path_or_a_slip_in_place_of_a_command(ask: Asker, demo_home: Path) -> 
         str(path): f"`threadline entries {path}`",
         "doctr": "`threadline doctor`",
         "Entries": "`threadline entries`",
-        "frobnicate": "the commands are list, usage, ",
+        "frobnicate": "the commands are list, search, ",
     }
     for word, sentence in meant.items():
         answer = ask(word)

@@ -250,6 +250,16 @@ def test_a_common_word_is_bounded(archive: Archive, monkeypatch: pytest.MonkeyPa
         assert search(connection, "needle", limit=None).total == 101
 
 
+def test_a_bounded_search_has_no_hit_that_a_scan_has_not(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few of them are ranked."""
+    monkeypatch.setattr(ranking, "MOST_RANKED", 1)
+    monkeypatch.setattr(ranking, "NEWEST", 1)
+    with _mixed(archive).opened() as connection:
+        for text in [*QUERIES, "parse -result:parse", "timeout -ENOENT -parser", "timestamp -src/app.py"]:
+            hits = search(connection, text, every=True).hits
+            assert {(Path(hit.place.transcript).stem, hit.place.line) for hit in hits} <= scanned(connection, text)
+
+
 def test_filters_that_the_index_answers_read_nothing(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     """Project, session, kind and time are known without opening a transcript."""
     with _mixed(archive).opened() as connection:

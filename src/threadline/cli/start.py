@@ -14,6 +14,7 @@ from threadline.cli import FAILED, FOUND
 # Each is a module of this package that holds a command of the same name, in the order of the help.
 COMMANDS = (
     "list",
+    "search",
     "usage",
     "blocks",
     "explain",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -35,6 +35,7 @@ MOST_RANKED = 3_000
 NEWEST = 1_000
 """How many of those that were written to the index last are ranked in any case."""
 
+_TIERS = ((("title", "prompt"), 1.3), (("title", "prompt", "reply"), 1.3), (("command", "path"), 1.2))
 _COUNT_MOST = ("title", "prompt", "reply", "command", "path")
 _SCORE = f"bm25(text, {', '.join(str(WEIGHTS[name]) for name in FIELDS)})"
 _BLOCK = 500
@@ -100,22 +101,28 @@ class Ranking:
         """
         if self._sort == "time":
             yield from sorted(self._all(match), key=_newest_first)
-        elif not bounded:
-            yield from self._ordered([self._scored(row, row.score) for row in self._all(match, _SCORE)])
-        else:
-            scores = sorted(self._scores(match).items(), key=lambda one: one[1])
-            # A block at a time: what is behind the first few hundred is hardly ever asked for.
-            for at in range(0, len(scores), _BLOCK):
-                yield from self._ordered(self._rows(dict(scores[at : at + _BLOCK])))
+            return
+        scores = sorted(self._scores(match, bounded=bounded).items(), key=lambda one: (one[1], one[0]))
+        # A block at a time: what is behind the first few hundred is hardly ever asked for.
+        for at in range(0, len(scores), _BLOCK):
+            yield from self._ordered(self._rows(dict(scores[at : at + _BLOCK])))
 
-    def _scores(self, match: str) -> dict[int, float]:
+    def _scores(self, match: str, *, bounded: bool) -> dict[int, float]:
         """The numbers of entries that match, with what full text thinks of each, the least being the best."""
-        if not self._are_many(match):
-            return dict(self._numbers(match))
-        self.left_out = True
-        first = f"{{{' '.join(_COUNT_MOST)}}} : {match if match.startswith('(') else f'({match})'}"
-        last = NEWEST if self._are_many(first) else None
-        return dict(self._numbers(match, NEWEST)) | dict(self._numbers(first, last))
+        if not bounded or not self._are_many(match):
+            scores = dict(self._numbers(match))
+        else:
+            self.left_out = True
+            # What must not be there must not be in any field.
+            first = _within(_COUNT_MOST, match) + (f" AND ({match})" if " NOT " in match else "")
+            last = NEWEST if self._are_many(first) else None
+            scores = dict(self._numbers(match, NEWEST)) | dict(self._numbers(first, last))
+        # Full text's own weights hardly tell: one word of a short command would come before one of a longer prompt.
+        for fields, factor in _TIERS:
+            for (number,) in self._connection.execute(self._asking("text.rowid"), self._given(_within(fields, match))):
+                if number in scores:
+                    scores[number] *= factor
+        return scores
 
     def _are_many(self, match: str) -> bool:
         found = self._connection.execute(f"{self._asking('1')} LIMIT 1 OFFSET {MOST_RANKED}", self._given(match))
@@ -132,10 +139,10 @@ class Ranking:
     def _given(self, match: str) -> tuple[object, ...]:
         return (match, *self._narrowed.values)
 
-    def _all(self, match: str, score: str = "0.0") -> Iterator[Row]:
+    def _all(self, match: str) -> Iterator[Row]:
         # Full text may still have rows of entries that are gone: only those that are there count.
         asked = (
-            f"SELECT e.entry_id, {score}, {COLUMNS} FROM text CROSS JOIN entries e ON e.entry_id = text.rowid {JOINED}"  # noqa: S608 - our own names
+            f"SELECT e.entry_id, 0.0, {COLUMNS} FROM text CROSS JOIN entries e ON e.entry_id = text.rowid {JOINED}"  # noqa: S608 - our own names
             f" WHERE text MATCH ?{self._narrowed.condition}"
         )
         return map(Row._make, self._connection.execute(asked, self._given(match)))
@@ -148,10 +155,6 @@ class Ranking:
             Row(row[0], -scores[row[0]] * fresh.of(row[_WRITTEN]), *row[2:]) for row in self._connection.execute(asked)
         ]
 
-    def _scored(self, row: Row, score: float) -> Row:
-        """By what full text says of it, and a little by how new it is."""
-        return row._replace(score=-score * self._fresh.of(row.timestamp))
-
     def _ordered(self, rows: list[Row]) -> list[Row]:
         return sorted(rows, key=lambda row: (-row.score, row.entry_id))
 
@@ -163,6 +166,11 @@ class Ranking:
             asked = f"SELECT e.entry_id, 0.0, {COLUMNS} FROM entries e {JOINED} WHERE e.transcript_id = ?{condition}"  # noqa: S608 - our own names
             found = self._connection.execute(f"{asked} ORDER BY e.line DESC, e.entry_id DESC", (number, *values))
             yield from map(Row._make, found.fetchall())
+
+
+def _within(fields: Iterable[str], match: str) -> str:
+    """The expression, all of it in these fields."""
+    return f"{{{' '.join(fields)}}} : ({match})"
 
 
 class _Freshness:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 from unicodedata import normalize
 
@@ -19,6 +20,7 @@ WIDTH = 200
 
 _BEFORE = 50
 _MOST_SPANS = 200
+_FEW = 40
 _FIRST = 100_000
 _SPACE = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 _MARKS = "[\u0300-\u036f]*"
@@ -71,19 +73,28 @@ def _wanted(query: Query) -> Iterator[Phrase | Regex]:
 
 
 def _spans(wanted: Iterable[Phrase | Regex], column: str, text: str) -> Iterator[_Found]:
+    rare: list[_Found] = []
+    frequent: list[tuple[int, re.Pattern[str]]] = []
     for which, one in enumerate(wanted):
         if isinstance(one, Regex):
-            if one.field is None or TEXTS[one.field] == column:
-                found = finder(one).first(text)
-                if found is not None:
-                    yield _Found(*found, which)
+            found = finder(one).first(text) if one.field is None or TEXTS[one.field] == column else None
+            some = [_Found(*found, which)] if found is not None else []
+            rare += some
+            yield from some
         elif one.column in (None, column):
             pattern = _pattern(one)
             # Most of what is said begins with what matters; only where that has nothing, the rest is looked through.
             end = _FIRST if len(text) > _FIRST and pattern.search(text, 0, _FIRST) else len(text)
-            for at, match in enumerate(pattern.finditer(text, 0, end)):
-                if at >= _MOST_SPANS:
-                    break
+            some = [_Found(*match.span(), which) for match in islice(pattern.finditer(text, 0, end), _MOST_SPANS)]
+            if len(some) == _MOST_SPANS:
+                frequent.append((which, pattern))
+            else:
+                rare += some
+            yield from some
+    # A word that stands everywhere is worth showing beside one that does not.
+    for which, pattern in frequent:
+        for near in rare[:_FEW]:
+            for match in pattern.finditer(text, max(0, near.start - _BEFORE), near.end + WIDTH):
                 yield _Found(*match.span(), which)
 
 
@@ -128,10 +139,10 @@ def _forms() -> dict[str, str]:
 
 def _merged(found: list[_Found]) -> list[_Found]:
     """Spans in order, those that overlap as one, around the place where most of what was asked for stands."""
-    found.sort()
+    found = sorted(set(found))
     near = max(
         (
-            (len({one.which for one in found[at : at + 20] if one.end - first.start <= WIDTH}), -at)
+            (len({one.which for one in found[at : at + _FEW] if one.end - first.start <= WIDTH}), -at)
             for at, first in enumerate(found)
         ),
         default=(0, 0),

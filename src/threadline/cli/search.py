@@ -1,0 +1,288 @@
+"""`threadline search`: find anything that was said or done, in all sessions."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from threadline.cli import FOUND, NOTHING
+from threadline.cli.options import home_option, output_options
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from threadline.model.found import Home
+    from threadline.model.hit import Hit, Hits
+    from threadline.render.style import Spans
+    from threadline.search.ranking import Sort
+
+_SHOWN = 20
+_FEW = 3
+_LIKE = 0.8
+_LEAST = 20
+_LEFT_OUT = re.compile("-[^-].")
+_EPILOG = """
+\b
+Examples:
+  threadline search rate limit                both words, in one entry
+  threadline search '"rate limit"'            these words in a row
+  threadline search parseTimestamp            also parse_timestamp
+  threadline search error:ENOENT since:7d     what failed so, in the last week
+  threadline search prompt:deploy -staging    what was typed, without a word
+  threadline search '/retry in \\d+ s/'        a regular expression
+  threadline search deploy --all --sort time  every entry, the newest first
+  threadline search deploy --context 2        with what was said around it
+  threadline search deploy --jsonl            for a program
+"""
+
+
+class _Asking(click.Command):
+    """A command whose words may begin with a minus: `-harbour` is no `-h`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The arguments, those that are words with a space before them."""
+        return super().parse_args(ctx, [f" {one}" if _LEFT_OUT.match(one) else one for one in args])
+
+
+@click.command(cls=_Asking, epilog=_EPILOG, context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="QUERY...")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=_SHOWN,
+    show_default=True,
+    metavar="N",
+    help="No more than this many.",
+)
+@click.option(
+    "--sort",
+    type=click.Choice(["rank", "time"]),
+    default="rank",
+    show_default=True,
+    help="What was most likely meant first, or the newest.",
+)
+@click.option("--all", "every", is_flag=True, help="All hits of a session, not only its best.")
+@click.option("--context", type=click.IntRange(0, 100), default=0, metavar="N", help="So many entries around each hit.")
+@click.option("--no-refresh", is_flag=True, help="Ask the index as it is, and do not read what changed since.")
+@click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")
+@home_option
+@output_options
+def search(
+    words: tuple[str, ...],
+    *,
+    limit: int,
+    sort: str,
+    every: bool,
+    context: int,
+    no_refresh: bool,
+    no_color: bool,
+    homes: tuple[str, ...],
+    output: str,
+) -> int:
+    """Find entries that a QUERY asks for: words, "phrases", -without, OR, field:value, /expressions/.
+
+    Of each session its best hit is shown: title, time (UTC), project, field, the words around, and its place.
+    docs/search.md has the whole language. Where nothing matches, it says what would have.
+    """
+    from threadline.cli import output as out
+    from threadline.cli import screen
+    from threadline.cli.reading import say_no_home
+    from threadline.cli.refreshing import index_of
+    from threadline.cli.zone import zone
+    from threadline.find import homes as find_homes
+    from threadline.index.store import open_to_read
+    from threadline.search.searching import search as find
+
+    _check(words)
+    found = find_homes(*homes)
+    if not found:
+        say_no_home()
+        return NOTHING
+    if not _is_there(found, fresh=not no_refresh):
+        return NOTHING
+    text = " ".join(words)
+    is_page = output == "table"
+    with closing(open_to_read(index_of(found))) as connection:
+        hits = find(connection, text, limit=limit, every=every, sort=cast("Sort", sort), zone=zone(), near=is_page)
+        named = _titled(connection, hits.hits)
+        if not is_page:
+            out.print_rows((_row(connection, hit, context) for hit in named), output)
+        else:
+            _say(connection, text, hits)
+            coloured = screen.colour(wanted=not no_color)
+            for line in _page(connection, hits, named, context, coloured=coloured):
+                click.echo(line, color=coloured)
+        if not is_page and not hits.hits:
+            _say(connection, text, hits)
+    return FOUND if hits.hits and hits.note is None else NOTHING
+
+
+def _check(words: Sequence[str]) -> None:
+    """What looks like an option that is spelt wrong is no word to be found."""
+    from difflib import get_close_matches
+
+    known = [option for one in click.get_current_context().command.params for option in one.opts]
+    for word in words:
+        near = get_close_matches(word.split("=")[0], [one for one in known if one.startswith("--")], 1, _LIKE)
+        if word.startswith("--") and near:
+            raise click.UsageError(f"There is no option {word}; did you mean {near[0]}? To find it: '\"{word}\"'.")
+
+
+def _is_there(homes: Sequence[Home], *, fresh: bool) -> bool:
+    """Whether there is an index to ask; it is refreshed if that is wanted and nobody else is at it."""
+    from threadline.cli import output as out
+    from threadline.cli.refreshing import index_of, shown
+    from threadline.cli.screen import nothing
+    from threadline.errors import IndexBusy
+    from threadline.index.refresh import refresh
+
+    path = index_of(homes)
+    if not fresh:
+        if not path.exists():
+            nothing(f"There is no index at {str(path)!r} yet; leave out --no-refresh to make it.")
+        return path.exists()
+    try:
+        shown(refresh, homes)
+    except IndexBusy as error:
+        if not path.exists():
+            raise
+        click.echo(f"threadline: {out.plain(str(error))} This answer is of the index as it is.", err=True)
+    return True
+
+
+def _titled(connection: sqlite3.Connection, hits: Iterable[Hit]) -> list[Hit]:
+    from msgspec.structs import replace
+
+    from threadline.search.session_title import titles
+
+    listed = list(hits)
+    known = titles(connection, {hit.session for hit in listed if hit.session is not None})
+    return [replace(hit, title=known.get(hit.session or "")) for hit in listed]
+
+
+def _row(connection: sqlite3.Connection, hit: Hit, context: int) -> dict[str, Any]:
+    from threadline.cli import output as out
+    from threadline.cli.session_rows import entry_row
+    from threadline.search.around import around
+
+    before, after = around(connection, hit, context) if context else ([], [])
+    return {
+        "session": hit.session,
+        "title": hit.title,
+        "timestamp": out.to_plain(hit.timestamp),
+        "project": hit.project,
+        "agent": hit.agent,
+        "kind": hit.kind,
+        "field": hit.field,
+        "snippet": hit.snippet,
+        "highlights": [list(span) for span in hit.highlights],
+        "place": str(hit.place),
+        "score": hit.score,
+        "more": hit.more,
+        "before": [out.to_plain(entry_row(one, None, hit.agent)) for one in before],
+        "after": [out.to_plain(entry_row(one, None, hit.agent)) for one in after],
+    }
+
+
+def _say(connection: sqlite3.Connection, text: str, hits: Hits) -> None:
+    """Say what there is instead, where nothing matches."""
+    from threadline.cli import screen
+
+    if hits.note is not None:
+        screen.nothing(hits.note)
+    elif not hits.hits:
+        screen.nothing(_why(connection, text))
+
+
+def _why(connection: sqlite3.Connection, text: str) -> str:
+    """Why nothing was found, and what would be."""
+    from threadline.cli import output as out
+    from threadline.cli.zone import zone
+    from threadline.search.nearest import fewer, instead
+    from threadline.search.parse_query import parse_query
+    from threadline.search.searching import searched
+
+    query = parse_query(text, zone=zone())
+    (count,) = connection.execute("SELECT COUNT(*) FROM entries").fetchone()
+    told = f"Nothing in {out.counted(count, 'entry', 'entries')} matches {text!r}"
+    would = []
+    for dropped, left in fewer(query):
+        found = searched(connection, left, limit=1)
+        if found.total:
+            more = "at least " if found.at_least else ""
+            would.append(f"without {dropped}, {more}{out.counted(found.total, 'entry does', 'entries do')}")
+    if would:
+        return f"{told}; {'; '.join(would[:_FEW])}."
+    for other in instead(connection, query):
+        if searched(connection, other.query, limit=1).total:
+            return f"{told}. {other.note}"
+    return f"{told}; try fewer words, or the beginning of one with a star: wor*."
+
+
+def _page(
+    connection: sqlite3.Connection, hits: Hits, named: Sequence[Hit], context: int, *, coloured: bool
+) -> Iterator[str]:
+    from threadline.cli import screen
+    from threadline.render.style import Role, Span, Style
+
+    style = Style(colour=coloured)
+    width = screen.width()
+    for at, hit in enumerate(named):
+        if at:
+            yield ""
+        for line in _lines(connection, hit, width, context):
+            yield style.line(line)
+    more = hits.total - sum(1 + hit.more for hit in named)
+    if more > 0:
+        least = "At least " if hits.at_least else ""
+        yield ""
+        yield style.line((Span(f"{least}{more:,} more: see --limit N, --all.", Role.FAINT),))
+
+
+def _lines(connection: sqlite3.Connection, hit: Hit, width: int, context: int) -> Iterator[Spans]:
+    """What session it is, where in it, and what it says."""
+    from threadline.cli import output as out
+    from threadline.cli.places import short_path
+    from threadline.render.figures import moment
+    from threadline.render.layout import cut
+    from threadline.render.style import Role, Span
+    from threadline.search.around import around
+
+    title = out.one_line(hit.title or "(no title)", max(_LEAST, width - 10))
+    yield (Span(f"{(hit.session or '')[:8]:8}  ", Role.CODE), Span(title, Role.TITLE))
+    facts = (moment(hit.timestamp), hit.field or hit.kind, f"{hit.more:,} more" if hit.more else "")
+    told = " · ".join(fact for fact in facts if fact)
+    room = max(_LEAST, width - 10 - len(told) - 3)
+    yield cut((Span(f"          {told} · {short_path(hit.project, room)}", Role.FAINT),), width)
+    before, after = around(connection, hit, context) if context else ([], [])
+    for entry in before:
+        yield _said(entry, width)
+    yield cut((Span("          "), *_marked(hit)), width)
+    for entry in after:
+        yield _said(entry, width)
+    yield (Span(f"          {hit.place}", Role.FAINT),)
+
+
+def _said(entry: Any, width: int) -> Spans:
+    from threadline.cli import output as out
+    from threadline.cli.entry_text import entry_text
+    from threadline.render.style import Role, Span
+
+    text = out.one_line(entry_text(entry), max(_LEAST, width - 24))
+    return (Span(f"          {entry.line.number:>5} {entry.kind:<9}  {text}", Role.FAINT),)
+
+
+def _marked(hit: Hit) -> Iterator[Any]:
+    """The snippet, with what was asked for standing out."""
+    from threadline.render.style import Role, Span
+
+    at = 0
+    for start, end in hit.highlights:
+        yield Span(hit.snippet[at:start])
+        yield Span(hit.snippet[start:end], Role.STRONG)
+        at = end
+    yield Span(hit.snippet[at:])

@@ -1,0 +1,152 @@
+"""`threadline search` finds what was said, shows where, and never has an empty screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.faces.asking import Asker
+from tests.make import Pen, call, meta, prompt, reply, transcript, write
+
+from threadline.find import homes
+from threadline.index.store import open_to_write, place
+
+FIRST, SECOND = "5e551011-0000-4000-8000-000000000001", "5e551022-0000-4000-8000-000000000002"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two sessions of two projects; the index lies beside."""
+    monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
+    home = tmp_path / "home"
+    write(
+        home / "projects" / "-work-app" / f"{FIRST}.jsonl",
+        *transcript(
+            prompt("why does the harbour deploy fail?"),
+            call("Bash", "deploy harbour", result="timeout \x1b[31mharbour\x1b[0m \u202ereversed", error=True),
+            reply("The harbour was closed."),
+            meta("ai-title", aiTitle="Deploying"),
+        ),
+    )
+    write(
+        home / "projects" / "-srv-shop" / f"{SECOND}.jsonl",
+        *transcript(prompt("=deploy to the staging harbour"), pen=Pen(SECOND, cwd="/srv/shop")),
+    )
+    return home
+
+
+def test_a_hit_is_shown_with_its_session_and_place(ask: Asker, home: Path) -> None:
+    """Title, when, project, field, words and place; no marks where no terminal is."""
+    answer = ask("search", "harbour", "closed", "--home", home)
+    assert answer.code == 0
+    lines = answer.out.splitlines()
+    assert lines[0] == "5e551011  Deploying"
+    assert lines[1].endswith("2026-01-05 09:00 · reply · /work/app")
+    assert lines[2].strip() == "The harbour was closed."
+    assert lines[3].strip().endswith(f"{FIRST}.jsonl:4")
+    assert "\x1b" not in answer.out
+
+
+def test_rows_for_programs(ask: Asker, home: Path) -> None:
+    """One a session, the best; `--all` has every entry, `--sort time` the newest first."""
+    rows = ask("search", "harbour", "--json", "--home", home).json
+    assert {row["session"]: (row["field"], row["more"]) for row in rows} == {
+        FIRST: ("prompt", 3),
+        SECOND: ("prompt", 0),
+    }
+    every = ask("search", "harbour", "--all", "--sort", "time", "--jsonl", "--home", home).jsonl
+    assert len(every) == 5
+    times = [row["timestamp"] for row in every]
+    assert times == sorted(times, reverse=True)
+    for row in every:
+        assert all(row["snippet"][start:end].lower() == "harbour" for start, end in row["highlights"])
+    cells = ask("search", "staging", "--csv", "--home", home).csv
+    assert cells[0]["snippet"].startswith("'=deploy")
+
+
+def test_context_is_what_was_said_around(ask: Asker, home: Path) -> None:
+    """So many entries before and after, in their order."""
+    (row,) = ask("search", "command:harbour", "--context", "1", "--json", "--home", home).json
+    assert [one["text"] for one in row["before"]] == ["why does the harbour deploy fail?"]
+    assert len(row["after"]) == 1
+    page = ask("search", "command:harbour", "--context", "5", "--home", home).out
+    assert page.index("why does") < page.index("deploy harbour") < page.index("was closed")
+
+
+@pytest.mark.parametrize("words", [["harbour", "-deploy"], ["harbour", "-project:shop", "-deploy"]])
+def test_a_minus_is_no_option(ask: Asker, home: Path, words: list[str]) -> None:
+    """`-deploy` leaves out a word, `-harbour` is not `-h`, and the words are one query."""
+    rows = ask("search", *words, "--all", "--json", "--home", home).json
+    assert {row["field"] for row in rows} == {"reply", "result"}
+    assert ask("search", "deploy*", "-harbour", "--json", "--home", home).json[0]["field"] == "title"
+
+
+def test_an_option_that_is_spelt_wrong_is_no_word(ask: Asker, home: Path) -> None:
+    """It says which was meant; an option that is none of ours is a word."""
+    answer = ask("search", "harbour", "--limt", "3", "--home", home)
+    assert (answer.code, answer.out) == (2, "")
+    assert "--limit" in answer.err
+    assert ask("search", "--dry-run", "--home", home).code == 1
+
+
+def test_a_query_that_is_not_understood(ask: Asker, home: Path) -> None:
+    """Exit 2, and the column."""
+    answer = ask("search", "promt:deploy", "--home", home)
+    assert (answer.code, answer.out) == (2, "")
+    assert "column 1" in answer.err
+
+
+def test_no_hit_says_what_would_have_matched(ask: Asker, home: Path) -> None:
+    """Fewer filters, another spelling, some of the words: exit 1, never an empty screen."""
+    fewer = ask("search", "closed", "project:shop", "--home", home)
+    assert (fewer.code, fewer.out) == (1, "")
+    assert "without project:shop, 1 entry does" in fewer.err
+    spelt = ask("search", "habrour", "--home", home)
+    assert spelt.code == 1
+    assert "did you mean 'harbour'?" in spelt.err
+    assert "harbour" in spelt.out
+    some = ask("search", "closed", "staging", "--home", home)
+    assert some.code == 1
+    assert "these have some" in some.err
+    nothing = ask("search", "zzzzzz", "--home", home)
+    assert (nothing.code, nothing.out) == (1, "")
+    assert "Nothing in" in nothing.err
+    rows = ask("search", "habrour", "--json", "--home", home)
+    assert (rows.code, rows.json) == (1, [])
+    assert "did you mean" in rows.err
+
+
+def test_what_was_written_since_is_found(ask: Asker, home: Path) -> None:
+    """The index is refreshed first, unless that is not wanted."""
+    assert ask("search", "lighthouse", "--no-refresh", "--home", home).code == 1
+    assert ask("search", "lighthouse", "--home", home).code == 1
+    path = home / "projects" / "-srv-shop" / f"{SECOND}.jsonl"
+    with path.open("ab") as file:
+        file.write(b'{"type":"ai-title","aiTitle":"Lighthouse","sessionId":"' + SECOND.encode() + b'"}\n')
+    assert ask("search", "lighthouse", "--no-refresh", "--home", home).code == 1
+    assert ask("search", "lighthouse", "--home", home).code == 0
+
+
+def test_a_busy_index_answers_as_it_is(ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process is at it: the answer is of what is there, and says so."""
+    assert ask("search", "harbour", "--home", home).code == 0
+    monkeypatch.setattr("threadline.index.store._WAIT_MS", 10)
+    with open_to_write(place(one.path for one in homes(home))) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        answer = ask("search", "harbour", "--home", home)
+    assert answer.code == 0
+    assert "as it is" in answer.err
+
+
+def test_hostile_text_steers_no_terminal(ask: Asker, home: Path) -> None:
+    """Nothing in a snippet is more than text."""
+    out = ask("search", "result:harbour", "--home", home).out
+    assert "harbour" in out
+    assert not {"\x1b", "\u202e"} & set(out)
+
+
+def test_without_a_home_it_says_what_to_do(ask: Asker) -> None:
+    """Exit 1, and how to make one."""
+    answer = ask("search", "anything")
+    assert answer.code == 1
+    assert "threadline demo" in answer.err
