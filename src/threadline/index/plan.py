@@ -35,6 +35,7 @@ class Step(Struct, frozen=True, gc=False):
     line: int = 1
     before: Known | None = None
     is_renamed: bool = False
+    waiting: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -127,7 +128,8 @@ def _add(made: Plan, change: Change, rows: dict[str, _Row], places: Places) -> N
     else:
         if change.kind is ChangeKind.MOVED:
             made.moved.append((row.number, transcript))
-        made.steps.append(Step(transcript, looked, row.number, change.read_from, row.lines + 1, known))
+        calls = tuple(places.waiting.get(row.number, ()))
+        made.steps.append(Step(transcript, looked, row.number, change.read_from, row.lines + 1, known, waiting=calls))
 
 
 class Places:
@@ -142,6 +144,9 @@ class Places:
             (home, os.fsdecode(folder)): number
             for home, folder, number in connection.execute("SELECT home_id, folder, project_id FROM projects")
         }
+        self.waiting: dict[int, list[str]] = {}
+        for number, call in connection.execute("SELECT transcript_id, call FROM waiting"):
+            self.waiting.setdefault(number, []).append(call)
         self._found: dict[Home, dict[str, Project]] = {}
 
     def new(self, transcript: Transcript, path: str) -> int:

@@ -84,7 +84,7 @@ def _read(steps: Sequence[Step], jobs: int | None) -> Iterator[tuple[Step, Rows]
 
 
 def _rows(step: Step) -> Rows:
-    return rows(Reading(step.transcript, step.offset, step.line))
+    return rows(Reading(step.transcript, step.offset, step.line, step.waiting))
 
 
 def _all(steps: list[Step]) -> list[Rows]:
@@ -144,6 +144,9 @@ class _Writing:
         self._begin()
         if step.before is None:
             self._forget(step.transcript_id)
+        elif made.is_all_sighted:
+            self._connection.execute(_STALE_OF, (step.transcript_id,))
+            self._connection.execute("DELETE FROM sightings WHERE transcript_id = ?", (step.transcript_id,))
         if step.is_renamed:  # not before: until its rows are made anew, they go by the old name
             self._move(step.transcript_id, step.transcript)
         first = self._next
@@ -157,6 +160,8 @@ class _Writing:
         )
         execute("INSERT INTO sightings VALUES(?, ?, ?)", [(number, *row) for row in made.sightings])
         execute("INSERT OR IGNORE INTO stale VALUES(?)", [(key,) for key in {key for key, _told in made.sightings}])
+        self._connection.execute("DELETE FROM waiting WHERE transcript_id = ?", (number,))
+        execute("INSERT INTO waiting VALUES(?, ?)", [(number, call) for call in made.waiting])
         self._next += len(made.entries)
         self.entries += len(made.entries)
         step.note(self._connection, made.read_to, made.lines, made.last)
@@ -166,7 +171,7 @@ class _Writing:
     def _forget(self, number: int) -> None:
         execute = self._connection.execute
         execute(_STALE_OF, (number,))
-        for table in ("sightings", "problems", "entries"):
+        for table in ("sightings", "waiting", "problems", "entries"):
             execute(f"DELETE FROM {table} WHERE transcript_id = ?", (number,))  # noqa: S608 - our own names
 
     def _begin(self) -> None:

@@ -24,18 +24,23 @@ ProblemRow = tuple[int, str, str, bool]
 
 
 class Reading(Struct, frozen=True, gc=False):
-    """A transcript to be read, from where on, and the number of the line there."""
+    """A transcript to be read, from where on, and the number of the line there.
+
+    `waiting` are calls for web searches before it, whose results may come now.
+    """
 
     transcript: Transcript
     offset: int = 0
     line: int = 1
+    waiting: tuple[str, ...] = ()
 
 
 class Rows(Struct, gc=False):
     """The rows of a transcript, in its order. `texts` have the number of their entry among those read.
 
     `read_to` is where the last whole line ends, `lines` how many there are up to it, `last` its last bytes. `problem`
-    says why the transcript could not be read.
+    says why the transcript could not be read. `waiting` are calls for web searches without a result so far;
+    `is_all_sighted` says that `sightings` are of the whole transcript, since a result of one before it has come.
     """
 
     entries: list[EntryRow]
@@ -46,6 +51,8 @@ class Rows(Struct, gc=False):
     lines: int = 0
     last: bytes = b""
     problem: str | None = None
+    waiting: list[str] = []
+    is_all_sighted: bool = False
 
 
 def rows(reading: Reading) -> Rows:
@@ -55,7 +62,7 @@ def rows(reading: Reading) -> Rows:
         for entry in entries(reading.transcript.path, offset=reading.offset, line=reading.line):
             if not _add(made, entry, reading.transcript):
                 break
-        made.sightings = _sightings(reading, made.read_to)
+        _sight(made, reading)
     except Error as error:
         made.problem = str(error)
     return made
@@ -94,15 +101,30 @@ def _add(made: Rows, entry: Entry, transcript: Transcript) -> bool:
     return True
 
 
-def _sightings(reading: Reading, read_to: int) -> list[tuple[str, bytes]]:
+def _sight(made: Rows, reading: Reading) -> None:
     """What the lines that were read tell of messages, each packed with its origin."""
+    made.waiting = list(reading.waiting)
     gathering = Gathering(reading.transcript)
-    for found in lines_with(reading.transcript.path, NEEDLE, offset=reading.offset):
-        kept = sum(offset < read_to for offset in found.offsets)  # it may have grown since
-        found.offsets, found.lines = found.offsets[:kept], found.lines[:kept]
-        gathering.add(found)
+    if _gather(gathering, reading, made):  # the call tells what its result adds to, and that was read before
+        gathering = Gathering(reading.transcript)
+        _gather(gathering, Reading(reading.transcript), made)
+        made.waiting, made.is_all_sighted = [], True
     seen = gathering.seen(first_lines(reading.transcript.path))
-    return [(as_text(one.key) or "", _packed(one, seen)) for one in seen.sightings]
+    made.sightings = [(as_text(one.key) or "", _packed(one, seen)) for one in seen.sightings]
+    made.waiting += [as_text(call) or "" for call in gathering.waiting]
+
+
+def _gather(gathering: Gathering, reading: Reading, made: Rows) -> bool:
+    """Go through the lines; whether they name a call that was waiting for its result."""
+    waiting = [call.encode() for call in reading.waiting]
+    is_named = False
+    for found in lines_with(reading.transcript.path, NEEDLE, offset=reading.offset):
+        kept = sum(offset < made.read_to for offset in found.offsets)  # it may have grown since
+        found.offsets, found.lines = found.offsets[:kept], found.lines[:kept]
+        found.block = found.block[: max(0, made.read_to - found.begins)]
+        gathering.add(found)
+        is_named = is_named or any(call in found.block for call in waiting)
+    return is_named
 
 
 def _packed(sighting: Sighting, seen: Seen) -> bytes:

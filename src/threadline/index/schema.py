@@ -73,6 +73,10 @@ TABLES = {
         message TEXT NOT NULL, -- the key that it is counted by
         told BLOB NOT NULL -- what the transcript tells of it, packed
     )""",
+    "waiting": """CREATE TABLE waiting(
+        transcript_id INTEGER NOT NULL,
+        call TEXT NOT NULL -- for a web search, whose result has not been written yet
+    )""",
     "stale": """CREATE TABLE stale(
         message TEXT PRIMARY KEY -- charges of these are to be made anew
     ) WITHOUT ROWID""",

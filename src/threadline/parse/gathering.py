@@ -72,6 +72,11 @@ class Gathering:
         """Every sighting so far."""
         return [*self._full, *self.found.values()]
 
+    @property
+    def waiting(self) -> list[str]:
+        """The calls for a web search whose results have not come yet."""
+        return list(self._searching)
+
     def _rows(self, offsets: list[int], some: list[Row]) -> None:
         """The rows of one block. Half of all rows only repeat the row before, so the way to those is short."""
         found, owner = self.found, self.transcript.agent

@@ -1,0 +1,53 @@
+"""However transcripts come into being, bit by bit and in several files, the index is the one that is made anew."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.index.test_crash import Growing
+from tests.index.test_refresh import _anew, _content, _refreshed
+from tests.make import write as write_lines
+
+from threadline.index.store import open_to_read
+
+SESSION = "5e551011-0000-4000-8000-000000000001"
+_HEAD = f'"sessionId":"{SESSION}","version":"2.1.0","timestamp":"2026-01-05T09:00:0'
+CALL = (
+    f'{{"type":"assistant","uuid":"u1",{_HEAD}3.000Z","message":{{"id":"msg_011111111111111111111111",'
+    '"role":"assistant","model":"claude-sonnet-5","stop_reason":"tool_use","content":[{"type":"tool_use",'
+    '"id":"toolu_1","name":"WebSearch","input":{"query":"x"}}],"usage":{"input_tokens":5,"output_tokens":7}}}\n'
+)
+RESULT = (
+    f'{{"type":"user","uuid":"u2","parentUuid":"u1",{_HEAD}5.000Z","message":{{"role":"user","content":[{{"type":'
+    '"tool_result","tool_use_id":"toolu_1","content":"found"}]},"toolUseResult":{"query":"x","searchCount":3}}\n'
+)
+OTHER = f'{{"type":"user","uuid":"u3",{_HEAD}4.000Z","message":{{"role":"user","content":"meanwhile"}}}}\n'
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_growing_in_several_places_at_once(tmp_path: Path, seed: int) -> None:
+    """Appends up to anywhere in a line, forks among them, cuts, replacements, renames, deletions: always the same."""
+    growing = Growing(tmp_path / "home", seed)
+    index = tmp_path / "index.sqlite"
+    for _ in range(6):
+        _refreshed(growing.path, index)
+        assert _content(index) == _anew(growing.path, tmp_path)
+        growing.change()
+
+
+def test_a_search_whose_result_comes_later_is_charged(tmp_path: Path) -> None:
+    """A web search is known by its result: when that is read after the call, its charge is made anew."""
+    home, index = tmp_path / "home", tmp_path / "index.sqlite"
+    path = write_lines(home / f"projects/-a/{SESSION}.jsonl", CALL.encode())
+    told = []
+    for line in (None, OTHER, RESULT, OTHER):
+        if line is not None:
+            with path.open("a") as file:
+                file.write(line)
+        _refreshed(home, index)
+        with closing(open_to_read(index)) as connection:
+            told += connection.execute("SELECT web_searches, (SELECT COUNT(*) FROM waiting) FROM charges").fetchall()
+        assert _content(index) == _anew(home, tmp_path)
+    assert told == [(0, 1), (0, 1), (3, 0), (3, 0)]
