@@ -31,12 +31,12 @@ WEIGHTS = {
 """How much a field's words count: what a person typed and what was said to them, before what tools printed."""
 
 MOST_RANKED = 3_000
-"""How many matching entries are ranked; of more than that, those that say it in the fields that count most."""
+"""How many matching entries are ranked; of more than that, some of each field that counts."""
 NEWEST = 1_000
-"""How many of those that were written to the index last are ranked in any case."""
+"""How many are ranked, where there are more, of those that were indexed last: of each tier, and of all."""
 
-_TIERS = ((("title", "prompt"), 1.3), (("title", "prompt", "reply"), 1.3), (("command", "path"), 1.2))
-_COUNT_MOST = ("title", "prompt", "reply", "command", "path")
+# Full text's own weights hardly tell: one word of a short command would come before one of a longer prompt.
+_TIERS = ((("title", "prompt"), 1.7), (("reply",), 1.3), (("command", "path"), 1.2))
 _SCORE = f"bm25(text, {', '.join(str(WEIGHTS[name]) for name in FIELDS)})"
 _BLOCK = 500
 _WRITTEN = Row._fields.index("timestamp")
@@ -111,17 +111,17 @@ class Ranking:
         """The numbers of entries that match, with what full text thinks of each, the least being the best."""
         if not bounded or not self._are_many(match):
             scores = dict(self._numbers(match))
-        else:
-            self.left_out = True
-            # What must not be there must not be in any field.
-            first = _within(_COUNT_MOST, match) + (f" AND ({match})" if " NOT " in match else "")
-            last = NEWEST if self._are_many(first) else None
-            scores = dict(self._numbers(match, NEWEST)) | dict(self._numbers(first, last))
-        # Full text's own weights hardly tell: one word of a short command would come before one of a longer prompt.
-        for fields, factor in _TIERS:
-            for (number,) in self._connection.execute(self._asking("text.rowid"), self._given(_within(fields, match))):
-                if number in scores:
-                    scores[number] *= factor
+            placed: set[int] = set()
+            for fields, factor in _TIERS:
+                asked = self._connection.execute(self._asking("text.rowid"), self._given(_within(fields, match)))
+                within = {number for (number,) in asked if number in scores} - placed
+                scores.update((number, scores[number] * factor) for number in within)
+                placed |= within
+            return scores
+        self.left_out = True
+        scores = dict(self._numbers(match, NEWEST))
+        for fields, factor in reversed(_TIERS):
+            scores.update((number, score * factor) for number, score in self._numbers(_within(fields, match), NEWEST))
         return scores
 
     def _are_many(self, match: str) -> bool:
@@ -169,8 +169,8 @@ class Ranking:
 
 
 def _within(fields: Iterable[str], match: str) -> str:
-    """The expression, all of it in these fields."""
-    return f"{{{' '.join(fields)}}} : ({match})"
+    """The expression, all of it in these fields; what must not be there must not be in any field."""
+    return f"{{{' '.join(fields)}}} : ({match})" + (f" AND ({match})" if " NOT " in match else "")
 
 
 class _Freshness:

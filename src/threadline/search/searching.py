@@ -24,7 +24,7 @@ from threadline.search.snippets import snippet
 
 LOOKED_AT = 500
 """How many matching entries are looked at for a page of hits, once the page is full."""
-_LONGER = 3  # where it is not: one session can have thousands
+_LONGER = 2  # where it is not: one session can have thousands
 
 
 def search(

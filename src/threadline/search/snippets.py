@@ -73,6 +73,7 @@ def _wanted(query: Query) -> Iterator[Phrase | Regex]:
 
 
 def _spans(wanted: Iterable[Phrase | Regex], column: str, text: str) -> Iterator[_Found]:
+    low = text.lower() if text.isascii() else None
     rare: list[_Found] = []
     frequent: list[tuple[int, re.Pattern[str]]] = []
     for which, one in enumerate(wanted):
@@ -81,7 +82,7 @@ def _spans(wanted: Iterable[Phrase | Regex], column: str, text: str) -> Iterator
             some = [_Found(*found, which)] if found is not None else []
             rare += some
             yield from some
-        elif one.column in (None, column):
+        elif one.column in (None, column) and _may_have(low, one):
             pattern = _pattern(one)
             # Most of what is said begins with what matters; only where that has nothing, the rest is looked through.
             end = _FIRST if len(text) > _FIRST and pattern.search(text, 0, _FIRST) else len(text)
@@ -96,6 +97,11 @@ def _spans(wanted: Iterable[Phrase | Regex], column: str, text: str) -> Iterator
         for near in rare[:_FEW]:
             for match in pattern.finditer(text, max(0, near.start - _BEFORE), near.end + WIDTH):
                 yield _Found(*match.span(), which)
+
+
+def _may_have(low: str | None, phrase: Phrase) -> bool:
+    """Whether a look at the text is worth it: most spellings of a word are nowhere in it."""
+    return low is None or all(token in low for token in phrase.tokens)
 
 
 @lru_cache(maxsize=64)
