@@ -24,6 +24,7 @@ from typing import IO, Any
 OUT = Path(__file__).parent / "out"
 SESSION = "5e551011-0000-4000-8000-{:012}"
 AGENTS = 3  # of four transcripts, so many are agents', as in real homes
+SMALL = 100_000
 WARM_UP = 3.0
 
 
@@ -38,7 +39,7 @@ def made_home(path: Path, transcripts: int) -> list[Path]:
         agent = main.with_suffix("") / "subagents" / f"agent-{number:08x}.jsonl"
         one = agent if number % (AGENTS + 1) else main
         paths.append(one)
-        if not one.exists():
+        if not one.exists() or one.stat().st_size > SMALL:  # a measurement before this one wrote to it
             one.parent.mkdir(parents=True, exist_ok=True)
             one.write_bytes(b"".join(row(line, session) for line in range(20)))
         old = now - 3600 - number * 31_536_000 / transcripts
