@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from threadline.account.ledger import Ledger
     from threadline.account.rates import Rates, rates
-    from threadline.errors import Ambiguous, BadQuery, Error, Missing, NotFound, Unreadable
+    from threadline.errors import Ambiguous, BadQuery, Error, IndexBusy, Missing, NotFound, Unreadable
     from threadline.find import folder_matches, folder_name, homes, look
     from threadline.load import Session, read
     from threadline.model.act import Act, ActKind, Turn
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 _HOMES_OF_NAMES = {
     "threadline.account.ledger": "Ledger",
     "threadline.account.rates": "Rates rates",
-    "threadline.errors": "Ambiguous BadQuery Error Missing NotFound Unreadable",
+    "threadline.errors": "Ambiguous BadQuery Error IndexBusy Missing NotFound Unreadable",
     "threadline.find": "folder_matches folder_name homes look",
     "threadline.load": "Session read",
     "threadline.model.act": "Act ActKind Turn",
@@ -131,6 +131,7 @@ __all__ = [
     "Head",
     "Home",
     "ImageBlock",
+    "IndexBusy",
     "Ledger",
     "Line",
     "Message",
