@@ -26,6 +26,8 @@ def _marked(shown: Snippet) -> list[str]:
         ("conf*", "a configuration", ["configuration"]),
         (r"/retry in \d+/", "will retry in 30 s", ["retry in 30"]),
         ("needle -hay", "a needle here", ["needle"]),
+        ("/Needle/c", "no needle, a Needle", ["Needle"]),
+        ("conf*", "a Configuration – so", ["Configuration"]),
         ("eat", "a needle, seated, to eat", ["eat"]),
     ],
 )

@@ -32,7 +32,7 @@ WEIGHTS = {
 
 MOST_RANKED = 3_000
 """How many matching entries are ranked; of more than that, some of each field that counts."""
-NEWEST = 1_000
+NEWEST = 600
 """How many are ranked, where there are more, of those that were indexed last: of each tier, and of all."""
 
 # Full text's own weights hardly tell: one word of a short command would come before one of a longer prompt.

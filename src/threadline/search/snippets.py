@@ -74,6 +74,7 @@ def _wanted(query: Query) -> Iterator[Phrase | Regex]:
 
 def _spans(wanted: Iterable[Phrase | Regex], column: str, text: str) -> Iterator[_Found]:
     low = text.lower() if text.isascii() else None
+    seen = text if low is None else low
     rare: list[_Found] = []
     frequent: list[tuple[int, re.Pattern[str]]] = []
     for which, one in enumerate(wanted):
@@ -83,10 +84,10 @@ def _spans(wanted: Iterable[Phrase | Regex], column: str, text: str) -> Iterator
             rare += some
             yield from some
         elif one.column in (None, column) and _may_have(low, one):
-            pattern = _pattern(one)
+            pattern = _pattern(one) if low is None else _plain_pattern(one)
             # Most of what is said begins with what matters; only where that has nothing, the rest is looked through.
-            end = _FIRST if len(text) > _FIRST and pattern.search(text, 0, _FIRST) else len(text)
-            some = [_Found(*match.span(), which) for match in islice(pattern.finditer(text, 0, end), _MOST_SPANS)]
+            end = _FIRST if len(text) > _FIRST and pattern.search(seen, 0, _FIRST) else len(text)
+            some = [_Found(*match.span(), which) for match in islice(pattern.finditer(seen, 0, end), _MOST_SPANS)]
             if len(some) == _MOST_SPANS:
                 frequent.append((which, pattern))
             else:
@@ -95,13 +96,21 @@ def _spans(wanted: Iterable[Phrase | Regex], column: str, text: str) -> Iterator
     # A word that stands everywhere is worth showing beside one that does not.
     for which, pattern in frequent:
         for near in rare[:_FEW]:
-            for match in pattern.finditer(text, max(0, near.start - _BEFORE), near.end + WIDTH):
+            for match in pattern.finditer(seen, max(0, near.start - _BEFORE), near.end + WIDTH):
                 yield _Found(*match.span(), which)
 
 
 def _may_have(low: str | None, phrase: Phrase) -> bool:
     """Whether a look at the text is worth it: most spellings of a word are nowhere in it."""
     return low is None or all(token in low for token in phrase.tokens)
+
+
+@lru_cache(maxsize=64)
+def _plain_pattern(phrase: Phrase) -> re.Pattern[str]:
+    """The same for text in small plain letters: it begins with a word that is spelt out, which is found at once."""
+    first, *others = map(re.escape, phrase.tokens)
+    made = rf"{first}(?<![^\W_]{first})" + "".join(rf"[\W_]+{one}" for one in others)
+    return re.compile(made + (r"[^\W_]*" if phrase.prefix else r"(?![^\W_])"))
 
 
 @lru_cache(maxsize=64)
