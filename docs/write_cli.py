@@ -20,8 +20,9 @@ command (`threadline --home DIR list`) are passed on to it.
 
 Times are in UTC: ISO 8601 in JSON and CSV. A *place* is `FILE:LINE`, or `FILE:LINE$.json.path` for a value within the
 line. JSON escapes what could steer a terminal (`\\u202e`), which JSON readers undo. In CSV, a cell that begins with
-`=`, `+`, `-`, `@`, a tab or a carriage return gets a `'` before it, so that no spreadsheet takes it for a formula;
-`--csv-exact` leaves every cell as it is. Lists and objects in a cell are JSON, and null is an empty cell.
+`=`, `+`, `-`, `@`, a tab or a carriage return gets a `'` before it, so that no spreadsheet takes it for a formula,
+and control characters but tabs and line ends are told by their numbers (`\\x1b`); `--csv-exact` leaves every cell as it
+is. Lists and objects in a cell are JSON, and null is an empty cell.
 """
 
 Keys = dict[str, str]
