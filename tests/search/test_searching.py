@@ -260,6 +260,30 @@ def test_a_bounded_search_has_no_hit_that_a_scan_has_not(archive: Archive, monke
             assert {(Path(hit.place.transcript).stem, hit.place.line) for hit in hits} <= scanned(connection, text)
 
 
+def test_what_a_filter_leaves_of_a_common_word_is_found(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if it is not among what is ranked; and so is what is left when all that was ranked is gone."""
+    monkeypatch.setattr(ranking, "MOST_RANKED", 5)
+    monkeypatch.setattr(ranking, "NEWEST", 5)
+    archive.write(call("Read", "notes.md", result="needle in a file"), session=FIRST)
+    archive.refresh()
+    later = archive.write(*(call("Bash", "ls", result=f"needle {one}") for one in range(30)), session=SECOND)
+    with archive.opened() as connection:
+        assert [hit.session for hit in search(connection, "needle tool:Read").hits] == [FIRST]
+    later.unlink()
+    assert archive.places("needle") == {(FIRST, 2)}
+    with archive.opened() as connection:
+        assert [hit.session for hit in search(connection, "needle").hits] == [FIRST]
+
+
+def test_without_words_the_newest_comes_first(archive: Archive) -> None:
+    """By when it was written, whatever the files say."""
+    early = archive.write(prompt("early"), pen=Pen(FIRST, start=NOW))
+    archive.write(prompt("late"), session=SECOND, pen=Pen(SECOND, start=NOW + timedelta(days=1)))
+    os.utime(early, (4_000_000_000, 4_000_000_000))
+    with archive.opened() as connection:
+        assert [hit.snippet for hit in search(connection, "kind:user").hits] == ["late", "early"]
+
+
 def test_filters_that_the_index_answers_read_nothing(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     """Project, session, kind and time are known without opening a transcript."""
     with _mixed(archive).opened() as connection:

@@ -27,7 +27,7 @@ def _marked(shown: Snippet) -> list[str]:
         (r"/retry in \d+/", "will retry in 30 s", ["retry in 30"]),
         ("needle -hay", "a needle here", ["needle"]),
         ("/Needle/c", "no needle, a Needle", ["Needle"]),
-        ("conf*", "a Configuration – so", ["Configuration"]),
+        ("conf*", "a Configuration → so", ["Configuration"]),
         ("eat", "a needle, seated, to eat", ["eat"]),
     ],
 )

@@ -100,7 +100,7 @@ class Ranking:
         `left_out` says afterwards whether there is more that matches.
         """
         if self._sort == "time":
-            yield from sorted(self._all(match), key=_newest_first)
+            yield from sorted(self._all(match), key=newest_first)
             return
         scores = sorted(self._scores(match, bounded=bounded).items(), key=lambda one: (one[1], one[0]))
         # A block at a time: what is behind the first few hundred is hardly ever asked for.
@@ -190,6 +190,7 @@ class _Freshness:
         return known
 
 
-def _newest_first(row: Row) -> tuple[float, int]:
+def newest_first(row: Row) -> tuple[float, int]:
+    """What to sort rows by, for those written last to come first; what has no time comes last."""
     written = parse_timestamp(row.timestamp)
     return (-written.timestamp() if written is not None else 0.0, row.entry_id)

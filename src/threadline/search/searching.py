@@ -13,12 +13,12 @@ from threadline.model.hit import Hit, Hits
 from threadline.model.place import Place
 from threadline.model.time import parse_timestamp
 from threadline.search.documents import Documents, Row, needs_reading
-from threadline.search.fts import plan
+from threadline.search.fts import Plan, plan
 from threadline.search.match import matches
 from threadline.search.nearest import instead
 from threadline.search.parse_query import parse_query
 from threadline.search.query import Query
-from threadline.search.ranking import Ranking, Sort, narrowed
+from threadline.search.ranking import Ranking, Sort, narrowed, newest_first
 from threadline.search.regex import Patience
 from threadline.search.snippets import snippet
 
@@ -70,18 +70,25 @@ def searched(
     """The same for a query that is understood already."""
     ranking = Ranking(connection, narrowed(connection, query), sort, now or datetime.now(UTC))
     planned = plan(query)
-    found = _Found(every=every)
-    is_whole = True
     with Documents(connection, query if planned.rest is None else planned.rest) as documents:
-        rows = ranking.matching(planned.match, bounded=limit is not None) if planned.match else ranking.newest()
-        checked = rows if planned.rest is None else _checked(query, planned.rest, rows, documents)
-        for at, row in enumerate(checked):
-            found.add(row)
-            if limit is not None and at + 1 >= LOOKED_AT * (1 if found.groups >= limit else _LONGER):
-                is_whole = False
-                break
+        found = _Found(every=every)
+        found.take(_rows(query, planned, ranking, documents, bounded=limit is not None), limit)
+        few = found.groups < (limit or 0) if planned.rest is not None else not found.total
+        if ranking.left_out and few:
+            # Of what was ranked, filters left too little, or all of it is gone: now everything is looked at.
+            ranking.left_out = False
+            found = _Found(every=every)
+            found.take(_rows(query, planned, ranking, documents, bounded=False), limit)
+        if planned.match is None:
+            found.sort()
         hits = [_hit(query, row, more, documents) for row, more in found.best(limit)]
-    return Hits(tuple(hits), found.total, at_least=not is_whole or ranking.left_out)
+    return Hits(tuple(hits), found.total, at_least=not found.is_whole or ranking.left_out)
+
+
+def _rows(query: Query, planned: Plan, ranking: Ranking, documents: Documents, *, bounded: bool) -> Iterator[Row]:
+    """What matches, the best first; without a word to look up, the newest first."""
+    rows = ranking.matching(planned.match, bounded=bounded) if planned.match is not None else ranking.newest()
+    return rows if planned.rest is None else _checked(query, planned.rest, rows, documents)
 
 
 def _checked(query: Query, rest: Query, rows: Iterable[Row], documents: Documents) -> Iterator[Row]:
@@ -102,6 +109,19 @@ class _Found:
         self._rows: list[Row] = []
         self._copies: dict[tuple[str, str], int] = {}
         self._sessions: set[object] = set()
+        self.is_whole = True
+
+    def take(self, rows: Iterable[Row], limit: int | None) -> None:
+        """As many rows as a page needs, or all."""
+        for at, row in enumerate(rows, 1):
+            self.add(row)
+            if limit is not None and at >= LOOKED_AT * (1 if self.groups >= limit else _LONGER):
+                self.is_whole = False
+                return
+
+    def sort(self) -> None:
+        """The newest first."""
+        self._rows.sort(key=newest_first)
 
     @property
     def groups(self) -> int:
