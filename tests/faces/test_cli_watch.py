@@ -211,12 +211,15 @@ def test_nothing_that_is_written_steers_the_terminal(tmp_path: Path, text: str) 
 
 @pytest.mark.parametrize("output", ["--table", "--jsonl", "--csv"])
 def test_ctrl_c_ends_it(home: Path, output: str) -> None:
-    """Ctrl-C ends it with 130, and without a word."""
+    """Ctrl-C, pressed once or several times, ends it with 130, and without a word."""
     with start("watch", "--home", home, *LONG_AGO, output) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline()
-        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.2)
+        for _ in range(3):
+            os.killpg(process.pid, signal.SIGINT)
+            time.sleep(0.002)
         assert process.wait(30) == 130
         assert process.stderr.read() == b""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -87,10 +88,14 @@ def watch(
     wanted = Wanted(kinds, agent, None, None, problems=False) if kinds or agent else None
     watching = Watching(wanted, tools, everything=everything or bool(kinds))
     news = batches(follower, poll)
-    if output == "table":
-        show(news, watching, limit, alone=session is not None, coloured=screen.colour(wanted=not no_color))
-    else:
-        print_entries(news, watching, output, limit)
+    try:
+        if output == "table":
+            show(news, watching, limit, alone=session is not None, coloured=screen.colour(wanted=not no_color))
+        else:
+            print_entries(news, watching, output, limit)
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is ending: who presses the keys twice means the same
+        raise
     return FOUND
 
 
