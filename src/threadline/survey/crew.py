@@ -15,9 +15,9 @@ import select
 import signal
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
-from queue import Queue
+from queue import SimpleQueue
 from struct import Struct
-from threading import Thread, active_count
+from threading import Condition, Thread, active_count
 from time import sleep
 from typing import Any, NoReturn, TypeVar
 
@@ -31,8 +31,8 @@ MOST_TASKS = 1000
 _LOOK_EVERY = 1.0
 _OBJECTS = 100_000
 _READ = 1 << 20
-# How many answers a worker holds for a parent that has no time to read them; then it waits.
-_UNSENT = 8
+# How many bytes of answers a worker holds for a parent that has no time to read them; then it waits.
+_UNSENT = 24 << 20
 
 
 def can_fork() -> bool:
@@ -180,7 +180,7 @@ def _work(function: Callable[[Task], Answer], tasks: Sequence[Task], numbers: in
         gc.set_threshold(_OBJECTS)
         Thread(target=_watch, args=(parent,), daemon=True).start()
         # The parent reads when it has time. Meanwhile the next task is done, and not waited with.
-        done: Queue[bytes | None] = Queue(_UNSENT)
+        done = _Outbox()
         sender = Thread(target=_send, args=(write, done), daemon=True)
         sender.start()
         while (number := _next(numbers)) is not None:
@@ -193,12 +193,39 @@ def _work(function: Callable[[Task], Answer], tasks: Sequence[Task], numbers: in
     os._exit(0)
 
 
-def _send(pipe: int, done: Queue[bytes | None]) -> None:
+class _Outbox:
+    """Answers that a worker has made and its parent has not read yet. Beyond some bytes of them, the worker waits."""
+
+    def __init__(self) -> None:
+        self._answers: SimpleQueue[bytes | None] = SimpleQueue()
+        self._size = 0
+        self._room = Condition()
+
+    def put(self, answer: bytes | None) -> None:
+        """Leave an answer to be sent, when there is room for it; None is the last."""
+        with self._room:
+            self._room.wait_for(lambda: self._size < _UNSENT)
+            self._size += len(answer or b"")
+        self._answers.put(answer)
+
+    def get(self) -> bytes | None:
+        """The next answer to be sent."""
+        return self._answers.get()
+
+    def sent(self, answer: bytes) -> None:
+        """Make room for others."""
+        with self._room:
+            self._size -= len(answer)
+            self._room.notify()
+
+
+def _send(pipe: int, done: _Outbox) -> None:
     try:
         while (data := done.get()) is not None:
             view = memoryview(data)
             while view:
                 view = view[os.write(pipe, view) :]
+            done.sent(data)
     except OSError:  # nobody reads any more
         os._exit(1)
 
