@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import itemgetter
 
 from msgspec import Struct
@@ -56,35 +56,43 @@ class _Spread:
 
     def __init__(self, parts: list[list[Sighting]], alone: Iterable[Sighting]) -> None:
         self._ends: dict[tuple[frozenset[str], str], tuple[int, int]] = {}
-        self._own: dict[str, str] = {}
+        self._alone = alone
         for part in parts:
             tied = _tied(part)
             shared = frozenset(one.origin.transcript for one in tied)
             if len(shared) > 1:
                 for one in tied:
                     self._widen((shared, one.origin.transcript), one.offsets[0])
-        wanted = {transcript for _shared, transcript in self._ends}
-        if wanted:
-            for one in alone:
-                transcript = one.origin.transcript
-                if transcript in wanted:
-                    self._own[transcript] = min(self._own.get(transcript, one.time), one.time)
 
     def _widen(self, key: tuple[frozenset[str], str], offset: int) -> None:
         first, last = self._ends.get(key, (offset, offset))
         self._ends[key] = min(first, offset), max(last, offset)
 
+    @cached_property
+    def _own(self) -> dict[str, str]:
+        """When what is a transcript's own began; asked for only where the spread does not tell, which is seldom."""
+        wanted = {transcript for _shared, transcript in self._ends}
+        began: dict[str, str] = {}
+        for one in self._alone:
+            transcript = one.origin.transcript
+            if transcript in wanted:
+                began[transcript] = min(began.get(transcript, one.time), one.time)
+        return began
+
     def first(self, part: list[Sighting]) -> Sighting:
         """The earliest original."""
         tied = _tied(part)
+        if len(tied) == 1:
+            return tied[0]
         shared = frozenset(one.origin.transcript for one in tied)
+        ends = [self._ends.get((shared, one.origin.transcript), (0, 0)) for one in tied]
+        widest = max(last - first for first, last in ends)
+        left = [one for one, (first, last) in zip(tied, ends, strict=True) if last - first == widest]
+        return min(left, key=self._order) if len(left) > 1 else left[0]
 
-        def order(one: Sighting) -> tuple[object, ...]:
-            first, last = self._ends.get((shared, one.origin.transcript), (0, 0))
-            transcript = one.origin.transcript
-            return first - last, self._own.get(transcript, ""), one.origin.rank, transcript, one.offsets[0]
-
-        return min(tied, key=order)
+    def _order(self, one: Sighting) -> tuple[object, ...]:
+        transcript = one.origin.transcript
+        return self._own.get(transcript, ""), one.origin.rank, transcript, one.offsets[0]
 
 
 def _tied(part: list[Sighting]) -> list[Sighting]:
