@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from queue import Queue
 from typing import Any
 
 import pytest
@@ -193,7 +192,7 @@ def test_a_worker_that_nobody_listens_to_says_nothing(capfd: pytest.CaptureFixtu
     os.close(read)
     pid = os.fork()
     if pid == 0:
-        done: Queue[bytes | None] = Queue()
+        done = crews._Outbox()
         done.put(b"answer")
         crews._send(write, done)
         os._exit(0)
