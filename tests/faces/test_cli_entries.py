@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -204,7 +205,7 @@ def test_by_words_for_time(ask: Asker, tmp_path: Path) -> None:
     assert "minutes" not in texts(ask("entries", path, "--until", "now", "--jsonl").jsonl)
 
 
-@pytest.mark.parametrize("word", ["soon", "2026-13-01", "2026-02-30", "7 parsecs", "", "-1d", "20260101", "\x1b[31m"])
+@pytest.mark.parametrize("word", ["soon", "2026-13-01", "2026-02-30", "7 parsecs", "", "-1d", "20261301", "\x1b[31m"])
 @pytest.mark.parametrize("option", ["--since", "--until"])
 def test_a_bad_time_is_an_error_with_a_sentence(ask: Asker, sample: Path, option: str, word: str) -> None:
     """A word that is no time: exit code 2, nothing on standard output, and what to write instead."""
@@ -318,20 +319,27 @@ def test_an_unknown_name_is_an_error_with_a_sentence(ask: Asker, sample: Path, c
     assert answer.err.rstrip().endswith((".", "is."))
 
 
+# What a cell has no use for, and a terminal obeys: told by its number, but in `--csv-exact`.
+CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+
+
 def test_all_formats_agree(ask: Asker, demo_home: Path) -> None:
     """`--json`, `--jsonl`, `--csv` and the table show the same entries in the same order."""
     folder = counting.mains(demo_home)[0].parent
     rows = ask("entries", folder, "--jsonl").jsonl
     assert ask("entries", folder, "--json").json == rows
     cells = ask("entries", folder, "--csv").csv
+    exact = ask("entries", folder, "--csv-exact").csv
+    assert [cell["text"] for cell in exact] == [row["text"] or "" for row in rows]
     assert len(cells) == len(rows)
     for cell, row in zip(cells, rows, strict=True):
         assert list(cell) == list(row)
         for name, value in row.items():
             shown = value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+            shown = CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", shown)
             got = cell[name]
             if isinstance(value, str) and value[:1] in "=+-@\t\r" and value:
-                assert got == "'" + value
+                assert got == "'" + shown
             elif isinstance(value, str) or value is None:
                 assert got == shown
             else:
