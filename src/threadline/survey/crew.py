@@ -133,6 +133,7 @@ class _Worker:
 
     def __init__(self, function: Callable[[Task], Answer], tasks: Sequence[Task], numbers: int) -> None:
         self.pipe, write = os.pipe()
+        _widen(self.pipe)
         self.is_open = True
         self._held = bytearray()
         parent = os.getpid()
@@ -191,6 +192,14 @@ def _work(function: Callable[[Task], Answer], tasks: Sequence[Task], numbers: in
     except BaseException:  # noqa: BLE001 - the parent does what a fork leaves undone, and tells what goes wrong there
         os._exit(1)
     os._exit(0)
+
+
+def _widen(pipe: int) -> None:
+    """Let a pipe hold more, where the system can: each look of the parent then brings all that has been answered."""
+    with suppress(ImportError, AttributeError, OSError):
+        import fcntl  # noqa: PLC0415 - not on every system
+
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _READ)
 
 
 class _Outbox:
