@@ -15,7 +15,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-OUT = Path(__file__).parent / "out"
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from bench.homes import generated
 
 
 def read_entries(paths: list[Path]) -> Counter[str]:
@@ -125,14 +126,7 @@ def main() -> None:
     if options.contender:
         run_one(options.contender, options.home)
         return
-    home = options.home
-    if home is None:
-        from threadline.demo import write
-
-        home = OUT / f"home-{options.megabytes:g}"
-        if not home.exists():
-            print(f"generating {home} …", file=sys.stderr)
-            write(home, megabytes=options.megabytes)
+    home = options.home or generated(options.megabytes)
     report(home, options.rounds)
 
 

@@ -21,7 +21,8 @@ import orjson
 if TYPE_CHECKING:
     from threadline.model.found import Transcript
 
-OUT = Path(__file__).parent / "out"
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from bench.homes import OUT, generated
 
 
 def read_limit(paths: list[Path]) -> int:
@@ -198,14 +199,7 @@ def main() -> None:
     if options.contender:
         run_one(options.contender, options.home)
         return
-    home = options.home
-    if home is None:
-        from threadline.demo import write
-
-        home = OUT / f"home-{options.megabytes:g}"
-        if not home.exists():
-            print(f"generating {home} …", file=sys.stderr)
-            write(home, megabytes=options.megabytes)
+    home = options.home or generated(options.megabytes)
     report(home, measure(home, options.rounds, CONTENDERS))
 
 

@@ -18,8 +18,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench.differences import differences
+from bench.homes import OUT, generated
 
-OUT = Path(__file__).parent / "out"
 # The newest release whose native program for this system is in the registry.
 CCUSAGE = "ccusage@20.0.24"
 SIZES = (200, 2000)
@@ -53,16 +53,18 @@ def run(command: list[str], home: Path) -> tuple[float, float, dict[str, Any]]:
     environment = {**os.environ, "CLAUDE_CONFIG_DIR": str(home), "TZ": "UTC"}
     start = time.perf_counter()
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # noqa: S603 - contenders
-    os.set_blocking(process.stdout.fileno(), False)  # type: ignore[union-attr]
+    if process.stdout is None:
+        sys.exit("There is no pipe to read from.")
+    os.set_blocking(process.stdout.fileno(), False)
     peaks: dict[int, int] = {}
     said = b""
     while process.poll() is None:
         for pid in (process.pid, *children(process.pid)):
             peaks[pid] = max(peaks.get(pid, 0), high_water(pid))
-        said += process.stdout.read() or b""  # type: ignore[union-attr]
+        said += process.stdout.read() or b""
         time.sleep(LOOK_EVERY)
     seconds = time.perf_counter() - start
-    said += process.stdout.read() or b""  # type: ignore[union-attr]
+    said += process.stdout.read() or b""
     return seconds, sum(peaks.values()) / 1024, json.loads(said)
 
 
@@ -125,17 +127,6 @@ def report(home: Path, best: dict[str, tuple[float, float, dict[str, Any]]]) -> 
         "peak": {name: answer[1] for name, answer in best.items()},
         "totals": totals,
     }
-
-
-def generated(megabytes: float) -> Path:
-    """A home of that size, made once."""
-    from threadline.demo import write
-
-    home = OUT / f"home-{megabytes:g}"
-    if not home.exists():
-        print(f"generating {home} …", file=sys.stderr)
-        write(home, megabytes=megabytes)
-    return home
 
 
 def main() -> None:

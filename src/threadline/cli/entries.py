@@ -87,7 +87,7 @@ def entries(
     elif output == "table":
         count = _print_table(limited, named=is_id or len(transcripts) > 1, problems=problems)
     else:
-        count = out.print_rows((_row(written, data=data) for written in limited), output)
+        count = out.print_rows((entry_row(written, data=data) for written in limited), output)
     if count:
         return FOUND
     why = wanted.why_nothing() if transcripts else f"There is no transcript below {path!r}."
@@ -182,7 +182,8 @@ def _text(written: Written) -> str:
     return entry_text(written.entry)
 
 
-def _row(written: Written, *, data: bool) -> dict[str, Any]:
+def entry_row(written: Written, *, data: bool) -> dict[str, Any]:
+    """An entry as a row for programs; with `data`, its JSON as it stands as well."""
     entry = written.entry
     row: dict[str, Any] = {
         "place": str(entry.place),

@@ -12,7 +12,7 @@ from itertools import islice
 
 from threadline.cli import output as out
 from threadline.cli import screen
-from threadline.cli.entries import _row as entry_row
+from threadline.cli.entries import entry_row
 from threadline.cli.entry_text import entry_text
 from threadline.cli.wanted import Wanted, Written
 from threadline.model.entries import Entry
