@@ -9,8 +9,8 @@ from sys import intern
 
 from threadline.account.charges import charges
 from threadline.account.rates import Rates, shipped
-from threadline.index.plan import stored
-from threadline.index.rows import as_text, unpacked
+from threadline.index.sighted import unpacked
+from threadline.index.texts import as_text, stored
 from threadline.model.charge import Charge
 from threadline.model.rate import plain_number
 from threadline.model.side_agent import kind_by_id

@@ -13,7 +13,7 @@ from msgspec.structs import astuple
 from threadline.find.changes import changes
 from threadline.find.look import look
 from threadline.find.seen import seen
-from threadline.index.rows import as_text
+from threadline.index.texts import as_text, stored
 from threadline.model.change import Change, ChangeKind, Known, Looked
 from threadline.model.found import Home, Project, Transcript
 
@@ -36,6 +36,7 @@ class Step(Struct, frozen=True, gc=False):
     before: Known | None = None
     is_renamed: bool = False
     waiting: tuple[str, ...] = ()
+    state: bytes = b""
 
     @property
     def size(self) -> int:
@@ -56,15 +57,6 @@ def renew(connection: sqlite3.Connection, number: int, known: Known) -> None:
     """Write down what is known of a transcript."""
     path, *rest = astuple(known)
     connection.execute(_RENEW, (stored(path), *rest, number))
-
-
-def stored(path: str) -> str | bytes:
-    """A path as the index keeps it: one that is no text, as its bytes."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return os.fsencode(path)
-    return path
 
 
 def named(transcript: Transcript) -> tuple[str | None, str | None]:
@@ -90,10 +82,10 @@ def plan(connection: sqlite3.Connection, homes: Sequence[Home]) -> Plan:
     """Compare the homes with what the index has of them."""
     numbers: dict[str, _Row] = {}
     known = []
-    asked = f"SELECT transcript_id, lines, session, agent, {_KNOWN} FROM transcripts"  # noqa: S608 - our own names
-    for number, lines, session, agent, path, *told_of in connection.execute(asked):
+    asked = f"SELECT transcript_id, lines, session, agent, state, {_KNOWN} FROM transcripts"  # noqa: S608 - our own names
+    for number, lines, session, agent, state, path, *told_of in connection.execute(asked):
         one = Known(os.fsdecode(path), *told_of)
-        numbers[one.path] = _Row(number, lines, (session, agent))
+        numbers[one.path] = _Row(number, lines, (session, agent), state)
         known.append(one)
     told = changes(known, homes)
     places = Places(connection)
@@ -109,6 +101,7 @@ class _Row(NamedTuple):
     number: int
     lines: int
     named: tuple[str | None, str | None]
+    state: bytes = b""
 
 
 def _add(made: Plan, change: Change, rows: dict[str, _Row], places: Places) -> None:
@@ -129,7 +122,18 @@ def _add(made: Plan, change: Change, rows: dict[str, _Row], places: Places) -> N
         if change.kind is ChangeKind.MOVED:
             made.moved.append((row.number, transcript))
         calls = tuple(places.waiting.get(row.number, ()))
-        made.steps.append(Step(transcript, looked, row.number, change.read_from, row.lines + 1, known, waiting=calls))
+        made.steps.append(
+            Step(
+                transcript,
+                looked,
+                row.number,
+                change.read_from,
+                row.lines + 1,
+                known,
+                waiting=calls,
+                state=row.state,
+            )
+        )
 
 
 class Places:
@@ -153,7 +157,7 @@ class Places:
         """The number of a transcript that is new."""
         home, project = self.of(transcript)
         made = self._connection.execute(
-            "INSERT INTO transcripts VALUES(NULL, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, x'', x'', 0, 1)",
+            "INSERT INTO transcripts VALUES(NULL, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, x'', x'', 0, 1, x'')",
             (stored(path), home, project, str(transcript.kind), *named(transcript)),
         )
         return made.lastrowid or 0

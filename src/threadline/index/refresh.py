@@ -17,7 +17,8 @@ from msgspec import Struct
 from threadline.index.charging import charge_stale
 from threadline.index.plan import Places, Plan, Step, named, plan, renew
 from threadline.index.rows import Reading, Rows, rows
-from threadline.index.schema import FIELDS
+from threadline.index.schema import FIELDS, OF_TRANSCRIPT
+from threadline.index.sighted import STALE_OF
 from threadline.index.store import open_to_write
 from threadline.model.found import Home, Transcript
 from threadline.survey.crew import can_fork, crew
@@ -27,9 +28,6 @@ _WORTH_WORKERS = 4 * 1024 * 1024
 _COMMIT_EVERY = 2.0  # seconds: how much a killed refresh may lose
 _TEXT = f"INSERT INTO text(rowid, {', '.join(FIELDS)}) VALUES({', '.join('?' * (len(FIELDS) + 1))})"
 _ENTRY = "INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-
-
-_STALE_OF = "INSERT OR IGNORE INTO stale SELECT message FROM sightings WHERE transcript_id = ?"
 
 
 class Refreshed(Struct, frozen=True):
@@ -84,7 +82,7 @@ def _read(steps: Sequence[Step], jobs: int | None) -> Iterator[tuple[Step, Rows]
 
 
 def _rows(step: Step) -> Rows:
-    return rows(Reading(step.transcript, step.offset, step.line, step.waiting))
+    return rows(Reading(step.transcript, step.offset, step.line, step.state, step.waiting))
 
 
 def _all(steps: list[Step]) -> list[Rows]:
@@ -137,16 +135,13 @@ class _Writing:
             " WHERE transcript_id = ?",
             (home, project, str(transcript.kind), *named(transcript), number),
         )
-        self._connection.execute(_STALE_OF, (number,))
+        self._connection.execute(STALE_OF, (number,))
 
     def add(self, step: Step, made: Rows) -> None:
         """The rows of one transcript, and how far it has been read."""
         self._begin()
         if step.before is None:
             self._forget(step.transcript_id)
-        elif made.is_all_sighted:
-            self._connection.execute(_STALE_OF, (step.transcript_id,))
-            self._connection.execute("DELETE FROM sightings WHERE transcript_id = ?", (step.transcript_id,))
         if step.is_renamed:  # not before: until its rows are made anew, they go by the old name
             self._move(step.transcript_id, step.transcript)
         first = self._next
@@ -158,10 +153,8 @@ class _Writing:
             "INSERT INTO problems(transcript_id, line, kind, message, recovered) VALUES(?, ?, ?, ?, ?)",
             [(number, *row) for row in made.problems],
         )
-        execute("INSERT INTO sightings VALUES(?, ?, ?)", [(number, *row) for row in made.sightings])
-        execute("INSERT OR IGNORE INTO stale VALUES(?)", [(key,) for key in {key for key, _told in made.sightings}])
-        self._connection.execute("DELETE FROM waiting WHERE transcript_id = ?", (number,))
-        execute("INSERT INTO waiting VALUES(?, ?)", [(number, call) for call in made.waiting])
+        made.sighted.write(self._connection, number)
+        made.fold.write(self._connection, number, first)
         self._next += len(made.entries)
         self.entries += len(made.entries)
         step.note(self._connection, made.read_to, made.lines, made.last)
@@ -170,8 +163,8 @@ class _Writing:
 
     def _forget(self, number: int) -> None:
         execute = self._connection.execute
-        execute(_STALE_OF, (number,))
-        for table in ("sightings", "waiting", "problems", "entries"):
+        execute(STALE_OF, (number,))
+        for table in OF_TRANSCRIPT:
             execute(f"DELETE FROM {table} WHERE transcript_id = ?", (number,))  # noqa: S608 - our own names
 
     def _begin(self) -> None:
