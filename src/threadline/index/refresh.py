@@ -154,7 +154,7 @@ class _Writing:
             [(number, *row) for row in made.problems],
         )
         made.sighted.write(self._connection, number)
-        made.fold.write(self._connection, number, first)
+        made.folded.write(self._connection, number, first)
         self._next += len(made.entries)
         self.entries += len(made.entries)
         step.note(self._connection, made.read_to, made.lines, made.last)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import takewhile
+
 from msgspec import Struct
 
 from threadline.errors import Error
 from threadline.index.fields import fields
 from threadline.index.sighted import Sighted, sighted
-from threadline.index.state import Fold
+from threadline.index.state import Folded, Folding
 from threadline.index.texts import as_text
 from threadline.index.words import searchable
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry
@@ -44,7 +47,7 @@ class Rows(Struct, gc=False):
     texts: list[tuple[int, dict[str, str]]]
     problems: list[ProblemRow]
     sighted: Sighted
-    fold: Fold
+    folded: Folded
     read_to: int = 0
     lines: int = 0
     last: bytes = b""
@@ -54,18 +57,25 @@ class Rows(Struct, gc=False):
 def rows(reading: Reading) -> Rows:
     """Read on in a transcript. Refusals of the machine become a problem."""
     transcript = reading.transcript
-    made = Rows([], [], [], Sighted(), Fold.of(reading.state, transcript), reading.offset, reading.line - 1)
+    made = Rows([], [], [], Sighted(), Folded(reading.state), reading.offset, reading.line - 1)
+    folding = Folding(reading.state, transcript)
     try:
         for entry in entries(transcript.path, offset=reading.offset, line=reading.line):
-            if not _add(made, entry, transcript):
+            if not _add(made, entry, transcript, folding):
                 break
+        made.folded = folding.folded(lambda: _up_to(transcript, made.read_to))
         made.sighted = sighted(transcript, reading.offset, made.read_to, reading.waiting)
     except Error as error:
         made.problem = str(error)
     return made
 
 
-def _add(made: Rows, entry: Entry, transcript: Transcript) -> bool:
+def _up_to(transcript: Transcript, read_to: int) -> Iterator[Entry]:
+    """All entries of a transcript, as far as it has been read."""
+    return takewhile(lambda entry: entry.line.offset < read_to, entries(transcript.path))
+
+
+def _add(made: Rows, entry: Entry, transcript: Transcript, folding: Folding) -> bool:
     """One more entry; False for a last line that is not finished, which is left for the next time."""
     line = entry.line
     if not line.raw.endswith(b"\n"):
@@ -93,7 +103,7 @@ def _add(made: Rows, entry: Entry, transcript: Transcript) -> bool:
     made.problems.extend(
         (line.number, str(one.kind), as_text(one.message) or "", one.recovered) for one in entry.problems
     )
-    made.fold.add(at, entry)
+    folding.add(at, entry)
     made.lines = line.number
     made.read_to = line.offset + len(line.raw)
     made.last = line.raw[-_LAST:]

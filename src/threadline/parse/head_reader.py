@@ -11,8 +11,9 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import force_setattr
 
-from threadline.model.entries import Entry
-from threadline.model.head import Head
+from threadline.model.entries import ChainEntry, Entry
+from threadline.model.head import Head, MessageHead
+from threadline.model.message import Message
 from threadline.parse.chunks import chunks
 from threadline.parse.reader import Reader
 from threadline.parse.run import REFUSALS, lines_decoder
@@ -45,8 +46,32 @@ def heads(path: str | Path) -> Iterator[Head]:
             number += len(found)
 
 
+def head_of(entry: Entry) -> Head:
+    """The head of an entry that was read whole: the one that `heads` gives."""
+    if not isinstance(entry, ChainEntry) or entry.problems:
+        return _head(entry)
+    message = getattr(entry, "message", None)
+    return Head(
+        kind=entry.kind,
+        parent_uuid=entry.parent_uuid,
+        logical_parent_uuid=entry.logical_parent_uuid,
+        is_agent=entry.is_agent,
+        session_id=entry.session_id,
+        version=entry.version,
+        agent_id=entry.agent_id,
+        subtype=getattr(entry, "subtype", None),
+        message=MessageHead(message.model, message.id, message.stop_reason, message.usage)
+        if isinstance(message, Message)
+        else None,
+        uuid=entry.uuid,
+        timestamp_text=entry.timestamp_text,
+        is_compact_summary=getattr(entry, "is_compact_summary", None),
+        line=entry.line.number,
+    )
+
+
 def _head(entry: Entry) -> Head:
-    """The head of an entry that was read whole because its line needed a closer look."""
+    """The head of an entry whose line needs a closer look."""
     head = Head() if _is_lost(entry) else _brief(entry)
     force_setattr(head, "kind", entry.kind)
     force_setattr(head, "line", entry.line.number)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -12,36 +11,15 @@ from msgspec import Struct
 
 from threadline.errors import Error
 from threadline.model.found import Found, Home, Project, Transcript, TranscriptKind
-from threadline.model.ids import SessionId
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
 from threadline.model.time import parse_timestamp
 from threadline.parse import heads
 from threadline.survey.distinct import distinct
 from threadline.survey.each import each
+from threadline.survey.glance import Glance, Glancing
 
 _LARGEST = 5
-ISO = re.compile(r"2\d{3}-[01]\d-[0-3]\d[T ][0-2]\d:[0-5]\d")
-"""How a time that sorts as text begins."""
-_RUNNING_TOTALS = frozenset({"damaged", "pending", "blank"})
-
-
-class Glance(Struct, frozen=True):
-    """What one pass over a transcript's heads tells."""
-
-    entries: int = 0
-    kinds: dict[str, int] = {}
-    versions: dict[str, int] = {}
-    first: str | None = None
-    last: str | None = None
-    session: SessionId | None = None
-    compactions: int = 0
-    agent_entries: int = 0
-    inline_agents: int = 0
-    starts_with_summary: bool = False
-    first_uuid: str | None = None
-    first_message: str | None = None
-    problem: Problem | None = None
 
 
 class LargeTranscript(Struct, frozen=True):
@@ -100,49 +78,10 @@ def glance(transcript: Transcript) -> Glance:
 
 
 def _glance(transcript: Transcript) -> Glance:
-    kinds: Counter[str] = Counter()
-    versions: Counter[str] = Counter()
-    first = last = first_uuid = first_message = None
-    compactions = agent_entries = inline_agents = boundaries = 0
-    sessions: Counter[SessionId] = Counter()
-    starts_with_summary = False
+    glancing = Glancing()
     for head in heads(transcript.path):
-        kinds[head.kind] += 1
-        if head.line == 1:
-            starts_with_summary = head.kind == "summary"
-        if head.version is not None:
-            versions[head.version] += 1
-        written = head.timestamp_text
-        # Times are ISO 8601 in UTC, so that text sorts as time does; other shapes are not counted here.
-        if isinstance(written, str) and ISO.match(written):
-            first = written if first is None or written < first else first
-            last = written if last is None or written > last else last
-        if head.uuid is not None:
-            first_uuid = first_uuid or head.uuid
-            if head.session_id is not None:
-                sessions[head.session_id] += 1
-            if head.is_agent:
-                agent_entries += 1
-                inline_agents += head.parent_uuid is None and head.kind == "user"
-        if head.message is not None and head.message.id is not None:
-            first_message = first_message or head.message.id
-        boundaries += head.subtype == "compact_boundary"
-        compactions += bool(head.is_compact_summary)
-    return Glance(
-        entries=sum(count for kind, count in kinds.items() if kind not in _RUNNING_TOTALS),
-        kinds=dict(kinds),
-        versions=dict(versions),
-        first=first,
-        last=last,
-        session=max(sessions, key=sessions.__getitem__, default=None),
-        # Each compaction of the newer era writes a boundary and a summary, of the older a summary alone.
-        compactions=max(boundaries, compactions),
-        agent_entries=agent_entries,
-        inline_agents=inline_agents if transcript.kind is TranscriptKind.MAIN else 0,
-        starts_with_summary=starts_with_summary,
-        first_uuid=first_uuid,
-        first_message=first_message,
-    )
+        glancing.add(head)
+    return glancing.glance(transcript.kind)
 
 
 def overview(
@@ -157,10 +96,11 @@ def overview(
         if progress is not None:
             progress(transcript.size)
     ordered = [glances[transcript.path] for transcript in transcripts]
-    return _summed(looked, ordered)
+    return summed(looked, ordered)
 
 
-def _summed(found: list[Found], glances: list[tuple[Transcript, Glance]]) -> Overview:
+def summed(found: list[Found], glances: list[tuple[Transcript, Glance]]) -> Overview:
+    """The homes at a glance, when each of their transcripts has been glanced at."""
     kinds: Counter[str] = Counter()
     versions: Counter[str] = Counter()
     for _transcript, seen in glances:

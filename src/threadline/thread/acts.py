@@ -182,9 +182,9 @@ def _queued(entry: AttachmentEntry) -> Act | None:
 
 def _unrecorded_steering(entries: list[Entry], found: list[Act]) -> Iterator[Act]:
     """Step 10: prompts that were queued and taken up by the model, and that no other row records (before 2.1.97)."""
-    if _newest_version(entries) >= _QUEUED_AS_ATTACHMENT:
+    if not may_be_unrecorded(_newest_version(entries)):
         return
-    recorded = {_normal(act.text) for act in found}
+    recorded = {normal(act.text) for act in found}
     waiting: deque[QueueOperationEntry] = deque()
     for entry in entries:
         if not isinstance(entry, QueueOperationEntry):
@@ -198,7 +198,7 @@ def _unrecorded_steering(entries: list[Entry], found: list[Act]) -> Iterator[Act
         elif entry.operation == "remove" and waiting:
             taken = waiting.popleft()
             text = taken.text.strip()
-            if text and not text.startswith((*_MACHINE, '{"task_id"')) and _normal(text) not in recorded:
+            if text and not text.startswith((*_MACHINE, '{"task_id"')) and normal(text) not in recorded:
                 yield Act(ActKind.STEERING, text, taken, "10 queue-operation")
 
 
@@ -212,7 +212,13 @@ def version_numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdecimal() and len(part) < _TOO_LONG)
 
 
-def _normal(text: str) -> str:
+def may_be_unrecorded(newest: tuple[int, ...]) -> bool:
+    """Whether what was typed while the model worked may be told by queue operations alone, up to that version."""
+    return newest < _QUEUED_AS_ATTACHMENT
+
+
+def normal(text: str) -> str:
+    """The words of a text, by which one that is told twice is known."""
     return " ".join(text.split())
 
 
@@ -221,11 +227,11 @@ def _once(found: list[Act]) -> list[Act]:
     kept: list[Act] = []
     for act in found:
         last = kept[-1] if kept else None
-        twice = (
-            last is not None
-            and not _TOLD_TWICE.isdisjoint((last.kind, act.kind))
-            and _normal(last.text) == _normal(act.text)
-        )
-        if not twice:
+        if last is None or not are_told_twice(last.kind, act.kind) or normal(last.text) != normal(act.text):
             kept.append(act)
     return kept
+
+
+def are_told_twice(before: str, after: str) -> bool:
+    """Whether acts of these kinds, one right after the other and with the same words, are one that is told twice."""
+    return not _TOLD_TWICE.isdisjoint((before, after))

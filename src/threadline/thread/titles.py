@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
 from threadline.model.act import Act, ActKind
 from threadline.model.entries import AiTitleEntry, CustomTitleEntry, Entry, LastPromptEntry, SummaryEntry, TagEntry
 from threadline.model.session import Title, TitleSource
 
 _LONGEST = 200
-_WORDS = (
-    (TitleSource.FIRST_PROMPT, (ActKind.PROMPT, ActKind.PROGRAMMATIC, ActKind.STEERING)),
-    (TitleSource.PLAN, (ActKind.PLAN,)),
-    (TitleSource.FIRST_PROMPT, (ActKind.COMMAND, ActKind.SHELL)),
-)
+_WORDS = {
+    "prompt": (TitleSource.FIRST_PROMPT, (ActKind.PROMPT, ActKind.PROGRAMMATIC, ActKind.STEERING)),
+    "plan": (TitleSource.PLAN, (ActKind.PLAN,)),
+    "command": (TitleSource.FIRST_PROMPT, (ActKind.COMMAND, ActKind.SHELL)),
+}
 
 
 def title(entries: Iterable[Entry], acts: Iterable[Act]) -> Title:
@@ -21,29 +21,46 @@ def title(entries: Iterable[Entry], acts: Iterable[Act]) -> Title:
 
     Where nobody typed a prompt, it is the heading of the plan that the session carries out.
     """
-    last: dict[TitleSource, str] = {}
-    for entry in entries:
-        match entry:
-            case CustomTitleEntry(custom_title=str(text)) if text.strip():
-                last[TitleSource.CUSTOM] = text
-            case AiTitleEntry(ai_title=str(text)) if text.strip():
-                last[TitleSource.AI] = text
-            case LastPromptEntry(last_prompt=str(text)) if text.strip():
-                last[TitleSource.LAST_PROMPT] = text
-            case SummaryEntry(summary=str(text)) if text.strip():
-                last[TitleSource.SUMMARY] = text
-    last |= _first_words(list(acts))
-    source = next((source for source in TitleSource if source in last), TitleSource.NONE)
-    return Title(_short(last.get(source, "")), source)
+    given = dict(filter(None, map(given_title, entries)))
+    words: dict[str, str] = {}
+    for act in acts:
+        for rank, text in first_words(act):
+            words.setdefault(rank, text)
+    return named(given, words)
 
 
-def _first_words(acts: list[Act]) -> dict[TitleSource, str]:
-    """The first prompt; where there is none, the first plan, and where there is no plan either, the first command."""
-    for source, kinds in _WORDS:
-        text = next((act.text for act in acts if act.kind in kinds and act.text), None)
-        if text is not None:
-            return {source: _heading(text) if source is TitleSource.PLAN else text}
-    return {}
+def given_title(entry: Entry) -> tuple[str, str] | None:
+    """The title that an entry gives, and its source; the last of each source counts."""
+    match entry:
+        case CustomTitleEntry(custom_title=str(text)) if text.strip():
+            return TitleSource.CUSTOM.value, text
+        case AiTitleEntry(ai_title=str(text)) if text.strip():
+            return TitleSource.AI.value, text
+        case LastPromptEntry(last_prompt=str(text)) if text.strip():
+            return TitleSource.LAST_PROMPT.value, text
+        case SummaryEntry(summary=str(text)) if text.strip():
+            return TitleSource.SUMMARY.value, text
+        case _:
+            return None
+
+
+def first_words(act: Act) -> Iterator[tuple[str, str]]:
+    """The words that an act can give to a title, by their rank; the first act of each rank counts."""
+    for rank, (source, kinds) in _WORDS.items():
+        if act.kind in kinds and act.text:
+            yield rank, _heading(act.text) if source is TitleSource.PLAN else act.text
+
+
+def named(given: Mapping[str, str], words: Mapping[str, str]) -> Title:
+    """The title, of those that entries give by source, and of the first words that acts do by rank."""
+    titles = dict(given)
+    # The first prompt; where there is none, the first plan, and where there is no plan either, the first command.
+    for rank, (source, _kinds) in _WORDS.items():
+        if rank in words:
+            titles[source.value] = words[rank]
+            break
+    source = next((source for source in TitleSource if source.value in titles), TitleSource.NONE)
+    return Title(short(titles.get(source.value, "")), source)
 
 
 def _heading(plan: str) -> str:
@@ -59,6 +76,7 @@ def tag(entries: Iterable[Entry]) -> str | None:
     return tags[-1] or None if tags else None
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """A text as a title: in one line, and not too long."""
     folded = " ".join(text.split())
     return folded if len(folded) <= _LONGEST else folded[: _LONGEST - 1] + "…"

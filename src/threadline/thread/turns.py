@@ -38,7 +38,7 @@ def turns(entries: Sequence[Entry], acts: Iterable[Act]) -> list[Turn]:
 
     What stands before the first act is turn 0, which has none. A turn begins with the rows that lead in to its act.
     """
-    begins = {id(act.entry): act for act in acts if act.kind in _BEGIN}
+    begins = {id(act.entry): act for act in acts if begins_turn(act)}
     found: list[Turn] = []
     act: Act | None = None
     held: list[Entry] = []
@@ -53,6 +53,11 @@ def turns(entries: Sequence[Entry], acts: Iterable[Act]) -> list[Turn]:
     if held:
         found.append(_turn(found, act, held))
     return found
+
+
+def begins_turn(act: Act) -> bool:
+    """Whether a turn begins with it."""
+    return act.kind in _BEGIN
 
 
 def _lead_in(held: list[Entry], act: Act, *, first: bool) -> int:
