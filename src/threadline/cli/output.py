@@ -15,7 +15,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 import msgspec
@@ -178,29 +178,29 @@ def print_json(value: Any) -> None:
     _echo(json_text(value, indent=2))
 
 
-def _echo(text: str, *, end: str = "\n") -> None:
+def _echo(text: str, *, end: str = "\n", file: IO[bytes] | None = None) -> None:
     """Print for a program: UTF-8, whatever the terminal's encoding."""
-    click.echo((text + end).encode(), nl=False)
+    click.echo((text + end).encode(), file=file, nl=False)
 
 
-def print_rows(rows: Iterable[Mapping[str, Any]], output: str) -> int:
-    """Rows as JSON, JSON Lines or CSV, each as it comes; how many there were."""
+def print_rows(rows: Iterable[Mapping[str, Any]], output: str, file: IO[bytes] | None = None) -> int:
+    """Rows as JSON, JSON Lines or CSV, each as it comes, into a file where one is given; how many there were."""
     if output == "json":
-        return _print_array(rows)
+        return _print_array(rows, file)
     is_csv = output in {"csv", "csv-exact"}
     count = 0
     for line in _csv_lines(rows, exact=output == "csv-exact") if is_csv else map(json_text, rows):
-        _echo(line)
+        _echo(line, file=file)
         count += 1
     return max(0, count - 1) if is_csv else count
 
 
-def _print_array(rows: Iterable[Mapping[str, Any]]) -> int:
+def _print_array(rows: Iterable[Mapping[str, Any]], file: IO[bytes] | None) -> int:
     count = 0
     for row in rows:
-        _echo(("," if count else "[") + "\n" + json_text(row), end="")
+        _echo(("," if count else "[") + "\n" + json_text(row), end="", file=file)
         count += 1
-    _echo("\n]" if count else "[]")
+    _echo("\n]" if count else "[]", file=file)
     return count
 
 
