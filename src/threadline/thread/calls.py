@@ -96,17 +96,21 @@ def results(entries: Iterable[Entry]) -> dict[CallId, Result]:
 
 def exit_code(call: Call) -> int | None:
     """The exit code of a command, where it is told: as a rule only one that is not 0."""
-    result = call.result
+    return exit_code_in(call.tool, call.result, call.output)
+
+
+def exit_code_in(tool: str, result: ResultValue, output: str) -> int | None:
+    """The same, by the tool's own result and by what the model saw of it."""
     if isinstance(result, ShellOutputResult) and result.exit_code is not None:
         return result.exit_code
     if isinstance(result, OutputResult) and result.task is not None and result.task.exit_code is not None:
         return result.task.exit_code
-    output = call.output
-    match = _EXIT_CODE.match(output) or (_EXIT_ELEMENT.search(output) if call.tool in _OUTPUT_TOOLS else None)
+    match = _EXIT_CODE.match(output) or (_EXIT_ELEMENT.search(output) if tool in OUTPUT_TOOLS else None)
     return int(match[1]) if match else None
 
 
-_OUTPUT_TOOLS = frozenset({"BashOutput", "AgentOutputTool", "TaskOutput"})
+OUTPUT_TOOLS = frozenset({"BashOutput", "AgentOutputTool", "TaskOutput"})
+"""The tools that ask for the output of what runs in the background."""
 
 
 def agent_in_result(raw: Any) -> AgentId | None:
@@ -219,7 +223,7 @@ def _ends(entries: Sequence[Entry], uses: list[_Use]) -> dict[CallId, Verdict]:
     beyond: _Speaker | None = None  # the nearest that is of another message than `nearest`
     for at in range(len(entries) - 1, -1, -1) if waiting else ():
         for use in waiting.get(at, ()):
-            ends[use.id] = _end(use, beyond if _same_message(use.entry, nearest) else nearest)
+            ends[use.id] = end_by(use.entry, beyond if _same_message(use.entry, nearest) else nearest)
         entry = entries[at]
         if isinstance(entry, AssistantEntry) or (
             isinstance(entry, UserEntry) and next(results_of(entry), None) is None
@@ -229,8 +233,9 @@ def _ends(entries: Sequence[Entry], uses: list[_Use]) -> dict[CallId, Verdict]:
     return ends
 
 
-def _end(use: _Use, following: _Speaker | None) -> Verdict:
-    if use.entry.is_aborted_mid_stream:
+def end_by(entry: AssistantEntry, following: _Speaker | None) -> Verdict:
+    """Why a call of an entry has no result, by what was said next, other results and its own message aside."""
+    if entry.is_aborted_mid_stream:
         return Outcome.INTERRUPTED, "isAbortedMidStream"
     if following is None:
         return Outcome.PENDING, "nothing follows it"
