@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from operator import attrgetter
 
@@ -14,11 +14,22 @@ from threadline.model.rate import EXACT, Rate
 from threadline.model.sum import Row, Sum, added, summed
 
 Group = tuple[str, ...]
-_Priced = tuple[Group, Rate | None]
-# What is added up of each charge, in this order; the fee for searches does not depend on the rate.
+Priced = tuple[Group, Rate | None]
+COUNTS = (
+    "charges",
+    "input",
+    "output",
+    "cache_write_5m",
+    "cache_write_1h",
+    "cache_read",
+    "web_searches",
+    "lower_bound",
+    "parts",
+)
+"""What is added up of charges, in this order; `parts` are those that are a pass of another model, and no `charges`."""
 _CHARGES, _INPUT, _OUTPUT, _FIVE, _HOUR, _READ, _SEARCHES, _PARTIAL, _PARTS = range(9)
 _OF_COUNTED = tuple(map(attrgetter, ("input", "output", "cache_write_5m", "cache_write_1h", "cache_read")))
-_counted, _part = attrgetter("counted"), attrgetter("part")
+_counted, _part, _sightings = attrgetter("counted"), attrgetter("part"), attrgetter("sightings")
 _searches, _partial = attrgetter("web_searches"), attrgetter("partial")
 
 
@@ -31,25 +42,30 @@ def add_up(charges: Iterable[Charge], names: Group, calendar: Calendar, extra: M
         sums = _by_time(charges, keys[0], calendar)
     else:
         sums = {priced: _counts(some) for priced, some in _grouped(charges, keys).items()}
-    groups: dict[Group, list[tuple[Rate | None, list[int]]]] = {}
+    return rows_of(sums, names)
+
+
+def rows_of(sums: Mapping[Priced, Sequence[int]], names: Group) -> list[Row]:
+    """Rows of counts that were added up by group and rate: see `COUNTS` for what the counts are."""
+    groups: dict[Group, list[tuple[Rate | None, Sequence[int]]]] = {}
     for (group, rate), counts in sums.items():
         groups.setdefault(group, []).append((rate, counts))
     return [summed(dict(zip(names, group, strict=True)), _sum(some)) for group, some in groups.items()]
 
 
-def _grouped(charges: Iterable[Charge], keys: list[Key]) -> dict[_Priced, list[Charge]]:
-    groups: defaultdict[_Priced, list[Charge]] = defaultdict(list)
+def _grouped(charges: Iterable[Charge], keys: list[Key]) -> dict[Priced, list[Charge]]:
+    groups: defaultdict[Priced, list[Charge]] = defaultdict(list)
     for charge in charges:
         groups[tuple([key(charge) for key in keys]), charge.rate].append(charge)
     return groups
 
 
-def _by_time(charges: Iterable[Charge], key: Key, calendar: Calendar) -> dict[_Priced, list[int]]:
+def _by_time(charges: Iterable[Charge], key: Key, calendar: Calendar) -> dict[Priced, list[int]]:
     """The same by one key that is a time, which nearly every report is by: it is asked for once an hour."""
     hours: defaultdict[tuple[str, Rate | None], list[Charge]] = defaultdict(list)
     for charge in charges:
         hours[charge.owner.time[:HOUR], charge.rate].append(charge)
-    groups: defaultdict[_Priced, list[Charge]] = defaultdict(list)
+    groups: defaultdict[Priced, list[Charge]] = defaultdict(list)
     for (hour, rate), some in hours.items():
         if calendar.is_whole(hour):
             groups[(key(some[0]),), rate] += some
@@ -63,18 +79,20 @@ def _counts(charges: list[Charge]) -> list[int]:
     """The counts of some charges, each added up without a step of the interpreter's own for each."""
     counted = list(map(_counted, charges))
     parts = sum(map(bool, map(_part, charges)))
+    # Of passes, and where several sightings tell of a message, what was counted does not say it alone.
+    is_plain = not parts and sum(map(len, map(_sightings, charges))) == len(charges)
     return [
         len(charges) - parts,
         *(sum(map(of, counted)) for of in _OF_COUNTED),
         sum(map(_searches, charges)),
-        sum(map(_partial, counted)) if not parts else sum(one.is_lower_bound for one in charges),
+        sum(map(_partial, counted)) if is_plain else sum(one.is_lower_bound for one in charges),
         parts,
     ]
 
 
-def _shared(charges: Iterable[Charge], keys: list[Key], at: int) -> dict[_Priced, list[int]]:
+def _shared(charges: Iterable[Charge], keys: list[Key], at: int) -> dict[Priced, list[int]]:
     """Charges in equal shares; what does not divide goes to the first ones, so that nothing is lost."""
-    sums: dict[_Priced, list[int]] = {}
+    sums: dict[Priced, list[int]] = {}
     for charge in charges:
         others = [key(charge) for key in keys]
         tools = shares(charge)
@@ -89,7 +107,7 @@ def _shared(charges: Iterable[Charge], keys: list[Key], at: int) -> dict[_Priced
     return sums
 
 
-def _sum(some: list[tuple[Rate | None, list[int]]]) -> Sum:
+def _sum(some: list[tuple[Rate | None, Sequence[int]]]) -> Sum:
     whole = [sum(column) for column in zip(*(counts for _rate, counts in some), strict=True)]
     amounts = [_amount(rate, counts) for rate, counts in some if rate is not None]
     return Sum(
@@ -106,7 +124,7 @@ def _sum(some: list[tuple[Rate | None, list[int]]]) -> Sum:
     )
 
 
-def _amount(rate: Rate, counts: list[int]) -> Decimal:
+def _amount(rate: Rate, counts: Sequence[int]) -> Decimal:
     tokens = rate.amount(
         input=counts[_INPUT],
         output=counts[_OUTPUT],

@@ -43,14 +43,30 @@ def charges(seen: Iterable[Sighting], rates: Rates) -> Iterator[Charge]:
         one = charge.owner
         if key in settled:
             for call in settled[key]:
-                yield from _charged(call, rates)
-        elif one.speed or one.geo or one.tier or one.passes is not None or one.time[-1:] != "Z":
-            yield from _charged(Call(one, one, (one,)), rates)  # something about it has a price of its own
+                yield from charged(call, rates)
+        elif is_special(one):
+            yield from charged(Call(one, one, (one,)), rates)
         else:
             yield charge
 
 
-def _charged(call: Call, rates: Rates) -> Iterator[Charge]:
+def alone(one: Sighting, rates: Rates) -> Iterator[Charge]:
+    """What a message that has one sighting is charged."""
+    if is_special(one):
+        yield from charged(Call(one, one, (one,)), rates)
+        return
+    threshold, short, long = rates.tiers(one.model, one.time[:_UTC_DAY])
+    rate = long if one.input + one.cache_write + one.cache_read > threshold else short
+    yield Charge(one, one, (one,), rate, "", one.web_searches)
+
+
+def is_special(one: Sighting) -> bool:
+    """Whether something about it has a price of its own."""
+    return bool(one.speed or one.geo or one.tier or one.passes is not None or one.time[-1:] != "Z")
+
+
+def charged(call: Call, rates: Rates) -> Iterator[Charge]:
+    """What a call is charged, and what other models did for it."""
     if call.counted.passes is not None:
         yield from _by_passes(call, rates)
     else:

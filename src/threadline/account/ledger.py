@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, tzinfo
 from decimal import Decimal
 
@@ -30,11 +30,16 @@ class Ledger:
     def __init__(
         self, charges: Iterable[Charge], rates: Rates, problems: Iterable[Problem] = (), *, calls: bool = True
     ) -> None:
-        self.charges = tuple(charges)
+        self._charges: Sequence[Charge] = tuple(charges)
         self.calls = calls
         self.rates = rates
         self.problems = tuple(problems)
         self._made: dict[tuple[Group, tzinfo], Rows] = {}
+
+    @property
+    def charges(self) -> Sequence[Charge]:
+        """The charges."""
+        return self._charges
 
     def __iter__(self) -> Iterator[Charge]:
         return iter(self.charges)
@@ -79,8 +84,8 @@ class Ledger:
         if model is not None:
             chosen = (one for one in chosen if model.casefold() in (one.model or "").casefold())
         if since is not None or until is not None:
-            first, last = _moment(since), _moment(until, end=True)
-            chosen = (one for one in chosen if _within(one, first, last))
+            first, last = moment(since), moment(until, end=True)
+            chosen = (one for one in chosen if within(one.timestamp, first, last))
         return Ledger(chosen, self.rates, self.problems, calls=self.calls)
 
     def by(self, *names: str, zone: tzinfo | str = UTC, extra: Mapping[str, Key] | None = None) -> Rows:
@@ -108,11 +113,10 @@ class Ledger:
         return self._made[names, place]
 
     def _rows(self, names: Group, zone: tzinfo, extra: Mapping[str, Key]) -> Rows:
-        made = add_up(self.charges, names, Calendar(zone), extra)
-        return Rows(names, tuple(_ordered(made, names)))
+        return Rows(names, tuple(ordered(add_up(self.charges, names, Calendar(zone), extra), names)))
 
 
-def _moment(given: datetime | date | str | None, *, end: bool = False) -> datetime | None:
+def moment(given: datetime | date | str | None, *, end: bool = False) -> datetime | None:
     """A moment as a program may give it; a day is its first moment, or its last."""
     if given is None:
         return None
@@ -126,12 +130,12 @@ def _moment(given: datetime | date | str | None, *, end: bool = False) -> dateti
     return given if given.tzinfo is not None else given.replace(tzinfo=UTC)
 
 
-def _within(charge: Charge, since: datetime | None, until: datetime | None) -> bool:
-    when = charge.timestamp
+def within(when: datetime | None, since: datetime | None, until: datetime | None) -> bool:
+    """Whether a moment belongs to a time; what says no time belongs to none."""
     return when is not None and (since is None or when >= since) and (until is None or when <= until)
 
 
-def _ordered(rows: list[Row], names: Group) -> list[Row]:
+def ordered(rows: list[Row], names: Group) -> list[Row]:
     """Rows in order, key by key: parts of a nested report stay together."""
     if not names:
         return rows
@@ -147,4 +151,4 @@ def _ordered(rows: list[Row], names: Group) -> list[Row]:
             parts,
             key=lambda value: ((weights[value].amount or Decimal(0)).copy_negate(), -weights[value].tokens, value),
         )
-    return [row for value in order for row in _ordered(parts[value], tuple(rest))]
+    return [row for value in order for row in ordered(parts[value], tuple(rest))]

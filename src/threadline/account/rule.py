@@ -9,8 +9,10 @@ unless a uuid proves more. What a parent's transcript repeats of an agent's coun
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
+from itertools import chain
 from operator import itemgetter
 
 from msgspec import Struct
@@ -34,19 +36,30 @@ class Call(Struct, frozen=True, gc=False):
 
 def calls(several: Mapping[str, list[Sighting]], alone: Iterable[Sighting] = ()) -> dict[str, list[Call]]:
     """The calls that the sightings of each key tell of, each once. `alone` are all sightings of keys that have one."""
-    parts = {key: list(_same_call(group, random=is_random(key))) for key, group in several.items()}
-    spread = _Spread([part for some in parts.values() for part in some], alone)
-    return {key: [_call(part, spread) for part in some] for key, some in parts.items()}
+    parts = {key: parted(key, group) for key, group in several.items()}
+    own = (one for group in several.values() if len({one.origin.transcript for one in group}) == 1 for one in group)
+    spread = _Gathered([part for some in parts.values() for part in some], chain(alone, own))
+    return {key: [settled(part, spread) for part in some] for key, some in parts.items()}
 
 
-def _call(group: list[Sighting], spread: _Spread) -> Call:
-    worth = list(map(_worth, group))
+def parted(key: str, group: list[Sighting]) -> list[list[Sighting]]:
+    """The sightings of one key, parted into calls."""
+    return list(_same_call(group, random=is_random(key)))
+
+
+def settled(part: list[Sighting], spread: Spread) -> Call:
+    """The call that some sightings tell of."""
+    return Call(spread.first(best(part)), spread.first(part), tuple(part))
+
+
+def best(part: list[Sighting]) -> list[Sighting]:
+    """The sightings of a call of which none tells more."""
+    worth = list(map(_worth, part))
     most = max(worth)
-    best = [one for one, told in zip(group, worth, strict=True) if told == most]
-    return Call(spread.first(best), spread.first(group), tuple(group))
+    return [one for one, told in zip(part, worth, strict=True) if told == most]
 
 
-class _Spread:
+class Spread(ABC):
     """Tells originals from copies that bear the same times, as those of a fork do.
 
     Of transcripts that share messages, the original has rows of its own among them (titles, bookkeeping), while a copy
@@ -54,48 +67,71 @@ class _Spread:
     stood when it was copied: what is the original's own begins first, if it went on at all.
     """
 
-    def __init__(self, parts: list[list[Sighting]], alone: Iterable[Sighting]) -> None:
+    @abstractmethod
+    def ends(self, shared: frozenset[str], transcript: str) -> tuple[int, int]:
+        """The first and last offset of what exactly these transcripts share, in one of them."""
+
+    @abstractmethod
+    def own(self, transcript: str) -> str:
+        """When what only this transcript tells began; empty where there is nothing."""
+
+    def first(self, part: list[Sighting]) -> Sighting:
+        """The earliest original."""
+        found = tied(part)
+        if len(found) == 1:
+            return found[0]
+        shared = transcripts(found)
+        ends = [self.ends(shared, one.origin.transcript) for one in found]
+        widest = max(last - first for first, last in ends)
+        left = [one for one, (first, last) in zip(found, ends, strict=True) if last - first == widest]
+        return min(left, key=self._order) if len(left) > 1 else left[0]
+
+    def _order(self, one: Sighting) -> tuple[object, ...]:
+        transcript = one.origin.transcript
+        return self.own(transcript), one.origin.rank, transcript, one.offsets[0]
+
+
+class _Gathered(Spread):
+    """The same, of all that was read."""
+
+    def __init__(self, parts: list[list[Sighting]], own: Iterable[Sighting]) -> None:
         self._ends: dict[tuple[frozenset[str], str], tuple[int, int]] = {}
-        self._alone = alone
+        self._wanted = {one.origin.transcript for part in parts for one in part}
+        self._told = own
         for part in parts:
-            tied = _tied(part)
-            shared = frozenset(one.origin.transcript for one in tied)
+            found = tied(part)
+            shared = transcripts(found)
             if len(shared) > 1:
-                for one in tied:
+                for one in found:
                     self._widen((shared, one.origin.transcript), one.offsets[0])
 
     def _widen(self, key: tuple[frozenset[str], str], offset: int) -> None:
         first, last = self._ends.get(key, (offset, offset))
         self._ends[key] = min(first, offset), max(last, offset)
 
+    def ends(self, shared: frozenset[str], transcript: str) -> tuple[int, int]:
+        return self._ends.get((shared, transcript), (0, 0))
+
+    def own(self, transcript: str) -> str:
+        return self._own.get(transcript, "")
+
     @cached_property
     def _own(self) -> dict[str, str]:
-        """When what is a transcript's own began; asked for only where the spread does not tell, which is seldom."""
-        wanted = {transcript for _shared, transcript in self._ends}
+        """Asked for only where the spread does not tell, which is seldom."""
         began: dict[str, str] = {}
-        for one in self._alone:
+        for one in self._told:
             transcript = one.origin.transcript
-            if transcript in wanted:
+            if transcript in self._wanted:
                 began[transcript] = min(began.get(transcript, one.time), one.time)
         return began
 
-    def first(self, part: list[Sighting]) -> Sighting:
-        """The earliest original."""
-        tied = _tied(part)
-        if len(tied) == 1:
-            return tied[0]
-        shared = frozenset(one.origin.transcript for one in tied)
-        ends = [self._ends.get((shared, one.origin.transcript), (0, 0)) for one in tied]
-        widest = max(last - first for first, last in ends)
-        left = [one for one, (first, last) in zip(tied, ends, strict=True) if last - first == widest]
-        return min(left, key=self._order) if len(left) > 1 else left[0]
 
-    def _order(self, one: Sighting) -> tuple[object, ...]:
-        transcript = one.origin.transcript
-        return self._own.get(transcript, ""), one.origin.rank, transcript, one.offsets[0]
+def transcripts(some: Iterable[Sighting]) -> frozenset[str]:
+    """The transcripts that tell of a message."""
+    return frozenset(one.origin.transcript for one in some)
 
 
-def _tied(part: list[Sighting]) -> list[Sighting]:
+def tied(part: list[Sighting]) -> list[Sighting]:
     """The sightings of which none is plainly later, or more of a copy, than another."""
     before = min(map(_precedence, part))
     return [one for one in part if _precedence(one) == before]
