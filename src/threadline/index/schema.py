@@ -10,13 +10,14 @@ from threadline.index.tables.entries import ENTRIES, FIELDS
 from threadline.index.tables.places import PLACES
 from threadline.index.tables.sessions import SESSIONS
 from threadline.index.tables.spending import SPENDING
+from threadline.index.vocabulary import VOCABULARY
 
 __all__ = ["FIELDS", "INDEXES", "OF_TRANSCRIPT", "PRIVATE", "TABLES", "VERSION", "VIEWS"]
 
 VERSION = 2
 """Of the schema. An index of another version is not opened; it is made anew beside it."""
 
-_TOPICS = (PLACES, ENTRIES, SPENDING, SESSIONS, CALLS)
+_TOPICS = (PLACES, ENTRIES, SPENDING, SESSIONS, CALLS, VOCABULARY)
 
 TABLES = {name: made for topic in _TOPICS for name, made in topic.tables.items()}
 """Each table, and how it is made. The rowid of `text` is the entry's."""
