@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,12 +12,12 @@ from threadline.cli import FOUND, NOTHING
 from threadline.cli.options import home_option, output_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
-    from threadline.cli.sql_asking import Answer
+    from threadline.cli.sql_shown import Answer
     from threadline.model.found import Home
 
-_CELL = 200
 _SECONDS = 60.0
 _EPILOG = """
 \b
@@ -28,6 +29,9 @@ Examples:
                   JOIN text ON text.rowid = entry_id
                   WHERE text MATCH 'prompt: parser'" --jsonl
   threadline sql - < question.sql
+  threadline sql "SELECT * FROM charges" --out charges.parquet
+  threadline sql --export tables           all of them, a Parquet file each
+  threadline sql --duckdb "SELECT model, SUM(amount) FROM charges GROUP BY ALL"
 
 \b
 Exit codes: 0 rows; 1 no rows, no home or no index; 2 an error.
@@ -37,6 +41,22 @@ Exit codes: 0 rows; 1 no rows, no home or no index; 2 an error.
 @click.command(epilog=_EPILOG)
 @click.argument("question", metavar="SELECT", required=False)
 @click.option("--schema", is_flag=True, help="Show the tables, views and columns, and ask nothing.")
+@click.option(
+    "--out",
+    "target",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the rows there: .parquet, .csv, .jsonl or .json.",
+)
+@click.option(
+    "--export",
+    "folder",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Write every table and view there, a Parquet file each, and ask nothing.",
+)
+@click.option("--force", is_flag=True, help="With --out and --export: also where there is such a file already.")
+@click.option("--duckdb", is_flag=True, help="Let DuckDB answer, in its SQL; amounts are decimals there.")
 @click.option("--no-refresh", is_flag=True, help="Ask the index as it is, and do not read what changed since.")
 @click.option(
     "--timeout",
@@ -49,37 +69,117 @@ Exit codes: 0 rows; 1 no rows, no home or no index; 2 an error.
 @home_option
 @output_options
 def sql(
-    question: str | None, *, schema: bool, no_refresh: bool, timeout: float, homes: tuple[str, ...], output: str
+    question: str | None,
+    *,
+    schema: bool,
+    target: Path | None,
+    folder: Path | None,
+    force: bool,
+    duckdb: bool,
+    no_refresh: bool,
+    timeout: float,
+    homes: tuple[str, ...],
+    output: str,
 ) -> int:
     """Ask the index in SQL; SQLite answers, and nothing can be changed.
 
     SELECT is one statement, or - for standard input. The index is brought up to date before, unless another threadline
-    is just doing that. Amounts are exact decimals, kept as text: SUM makes them floating-point numbers. docs/index.md
-    tells of each table; blobs are shown in hexadecimal.
+    is just doing that. Amounts are exact decimals, kept as text: SUM makes them floating-point numbers, and sums them
+    exactly with --duckdb. docs/index.md tells of each table; blobs are shown in hexadecimal.
+
+    Parquet needs the extra `frames`, and --duckdb the extra `duckdb`.
     """
     from threadline.cli.reading import say_no_home
     from threadline.cli.refreshing import index_of
-    from threadline.cli.sql_asking import asked
+    from threadline.cli.sql_shown import print_rows, print_table
     from threadline.find import homes as found_homes
 
+    _check_options(question, schema=schema, target=target, folder=folder, force=force, duckdb=duckdb)
     if schema:
-        if question is not None:
-            raise click.UsageError("Give either a SELECT or --schema.")
         return _print_schema(output)
-    if question is None:
-        raise click.UsageError("Give a SELECT in quotation marks, or --schema to see what there is.")
     if question == "-":
         question = sys.stdin.buffer.read().decode(errors="replace") if sys.stdin is not None else ""
     found = found_homes(*homes)
+    form = _format(target, output) if target is not None else output
     if not found:
         say_no_home()
         return NOTHING
-    _check_text(question)
+    if folder is not None:
+        return _export(found, folder, timeout, output, force=force, fresh=not no_refresh)
+    _check_text(question or "")
+    if target is not None:
+        from threadline.cli.sql_out import check
+
+        check([target], found, force=force)
     if not _is_there(found, fresh=not no_refresh):
         return NOTHING
-    with asked(index_of(found), question, timeout) as answer:
-        rows = _print_table(answer) if output == "table" else _print_rows(answer, output)
+    with _asked(duckdb=duckdb)(index_of(found), question or "", timeout) as answer:
+        if target is not None:
+            return _write(answer, target, form, force=force)
+        rows = print_table(answer) if output == "table" else print_rows(answer, output)
     return FOUND if rows else NOTHING
+
+
+def _check_options(
+    question: str | None, *, schema: bool, target: Path | None, folder: Path | None, force: bool, duckdb: bool
+) -> None:
+    if sum([question is not None, schema, folder is not None]) > 1:
+        raise click.UsageError("Give one of a SELECT, --schema and --export.")
+    if question is None and not schema and folder is None:
+        raise click.UsageError("Give a SELECT in quotation marks, or --schema to see what there is.")
+    if question is None and (target is not None or duckdb):
+        raise click.UsageError("--out and --duckdb go with a SELECT.")
+    if force and target is None and folder is None:
+        raise click.UsageError("--force goes with --out or --export.")
+
+
+def _format(target: Path, output: str) -> str:
+    """What the file's name says; an option may say the same, or that CSV shall be exact."""
+    from threadline.cli.sql_out import format_of
+
+    form = format_of(target)
+    if output == "table":
+        return form
+    if output.removesuffix("-exact") != form:
+        raise click.UsageError(f"{target.name!r} says another format than --{output}; give one of them.")
+    return output
+
+
+def _asked(*, duckdb: bool) -> Callable[[Path, str, float], AbstractContextManager[Answer]]:
+    if duckdb:
+        from threadline.cli.sql_duckdb import asked as asked_in_duckdb
+
+        return asked_in_duckdb
+    from threadline.cli.sql_asking import asked
+
+    return asked
+
+
+def _write(answer: Answer, target: Path, form: str, *, force: bool) -> int:
+    from threadline.cli import output as out
+    from threadline.cli.sql_out import write
+
+    rows = write(answer, target, form, force=force)
+    click.echo(f"Wrote {out.counted(rows, 'row')} to {out.plain(str(target))}.")
+    return FOUND if rows else NOTHING
+
+
+def _export(homes: Sequence[Home], folder: Path, timeout: float, output: str, *, force: bool, fresh: bool) -> int:
+    from threadline.cli import output as out
+    from threadline.cli.refreshing import index_of
+    from threadline.cli.sql_export import export_to, targets
+    from threadline.cli.sql_out import check
+
+    check(targets(folder), homes, force=force)
+    if not _is_there(homes, fresh=fresh):
+        return NOTHING
+    rows = export_to(index_of(homes), folder, timeout, force=force)
+    if output == "table":
+        cells = [[row["table"], f"{row['rows']:,}", out.size(row["bytes"]), row["path"]] for row in rows]
+        click.echo(out.table(["table", "rows", "size", "file"], cells, right=(1, 2), ends=True))
+    else:
+        out.print_rows(rows, output)
+    return FOUND
 
 
 def _check_text(question: str) -> None:
@@ -117,60 +217,17 @@ def _is_there(homes: Sequence[Home], *, fresh: bool) -> bool:
 
 def _print_schema(output: str) -> int:
     from threadline.cli import output as out
-    from threadline.cli.sql_schema import columns
+    from threadline.cli.sql_schema import about, columns
 
     rows = columns()
     if output != "table":
         out.print_rows(rows, output)
         return FOUND
-    shown = ""
+    shown, held = "", about()
     for row in rows:
         if row["table"] != shown:
             shown = row["table"]
-            click.echo(f"{out.heading(shown)}  ({row['kind']})")
+            told = f": {held[shown]}" if shown in held else ""
+            click.echo(f"{out.heading(shown)}  ({row['kind']}){told}")
         click.echo(f"  {row['column']:<16}{row['type'] or '':<9}{row['comment'] or ''}".rstrip())
     return FOUND
-
-
-def _print_table(answer: Answer) -> int:
-    from threadline.cli import output as out
-
-    rows = list(answer)
-    if not rows:
-        click.echo("threadline: No rows.", err=True)
-        return 0
-    numbers = [at for at in range(len(answer.columns)) if all(_is_number(row[at]) for row in rows)]
-    cells = [[_shown(value) for value in row] for row in rows]
-    click.echo(out.table([out.plain(name) for name in answer.columns], cells, right=numbers, shrink=_wide(cells)))
-    return len(rows)
-
-
-def _wide(cells: Sequence[Sequence[str]]) -> Sequence[int]:
-    return range(len(cells[0]) - 1)
-
-
-def _is_number(value: Any) -> bool:
-    return value is None or isinstance(value, int | float)
-
-
-def _shown(value: Any) -> str:
-    from threadline.cli import output as out
-
-    if value is None:
-        return ""
-    return out.one_line(str(_plain(value)), _CELL)
-
-
-def _plain(value: Any) -> Any:
-    return value.hex() if isinstance(value, bytes) else value
-
-
-def _print_rows(answer: Answer, output: str) -> int:
-    from threadline.cli import output as out
-
-    def rows() -> Iterator[dict[str, Any]]:
-        for row in answer:
-            yield dict(zip(answer.columns, map(_plain, row), strict=True))
-
-    made: Iterable[dict[str, Any]] = rows()
-    return out.print_rows(made, output)
