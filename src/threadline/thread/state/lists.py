@@ -24,9 +24,10 @@ _DELETED = "deleted"
 class Lists:
     """The lists of a session, replayed moment by moment: todos by agent, and the one list of tasks."""
 
-    def __init__(self) -> None:
+    def __init__(self, tasks: Iterable[TaskState] = ()) -> None:
+        """`tasks` are those that are known from before."""
         self._todos: dict[AgentId | None, TodoState] = {}
-        self._tasks: dict[str, TaskState] = {}
+        self._tasks: dict[str, TaskState] = {one.task.id: one for one in tasks if one.task.id is not None}
 
     def see(self, moment: Moment) -> None:
         """Learn from one moment."""
