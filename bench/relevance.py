@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench.homes import OUT, generated
+from bench.relevance_noise import bury
 from bench.relevance_sessions import SCRIPTS, scripts, tell
 
 from threadline.demo import projects
@@ -87,6 +88,7 @@ class Home:
             shutil.copytree(around, self._home)
         self._tasks = {title: _sessions_of(around, asked) for title, asked in _tasks()} if around is not None else {}
         self._marks = tell(self._home)
+        bury(self._home, scripts().values())
         self._sessions = {name: script.session for name, script in scripts().items()}
         self._index = folder / "index.sqlite"
         refresh(self._index, homes(os.fspath(self._home)), jobs=1)
@@ -193,7 +195,8 @@ def main() -> None:
     taken = time.perf_counter() - started
     told = figures(found)
     print(
-        f"{len(scripts())} written sessions among {options.megabytes:g} MB of generated ones; {taken:.1f} s for all queries"
+        f"{len(scripts())} written sessions, buried in noise and {options.megabytes:g} MB of generated ones;"
+        f" {taken:.1f} s for all queries"
     )
     for kind, one in told.items():
         print(f"  {kind:12} {one['queries']:4.0f} queries  recall@10 {one['recall_at_10']:.3f}  MRR {one['mrr']:.3f}")

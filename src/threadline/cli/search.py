@@ -118,7 +118,7 @@ def search(
                 click.echo(line, color=coloured)
         if not is_page and not hits.hits:
             _say(connection, text, hits)
-    return FOUND if hits.hits and hits.note is None else NOTHING
+    return FOUND if hits.hits and not hits.near else NOTHING
 
 
 def _check(words: Sequence[str]) -> None:
@@ -236,7 +236,7 @@ def _page(
             yield ""
         for line in _lines(connection, hit, width, context):
             yield style.line(line)
-    more = hits.total - sum(1 + hit.more for hit in named)
+    more = hits.total - sum(1 + hit.more for hit in named if not hit.lacks)
     if more > 0:
         least = "At least " if hits.at_least else ""
         yield ""
@@ -254,7 +254,8 @@ def _lines(connection: sqlite3.Connection, hit: Hit, width: int, context: int) -
 
     title = out.one_line(hit.title or "(no title)", max(_LEAST, width - 10))
     yield (Span(f"{(hit.session or '')[:8]:8}  ", Role.CODE), Span(title, Role.TITLE))
-    facts = (moment(hit.timestamp), hit.field or hit.kind, f"{hit.more:,} more" if hit.more else "")
+    lacks = out.one_line(f"without {', '.join(hit.lacks)}", width // 2) if hit.lacks else ""
+    facts = (moment(hit.timestamp), hit.field or hit.kind, f"{hit.more:,} more" if hit.more else "", lacks)
     told = " · ".join(fact for fact in facts if fact)
     room = max(_LEAST, width - 10 - len(told) - 3)
     yield cut((Span(f"          {told} · {short_path(hit.project, room)}", Role.FAINT),), width)

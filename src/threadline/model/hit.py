@@ -14,6 +14,7 @@ class Hit(Struct, frozen=True):
 
     `field` is the one that matched best, and `snippet` the words around, of which `highlights` were asked for (from
     where to where, in characters). `more` is how many other entries of the session match, as far as they were counted.
+    `lacks` are the words that the entry has not, where others of its session have them or nothing has them all.
     """
 
     place: Place
@@ -29,15 +30,17 @@ class Hit(Struct, frozen=True):
     highlights: tuple[tuple[int, int], ...] = ()
     title: str | None = None
     more: int = 0
+    lacks: tuple[str, ...] = ()
 
 
 class Hits(Struct, frozen=True):
     """What a query finds. There are `total` matching entries, or `at_least` so many.
 
-    Where nothing matches exactly, `note` says what the hits match instead.
+    `note` says what the hits match instead, where some do not match exactly; where none does, they are only `near`.
     """
 
     hits: tuple[Hit, ...]
     total: int
     at_least: bool = False
     note: str | None = None
+    near: bool = False

@@ -127,7 +127,7 @@ class Documents:
     def document(self, row: Row) -> Document | None:
         """The document of a row, as far as the query needs it; None where its entry is gone."""
         if not self._is_read:
-            return self._known(row)
+            return self.known(row)
         entry = self.entry(row) if self._may_match(row) else None
         return self.whole(row, entry) if entry is not None else None
 
@@ -143,7 +143,8 @@ class Documents:
             return True
         return not raw.isascii() and any(one in raw for one in _LETTERS_TOO)
 
-    def _known(self, row: Row) -> Document:
+    def known(self, row: Row) -> Document:
+        """What the index knows of an entry without reading it."""
         return Document(
             project=row.project,
             session=row.session,

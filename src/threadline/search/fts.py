@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from threadline.index.vocabulary import Vocabulary
 from threadline.index.words import searchable, tokens
 from threadline.search.expand import expanded
 from threadline.search.query import TEXTS, And, Match, Not, Or, Phrase, Query, Regex, all_of, any_of, negated
-from threadline.search.regex import literals
+from threadline.search.regex import Need, needs
 
 # Of what an expression spells out, the characters that full text surely has as they are: ASCII without the one that
 # begins what a terminal hides, and Chinese.
 _SURE = re.compile("[\0-\x1a\x1c-\x7f\u4e00-\u9fff]+")
 _CUT_OFF = re.compile(r"[0-9A-Za-z]*")
+
+MOST_WORDS = 1_000
+"""How many words of the vocabulary a query may ask full text for; where more have a part, it narrows nothing."""
+_FEW_WORDS = 50
 
 
 class Plan(Struct, frozen=True):
@@ -30,8 +35,10 @@ class Plan(Struct, frozen=True):
     rest: Query | None = None
 
 
-def plan(query: Query) -> Plan:
+def plan(query: Query, vocabulary: Vocabulary | None = None) -> Plan:
     """How to find what a query asks for. FTS5 sees nothing that was typed but tokens in quotes.
+
+    With a vocabulary, what regular expressions spell out narrows the search even where it is no whole word.
 
     >>> from threadline.search.parse_query import parse_query
     >>> plan(parse_query("snake_case -prompt:draft* tool:Bash"))
@@ -42,10 +49,11 @@ def plan(query: Query) -> Plan:
     wanted = [one for one in parts if _is_text(one) and not isinstance(one, Not)]
     unwanted = [one for one in parts if _is_text(one) and isinstance(one, Not)]
     others = [one for one in parts if not _is_text(one)]
-    narrowed = [found for one in others if (found := _needed(one)) is not None]
+    narrowing = _Narrowing(vocabulary)
+    narrowed = [found for one in others if (found := narrowing.needed(one)) is not None]
     if not wanted and not narrowed:
         return Plan(None, _left(all_of(parts)))
-    match = _expression(all_of([*wanted, *narrowed, *unwanted]))
+    match = expression(all_of([*wanted, *narrowed, *unwanted]))
     return Plan(match, _left(all_of(others)) if others else None)
 
 
@@ -60,19 +68,19 @@ def _is_text(query: Query) -> bool:
     return isinstance(query, Phrase)
 
 
-def _expression(query: Query) -> str:
+def expression(query: Query) -> str:
     """What FTS5 is given: precedence is NOT, AND, OR, each from the left."""
     if isinstance(query, Phrase):
         # A token is letters and digits: no quote can stand in it.
         column = f"{{{query.column}}}:" if query.column is not None else ""
         return f'{column}"{" ".join(query.tokens)}"{"*" if query.prefix else ""}'
     if isinstance(query, Or):
-        return f"({' OR '.join(map(_expression, query.of))})"
+        return f"({' OR '.join(map(expression, query.of))})"
     if not isinstance(query, And):
         raise TypeError(f"{type(query).__name__} is not asked of full text")
-    wanted = " AND ".join(_expression(one) for one in query.of if not isinstance(one, Not))
+    wanted = " AND ".join(expression(one) for one in query.of if not isinstance(one, Not))
     unwanted = [one.of for one in query.of if isinstance(one, Not)]
-    return f"(({wanted}) NOT {_expression(any_of(unwanted))})" if unwanted else f"({wanted})"
+    return f"(({wanted}) NOT {expression(any_of(unwanted))})" if unwanted else f"({wanted})"
 
 
 def _left(query: Query) -> Query:
@@ -80,7 +88,7 @@ def _left(query: Query) -> Query:
     if isinstance(query, Not):
         return negated(_left(query.of))
     if _is_text(query):
-        return Match(_expression(query))
+        return Match(expression(query))
     if isinstance(query, And):
         return all_of(_gathered(query.of, all_of))
     if isinstance(query, Or):
@@ -96,35 +104,64 @@ def _gathered(queries: Iterable[Query], together: Callable[[Iterable[Query]], Qu
         else:
             yield _left(one)
     if texts:
-        yield Match(_expression(together(texts)))
+        yield Match(expression(together(texts)))
 
 
-def _needed(query: Query) -> Query | None:
-    """What full text must have for the query to hold, as phrases; None where nothing is known."""
-    if isinstance(query, Regex):
-        phrases = list(_spelt_out(query))
-        return all_of(phrases) if phrases else None
-    if isinstance(query, Phrase):
-        return query
-    if isinstance(query, And):
-        parts = [found for one in query.of if (found := _needed(one)) is not None]
-        return all_of(parts) if parts else None
-    if isinstance(query, Or):
-        sides = [_needed(one) for one in query.of]
-        known = [one for one in sides if one is not None]
-        return any_of(known) if len(known) == len(sides) else None
-    return None
+class _Narrowing:
+    """What full text must have for a query to hold, as phrases. Words that are known by their middle come from the
+    vocabulary, as long as there are few enough of them."""
+
+    def __init__(self, vocabulary: Vocabulary | None) -> None:
+        self._vocabulary = vocabulary if vocabulary is not None and vocabulary.is_whole else None
+        self._left = MOST_WORDS
+
+    def needed(self, query: Query) -> Query | None:
+        """What must be there; None where nothing is known."""
+        if isinstance(query, Regex):
+            if query.field is not None and query.field not in TEXTS:
+                return None
+            return self._all(needs(query), TEXTS[query.field] if query.field is not None else None)
+        if isinstance(query, Phrase):
+            return query
+        if isinstance(query, And):
+            return _together([self.needed(one) for one in query.of])
+        if isinstance(query, Or):
+            return _either([self.needed(one) for one in query.of])
+        return None
+
+    def _all(self, needed: Iterable[Need], column: str | None) -> Query | None:
+        return _together([self._one(one, column) for one in needed])
+
+    def _one(self, need: Need, column: str | None) -> Query | None:
+        if isinstance(need, tuple):
+            return _either([self._all(one, column) for one in need])
+        return _together([one for sure in _SURE.findall(need) for one in self._spelt_out(sure, column)])
+
+    def _spelt_out(self, sure: str, column: str | None) -> Iterator[Query | None]:
+        """Whole words, the beginning of one that may go on, and words with an end or a middle that is there."""
+        cut = _CUT_OFF.match(sure)
+        begun = cut[0] if cut is not None else ""  # of a word that may begin before it
+        bounded = sure[len(begun) :]
+        found = tokens(searchable(bounded))
+        if found:
+            yield Phrase(tuple(found), column, prefix=bool(re.fullmatch("[0-9A-Za-z]", bounded[-1])))
+        if begun and self._vocabulary is not None:
+            yield self._words(begun.lower(), column, ends=bool(bounded), most=_FEW_WORDS if found else self._left)
+
+    def _words(self, part: str, column: str | None, *, ends: bool, most: int) -> Query | None:
+        words = self._vocabulary.containing(part, min(most, self._left), ends=ends) if self._vocabulary else None
+        if words is None:
+            return None
+        self._left -= len(words)
+        # Where no word has the part, none is the part: that finds nothing, as it should.
+        return any_of(Phrase((word,), column) for word in words or (part,))
 
 
-def _spelt_out(regex: Regex) -> Iterator[Phrase]:
-    """The words that any match has: whole ones, and the beginning of one that may go on."""
-    if regex.field is not None and regex.field not in TEXTS:
-        return
-    column = TEXTS[regex.field] if regex.field is not None else None
-    for run in literals(regex):
-        for sure in _SURE.findall(run):
-            cut = _CUT_OFF.match(sure)
-            bounded = sure[cut.end() :] if cut is not None else sure  # a token that may begin before it
-            found = tokens(searchable(bounded))
-            if found:
-                yield Phrase(tuple(found), column, prefix=bool(re.fullmatch("[0-9A-Za-z]", bounded[-1])))
+def _together(parts: Sequence[Query | None]) -> Query | None:
+    known = [one for one in parts if one is not None]
+    return all_of(known) if known else None
+
+
+def _either(sides: Sequence[Query | None]) -> Query | None:
+    known = [one for one in sides if one is not None]
+    return any_of(known) if known and len(known) == len(sides) else None

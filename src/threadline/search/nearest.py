@@ -18,7 +18,7 @@ _MOST_TERMS = 30_000
 _LIKE = 0.75
 _LONGER = 2
 # Words that say nothing of what is looked for: questions are full of them.
-_EMPTY = frozenset(
+EMPTY = frozenset(
     """a about an and any are as at be been but by can could did do does for from get got had has have how i in is it
     its me my not of on or our should so that the their then there they this to us was we were what when where which
     who why will with would you your""".split()  # noqa: SIM905 - easier to read
@@ -32,18 +32,28 @@ class Instead(Struct, frozen=True):
     note: str
 
 
-def instead(connection: sqlite3.Connection, query: Query) -> Iterator[Instead]:
-    """What may have been meant, the nearest first."""
+def respelt(connection: sqlite3.Connection, query: Query) -> Instead | None:
+    """The query with words as they are spelt in some entry; None where each is in one, or nothing is like it."""
     parts = query.of if isinstance(query, And) else (query,)
     spelt = [_respelt(connection, one) if isinstance(one, Text) else None for one in parts]
-    changed = [(old, new) for old, new in zip(parts, spelt, strict=True) if new is not None]
-    nearer = [new or old for old, new in zip(parts, spelt, strict=True)]
-    told = "; ".join(f"no entry has {str(old)!r}, did you mean {str(new)!r}?" for old, new in changed)
-    if changed:
-        yield Instead(all_of(nearer), _sentence(told))
-    words = [one for one in nearer if isinstance(one, Text)]
-    others = [one for one in nearer if not isinstance(one, Text)]
-    full = [one for one in words if one.text.lower() not in _EMPTY] or words
+    told = "; ".join(
+        f"no entry has {str(old)!r}, did you mean {str(new)!r}?"
+        for old, new in zip(parts, spelt, strict=True)
+        if new is not None
+    )
+    return Instead(all_of(new or old for old, new in zip(parts, spelt, strict=True)), _sentence(told)) if told else None
+
+
+def instead(connection: sqlite3.Connection, query: Query) -> Iterator[Instead]:
+    """What may have been meant, the nearest first."""
+    spelt = respelt(connection, query)
+    if spelt is not None:
+        yield spelt
+    told, nearer = (spelt.note, spelt.query) if spelt is not None else ("", query)
+    parts = nearer.of if isinstance(nearer, And) else (nearer,)
+    words = [one for one in parts if isinstance(one, Text)]
+    others = [one for one in parts if not isinstance(one, Text)]
+    full = [one for one in words if one.text.lower() not in EMPTY] or words
     if len(full) < len(words):
         yield Instead(all_of([*full, *others]), _sentence(f"{told} these have the words that matter".strip()))
     if len(full) > 1:

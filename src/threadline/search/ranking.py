@@ -91,7 +91,7 @@ class Ranking:
         self._connection = connection
         self._narrowed = narrowed
         self._sort = sort
-        self._fresh = _Freshness(now)
+        self._fresh = Freshness(now)
         self.left_out = False
 
     def matching(self, match: str, *, bounded: bool) -> Iterator[Row]:
@@ -173,7 +173,7 @@ def _within(fields: Iterable[str], match: str) -> str:
     return f"{{{' '.join(fields)}}} : ({match})" + (f" AND ({match})" if " NOT " in match else "")
 
 
-class _Freshness:
+class Freshness:
     """How much it counts that something is new; most entries of a day share it."""
 
     def __init__(self, now: datetime) -> None:
@@ -181,6 +181,7 @@ class _Freshness:
         self._known: dict[str, float] = {}
 
     def of(self, timestamp: str | None) -> float:
+        """What a score is multiplied by: 1 for what is old, or has no time."""
         day = (timestamp or "")[:10]
         known = self._known.get(day)
         if known is None:

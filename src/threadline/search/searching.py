@@ -15,15 +15,18 @@ from threadline.model.time import parse_timestamp
 from threadline.search.documents import Documents, Row, needs_reading
 from threadline.search.fts import Plan, plan
 from threadline.search.match import matches
-from threadline.search.nearest import instead
+from threadline.search.nearest import instead, respelt
 from threadline.search.parse_query import parse_query
-from threadline.search.query import Query
-from threadline.search.ranking import Ranking, Sort, narrowed, newest_first
+from threadline.search.query import Query, all_of, any_of
+from threadline.search.ranking import Freshness, Ranking, Sort, narrowed, newest_first
 from threadline.search.regex import Patience
+from threadline.search.scattered import scattered, words_of
 from threadline.search.snippets import snippet
 
 LOOKED_AT = 500
 """How many matching entries are looked at for a page of hits, once the page is full."""
+SHARES = (1.0, 0.35, 0.15, 0.05)
+"""What a session's best hits count for it, the others nothing."""
 _LONGER = 2  # where it is not: one session can have thousands
 
 
@@ -49,13 +52,45 @@ def search(
     now = now or datetime.now(UTC)
     query = parse_query(text, now=now, zone=zone)
     found = searched(connection, query, limit=limit, every=every, sort=sort, now=now)
-    if found.hits or not near:
+    if not near:
         return found
+    spelt = respelt(connection, query) if not found.hits else None
+    if spelt is not None:
+        found = replace(
+            searched(connection, spelt.query, limit=limit, every=every, sort=sort, now=now), note=spelt.note
+        )
+    if limit is not None and sort == "rank" and not every:
+        found = widened(connection, spelt.query if spelt is not None else query, found, limit, now)
+    if found.hits:
+        return replace(found, near=found.near or spelt is not None)
     for other in instead(connection, query):
         nearer = searched(connection, other.query, limit=limit, every=every, sort=sort, now=now)
         if nearer.hits:
-            return replace(nearer, note=other.note)
-    return found
+            return replace(nearer, note=other.note, near=True)
+    return replace(found, note=None)
+
+
+def widened(connection: sqlite3.Connection, query: Query, found: Hits, limit: int, now: datetime) -> Hits:
+    """The hits together with sessions that have the words in several entries, or most of them, best first."""
+    words = words_of(query)
+    if words is None or (len(words.texts) == 1 and not words.dropped and found.hits):
+        return found
+    exact = {hit.session or hit.place.transcript: hit for hit in found.hits}
+    asked = any_of((*words.texts, *words.forms))
+    hits: list[Hit] = []
+    with Documents(connection, all_of(words.filters)) as documents:
+        for one in scattered(connection, words, narrowed(connection, query), found.hits, Freshness(now)):
+            hit = exact.pop(one.row.session or one.row.transcript, None)
+            if hit is None and matches(all_of(words.filters), documents.known(one.row)):
+                hit = replace(_hit(asked, one.row, 0, documents), score=round(one.score, 6), lacks=one.lacks)
+            hits += [hit] if hit is not None else []
+            if len(hits) == limit:
+                break
+    told = found.note or "No entry has all of these words: these have most of them, or other entries of theirs do."
+    lacking = any(hit.lacks for hit in hits)
+    some = "Some of these do not have all of the words in one entry."
+    note = told if hits and not found.hits else " ".join(filter(None, [found.note, some if lacking else None])) or None
+    return replace(found, hits=tuple(hits), note=note, near=not found.hits)
 
 
 def searched(
@@ -81,7 +116,10 @@ def searched(
             found.take(_rows(query, planned, ranking, documents, bounded=False), limit)
         if planned.match is None:
             found.sort()
-        hits = [_hit(query, row, more, documents) for row, more in found.best(limit)]
+        hits = [
+            _hit(query, row, more, documents)
+            for row, more in found.best(limit, ranked=planned.match is not None and sort == "rank")
+        ]
     return Hits(tuple(hits), found.total, at_least=not found.is_whole or ranking.left_out)
 
 
@@ -148,15 +186,20 @@ class _Found:
     def _group(self, row: Row) -> object:
         return row.entry_id if self._every else (row.session or row.transcript)
 
-    def best(self, limit: int | None) -> list[tuple[Row, int]]:
-        """The first row of each session, and how many others it has."""
-        first: dict[object, Row] = {}
-        more: dict[object, int] = {}
+    def best(self, limit: int | None, *, ranked: bool) -> list[tuple[Row, int]]:
+        """The first row of each session, and how many others it has; by rank, those count a little for it."""
+        groups: dict[object, list[Row]] = {}
         for row in self._rows:
-            group = self._group(row)
-            first.setdefault(group, row)
-            more[group] = more.get(group, -1) + 1
-        return [(row, more[group]) for group, row in list(first.items())[:limit]]
+            groups.setdefault(self._group(row), []).append(row)
+        listed = list(groups.values())
+        if ranked:
+            listed.sort(key=_weight, reverse=True)
+        return [(rows[0], len(rows) - 1) for rows in listed[:limit]]
+
+
+def _weight(rows: list[Row]) -> float:
+    """What a session is about, it says more than once."""
+    return sum(row.score * share for row, share in zip(rows, SHARES, strict=False))
 
 
 def _original_first(row: Row) -> tuple[bool, int]:
