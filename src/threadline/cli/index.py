@@ -87,8 +87,7 @@ def _make(action: str, homes: Sequence[Home], jobs: int | None, output: str) -> 
 
     from threadline.cli import output as out
     from threadline.cli.refreshing import index_of, shown
-    from threadline.index.rebuild import rebuild
-    from threadline.index.refresh import refresh
+    from threadline.index.refresh import rebuild, refresh
 
     began = monotonic()
     done = shown(rebuild if action == "rebuild" else refresh, homes, jobs=jobs)

@@ -14,12 +14,14 @@ from time import monotonic
 
 from msgspec import Struct
 
+from threadline.errors import Unreadable
 from threadline.index.charging import charge_stale
 from threadline.index.plan import Places, Plan, Step, named, plan, renew
 from threadline.index.rows import Reading, Rows, rows
 from threadline.index.schema import FIELDS, OF_TRANSCRIPT
 from threadline.index.sighted import STALE_OF
-from threadline.index.store import open_to_write
+from threadline.index.store import alone, open_to_make, open_to_write, remove
+from threadline.index.vocabulary import Noting
 from threadline.model.found import Home, Transcript
 from threadline.survey.crew import can_fork, crew
 from threadline.survey.each import cores
@@ -54,20 +56,62 @@ def refresh(
         IndexBusy: another process is refreshing it.
         Unreadable: it is damaged, or may not be written.
     """
+    if not index.exists():
+        return rebuild(index, homes, jobs=jobs, progress=progress, planned=planned)
     with open_to_write(index) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        work = plan(connection, homes)
-        if planned is not None:
-            planned(work.size)
-        writing = _Writing(connection)
-        writing.forget(work)
-        for step, made in _read(work.steps, jobs):
-            writing.add(step, made)
-            if progress is not None:
-                progress(step.size)
-        writing.commit()
-        charged = charge_stale(connection)
-        return Refreshed(len(work.steps), work.size, writing.entries, len(work.gone), charged)
+        return _refreshed(_Writing(connection), homes, jobs, progress, planned)
+
+
+def rebuild(
+    index: Path,
+    homes: Sequence[Home],
+    *,
+    jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    planned: Callable[[int], None] | None = None,
+) -> Refreshed:
+    """Make the index anew, beside the old one, which answers until this one is whole; damaged or not, it then goes.
+
+    The arguments are those of `refresh`.
+
+    Raises:
+        IndexBusy: another process is refreshing it.
+        Unreadable: its folder may not be written.
+    """
+    new = index.with_name(f"{index.name}.new")
+    with alone(index):
+        with open_to_make(new) as connection:
+            done = _refreshed(_Writing(connection, at_once=True), homes, jobs, progress, planned)
+        try:
+            # The old file goes first: a log that outlives its index is thrown away, but one that finds another in its
+            # place would be played back into it.
+            remove(index)
+            new.replace(index)
+        except OSError as error:
+            raise Unreadable(f"The index {str(index)!r} cannot be written: {error}.") from None
+        return done
+
+
+def _refreshed(
+    writing: _Writing,
+    homes: Sequence[Home],
+    jobs: int | None,
+    progress: Callable[[int], None] | None,
+    planned: Callable[[int], None] | None,
+) -> Refreshed:
+    connection = writing.connection
+    connection.execute("BEGIN IMMEDIATE")
+    work = plan(connection, homes)
+    if planned is not None:
+        planned(work.size)
+    writing.forget(work)
+    for step, made in _read(work.steps, jobs):
+        writing.add(step, made)
+        if progress is not None:
+            progress(step.size)
+    writing.finish()
+    charged = charge_stale(connection)
+    return Refreshed(len(work.steps), work.size, writing.entries, len(work.gone), charged)
 
 
 def _read(steps: Sequence[Step], jobs: int | None) -> Iterator[tuple[Step, Rows]]:
@@ -94,9 +138,10 @@ _BATCH_FILES = 50
 
 
 def _batches(steps: Sequence[Step]) -> Iterator[list[Step]]:
+    """Some transcripts at a time, the oldest first: of words that many entries have, those with high numbers count."""
     batch: list[Step] = []
     size = 0
-    for step in sorted(steps, key=lambda one: -one.size):
+    for step in sorted(steps, key=lambda one: one.looked.mtime_ns):
         batch.append(step)
         size += step.size
         if size >= _BATCH_BYTES or len(batch) >= _BATCH_FILES:
@@ -107,12 +152,14 @@ def _batches(steps: Sequence[Step]) -> Iterator[list[Step]]:
 
 
 class _Writing:
-    """The one that writes, transcript by transcript, committing every now and then."""
+    """The one that writes, transcript by transcript, committing every now and then, or all `at_once`."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: sqlite3.Connection, *, at_once: bool = False) -> None:
+        self.connection = connection
+        self._at_once = at_once
         self._next = int(connection.execute("SELECT value FROM meta WHERE name = 'next_entry'").fetchone()[0])
         self._begun = 0.0
+        self._vocabulary = Noting(connection)
         self.entries = 0
 
     def forget(self, work: Plan) -> None:
@@ -120,22 +167,22 @@ class _Writing:
         self._begin()
         for number in work.gone:
             self._forget(number)
-            self._connection.execute("DELETE FROM transcripts WHERE transcript_id = ?", (number,))
+            self.connection.execute("DELETE FROM transcripts WHERE transcript_id = ?", (number,))
         for number, known in work.renewed:
-            renew(self._connection, number, known)
+            renew(self.connection, number, known)
         for number, transcript in work.moved:
             self._move(number, transcript)
         self.commit()
 
     def _move(self, number: int, transcript: Transcript) -> None:
         """The same lines lie elsewhere: what they cost may be another project's."""
-        home, project = Places(self._connection).of(transcript)
-        self._connection.execute(
+        home, project = Places(self.connection).of(transcript)
+        self.connection.execute(
             "UPDATE transcripts SET (home_id, project_id, kind, session, agent) = (?, ?, ?, ?, ?)"
             " WHERE transcript_id = ?",
             (home, project, str(transcript.kind), *named(transcript), number),
         )
-        self._connection.execute(STALE_OF, (number,))
+        self.connection.execute(STALE_OF, (number,))
 
     def add(self, step: Step, made: Rows) -> None:
         """The rows of one transcript, and how far it has been read."""
@@ -146,34 +193,41 @@ class _Writing:
             self._move(step.transcript_id, step.transcript)
         first = self._next
         number = step.transcript_id
-        execute = self._connection.executemany
+        execute = self.connection.executemany
         execute(_ENTRY, [(first + at, number, *row) for at, row in enumerate(made.entries)])
-        execute(_TEXT, [(first + at, *(said.get(name) for name in FIELDS)) for at, said in made.texts])
+        execute(_TEXT, [(first + at, *said) for at, said in made.texts])
         execute(
             "INSERT INTO problems(transcript_id, line, kind, message, recovered) VALUES(?, ?, ?, ?, ?)",
             [(number, *row) for row in made.problems],
         )
-        made.sighted.write(self._connection, number)
-        made.folded.write(self._connection, number, first)
+        made.sighted.write(self.connection, number)
+        made.folded.write(self.connection, number, first)
+        self._vocabulary.add(said for _at, said in made.texts)
         self._next += len(made.entries)
         self.entries += len(made.entries)
-        step.note(self._connection, made.read_to, made.lines, made.last)
-        if monotonic() - self._begun > _COMMIT_EVERY:
+        step.note(self.connection, made.read_to, made.lines, made.last)
+        if not self._at_once and monotonic() - self._begun > _COMMIT_EVERY:
             self.commit()
 
     def _forget(self, number: int) -> None:
-        execute = self._connection.execute
+        execute = self.connection.execute
         execute(STALE_OF, (number,))
         for table in OF_TRANSCRIPT:
             execute(f"DELETE FROM {table} WHERE transcript_id = ?", (number,))  # noqa: S608 - our own names
 
     def _begin(self) -> None:
-        if not self._connection.in_transaction:
-            self._connection.execute("BEGIN IMMEDIATE")
+        if not self.connection.in_transaction:
+            self.connection.execute("BEGIN IMMEDIATE")
             self._begun = monotonic()
 
     def commit(self) -> None:
         """Make what was written so far stay."""
-        if self._connection.in_transaction:
-            self._connection.execute("UPDATE meta SET value = ? WHERE name = 'next_entry'", (str(self._next),))
-            self._connection.execute("COMMIT")
+        if self.connection.in_transaction:
+            self._vocabulary.commit(self._next)
+            self.connection.execute("UPDATE meta SET value = ? WHERE name = 'next_entry'", (str(self._next),))
+            self.connection.execute("COMMIT")
+
+    def finish(self) -> None:
+        """Make all of it stay, and the vocabulary whole."""
+        self.commit()
+        self._vocabulary.finish()

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from threadline.errors import Error
 from threadline.index.fields import fields
+from threadline.index.schema import FIELDS
 from threadline.index.sighted import Sighted, sighted
 from threadline.index.state import Folded, Folding
 from threadline.index.texts import as_text
@@ -44,7 +45,7 @@ class Rows(Struct, gc=False):
     """
 
     entries: list[EntryRow]
-    texts: list[tuple[int, dict[str, str]]]
+    texts: list[tuple[int, list[str | None]]]
     problems: list[ProblemRow]
     sighted: Sighted
     folded: Folded
@@ -99,7 +100,7 @@ def _add(made: Rows, entry: Entry, transcript: Transcript, folding: Folding) -> 
     )
     said = fields(entry)
     if said:
-        made.texts.append((at, {name: searchable(text) for name, text in said.items()}))
+        made.texts.append((at, [searchable(said[name]) if name in said else None for name in FIELDS]))
     made.problems.extend(
         (line.number, str(one.kind), as_text(one.message) or "", one.recovered) for one in entry.problems
     )

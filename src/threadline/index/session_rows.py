@@ -13,7 +13,7 @@ from threadline.survey.light import Light, Lighting
 LONGEST_PROMPT = 2000
 """How many characters of a prompt the index keeps; the transcript has them all."""
 
-_SESSION = "INSERT OR REPLACE INTO session_rows VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_SESSION = "INSERT INTO session_rows VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _PROMPT = "INSERT INTO prompt_rows VALUES(?, ?, ?, ?, ?)"
 
 
@@ -29,6 +29,8 @@ class SessionRows(Struct, gc=False):
         if self.is_whole:
             connection.execute("DELETE FROM prompt_rows WHERE transcript_id = ?", (number,))
         if self.row is not None:
+            # Not as one statement: one that may have to be taken back in part makes full text write out all it holds.
+            connection.execute("DELETE FROM session_rows WHERE transcript_id = ?", (number,))
             connection.execute(_SESSION, (number, *self.row))
         if self.prompts:
             connection.executemany(_PROMPT, [(number, *row) for row in self.prompts])

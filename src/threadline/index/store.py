@@ -14,10 +14,11 @@ from threadline.errors import IndexBusy, Unreadable
 from threadline.index.schema import INDEXES, TABLES, VERSION, VIEWS
 
 _PAGE = 8192
-_CACHE_KB = 64 * 1024
-_HASH_BYTES = 96 * 1024 * 1024
+_CACHE_KB = 32 * 1024
+_HASH_BYTES = 64 * 1024 * 1024
 _WAIT_MS = 5_000
 _NAME = 12
+_JOIN_RUNS = 4
 
 
 def place(homes: Iterable[str | Path], cache: Path | None = None) -> Path:
@@ -116,14 +117,41 @@ def open_to_write(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 @contextmanager
-def _written(path: Path) -> Iterator[sqlite3.Connection]:
+def open_to_make(path: Path) -> Iterator[sqlite3.Connection]:
+    """A new index, which nobody else sees until it is whole: a file that was there is removed.
+
+    Nothing of it can be taken back, and nothing of it outlives a failure of the machine; so all is written once.
+
+    Raises:
+        Unreadable: its folder may not be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        remove(path)
+    except OSError as error:
+        raise Unreadable(f"The index {str(path)!r} cannot be written: {error}.") from None
+    with _written(path, is_new=True) as connection:
+        yield connection
+        # Words were written in a few long runs. From now on, what comes is little, and is joined to them by and by.
+        connection.execute("INSERT INTO text(text, rank) VALUES('automerge', ?)", (_JOIN_RUNS,))
+        connection.execute("PRAGMA journal_mode = WAL")
+
+
+def remove(path: Path) -> None:
+    """Remove an index, and what lies beside it; a log that outlived it would be played back into the next one."""
+    for beside in ("", "-wal", "-shm", "-journal"):
+        Path(f"{path}{beside}").unlink(missing_ok=True)
+
+
+@contextmanager
+def _written(path: Path, *, is_new: bool = False) -> Iterator[sqlite3.Connection]:
     try:
         connection = sqlite3.connect(path, isolation_level=None, timeout=_WAIT_MS / 1000)
     except sqlite3.Error as error:
         raise Unreadable(f"The index {str(path)!r} cannot be written: {error}.") from None
     try:
         os.chmod(path, 0o600)  # noqa: PTH101 - what transcripts say is nobody else's business
-        _prepare(connection)
+        _prepare(connection, is_new=is_new)
         yield connection
     except sqlite3.OperationalError as error:
         if "locked" in str(error):
@@ -135,11 +163,11 @@ def _written(path: Path) -> Iterator[sqlite3.Connection]:
         connection.close()
 
 
-def _prepare(connection: sqlite3.Connection) -> None:
+def _prepare(connection: sqlite3.Connection, *, is_new: bool) -> None:
     connection.execute(f"PRAGMA page_size = {_PAGE}")
-    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(f"PRAGMA journal_mode = {'OFF' if is_new else 'WAL'}")
     # What is lost when the machine fails is made again; WAL keeps the file itself whole.
-    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute(f"PRAGMA synchronous = {'OFF' if is_new else 'NORMAL'}")
     connection.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
     connection.execute("BEGIN IMMEDIATE")
     known = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone()
@@ -148,5 +176,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
             connection.execute(made)
         # Words are gathered in memory and written in long runs: many short ones would be merged again and again.
         connection.execute("INSERT INTO text(text, rank) VALUES('hashsize', ?)", (_HASH_BYTES,))
+        if is_new:
+            connection.execute("INSERT INTO text(text, rank) VALUES('automerge', 0)")
         connection.execute("INSERT INTO meta VALUES('schema', ?), ('next_entry', '1')", (str(VERSION),))
     connection.execute("COMMIT")

@@ -43,7 +43,10 @@ def can_fork() -> bool:
 def crew(
     function: Callable[[Task], Answer], tasks: Sequence[Task], workers: int
 ) -> Generator[tuple[Task, Answer], None, None]:
-    """The function's answer for every task, in no particular order, by this process and so many forks of it."""
+    """The function's answer for every task, in no particular order, by this process and so many forks of it.
+
+    What forks have answered comes first: this process takes a task only where none of them has anything for it.
+    """
     try:
         numbers = _filled(len(tasks))
     except OSError:
@@ -59,13 +62,19 @@ def _answers(
     answered: set[int] = set()
     try:
         _hire(hands, workers, function, tasks, numbers)
-        while (number := _next(numbers)) is not None:
-            answered.add(number)
-            yield tasks[number], function(tasks[number])
-            for hand in _ready(hands, 0):
+        is_left = True
+        while is_left:
+            ready = _ready(hands, 0)
+            for hand in ready:
                 for number, answer in hand.answers():
                     answered.add(number)
                     yield tasks[number], answer
+            if not ready:
+                mine = _next(numbers)
+                is_left = mine is not None
+                if mine is not None:
+                    answered.add(mine)
+                    yield tasks[mine], function(tasks[mine])
         while any(hand.is_open for hand in hands):
             for hand in _ready(hands, None):
                 for number, answer in hand.answers():
