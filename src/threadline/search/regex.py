@@ -9,7 +9,7 @@ from functools import lru_cache
 from importlib import import_module
 from math import prod
 from time import monotonic
-from typing import Any
+from typing import Any, TypeAlias
 
 from threadline.errors import BadQuery
 from threadline.index.words import visible
@@ -140,8 +140,22 @@ def found(regex: Regex, text: str, patience: Patience | None = None) -> bool:
     return finder(regex).first(visible(text), patience) is not None
 
 
+Need: TypeAlias = "str | tuple[list[Need], ...]"
+"""What a match has in it: a string, or all that one of several lists says."""
+_Part: TypeAlias = "str | tuple[list[_Part], ...] | None"
+
+
+def needs(regex: Regex) -> list[Need]:
+    r"""What every match has in it; strings may overlap, and a line's beginning is a newline.
+
+    >>> needs(Regex(r"^import (os|sys) +# fine"))
+    [(['\nimport os'], ['\nimport sys']), ' ', ' # fine']
+    """
+    return list(_needs(finder(regex).tree))
+
+
 def literals(regex: Regex) -> Iterator[str]:
-    r"""The strings that every match has in it; they may overlap, and a line's beginning is a newline.
+    r"""The strings that every match has in it.
 
     >>> list(literals(Regex(r"^import (os|sys) +# fine")))
     ['\nimport ', ' ', ' # fine']
@@ -150,17 +164,30 @@ def literals(regex: Regex) -> Iterator[str]:
 
 
 def _runs(items: Iterable[Any]) -> Iterator[str]:
+    parts = (None if isinstance(one, tuple) else one for one in _parts(items))
+    yield from (one for one in _joined(parts) if isinstance(one, str))
+
+
+def _needs(items: Iterable[Any]) -> Iterator[Need]:
+    yield from _joined(list(_parts(items)))
+
+
+def _joined(parts: Iterable[_Part]) -> Iterator[Need]:
+    """Characters as strings; what stands before a branch is taken as a part of each way it can go."""
     run: list[str] = []
-    for one in (*_literal_parts(items), None):
-        if one is not None:
+    for one in (*parts, None):
+        if isinstance(one, str):
             run.append(one)
+            continue
+        if one is not None:
+            yield tuple(list(_joined([*run, *way])) for way in one)
         elif run:
             yield "".join(run)
-            run = []
+        run = []
 
 
-def _literal_parts(items: Iterable[Any]) -> Iterator[str | None]:
-    """The characters that every match has, and None where anything may stand between."""
+def _parts(items: Iterable[Any]) -> Iterator[_Part]:
+    """The characters that every match has, None where anything may stand between, and the ways a branch can go."""
     for kind, value in items:
         name = str(kind)
         if name == "LITERAL":
@@ -168,11 +195,13 @@ def _literal_parts(items: Iterable[Any]) -> Iterator[str | None]:
         elif name == "AT" and str(value) in {"AT_BEGINNING", "AT_BEGINNING_STRING"}:
             yield "\n"
         elif name == "SUBPATTERN":
-            yield from _literal_parts(value[3])
+            yield from _parts(value[3])
+        elif name == "BRANCH":
+            yield tuple(list(_parts(inner)) for inner in value[1])
         elif name in {"MAX_REPEAT", "MIN_REPEAT"} and value[0]:
-            yield from _literal_parts(value[2])
+            yield from _parts(value[2])
             yield None
-            yield from _literal_parts(value[2])
+            yield from _parts(value[2])
         elif name not in {"AT", "ASSERT", "ASSERT_NOT"}:
             yield None
 
