@@ -18,7 +18,7 @@ def placed(
 ) -> list[Sighting]:
     """The sightings of a transcript, each with its origin. `lines` numbers the line that begins at an offset."""
     path, home = os.fspath(transcript.path), os.fspath(transcript.home.path)
-    began = seen.began or _time_of(transcript)
+    began = seen.began or time_of(transcript.mtime_ns)
     for origin in seen.origins:
         origin.lines, origin.rank = lines, rank
         origin.transcript, origin.project, origin.home, origin.began = path, project, home, began
@@ -33,9 +33,9 @@ def placed(
     return seen.sightings
 
 
-def _time_of(transcript: Transcript) -> str:
+def time_of(mtime_ns: int) -> str:
     """When the file was written, for rows that say no time; file systems may say times that there are not."""
-    moment = parse_timestamp(transcript.mtime_ns // 1_000_000)
+    moment = parse_timestamp(mtime_ns // 1_000_000)
     return (moment or datetime.min.replace(tzinfo=UTC)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

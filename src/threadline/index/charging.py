@@ -1,125 +1,193 @@
-"""Charging: the charges of messages whose sightings changed, made anew by the rule over all transcripts."""
+"""Charging: the charges of messages whose sightings changed, made anew by the rule over all transcripts.
+
+A message that one sighting tells of is charged by itself, as it comes. Of those that several tell of, who owns them
+can depend on what else the same transcripts share; `ties` and `owned` keep what was asked for to tell, so that a
+refresh knows which other messages it has to look at again: mostly none.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
-from collections.abc import Iterator
-from sys import intern
+from collections.abc import Iterable, Iterator, Sequence
 
-from threadline.account.charges import charges
+from threadline.account.charges import alone, charged
 from threadline.account.rates import Rates, shipped
-from threadline.index.sighted import unpacked
-from threadline.index.texts import as_text, stored
+from threadline.account.rule import parted, settled
+from threadline.index.priced import RateNumbers
+from threadline.index.seen import STALE, WIDER, SeenAgain, ranks
+from threadline.index.spending import add_spent, take_out
+from threadline.index.spread import KeptSpread, Tie, ends, own, ties
+from threadline.index.stamp import stamp
+from threadline.index.texts import as_text
 from threadline.model.charge import Charge
+from threadline.model.found import Home
 from threadline.model.rate import plain_number
-from threadline.model.side_agent import kind_by_id
 from threadline.model.sighting import Sighting
-from threadline.parse.line_numbers import LineNumbers
 
-_STALE = """
-SELECT s.told, t.transcript_id, t.path, COALESCE(p.path, p.folder), h.path
-FROM sightings s
-JOIN transcripts t USING(transcript_id)
-JOIN projects p USING(project_id)
-JOIN homes h ON h.home_id = t.home_id
-WHERE s.message IN (SELECT message FROM stale)
-"""
-# Which of several transcripts owns what they share is told by all that they share, and by what each has alone. So where
-# one of them changed, all that it shares is stale, and what those that share it have alone is looked at, too.
-_CHANGED = """
-CREATE TEMP TABLE changed AS SELECT DISTINCT transcript_id FROM sightings WHERE message IN (SELECT message FROM stale)
-"""
-_SHARED = """
-CREATE TEMP TABLE shared AS SELECT DISTINCT s.message FROM changed JOIN sightings s USING(transcript_id)
-WHERE EXISTS(SELECT 1 FROM sightings o WHERE o.message = s.message AND o.transcript_id <> s.transcript_id)
-"""
-_ALONE = """
-INSERT OR IGNORE INTO stale SELECT s.message FROM sightings s
-WHERE s.transcript_id IN (SELECT transcript_id FROM shared JOIN sightings USING(message))
-AND NOT EXISTS(SELECT 1 FROM sightings o WHERE o.message = s.message AND o.transcript_id <> s.transcript_id)
-"""
-_COLUMNS = 23
+_INSERT = f"INSERT INTO charged VALUES({', '.join('?' * 15)})"
+_TIE = "INSERT OR IGNORE INTO ties(transcript_id, sharers, is_end, offset, message_id) VALUES(?, ?, ?, ?, ?)"
+_SETS_OF_STALE = "SELECT DISTINCT sharers FROM stale CROSS JOIN ties USING(message_id)"
+_UNTIE = "DELETE FROM ties WHERE message_id IN (SELECT message_id FROM stale)"
+_WIDEN = "INSERT OR IGNORE INTO stale SELECT message_id, 1 FROM ties WHERE transcript_id = ? AND sharers = ?"
+_AT_ONCE = 2_000
+_Ends = dict[tuple[int, str], tuple[int, int]]
+_Parts = list[list[Sighting]]
 
 
-def charge_stale(connection: sqlite3.Connection) -> int:
+def charge_stale(connection: sqlite3.Connection, homes: Sequence[Home] = ()) -> int:
     """Make the charges of stale messages anew; how many there are. New prices make all of them stale."""
     table = shipped()
     connection.execute("BEGIN IMMEDIATE")
     _note_prices(connection, table)
-    _widen(connection)
-    connection.execute("DELETE FROM charges WHERE message IN (SELECT message FROM stale)")
-    seen = _Seen(connection)
-    made = [_row(one, seen.numbers[one.origin.transcript]) for one in charges(seen, table)]
-    connection.executemany(f"INSERT INTO charges VALUES(NULL{', ?' * (_COLUMNS - 1)})", made)
-    connection.execute("DELETE FROM stale")
+    _note_homes(connection, homes)
+    made = 0
+    if connection.execute("SELECT 1 FROM stale LIMIT 1").fetchone() is not None:
+        made = _Charging(connection, table).run()
+        _tidy(connection)
     connection.execute("COMMIT")
-    return len(made)
+    return made
 
 
 def _note_prices(connection: sqlite3.Connection, table: Rates) -> None:
     known = connection.execute("SELECT value FROM meta WHERE name = 'prices'").fetchone()
     if known is None or known[0] != table.digest:
-        connection.execute("INSERT OR IGNORE INTO stale SELECT DISTINCT message FROM sightings")
+        connection.execute("INSERT OR IGNORE INTO stale(message_id) SELECT DISTINCT message_id FROM sightings")
+        for name in ("charged", "spent", "rates"):
+            connection.execute(f"DELETE FROM {name}")  # noqa: S608 - our own names
         connection.execute("INSERT OR REPLACE INTO meta VALUES('prices', ?)", (table.digest,))
 
 
-def _widen(connection: sqlite3.Connection) -> None:
-    """Add what depends on the same transcripts to what is stale."""
-    connection.execute(_CHANGED)
-    connection.execute(_SHARED)
-    connection.execute(_ALONE)
-    connection.execute("INSERT OR IGNORE INTO stale SELECT message FROM shared")
-    connection.execute("DROP TABLE changed")
-    connection.execute("DROP TABLE shared")
+def _note_homes(connection: sqlite3.Connection, homes: Sequence[Home]) -> None:
+    """Of copies that nothing tells apart, the one in the home that was named first is the original."""
+    named = json.dumps([os.fspath(home.path) for home in homes])
+    if homes and ranks(connection) != {path: number for number, path in enumerate(json.loads(named))}:
+        connection.execute("INSERT OR IGNORE INTO stale(message_id) SELECT DISTINCT message_id FROM ties")
+        connection.execute("INSERT OR REPLACE INTO meta VALUES('ranks', ?)", (named,))
 
 
-class _Seen:
-    """The sightings of stale messages, with what the index knows of where they stand."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._lines: dict[str, LineNumbers] = {}
-        self.numbers: dict[str, int] = {}
-
-    def __iter__(self) -> Iterator[Sighting]:
-        for told, number, path, project, home in self._connection.execute(_STALE):
-            began, origin, sighting = unpacked(told)
-            path, project, home = map(os.fsdecode, (path, project, home))  # noqa: PLW2901 - as they are on disk
-            origin.transcript, origin.project, origin.home = intern(path), intern(project), intern(home)
-            origin.began = began
-            origin.side = origin.agent is not None and kind_by_id(origin.agent) is not None
-            origin.lines = self._lines.get(path) or self._lines.setdefault(path, LineNumbers(path))
-            sighting.origin = origin
-            sighting.time = sighting.time or began
-            self.numbers[path] = number
-            yield sighting
-
-
-def _row(one: Charge, transcript: int) -> tuple[object, ...]:
-    origin, counted = one.origin, one.counted
-    amount = one.amount
-    return (
-        one.message,
-        one.part,
-        transcript,
-        as_text(origin.session),
-        as_text(origin.agent),
-        stored(origin.project),
-        stored(origin.home),
-        as_text(one.model),
-        as_text(one.owner.time),
-        as_text(origin.version),
-        as_text(origin.git_branch),
-        as_text(origin.skill),
-        origin.side,
-        counted.input,
-        counted.output,
-        counted.cache_write_5m,
-        counted.cache_write_1h,
-        counted.cache_read,
-        one.web_searches,
-        plain_number(amount) if amount is not None else None,
-        one.is_lower_bound,
-        one.is_copied,
+def _tidy(connection: sqlite3.Connection) -> None:
+    """Take out what nothing refers to any more."""
+    connection.execute(
+        "DELETE FROM message_ids WHERE message_id IN (SELECT message_id FROM stale)"
+        " AND NOT EXISTS(SELECT 1 FROM sightings s WHERE s.message_id = message_ids.message_id)"
     )
+    connection.execute(
+        "DELETE FROM origins WHERE NOT EXISTS(SELECT 1 FROM sightings s"
+        " WHERE s.transcript_id = origins.transcript_id AND s.origin_id = origins.origin_id)"
+    )
+    connection.execute("DELETE FROM stale")
+
+
+class _Charging:
+    """One charging, while it lasts."""
+
+    def __init__(self, connection: sqlite3.Connection, table: Rates) -> None:
+        self._connection = connection
+        self._table = table
+        self._seen = SeenAgain(connection, ranks(connection))
+        self._rates = RateNumbers(connection)
+        self._earliest: dict[int, str] = {}
+        self._made = 0
+
+    def run(self) -> int:
+        take_out(self._connection, STALE)
+        sets = {sharers for (sharers,) in self._connection.execute(_SETS_OF_STALE)}
+        before = self._ends(sets)
+        several: dict[int, _Parts] = {}
+        self._insert(self._alone(several))
+        self._connection.execute(_UNTIE)
+        tied: list[tuple[int, Tie]] = [
+            (number, tie) for number, parts in several.items() for tie in ties(parts, self._seen.numbers)
+        ]
+        self._connection.executemany(_TIE, [(*tie, number) for number, tie in tied])
+        before |= {key: (0, 0) for key in self._keys({tie[1] for _, tie in tied}) if key not in before}
+        self._widen(before)
+        spread = KeptSpread(self._connection, self._seen.numbers, writes=True)
+        take_out(self._connection, WIDER)
+        wider = {number: parted(key, group) for number, key, group in self._seen.groups(WIDER)}
+        self._insert(
+            (number, [one for part in parts for one in charged(settled(part, spread), self._table)])
+            for some in (several, wider)
+            for number, parts in some.items()
+        )
+        add_spent(self._connection)
+        return self._made
+
+    def _alone(self, several: dict[int, _Parts]) -> Iterator[tuple[int, Iterable[Charge]]]:
+        """The charges of messages that one sighting tells of; the others are put aside."""
+        for number, key, group in self._seen.groups(STALE):
+            self._note_times(group)
+            if len(group) == 1:
+                yield number, alone(group[0], self._table)
+            else:
+                several[number] = parted(key, group)
+
+    def _note_times(self, group: list[Sighting]) -> None:
+        """The earliest time of what is stale in each transcript."""
+        earliest, numbers = self._earliest, self._seen.numbers
+        for one in group:
+            number = numbers[one.origin.transcript]
+            if number not in earliest or one.time < earliest[number]:
+                earliest[number] = one.time
+
+    def _keys(self, sets: Iterable[str]) -> Iterator[tuple[int, str]]:
+        return ((int(number), sharers) for sharers in sets for number in sharers.split(" "))
+
+    def _ends(self, sets: Iterable[str]) -> _Ends:
+        return {key: ends(self._connection, *key) for key in self._keys(sets)}
+
+    def _widen(self, before: _Ends) -> None:
+        """Add messages to what is stale whose owner may be another now, for what tells owners has changed."""
+        changed = {
+            sharers for (number, sharers), was in before.items() if ends(self._connection, number, sharers) != was
+        }
+        for number in self._owning_anew():
+            asked = "SELECT DISTINCT sharers FROM ties WHERE transcript_id = ?"
+            changed |= {sharers for (sharers,) in self._connection.execute(asked, (number,))}
+        self._connection.executemany(_WIDEN, self._keys(changed))
+
+    def _owning_anew(self) -> Iterator[int]:
+        """The transcripts whose own messages begin at another time now."""
+        for number, time in self._earliest.items():
+            known = self._connection.execute("SELECT began FROM owned WHERE transcript_id = ?", (number,)).fetchone()
+            if known is None or (known[0] and time > known[0]):
+                continue  # what came later, or goes on, begins nothing
+            began = own(self._connection, number)
+            if began != known[0]:
+                self._connection.execute("UPDATE owned SET began = ? WHERE transcript_id = ?", (began, number))
+                yield number
+
+    def _insert(self, some: Iterable[tuple[int, Iterable[Charge]]]) -> None:
+        waiting: list[tuple[object, ...]] = []
+        for number, charges in some:
+            waiting += (self._row(number, at, one) for at, one in enumerate(charges))
+            if len(waiting) >= _AT_ONCE:
+                self._flush(waiting)
+        self._flush(waiting)
+
+    def _flush(self, waiting: list[tuple[object, ...]]) -> None:
+        self._connection.executemany(_INSERT, waiting)
+        self._made += len(waiting)
+        waiting.clear()
+
+    def _row(self, number: int, at: int, one: Charge) -> tuple[object, ...]:
+        counted, owner, amount = one.counted, one.owner, one.amount
+        return (
+            number,
+            at,
+            owner.origin_number,
+            self._rates.of(as_text(counted.model), one.rate),
+            stamp(owner.time),
+            one.part or None,
+            counted.input,
+            counted.output,
+            counted.cache_write_5m,
+            counted.cache_write_1h,
+            counted.cache_read,
+            one.web_searches,
+            plain_number(amount) if amount is not None else None,
+            one.is_lower_bound,
+            one.is_copied,
+        )

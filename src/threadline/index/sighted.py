@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
 
-import msgspec
 from msgspec import Struct
 
+from threadline.index.stamp import stamp
 from threadline.index.texts import as_text
+from threadline.index.told import packed
 from threadline.model.found import Transcript
-from threadline.model.sighting import Origin, Seen, Sighting
+from threadline.model.side_agent import kind_by_id
+from threadline.model.sighting import Origin
 from threadline.parse.gathering import Gathering
 from threadline.parse.lines_with import first_lines, lines_with
 from threadline.parse.sightings import NEEDLE
 
-STALE_OF = "INSERT OR IGNORE INTO stale SELECT message FROM sightings WHERE transcript_id = ?"
+STALE_OF = "INSERT OR IGNORE INTO stale(message_id) SELECT message_id FROM sightings WHERE transcript_id = ?"
 """What a transcript told of is to be charged anew."""
+
+# Where no line says a time, that of the file is taken, and the file has changed.
+_TIMELESS = f"{STALE_OF} AND EXISTS(SELECT 1 FROM origins WHERE transcript_id = ? AND began = '')"  # noqa: S608 - our own names
+
+_Shared = tuple[str | None, str | None, str | None, str | None, bool | None, bool, str | None, str | None]
+_Sighting = tuple[str, int, int, str | None, int | str, int, bytes]
+_ID_OF = "(SELECT message_id FROM message_ids WHERE message = ?)"
+_ORIGIN = "session, agent, version, git_branch, is_agent, forked, skill, agent_type"
 
 
 class Sighted(Struct, gc=False):
     """What the lines that were read tell of messages.
 
-    `waiting` are calls for web searches without a result so far; `is_all` says that `sightings` are of the whole
-    transcript, since a result of a call before has come.
+    `sightings` are key, offset, number of the origin, model, time, rows and what they tell. `waiting` are calls for web
+    searches without a result so far; `is_all` says that this is of the whole transcript.
     """
 
-    sightings: list[tuple[str, bytes]] = []
+    sightings: list[_Sighting] = []
+    origins: list[_Shared] = []
+    began: str = ""
     waiting: list[str] = []
     is_all: bool = False
 
@@ -35,29 +46,101 @@ class Sighted(Struct, gc=False):
         if self.is_all:
             connection.execute(STALE_OF, (number,))
             connection.execute("DELETE FROM sightings WHERE transcript_id = ?", (number,))
+            connection.execute("DELETE FROM owned WHERE transcript_id = ?", (number,))
+        connection.execute(_TIMELESS, (number, number))
         execute = connection.executemany
-        execute("INSERT INTO sightings VALUES(?, ?, ?)", [(number, *row) for row in self.sightings])
-        execute("INSERT OR IGNORE INTO stale VALUES(?)", [(key,) for key in {key for key, _told in self.sightings}])
+        if self.sightings:
+            origins = self._origins(connection, number)
+            models = _models(connection, {one[3] for one in self.sightings})
+            keys = [(one[0],) for one in self.sightings]
+            execute("INSERT OR IGNORE INTO message_ids(message) VALUES(?)", keys)
+            execute(f"INSERT OR IGNORE INTO stale(message_id) VALUES({_ID_OF})", keys)
+            execute(
+                f"INSERT INTO sightings VALUES({_ID_OF}, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (key, number, offset, origins[origin], models[model], time, rows, told)
+                    for key, offset, origin, model, time, rows, told in self.sightings
+                ],
+            )
         connection.execute("DELETE FROM waiting WHERE transcript_id = ?", (number,))
         execute("INSERT INTO waiting VALUES(?, ?)", [(number, call) for call in self.waiting])
 
+    def _origins(self, connection: sqlite3.Connection, number: int) -> list[int]:
+        """The numbers of the origins; those that the transcript has already are the same."""
+        began = self.began
+        if self.is_all:
+            connection.execute("UPDATE origins SET began = ? WHERE transcript_id = ?", (began, number))
+        known: dict[tuple[object, ...], int] = {}
+        asked = f"SELECT origin_id, began, {_ORIGIN} FROM origins WHERE transcript_id = ?"  # noqa: S608 - our own names
+        for origin, begins, *shared in connection.execute(asked, (number,)):
+            known[tuple(shared)] = origin
+            began = begins
+        made: list[int] = []
+        for one in self.origins:
+            if one not in known:
+                agent = one[1]
+                side = agent is not None and kind_by_id(agent) is not None
+                cursor = connection.execute(
+                    f"INSERT INTO origins(transcript_id, {_ORIGIN}, is_side, began)"
+                    " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (number, *one, side, began),
+                )
+                known[one] = cursor.lastrowid or 0
+            made.append(known[one])
+        return made
+
+
+def _models(connection: sqlite3.Connection, names: set[str | None]) -> dict[str | None, int | None]:
+    wanted = [(name,) for name in names if name is not None]
+    connection.executemany("INSERT OR IGNORE INTO models(model) VALUES(?)", wanted)
+    found: dict[str | None, int | None] = {None: None}
+    for name in wanted:
+        ((found[name[0]],),) = connection.execute("SELECT model_id FROM models WHERE model = ?", name)
+    return found
+
 
 def sighted(transcript: Transcript, offset: int, read_to: int, waiting: tuple[str, ...]) -> Sighted:
-    """What the lines between two offsets tell of messages, each packed with its origin.
+    """What the lines between two offsets tell of messages, each packed.
 
     `waiting` are calls for web searches before them, whose results may come now.
     """
     gathering = Gathering(transcript)
-    before, is_all = list(waiting), False
+    before, is_all = list(waiting), not offset
     if _gather(gathering, offset, read_to, waiting):  # the call tells what its result adds to, and that was read before
         gathering = Gathering(transcript)
         _gather(gathering, 0, read_to, ())
         before, is_all = [], True
     seen = gathering.seen(first_lines(transcript.path))
     return Sighted(
-        [(as_text(one.key) or "", _packed(one, seen)) for one in seen.sightings],
+        [
+            (
+                as_text(one.key) or "",
+                int(one.rows.partition(" ")[0]),
+                one.origin_number,
+                as_text(one.model),
+                stamp(as_text(one.time) or ""),
+                one.rows.count(" ") // 2 + 1,
+                packed(one, tells=gathering.tells(one)),
+            )
+            for one in seen.sightings
+        ],
+        [_shared(one) for one in seen.origins],
+        as_text(seen.began) or "",
         before + [as_text(call) or "" for call in gathering.waiting],
         is_all,
+    )
+
+
+def _shared(one: Origin) -> _Shared:
+    return (
+        as_text(one.session),
+        as_text(one.agent),
+        as_text(one.version),
+        as_text(one.git_branch),
+        one.is_agent,
+        one.forked,
+        as_text(one.skill),
+        as_text(one.agent_type),
     )
 
 
@@ -72,28 +155,3 @@ def _gather(gathering: Gathering, offset: int, read_to: int, waiting: tuple[str,
         gathering.add(found)
         is_named = is_named or any(call in found.block for call in wanted)
     return is_named
-
-
-def _packed(sighting: Sighting, seen: Seen) -> bytes:
-    told = (seen.began, seen.origins[sighting.origin_number], sighting)
-    try:
-        return msgspec.msgpack.encode(told)
-    except UnicodeEncodeError:
-        return msgspec.msgpack.encode(_clean(msgspec.to_builtins(told, builtin_types=(bytes,))))
-
-
-def _clean(value: Any) -> Any:
-    """The same value, with text in it that can be written."""
-    if isinstance(value, list | tuple):
-        return [_clean(one) for one in value]
-    if isinstance(value, dict):
-        return {name: _clean(one) for name, one in value.items()}
-    return as_text(value) if isinstance(value, str) else value
-
-
-_unpack = msgspec.msgpack.Decoder(tuple[str, Origin, Sighting]).decode
-
-
-def unpacked(told: bytes) -> tuple[str, Origin, Sighting]:
-    """A sighting as it was packed, with when its transcript began, and its origin."""
-    return _unpack(told)

@@ -72,6 +72,10 @@ class Gathering:
         """Every sighting so far."""
         return [*self._full, *self.found.values()]
 
+    def tells(self, known: Sighting) -> bool:
+        """Whether a row of a sighting says more than the few tokens that it counts can hold."""
+        return id(known) in self._telling
+
     @property
     def waiting(self) -> list[str]:
         """The calls for a web search whose results have not come yet."""

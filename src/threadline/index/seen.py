@@ -1,0 +1,89 @@
+"""Seen: sightings as the index keeps them, made again with all that is known of where they stand."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from sys import intern
+
+from threadline.account.placed import time_of
+from threadline.index.stamp import written
+from threadline.index.told import sighting, unpacked
+from threadline.model.sighting import Origin, Sighting
+from threadline.parse.line_numbers import LineNumbers
+
+_SIGHTINGS = """
+SELECT s.message_id, m.message, s.offset, s.origin_id, s.model_id, s.time, s.told
+FROM {0} CROSS JOIN sightings s USING(message_id) JOIN message_ids m USING(message_id)
+"""
+STALE = "(SELECT message_id FROM stale WHERE is_wider = 0)"
+WIDER = "(SELECT message_id FROM stale WHERE is_wider = 1)"
+_ORIGIN = """
+SELECT o.session, o.agent, o.version, o.git_branch, o.is_agent, o.forked, o.skill, o.agent_type,
+    o.transcript_id, t.path, COALESCE(p.path, p.folder), h.path, o.began, o.is_side, t.mtime_ns
+FROM origins o
+LEFT JOIN transcripts t USING(transcript_id)
+LEFT JOIN projects p USING(project_id)
+LEFT JOIN homes h ON h.home_id = t.home_id
+WHERE o.origin_id = ?
+"""
+Group = tuple[int, str, list[Sighting]]
+
+
+def as_path(kept: str | bytes | None) -> str:
+    """A path as the index keeps it, as it is on disk."""
+    return intern(os.fsdecode(kept)) if kept is not None else ""
+
+
+class SeenAgain:
+    """Sightings by message. `numbers` are those of the transcripts that were met; `ranks` those of the homes."""
+
+    def __init__(self, connection: sqlite3.Connection, ranks: dict[str, int]) -> None:
+        self._connection = connection
+        self._ranks = ranks
+        self._lines: dict[str, LineNumbers] = {}
+        self._models: dict[int | None, str | None] = {None: None}
+        self._origins: dict[int, Origin] = {}
+        self.numbers: dict[str, int] = {}
+
+    def groups(self, of: str, given: Iterable[object] = ()) -> Iterator[Group]:
+        """The sightings of each message that a query (`of`) names, with its number and key."""
+        self._models |= dict(self._connection.execute("SELECT model_id, model FROM models"))
+        rows = self._connection.execute(_SIGHTINGS.format(of), tuple(given))
+        for number, some in groupby(rows, key=itemgetter(0)):
+            group = list(some)
+            key = group[0][1]
+            yield number, key, [self._sighting(key, row[2:]) for row in group]
+
+    def _sighting(self, key: str, row: tuple[int, int, int | None, int | str, bytes]) -> Sighting:
+        offset, origin_id, model, time, told = row
+        origin = self._origins.get(origin_id) or self._origin(origin_id)
+        one = sighting(unpacked(told), key, self._models[model], written(time) or origin.began, offset)
+        one.origin_number, one.origin = origin_id, origin
+        return one
+
+    def _origin(self, number: int) -> Origin:
+        found = self._connection.execute(_ORIGIN, (number,)).fetchone()
+        *shared, transcript, path, project, home, began, side, mtime_ns = found
+        origin = self._origins[number] = Origin(*shared)
+        origin.is_agent = bool(origin.is_agent) if origin.is_agent is not None else None
+        origin.forked = bool(origin.forked)
+        origin.transcript, origin.project, origin.home = map(as_path, (path, project, home))
+        origin.began = began or time_of(mtime_ns or 0)
+        origin.side = bool(side)
+        origin.rank = self._ranks.get(origin.home, 0)
+        origin.lines = self._lines.get(origin.transcript)
+        if origin.lines is None:
+            origin.lines = self._lines[origin.transcript] = LineNumbers(origin.transcript)
+        self.numbers[origin.transcript] = transcript
+        return origin
+
+
+def ranks(connection: sqlite3.Connection) -> dict[str, int]:
+    """The places of homes among those that were named."""
+    told = connection.execute("SELECT value FROM meta WHERE name = 'ranks'").fetchone()
+    return {path: number for number, path in enumerate(json.loads(told[0]))} if told is not None else {}
