@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 SECONDS ?= 60
 MEGABYTES ?= 1239
+OPTIONS ?=
 
-.PHONY: run test check bench bench-thread bench-usage fuzz docs clean
+.PHONY: run test check bench bench-thread bench-usage bench-index bench-search bench-watch bench-changes fuzz docs clean
 
 run: $(VENV)/.run ## set up, then show what there is: your own home, or a demo home where there is none
 	@$(BIN)/threadline; code=$$?; \
@@ -32,6 +33,18 @@ bench-thread: $(VENV)/.bench ## what threading costs per entry, up to a session 
 
 bench-usage: $(VENV)/.bench ## how fast usage is counted beside ccusage, and what each counts (npm fetches ccusage)
 	$(BIN)/python bench/usage.py
+
+bench-index: $(VENV)/.bench ## first index, refreshes, usage and search on 2 GB, beside its peers (pip fetches those)
+	$(BIN)/python bench/index.py $(OPTIONS)
+
+bench-search: $(VENV)/.bench ## search alone; OPTIONS="--megabytes 200" for a quick one, --help for others
+	$(BIN)/python bench/search.py $(OPTIONS)
+
+bench-watch: $(VENV)/.bench ## how soon watch shows an entry, how many a second it holds, what waiting costs
+	$(BIN)/python bench/watch.py $(OPTIONS)
+
+bench-changes: $(VENV)/.bench ## what it costs to learn that nothing changed
+	$(BIN)/python bench/changes.py $(OPTIONS)
 
 fuzz: $(VENV)/.test ## look for bytes that break the reader (coverage-guided where atheris installs)
 	-$(BIN)/pip install --quiet --disable-pip-version-check atheris

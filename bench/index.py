@@ -46,6 +46,7 @@ def first_index(home: Path) -> dict[str, Any]:
     files = Path(told["path"]).parent.glob(f"{Path(told['path']).name}*")
     return {
         "seconds": ran.seconds,
+        "cpu_seconds": ran.cpu,
         "inside_seconds": told["seconds"],
         "peaks": ran.peaks,
         "index_megabytes": sum(file.stat().st_size for file in files) / 1e6,
@@ -159,10 +160,11 @@ def targets(megabytes: float, ours: dict[str, Any], others: dict[str, Any], used
 
 def print_table(megabytes: float, told: dict[str, dict[str, Any]]) -> None:
     """All contenders side by side."""
-    rows: dict[str, list[str]] = {name: [] for name in ("s", "MB/s", "peak MB", "index MB", "% of it")}
+    rows: dict[str, list[str]] = {name: [] for name in ("s", "s of a core", "MB/s", "peak MB", "index MB", "% of it")}
     for one in told.values():
         first = one["first"]
         rows["s"].append(f"{first['seconds']:.1f}")
+        rows["s of a core"].append(f"{first['cpu_seconds']:.1f}")
         rows["MB/s"].append(f"{megabytes / first['seconds']:.1f}")
         rows["peak MB"].append(f"{sum(first['peaks']):.0f}")
         rows["index MB"].append(f"{first['index_megabytes']:.0f}")
@@ -186,16 +188,14 @@ def measure(options: argparse.Namespace) -> None:
     megabytes = sum(sizes) / 1e6
     figures["home"] = {"transcripts": len(sizes), "megabytes": megabytes, "grown_megabytes": growing.size / 1e6}
     load = figures["machine"]["load_at_start"][0]
-    print(
-        f"{len(sizes):,} transcripts, {megabytes:,.0f} MB, that with new lines {growing.size / 1e6:.0f}; load {load:.2f}"
-    )
+    print(f"{len(sizes):,} transcripts, {megabytes:,.0f} MB, the growing one {growing.size / 1e6:.0f}; load {load:.2f}")
     rounds = [first_index(home)]
     if options.peers_from:
         others = json.loads(options.peers_from.read_text())["index"]
         print(f"The peers' figures are those of {options.peers_from}.")
     else:
         others = measured_peers(home, growing)
-        peers.keep("index", others, figures)
+        peers.keep("index", home, others, figures)
     rounds += [first_index(home) for _turn in range(options.rounds - 1)]
     ours = {"first": min(rounds, key=lambda one: float(one["seconds"])), "rounds": rounds}
     ours |= refreshes(home, growing)

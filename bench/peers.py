@@ -1,8 +1,8 @@
 """The peers: what claude-code-log, agentsview and ripgrep take to index and search the same home.
 
 Each is fetched where it is missing, into an environment of its own under bench/out, and left out with a line that says
-so where that fails. They see no home but the one given, and are told to call nobody. Their figures are kept in
-bench/out/peers.json: `bench/index.py` and `bench/search.py` measure again, unless told `--peers-from` that file.
+so where that fails. They see no home but the one given, and are told to call nobody. Their figures are kept in a file
+such as bench/out/peers-home-2000-grown.json; given by `--peers-from`, they are not measured again.
 """
 
 from __future__ import annotations
@@ -319,6 +319,7 @@ def first_index(peer: Peer, home: Path) -> dict[str, Any]:
     return {
         "measured": peer.measured,
         "seconds": ran.seconds,
+        "cpu_seconds": ran.cpu,
         "inside_seconds": peer.inside(ran),
         "peaks": ran.peaks,
         "index_megabytes": sum(file.stat().st_size for file in peer.files()) / 1e6,
@@ -346,12 +347,12 @@ def _best(peer: Peer, home: Path, growing: Growing | None) -> dict[str, float | 
             growing.grow()
         runs.append(peer.refresh(home))
     best = min(runs, key=lambda ran: ran.seconds)
-    return {"seconds": best.seconds, "inside_seconds": peer.inside(best)}
+    return {"seconds": best.seconds, "cpu_seconds": min(ran.cpu for ran in runs), "inside_seconds": peer.inside(best)}
 
 
-def keep(part: str, told: dict[str, Any], figures: dict[str, Any]) -> None:
+def keep(part: str, home: Path, told: dict[str, Any], figures: dict[str, Any]) -> None:
     """Put figures of the peers where `--peers-from` finds them, beside what is there."""
-    kept = OUT / "peers.json"
+    kept = OUT / f"peers-{home.name}.json"
     known = json.loads(kept.read_text()) if kept.exists() else {}
     known[part] = told
     known[f"{part}_machine"] = figures["machine"]

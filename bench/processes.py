@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ class Ran(NamedTuple):
     """What a process took and said; `peaks` are in MB, one for each of its processes, the first its own."""
 
     seconds: float
+    cpu: float
     peaks: list[float]
     said: str
     complaint: str
@@ -27,6 +29,7 @@ class Ran(NamedTuple):
 def run(command: list[str], environment: Mapping[str, str]) -> Ran:
     """Run a command to its end, looking at its memory meanwhile."""
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complaint:
+        before = _cpu()
         start = time.perf_counter()
         process = subprocess.Popen(  # noqa: S603 - contenders
             command, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=said, stderr=complaint
@@ -40,7 +43,13 @@ def run(command: list[str], environment: Mapping[str, str]) -> Ran:
             wait = min(LOOK_EVERY, wait * 1.1)
         seconds = time.perf_counter() - start
         held = [peak / 1024 for peak in peaks.values() if peak]
-        return Ran(seconds, held, _read(said), _read(complaint), process.returncode)
+        return Ran(seconds, _cpu() - before, held, _read(said), _read(complaint), process.returncode)
+
+
+def _cpu() -> float:
+    """Seconds of a core that processes which have ended took: other work on the machine changes it little."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _read(file: IO[bytes]) -> str:

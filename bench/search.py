@@ -30,11 +30,12 @@ QUERIES = 200
 PATIENCE = 40.0
 """Seconds that one contender may spend on one kind of query."""
 LEAST = 10
+REFUSED = -1
 WHOLE = 10
 
 
 class Answer(NamedTuple):
-    """How long one query took, and how many hits came back."""
+    """How long one query took, and how many hits came back; less than none where it was refused."""
 
     asked: Asked
     seconds: float
@@ -53,6 +54,7 @@ def query(asked: Asked) -> str:
 
 def ours(home: Path) -> Any:
     """Our search over an index that is up to date, inside this process: a way to ask it, to be closed."""
+    from threadline.errors import BadQuery
     from threadline.find import homes
     from threadline.index.refresh import refresh
     from threadline.index.store import open_to_read, place
@@ -70,7 +72,10 @@ def ours(home: Path) -> Any:
             """Seconds and hits."""
             words = query(asked)
             start = time.perf_counter()
-            hits = len(search(connection, words, limit=peers.PAGE).hits)
+            try:
+                hits = len(search(connection, words, limit=peers.PAGE).hits)
+            except BadQuery:
+                hits = REFUSED
             return time.perf_counter() - start, hits
 
         def close(self) -> None:
@@ -117,6 +122,7 @@ def figures(told: list[Answer]) -> dict[str, Any]:
             "p99": quantiles(times, n=100, method="inclusive")[98],
             "longest": max(times),
             "slowest": slowest.asked.text,
+            "refused": sum(one.hits == REFUSED for one in some),
             "found": sum(one.hits > 0 for one in some) / len(some),
             "median_by_band": {
                 band: median([one.seconds * 1000 for one in some if one.asked.band == band] or [0.0]) for band in BANDS
@@ -180,7 +186,7 @@ def measure(options: argparse.Namespace) -> None:
         found = {name: figures(some) for name, some in answers(queries, asking).items()}
     others = known.get("figures") or {name: one for name, one in found.items() if name != "threadline"}
     if not known:
-        peers.keep("search", {"queries": digest(queries), "figures": others}, told)
+        peers.keep("search", copy, {"queries": digest(queries), "figures": others}, told)
     told |= {"queries": digest(queries), "threadline": found["threadline"], "peers": others}
     told["threadline_whole_process"] = whole(copy, queries)
     print_table({"threadline": found["threadline"], **others})
@@ -201,7 +207,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """The options that both benches have."""
     parser.add_argument("--home", type=Path, help="a home to measure on; by default one is generated")
     parser.add_argument("--megabytes", type=float, default=2000, help="how big a home to generate")
-    parser.add_argument("--peers-from", type=Path, help="the peers' figures of another run: bench/out/peers.json")
+    parser.add_argument(
+        "--peers-from", type=Path, help="the peers' figures of another run: bench/out/peers-home-2000-grown.json"
+    )
     parser.add_argument("--queries", type=int, default=QUERIES, help="how many of each kind")
 
 
