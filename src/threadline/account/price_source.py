@@ -27,9 +27,18 @@ class PriceSource(Struct, frozen=True):
     prices: PriceFile
 
 
+def shipped_digest() -> str:
+    """The SHA-256 of the prices that come with threadline."""
+    return sha256(_shipped()).hexdigest()
+
+
+def _shipped() -> bytes:
+    return Path(__file__).with_name("prices.json").read_bytes()
+
+
 def shipped_source() -> PriceSource:
     """The price file that comes with threadline."""
-    data = Path(__file__).with_name("prices.json").read_bytes()
+    data = _shipped()
     return PriceSource(SHIPPED, sha256(data).hexdigest(), read_price_file(data, SHIPPED))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 from threadline.errors import NotFound
@@ -22,11 +23,13 @@ from threadline.find.side_files import (
 from threadline.find.transcripts import SUFFIX, is_transcript, transcript
 from threadline.find.walk import Seen, Walk
 from threadline.model.found import Found, Home, SideFile, Transcript
+from threadline.model.problem import Problem
 
 _CONFIG = ".claude.json"
 _META = ".meta.json"
 # What a look without side files lists below `projects/`.
-_TELLING = (SUFFIX, _META, "sessions-index.json")  # and transcripts in capitals, which are few
+_SESSIONS_INDEX = "sessions-index.json"
+_TELLING = (SUFFIX, _META, _SESSIONS_INDEX)  # and transcripts in capitals, which are few
 
 
 def look(home: Home | Path | str, *, side_files: bool = True) -> Found:
@@ -45,6 +48,17 @@ def look(home: Home | Path | str, *, side_files: bool = True) -> Found:
     looking = _Look(home, top, side_files=side_files)
     looking.everywhere()
     return looking.found()
+
+
+def look_again(home: Home, transcripts: Iterable[Transcript], problems: Iterable[Problem] = ()) -> Found:
+    """What `look` without side files gives, of a home whose transcripts are known: no project's folder is listed.
+
+    `problems` are what was told when they became known.
+    """
+    top = os.path.realpath(home.path)
+    looking = _Look(home, top, side_files=False)
+    looking.top_only()
+    return looking.made(list(transcripts), [*problems])
 
 
 class _Look:
@@ -76,6 +90,29 @@ class _Look:
         for seen in sorted(links, key=lambda link: link.parts):
             self._link(seen, tops)
 
+    def top_only(self) -> None:
+        """Gather what lies in the home itself, the names of its projects' folders, and what those say of paths."""
+        real = real_projects(self.top)
+        for seen in self.walk.below(self.top, (), lambda _path, _parts: False):
+            if not seen.is_link:
+                self._file(seen)
+        self._global_config()
+        projects = real or os.path.join(self.top, PROJECTS)  # noqa: PTH118 - paths are text here
+        for seen in self.walk.below(projects, (PROJECTS,), self._enter_no_folder):
+            del seen
+        for folder in self.folders:
+            path = os.path.join(projects, folder, _SESSIONS_INDEX)  # noqa: PTH118 - the same
+            try:
+                status = os.lstat(path)
+            except OSError:
+                continue
+            if stat.S_ISREG(status.st_mode):
+                self.files[path] = ((PROJECTS, folder, _SESSIONS_INDEX), status)
+
+    def _enter_no_folder(self, path: str, parts: tuple[str, ...]) -> bool:
+        self._enter(path, parts)
+        return False
+
     def found(self) -> Found:
         """Sort what was gathered into transcripts and side files, and make the projects."""
         transcripts = []
@@ -87,8 +124,19 @@ class _Look:
             elif self.side_files or not path.endswith(_META):
                 size = status.st_size if status else 0
                 side_files.append(SideFile(self._path(path), self.home, kind_of(parts), size, session_of(parts)))
+        return self._found(transcripts, side_files, self.walk.problems)
+
+    def made(self, transcripts: list[Transcript], problems: list[Problem]) -> Found:
+        """The same with transcripts that are known."""
+        side_files = [
+            SideFile(self._path(path), self.home, kind_of(parts), status.st_size if status else 0, session_of(parts))
+            for path, (parts, status) in sorted(self.files.items())
+        ]
+        return self._found(transcripts, side_files, problems)
+
+    def _found(self, transcripts: list[Transcript], side_files: list[SideFile], told: list[Problem]) -> Found:
         made, problems = projects(self.home, self.folders, transcripts, side_files)
-        problems += self.walk.problems
+        problems += told
         return Found(
             home=self.home,
             projects=tuple(made),

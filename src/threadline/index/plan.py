@@ -14,9 +14,10 @@ from threadline.find.changes import changes
 from threadline.find.look import look
 from threadline.find.seen import seen
 from threadline.index.texts import as_text, stored
-from threadline.model.change import Change, ChangeKind, Known, Looked
+from threadline.model.change import Change, ChangeKind, Changes, Known, Looked
 from threadline.model.found import Home, Project, Transcript
 
+_UNSURE = "SELECT transcript_id FROM transcripts JOIN projects USING(project_id) WHERE path_source <> 'cwd'"
 _AGAIN = frozenset({ChangeKind.TRUNCATED, ChangeKind.REWRITTEN, ChangeKind.REPLACED})
 _KNOWN = "path, device, inode, size, mtime_ns, read_to, head_hash, tail_hash, checksum, racy"
 _RENEW = f"UPDATE transcripts SET ({_KNOWN}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE transcript_id = ?"  # noqa: S608 - our own names
@@ -71,6 +72,13 @@ class Plan(Struct, frozen=True):
     gone: list[int]
     renewed: list[tuple[int, Known]]
     moved: list[tuple[int, Transcript]]
+    unsure: set[int] = set()
+
+    @property
+    def may_move_projects(self) -> bool:
+        """Whether a project's true path may be another afterwards: transcripts tell it, mostly by their first lines."""
+        new = any(step.before is None or step.transcript_id in self.unsure for step in self.steps)
+        return new or bool(self.gone or self.moved)
 
     @property
     def size(self) -> int:
@@ -78,21 +86,29 @@ class Plan(Struct, frozen=True):
         return sum(step.size for step in self.steps)
 
 
-def plan(connection: sqlite3.Connection, homes: Sequence[Home]) -> Plan:
-    """Compare the homes with what the index has of them."""
-    numbers: dict[str, _Row] = {}
-    known = []
-    asked = f"SELECT transcript_id, lines, session, agent, state, {_KNOWN} FROM transcripts"  # noqa: S608 - our own names
-    for number, lines, session, agent, state, path, *told_of in connection.execute(asked):
-        one = Known(os.fsdecode(path), *told_of)
-        numbers[one.path] = _Row(number, lines, (session, agent), state)
-        known.append(one)
-    told = changes(known, homes)
+def known(connection: sqlite3.Connection) -> list[Known]:
+    """Every transcript as it was when it was last read."""
+    asked = connection.execute(f"SELECT {_KNOWN} FROM transcripts")  # noqa: S608 - our own names
+    return [Known(os.fsdecode(path), *told_of) for path, *told_of in asked]
+
+
+def plan(connection: sqlite3.Connection, homes: Sequence[Home], told: Changes | None = None) -> Plan:
+    """Compare the homes with what the index has of them; `told` is what such a comparison has given just now."""
+    told = changes(known(connection), homes) if told is None else told
+    paths = [one.path for one in told.renewed] + [one.known.path for one in told.changed if one.known is not None]
+    numbers = {path: _row(connection, path) for path in paths}
     places = Places(connection)
-    made = Plan([], [], [(numbers[one.path].number, one) for one in told.renewed if one.path in numbers], [])
+    renewed = [(numbers[one.path].number, one) for one in told.renewed]
+    made = Plan([], [], renewed, [], {number for (number,) in connection.execute(_UNSURE)} if told.changed else set())
     for change in told.changed:
         _add(made, change, numbers, places)
     return made
+
+
+def _row(connection: sqlite3.Connection, path: str) -> _Row:
+    asked = "SELECT transcript_id, lines, session, agent, state FROM transcripts WHERE path = ?"
+    number, lines, session, agent, state = connection.execute(asked, (stored(path),)).fetchone()
+    return _Row(number, lines, (session, agent), state)
 
 
 class _Row(NamedTuple):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from secrets import token_hex
 from time import monotonic
 
 from msgspec import Struct
@@ -17,11 +18,13 @@ from msgspec import Struct
 from threadline.errors import Unreadable
 from threadline.index.charging import charge_stale
 from threadline.index.plan import Places, Plan, Step, named, plan, renew
+from threadline.index.projects import renew_projects
 from threadline.index.rows import Reading, Rows, rows
-from threadline.index.schema import FIELDS, OF_TRANSCRIPT
+from threadline.index.schema import FIELDS, OF_ENTRIES, OF_TRANSCRIPT
 from threadline.index.sighted import STALE_OF
 from threadline.index.store import alone, open_to_make, open_to_write, remove
 from threadline.index.vocabulary import Noting
+from threadline.model.change import Changes
 from threadline.model.found import Home, Transcript
 from threadline.survey.crew import can_fork, crew
 from threadline.survey.each import cores
@@ -30,6 +33,19 @@ _WORTH_WORKERS = 4 * 1024 * 1024
 _COMMIT_EVERY = 2.0  # seconds: how much a killed refresh may lose
 _TEXT = f"INSERT INTO text(rowid, {', '.join(FIELDS)}) VALUES({', '.join('?' * (len(FIELDS) + 1))})"
 _ENTRY = "INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+class Told(Struct, frozen=True):
+    """What a look at the homes has told of an index, as it was then."""
+
+    changes: Changes
+    generation: str
+
+
+def generation(connection: sqlite3.Connection) -> str:
+    """What tells one state of the index from another: each transaction of a refresh makes it anew."""
+    found = connection.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()
+    return str(found[0]) if found is not None else ""
 
 
 class Refreshed(Struct, frozen=True):
@@ -49,8 +65,11 @@ def refresh(
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
     planned: Callable[[int], None] | None = None,
+    told: Told | None = None,
 ) -> Refreshed:
     """Bring the index up to date with the homes. `planned` is told how many bytes are to be read, `progress` each part.
+
+    `told` is what a look at the homes has given just now: they are not looked through again.
 
     Raises:
         IndexBusy: another process is refreshing it.
@@ -59,7 +78,7 @@ def refresh(
     if not index.exists():
         return rebuild(index, homes, jobs=jobs, progress=progress, planned=planned)
     with open_to_write(index) as connection:
-        return _refreshed(_Writing(connection), homes, jobs, progress, planned)
+        return _refreshed(_Writing(connection), homes, jobs, progress, planned, told)
 
 
 def rebuild(
@@ -92,16 +111,18 @@ def rebuild(
         return done
 
 
-def _refreshed(
+def _refreshed(  # noqa: PLR0917 - as they were given
     writing: _Writing,
     homes: Sequence[Home],
     jobs: int | None,
     progress: Callable[[int], None] | None,
     planned: Callable[[int], None] | None,
+    told: Told | None = None,
 ) -> Refreshed:
     connection = writing.connection
     connection.execute("BEGIN IMMEDIATE")
-    work = plan(connection, homes)
+    is_so = told is not None and told.generation == generation(connection)  # nobody has written since
+    work = plan(connection, homes, told.changes if told is not None and is_so else None)
     if planned is not None:
         planned(work.size)
     writing.forget(work)
@@ -110,6 +131,8 @@ def _refreshed(
         if progress is not None:
             progress(step.size)
     writing.finish()
+    if work.may_move_projects:
+        renew_projects(connection, homes)
     charged = charge_stale(connection)
     return Refreshed(len(work.steps), work.size, writing.entries, len(work.gone), charged)
 
@@ -212,6 +235,9 @@ class _Writing:
     def _forget(self, number: int) -> None:
         execute = self.connection.execute
         execute(STALE_OF, (number,))
+        for table in OF_ENTRIES:
+            of_its = "entry_id IN (SELECT entry_id FROM entries WHERE transcript_id = ?)"
+            execute(f"DELETE FROM {table} WHERE {of_its}", (number,))  # noqa: S608 - our own names
         for table in OF_TRANSCRIPT:
             execute(f"DELETE FROM {table} WHERE transcript_id = ?", (number,))  # noqa: S608 - our own names
 
@@ -225,6 +251,7 @@ class _Writing:
         if self.connection.in_transaction:
             self._vocabulary.commit(self._next)
             self.connection.execute("UPDATE meta SET value = ? WHERE name = 'next_entry'", (str(self._next),))
+            self.connection.execute("UPDATE meta SET value = ? WHERE name = 'generation'", (token_hex(8),))
             self.connection.execute("COMMIT")
 
     def finish(self) -> None:

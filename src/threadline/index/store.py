@@ -178,5 +178,7 @@ def _prepare(connection: sqlite3.Connection, *, is_new: bool) -> None:
         connection.execute("INSERT INTO text(text, rank) VALUES('hashsize', ?)", (_HASH_BYTES,))
         if is_new:
             connection.execute("INSERT INTO text(text, rank) VALUES('automerge', 0)")
-        connection.execute("INSERT INTO meta VALUES('schema', ?), ('next_entry', '1')", (str(VERSION),))
+        connection.execute(
+            "INSERT INTO meta VALUES('schema', ?), ('next_entry', '1'), ('generation', '')", (str(VERSION),)
+        )
     connection.execute("COMMIT")

@@ -24,6 +24,7 @@ from typing import Any, NoReturn, TypeVar
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
 
+_MINE = object()
 _NUMBER = Struct("<I")
 _HEAD = Struct("<IQ")
 MOST_TASKS = 1000
@@ -62,24 +63,9 @@ def _answers(
     answered: set[int] = set()
     try:
         _hire(hands, workers, function, tasks, numbers)
-        is_left = True
-        while is_left:
-            ready = _ready(hands, 0)
-            for hand in ready:
-                for number, answer in hand.answers():
-                    answered.add(number)
-                    yield tasks[number], answer
-            if not ready:
-                mine = _next(numbers)
-                is_left = mine is not None
-                if mine is not None:
-                    answered.add(mine)
-                    yield tasks[mine], function(tasks[mine])
-        while any(hand.is_open for hand in hands):
-            for hand in _ready(hands, None):
-                for number, answer in hand.answers():
-                    answered.add(number)
-                    yield tasks[number], answer
+        for number, answer in _told(hands, numbers):
+            answered.add(number)
+            yield tasks[number], function(tasks[number]) if answer is _MINE else answer
         for number, task in enumerate(tasks):
             if number not in answered:
                 yield task, function(task)
@@ -88,6 +74,20 @@ def _answers(
         os.close(numbers)
         for hand in hands:
             hand.end()
+
+
+def _told(hands: list[_Worker], numbers: int) -> Iterator[tuple[int, Any]]:
+    """What workers have answered, as it comes in; where nothing has, a task for this process while any are left."""
+    is_left = True
+    while is_left or any(hand.is_open for hand in hands):
+        ready = _ready(hands, 0 if is_left else None)
+        for hand in ready:
+            yield from hand.answers()
+        if not ready and is_left:
+            mine = _next(numbers)
+            is_left = mine is not None
+            if mine is not None:
+                yield mine, _MINE
 
 
 def _filled(count: int) -> int:

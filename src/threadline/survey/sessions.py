@@ -12,10 +12,12 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
+from typing import Protocol
 
 from msgspec import Struct
 
 from threadline.errors import Error
+from threadline.find.live_sessions import live_sessions
 from threadline.model.entries import UserEntry
 from threadline.model.found import Found, Home, SideFile, SideFileKind, Transcript, TranscriptKind
 from threadline.model.ids import AgentId, SessionId
@@ -80,22 +82,51 @@ class Listing(Struct, frozen=True):
     more: int = 0
 
 
+class Reader(Protocol):
+    """Tells of transcripts what a list needs: from the files, or from whoever has read them before."""
+
+    def last(self, transcript: Transcript) -> datetime:
+        """The last time that it tells; when it was written where it tells none."""
+        ...
+
+    def lights(self, transcripts: Iterable[Transcript]) -> Iterable[tuple[Transcript, Light]]:
+        """What a light pass over each of them tells, in any order."""
+        ...
+
+
+class Files:
+    """Reads the transcripts themselves."""
+
+    def __init__(self, jobs: int | None = None) -> None:
+        self._jobs = jobs
+
+    def last(self, transcript: Transcript) -> datetime:
+        """The last time that it tells, looked for from its end."""
+        return last_time(transcript)
+
+    def lights(self, transcripts: Iterable[Transcript]) -> Iterable[tuple[Transcript, Light]]:
+        """One light pass over each of them."""
+        return each(light, transcripts, jobs=self._jobs)
+
+
 def sessions(
     found: Iterable[Found],
     wanted: Wanted | None = None,
     *,
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
+    reader: Reader | None = None,
 ) -> Listing:
     """The sessions of all homes that are wanted. `progress` is told the bytes of each transcript as it is read."""
     ask = wanted or Wanted()
-    lister = _Lister(list(distinct(found)), ask)
+    reading = reader or Files(jobs)
+    lister = _Lister(list(distinct(found)), ask, reading)
     candidates = lister.candidates()
     kept: list[SessionSummary] = []
     waiting = iter(candidates)
     # As many at a time as are still missing, for in a few nothing was said; all at once where only reading tells which.
     while batch := list(islice(waiting, None if ask.needs_reading else (ask.limit or 0) - len(kept))):
-        for transcript, seen in each(light, batch, jobs=jobs):
+        for transcript, seen in reading.lights(batch):
             summary = lister.summary(transcript, seen)
             if summary is not None:
                 kept.append(summary)
@@ -111,15 +142,13 @@ def sessions(
 class _Lister:
     """Knows the homes, and what is asked of them."""
 
-    def __init__(self, found: list[Found], ask: Wanted) -> None:
+    def __init__(self, found: list[Found], ask: Wanted, reading: Reader) -> None:
         self._found = found
+        self._reading = reading
         self._ask = ask
         self._projects = {(one.home, one.folder): one.name for each_ in found for one in each_.projects}
         self._agents = _agents(found)
-        self._metas = {
-            side.path: side for one in found for side in one.side_files if side.kind == SideFileKind.AGENT_META
-        }
-        self._running = running(side for one in found for side in one.side_files)
+        self._running = running(side for one in found for side in live_sessions(one.home))
 
     def candidates(self) -> list[Transcript]:
         """The main transcripts that may be wanted, the newest first by what their ends say."""
@@ -132,7 +161,7 @@ class _Lister:
         ask = self._ask
         if ask.limit is None and ask.since is None:
             return mains
-        dated = [(last_time(transcript), transcript) for transcript in mains]
+        dated = [(self._reading.last(transcript), transcript) for transcript in mains]
         dated = [(last, one) for last, one in dated if ask.since is None or last >= ask.since]
         return [one for _, one in sorted(dated, key=lambda pair: (pair[0], str(pair[1].path)), reverse=True)]
 
@@ -183,8 +212,7 @@ class _Lister:
 
     def _types(self, files: Iterable[Transcript]) -> Iterator[str]:
         for file in files:
-            meta = self._metas.get(file.meta) if file.meta is not None else None
-            if meta is not None and (kind := _type(meta)) is not None:
+            if file.meta is not None and (kind := _type(file.meta, file.home)) is not None:
                 yield kind
 
 
@@ -245,9 +273,9 @@ def _inside(transcript: Transcript) -> tuple[SessionId | None, str | None]:
     return None, None
 
 
-def _type(meta: SideFile) -> str | None:
+def _type(meta: Path, home: Home) -> str | None:
     with suppress(Error):
-        content = read_side_file(meta).content
+        content = read_side_file(SideFile(meta, home, SideFileKind.AGENT_META, 0)).content
         return content.agent_type if isinstance(content, AgentMeta) else None
     return None
 

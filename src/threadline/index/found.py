@@ -1,0 +1,78 @@
+"""Homes as the index knows them: their transcripts need not be listed again."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from threadline.find.look import look_again
+from threadline.find.transcripts import SUFFIX, naming
+from threadline.model.found import Found, Home, Transcript, TranscriptKind
+from threadline.model.ids import AgentId, SessionId
+from threadline.model.problem import Problem
+
+_ASKED = """
+SELECT h.path, p.folder, t.path, t.kind, t.session, t.agent, t.size, t.mtime_ns
+FROM transcripts t JOIN projects p USING(project_id) JOIN homes h ON h.home_id = t.home_id
+"""
+_KINDS = {str(kind): kind for kind in TranscriptKind}
+_WITH_RUN = frozenset({TranscriptKind.WORKFLOW_AGENT, TranscriptKind.JOURNAL})
+_META = ".meta.json"
+
+
+def found(connection: sqlite3.Connection, homes: Sequence[Home], problems: Sequence[Problem] = ()) -> list[Found]:
+    """What `look` without side files gives of each home, of an index that is fresh.
+
+    An agent's `meta` is where it would lie; whether it does is told when it is opened. `problems` are those of the
+    look that found the index to be fresh.
+    """
+    by_home: dict[str, list[Transcript]] = {str(home.path): [] for home in homes}
+    named = {str(home.path): home for home in homes}
+    rows = connection.execute(_ASKED).fetchall()
+    for one in _transcripts(rows, named):
+        by_home[str(one.home.path)].append(one)
+    return [
+        look_again(
+            home,
+            sorted(by_home[str(home.path)], key=lambda one: str(one.path)),
+            [one for one in problems if _is_below(one, home)],
+        )
+        for home in homes
+    ]
+
+
+def _is_below(problem: Problem, home: Home) -> bool:
+    return str(problem.place.transcript).startswith(str(home.path))
+
+
+def _transcripts(rows: list[tuple[object, ...]], homes: dict[str, Home]) -> Iterator[Transcript]:
+    directories: dict[str, Path] = {}
+    for top, folder, path, kind, session, agent, size, mtime_ns in rows:
+        home = homes.get(os.fsdecode(top))  # type: ignore[arg-type]
+        if home is None:
+            continue
+        text = os.fsdecode(path)  # type: ignore[arg-type]
+        directory, _, name = text.rpartition(os.sep)
+        if directory not in directories:
+            directories[directory] = Path(directory + os.sep)
+        of_kind = _KINDS[str(kind)]
+        yield Transcript(
+            directories[directory] / name,
+            home,
+            os.fsdecode(folder),  # type: ignore[arg-type]
+            of_kind,
+            int(size),  # type: ignore[call-overload]
+            int(mtime_ns),  # type: ignore[call-overload]
+            SessionId(str(session)) if session is not None else None,
+            AgentId(str(agent)) if agent is not None else None,
+            _run(text, home) if of_kind in _WITH_RUN else None,
+            directories[directory] / f"{name[: -len(SUFFIX)]}{_META}" if agent is not None else None,
+        )
+
+
+def _run(path: str, home: Home) -> str | None:
+    parts = Path(path).parts
+    below = parts[len(home.path.parts) + 2 :]  # projects/<folder>
+    return naming(below).run if below else None

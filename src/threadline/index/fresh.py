@@ -1,0 +1,97 @@
+"""Fresh: an index that tells what the transcripts tell now, if it can be had at little cost."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from threadline.account.price_source import shipped_digest
+from threadline.errors import IndexBusy, Unreadable
+from threadline.find.changes import changes
+from threadline.find.listing import stats
+from threadline.index.plan import known
+from threadline.index.refresh import Told, generation, refresh
+from threadline.index.store import open_to_read
+from threadline.model.change import Changes
+from threadline.model.found import Home
+from threadline.model.problem import Problem
+
+LITTLE = 64 * 1024 * 1024
+"""How many bytes are read for an index without having been asked for it: what takes about a second."""
+
+
+class Fresh(Struct, frozen=True):
+    """An index to ask, and what could not be looked at when it was compared with the homes."""
+
+    connection: sqlite3.Connection
+    problems: tuple[Problem, ...] = ()
+
+
+def fresh(
+    index: Path,
+    homes: Sequence[Home],
+    *,
+    most: int | None = LITTLE,
+    jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    planned: Callable[[int], None] | None = None,
+) -> Fresh | None:
+    """The index of these homes, up to date; None where that takes reading more than `most` bytes, or another is at it.
+
+    Nothing is written where nothing changed. Without `most`, it is made whatever it takes.
+
+    Raises:
+        IndexBusy: another process is refreshing it, and there is no bound.
+        Unreadable: it is damaged or may not be written, and there is no bound.
+    """
+    try:
+        if index.exists():
+            return _compared(index, homes, most, jobs, progress, planned)
+        if most is None or sum(status.st_size for home in homes for _path, status in stats(home)) <= most:
+            refresh(index, homes, jobs=jobs, progress=progress, planned=planned)
+            return _compared(index, homes, most, jobs, progress, planned)
+    except (IndexBusy, Unreadable):
+        if most is None:
+            raise
+    return None
+
+
+def _compared(  # noqa: PLR0917 - as they were given
+    index: Path,
+    homes: Sequence[Home],
+    most: int | None,
+    jobs: int | None,
+    progress: Callable[[int], None] | None,
+    planned: Callable[[int], None] | None,
+) -> Fresh | None:
+    connection = open_to_read(index)
+    try:
+        told = changes(known(connection), homes)
+        if _is_current(connection, told):
+            return Fresh(connection, told.problems)
+        if most is not None and _bytes(told) > most:
+            connection.close()
+            return None
+        now = Told(told, generation(connection))
+    except BaseException:
+        connection.close()
+        raise
+    connection.close()
+    refresh(index, homes, jobs=jobs, progress=progress, planned=planned, told=now)
+    return Fresh(open_to_read(index), told.problems)
+
+
+def _is_current(connection: sqlite3.Connection, told: Changes) -> bool:
+    """Whether nothing is left to be done, of this refresh or of one that was killed."""
+    if told.changed or told.renewed:
+        return False
+    left = connection.execute("SELECT EXISTS(SELECT 1 FROM stale), (SELECT value FROM meta WHERE name = 'prices')")
+    is_stale, digest = left.fetchone()
+    return not is_stale and digest == shipped_digest()
+
+
+def _bytes(told: Changes) -> int:
+    return sum(one.looked.size - one.read_from for one in told.changed if one.looked is not None)

@@ -1,0 +1,29 @@
+"""Projects: their true paths, as far as there is evidence of them now."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Sequence
+
+from threadline.index.found import found
+from threadline.index.texts import stored
+from threadline.model.found import Home
+
+_KNOWN = "SELECT p.project_id, h.path, p.folder, p.path, p.path_source FROM projects p JOIN homes h USING(home_id)"
+_RENEW = "UPDATE projects SET path = ?, path_source = ? WHERE project_id = ?"
+
+
+def renew_projects(connection: sqlite3.Connection, homes: Sequence[Home]) -> None:
+    """Write down the true paths as the transcripts tell them now, and forget the projects that have none any more."""
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("DELETE FROM projects WHERE project_id NOT IN (SELECT project_id FROM transcripts)")
+    told = {
+        (str(one.home.path), project.folder): project for one in found(connection, homes) for project in one.projects
+    }
+    for number, home, folder, path, source in connection.execute(_KNOWN).fetchall():
+        project = told.get((os.fsdecode(home), os.fsdecode(folder)))
+        if project is not None and (project.path, str(project.path_source)) != (path, source):
+            now = stored(project.path) if project.path is not None else None
+            connection.execute(_RENEW, (now, str(project.path_source), number))
+    connection.execute("COMMIT")
