@@ -34,7 +34,7 @@ _COVERED = "SELECT name, CAST(value AS INTEGER) FROM meta WHERE name IN ('next_e
 
 
 def _is_whole(connection: sqlite3.Connection) -> bool:
-    known = dict(connection.execute(_COVERED).fetchall())
+    known: dict[str, int] = dict(connection.execute(_COVERED).fetchall())
     return known.get("terms_to", -1) == known.get("next_entry")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from threadline.index.words import searchable, tokens
 from threadline.search.query import (
@@ -38,6 +38,15 @@ def expanded(query: Query) -> Query:
     if isinstance(query, Regex) and query.field == "error":
         return all_of((Has("error"), Regex(query.pattern, exact_case=query.exact_case)))
     return query
+
+
+def wanted(query: Query) -> Iterator[Phrase | Regex]:
+    """The texts that an expanded query asks for; not what it asks to be without."""
+    if isinstance(query, And | Or):
+        for one in query.of:
+            yield from wanted(one)
+    elif isinstance(query, Phrase) or (isinstance(query, Regex) and (query.field is None or query.field in TEXTS)):
+        yield query
 
 
 def _side_by_side(queries: Sequence[Query]) -> list[Query]:

@@ -108,8 +108,10 @@ def _gathered(queries: Iterable[Query], together: Callable[[Iterable[Query]], Qu
 
 
 class _Narrowing:
-    """What full text must have for a query to hold, as phrases. Words that are known by their middle come from the
-    vocabulary, as long as there are few enough of them."""
+    """What full text must have for a query to hold, as phrases.
+
+    Words that are known by their middle come from the vocabulary, as long as there are few enough of them.
+    """
 
     def __init__(self, vocabulary: Vocabulary | None) -> None:
         self._vocabulary = vocabulary if vocabulary is not None and vocabulary.is_whole else None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Literal
 
 from msgspec import Struct
@@ -12,8 +13,9 @@ from msgspec import Struct
 from threadline.index.schema import FIELDS
 from threadline.model.time import parse_timestamp
 from threadline.search.documents import COLUMNS, JOINED, Row
-from threadline.search.match import fits
-from threadline.search.query import And, Is, Query, When
+from threadline.search.fts import expression
+from threadline.search.match import Document, fits
+from threadline.search.query import And, Is, Phrase, Query, When, any_of
 
 Sort = Literal["rank", "time"]
 
@@ -35,11 +37,23 @@ MOST_RANKED = 3_000
 NEWEST = 600
 """How many are ranked, where there are more, of those that were indexed last: of each tier, and of all."""
 
-# Full text's own weights hardly tell: one word of a short command would come before one of a longer prompt.
-_TIERS = ((("title", "prompt"), 1.7), (("reply",), 1.3), (("command", "path"), 1.2))
+WINDOW = 8_192
+"""How many entries, those indexed last, are asked first."""
+RARE = 5_000
+"""How many entries may have a word that BM25 is to judge."""
+
+# Full text's own weights hardly tell: one word of a short command would come before one of a longer prompt. Each tier
+# has a factor, a weight, and how many entries are looked at for a common word, if it is not there often.
+_TIERS = (
+    (("title", "prompt"), 1.7, 8.0, 2_000_000),
+    (("reply",), 1.3, 5.0, 130_000),
+    (("command", "path"), 1.2, 4.0, 130_000),
+)
+_WIDER = 4
+_LONG = 2_000
+_USUAL = 3_000
 _SCORE = f"bm25(text, {', '.join(str(WEIGHTS[name]) for name in FIELDS)})"
 _BLOCK = 500
-_WRITTEN = Row._fields.index("timestamp")
 _FADES = timedelta(days=60)
 _FRESH = 0.3
 _MARGIN = timedelta(days=1)
@@ -85,52 +99,107 @@ def _add_moment(when: When, parts: list[str], values: list[object]) -> None:
 
 
 class Ranking:
-    """Asks full text, and puts what it has in order."""
+    """Asks full text, and puts what it has in order.
 
-    def __init__(self, connection: sqlite3.Connection, narrowed: Narrowed, sort: Sort, now: datetime) -> None:
+    BM25 has to count every entry that has a word, which takes the longer the more there are. So it judges the words
+    that are rare; those that are common say little, and count by the field that they stand in and by how short it is.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, narrowed: Narrowed, sort: Sort, now: datetime, phrases: Iterable[Phrase]
+    ) -> None:
         self._connection = connection
         self._narrowed = narrowed
         self._sort = sort
         self._fresh = Freshness(now)
+        self._phrases = tuple(dict.fromkeys(phrases))
+        (last,) = connection.execute("SELECT MAX(entry_id) FROM entries").fetchone()
+        self._last = int(last or 0)
+        self._common = 0
         self.left_out = False
 
     def matching(self, match: str, *, bounded: bool) -> Iterator[Row]:
-        """What matches an expression, best first; where it is bounded, a common word costs no more than a rare one.
+        """What matches an expression, best first; where it is bounded, a common word costs little more than a rare one.
 
         `left_out` says afterwards whether there is more that matches.
         """
+        numbers = self._newest(match, MOST_RANKED + 1 if bounded else None)
+        self.left_out = bounded and len(numbers) > MOST_RANKED
         if self._sort == "time":
-            yield from sorted(self._all(match), key=newest_first)
+            rows = [row for at in range(0, len(numbers), _BLOCK) for row in self._rows(numbers[at : at + _BLOCK])]
+            yield from sorted(rows, key=newest_first)
             return
-        scores = sorted(self._scores(match, bounded=bounded).items(), key=lambda one: (one[1], one[0]))
+        if self.left_out:
+            tiers = [self._newest(_within(fields, match), NEWEST, far) for fields, _factor, _weight, far in _TIERS]
+            numbers = list(dict.fromkeys([*chain(*tiers), *numbers[:NEWEST]]))
+        else:
+            tiers = [self._newest(_within(fields, match)) for fields, _factor, _weight, _far in _TIERS]
+        yield from self._best_first(numbers, tiers)
+
+    def rest(self, match: str, without: Collection[int]) -> Iterator[Row]:
+        """What else matches, the newest first."""
+        order = " ORDER BY text.rowid DESC"
+        asked = self._connection.execute(self._asking("text.rowid") + order, self._given(match))
+        while some := asked.fetchmany(_BLOCK):
+            yield from self._rows([number for (number,) in some if number not in without])
+
+    def _best_first(self, numbers: list[int], tiers: Sequence[Iterable[int]]) -> Iterator[Row]:
+        placed: dict[int, int] = {}
+        for tier, some in enumerate(tiers):
+            for number in some:
+                placed.setdefault(number, tier)
+        scores = self._scores(numbers)
+
+        def score(number: int, length: float = 1.0) -> float:
+            tier = placed.get(number, -1)
+            factor, weight = _TIERS[tier][1:3] if tier >= 0 else (1.0, 1.0)
+            return (scores.get(number, 0.0) + self._common * _saturated(weight, length)) * factor
+
+        order = sorted(numbers, key=lambda number: (-score(number), -number))
         # A block at a time: what is behind the first few hundred is hardly ever asked for.
-        for at in range(0, len(scores), _BLOCK):
-            yield from self._ordered(self._rows(dict(scores[at : at + _BLOCK])))
+        for at in range(0, len(order), _BLOCK):
+            rows = [
+                row._replace(score=score(row.entry_id, row.length / _USUAL) * self._fresh.of(row.timestamp))
+                for row in self._rows(order[at : at + _BLOCK])
+            ]
+            yield from sorted(rows, key=best_first)
 
-    def _scores(self, match: str, *, bounded: bool) -> dict[int, float]:
-        """The numbers of entries that match, with what full text thinks of each, the least being the best."""
-        if not bounded or not self._are_many(match):
-            scores = dict(self._numbers(match))
-            placed: set[int] = set()
-            for fields, factor in _TIERS:
-                asked = self._connection.execute(self._asking("text.rowid"), self._given(_within(fields, match)))
-                within = {number for (number,) in asked if number in scores} - placed
-                scores.update((number, scores[number] * factor) for number in within)
-                placed |= within
-            return scores
-        self.left_out = True
-        scores = dict(self._numbers(match, NEWEST))
-        for fields, factor in reversed(_TIERS):
-            scores.update((number, score * factor) for number, score in self._numbers(_within(fields, match), NEWEST))
-        return scores
+    def _scores(self, numbers: Collection[int]) -> dict[int, float]:
+        """What BM25 thinks of entries by the words that are rare; those that are not are counted."""
+        rare = [one for one in self._phrases if self._is_rare(one)]
+        self._common = max(len(self._phrases) - len(rare), 0 if rare else 1)
+        if not rare or not numbers:
+            return {}
+        asked = f"SELECT rowid, {_SCORE} FROM text WHERE text MATCH ? AND rowid >= ? AND rowid <= ?"  # noqa: S608 - numbers
+        wanted = set(numbers)
+        found = self._connection.execute(asked, (expression(any_of(rare)), min(wanted), max(wanted)))
+        return {number: -score for number, score in found if number in wanted}
 
-    def _are_many(self, match: str) -> bool:
-        found = self._connection.execute(f"{self._asking('1')} LIMIT 1 OFFSET {MOST_RANKED}", self._given(match))
-        return found.fetchone() is not None
+    def _is_rare(self, phrase: Phrase) -> bool:
+        """Whether few entries have it: a row of words is as rare as the rarest of them, at least."""
+        if phrase.prefix:
+            return False
+        probe = f"SELECT 1 FROM text WHERE text MATCH ? LIMIT 1 OFFSET {RARE}"  # noqa: S608 - a number
+        return any(self._connection.execute(probe, (f'"{token}"',)).fetchone() is None for token in phrase.tokens)
 
-    def _numbers(self, match: str, last: int | None = None) -> sqlite3.Cursor:
-        order = f" ORDER BY text.rowid DESC LIMIT {last}" if last is not None else ""
-        return self._connection.execute(self._asking(f"text.rowid, {_SCORE}") + order, self._given(match))
+    def _newest(self, match: str, most: int | None = None, far: int | None = None) -> list[int]:
+        """The numbers of entries that match, those indexed last first: as many as wanted, from as far back as wanted.
+
+        Full text goes through its lists from one end to the other. From the beginning of a window at the end it is
+        quick; if there is too little in that, the next is larger.
+        """
+        if most is None or _is_slow_to_begin(match):
+            limit = f" LIMIT {most}" if most is not None else ""
+            asked = f"{self._asking('text.rowid')} ORDER BY text.rowid DESC{limit}"
+            return [number for (number,) in self._connection.execute(asked, self._given(match))]
+        asked = f"{self._asking('text.rowid')} AND text.rowid > ? ORDER BY text.rowid"
+        window = WINDOW
+        while True:
+            begin = self._last - window
+            rows = self._connection.execute(asked, (*self._given(match), begin)).fetchall()
+            if len(rows) >= most or begin <= 0 or (far is not None and window >= far):
+                return [number for (number,) in rows[: -most - 1 : -1]]
+            window *= _WIDER
 
     def _asking(self, wanted: str) -> str:
         joined = f"CROSS JOIN entries e ON e.entry_id = text.rowid {JOINED}" if self._narrowed.condition else ""
@@ -139,24 +208,17 @@ class Ranking:
     def _given(self, match: str) -> tuple[object, ...]:
         return (match, *self._narrowed.values)
 
-    def _all(self, match: str) -> Iterator[Row]:
-        # Full text may still have rows of entries that are gone: only those that are there count.
-        asked = (
-            f"SELECT e.entry_id, 0.0, {COLUMNS} FROM text CROSS JOIN entries e ON e.entry_id = text.rowid {JOINED}"  # noqa: S608 - our own names
-            f" WHERE text MATCH ?{self._narrowed.condition}"
-        )
-        return map(Row._make, self._connection.execute(asked, self._given(match)))
+    def _rows(self, numbers: Iterable[int]) -> list[Row]:
+        """The rows of entries; full text may still have words of some that are gone."""
+        listed = ", ".join(map(str, numbers))
+        asked = f"SELECT e.entry_id, 0.0, {COLUMNS} FROM entries e {JOINED} WHERE e.entry_id IN ({listed})"  # noqa: S608 - numbers
+        return [Row._make(row) for row in self._connection.execute(f"{asked} ORDER BY e.entry_id DESC")]
 
-    def _rows(self, scores: dict[int, float]) -> list[Row]:
-        numbers = ", ".join(map(str, scores))
-        asked = f"SELECT e.entry_id, 0.0, {COLUMNS} FROM entries e {JOINED} WHERE e.entry_id IN ({numbers})"  # noqa: S608 - numbers
-        fresh = self._fresh
-        return [
-            Row(row[0], -scores[row[0]] * fresh.of(row[_WRITTEN]), *row[2:]) for row in self._connection.execute(asked)
-        ]
-
-    def _ordered(self, rows: list[Row]) -> list[Row]:
-        return sorted(rows, key=lambda row: (-row.score, row.entry_id))
+    def of_document(self, row: Row, document: Document) -> float:
+        """What an entry is worth that was found by reading it: by the fields that it has, its length and its age."""
+        tiers = (tier for tier in _TIERS if any(getattr(document, field) for field in tier[0]))
+        _fields, factor, weight, _far = next(tiers, ((), 1.0, 1.0, 0))
+        return _saturated(weight, row.length / _USUAL) * factor * self._fresh.of(row.timestamp)
 
     def newest(self) -> Iterator[Row]:
         """All entries, those of the transcripts that were written last first, each from its end."""
@@ -166,6 +228,16 @@ class Ranking:
             asked = f"SELECT e.entry_id, 0.0, {COLUMNS} FROM entries e {JOINED} WHERE e.transcript_id = ?{condition}"  # noqa: S608 - our own names
             found = self._connection.execute(f"{asked} ORDER BY e.line DESC, e.entry_id DESC", (number, *values))
             yield from map(Row._make, found.fetchall())
+
+
+def _is_slow_to_begin(match: str) -> bool:
+    """Whether it takes long to find the first row: beginnings of words are gathered, many words are opened."""
+    return "*" in match or len(match) > _LONG
+
+
+def _saturated(weight: float, length: float) -> float:
+    """What BM25 gives to a common word that an entry has once, in a field of that weight; lengths are relative."""
+    return weight * 2.2 / (weight + 1.2 * (0.25 + 0.75 * length))
 
 
 def _within(fields: Iterable[str], match: str) -> str:
@@ -195,3 +267,8 @@ def newest_first(row: Row) -> tuple[float, int]:
     """What to sort rows by, for those written last to come first; what has no time comes last."""
     written = parse_timestamp(row.timestamp)
     return (-written.timestamp() if written is not None else 0.0, row.entry_id)
+
+
+def best_first(row: Row) -> tuple[float, int]:
+    """What to sort rows by, for the best to come first."""
+    return (-row.score, row.entry_id)

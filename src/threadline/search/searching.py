@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
 
 from msgspec.structs import replace
 
 from threadline.index.fields import fields
+from threadline.index.vocabulary import Vocabulary
 from threadline.model.hit import Hit, Hits
 from threadline.model.place import Place
 from threadline.model.time import parse_timestamp
 from threadline.search.documents import Documents, Row, needs_reading
-from threadline.search.fts import Plan, plan
+from threadline.search.expand import expanded, wanted
+from threadline.search.fts import plan
 from threadline.search.match import matches
 from threadline.search.nearest import instead, respelt
 from threadline.search.parse_query import parse_query
-from threadline.search.query import Query, all_of, any_of
-from threadline.search.ranking import Freshness, Ranking, Sort, narrowed, newest_first
+from threadline.search.query import Phrase, Query, all_of, any_of
+from threadline.search.ranking import Freshness, Ranking, Sort, best_first, narrowed, newest_first
 from threadline.search.regex import Patience
 from threadline.search.scattered import scattered, words_of
 from threadline.search.snippets import snippet
 
 LOOKED_AT = 500
 """How many matching entries are looked at for a page of hits, once the page is full."""
+READ_AT = 100
+"""The same, where entries have to be read to know whether they match."""
+LONGER = 1_000
+"""How many where the page is not full: one session can have thousands."""
 SHARES = (1.0, 0.35, 0.15, 0.05)
 """What a session's best hits count for it, the others nothing."""
-_LONGER = 2  # where it is not: one session can have thousands
 
 
 def search(
@@ -103,47 +108,62 @@ def searched(
     now: datetime | None = None,
 ) -> Hits:
     """The same for a query that is understood already."""
-    ranking = Ranking(connection, narrowed(connection, query), sort, now or datetime.now(UTC))
-    planned = plan(query)
+    texts = list(wanted(expanded(query)))
+    phrases = [one for one in texts if isinstance(one, Phrase)]
+    ranking = Ranking(connection, narrowed(connection, query), sort, now or datetime.now(UTC), phrases)
+    planned = plan(query, Vocabulary(connection))
     with Documents(connection, query if planned.rest is None else planned.rest) as documents:
-        found = _Found(every=every)
-        found.take(_rows(query, planned, ranking, documents, bounded=limit is not None), limit)
-        few = found.groups < (limit or 0) if planned.rest is not None else not found.total
-        if ranking.left_out and few:
-            # Of what was ranked, filters left too little, or all of it is gone: now everything is looked at.
-            ranking.left_out = False
-            found = _Found(every=every)
-            found.take(_rows(query, planned, ranking, documents, bounded=False), limit)
+        found = _Found(every=every, looked=LOOKED_AT if planned.rest is None else READ_AT)
+        checking = _Checking(query, planned.rest, documents, ranking)
         if planned.match is None:
-            found.sort()
-        hits = [
-            _hit(query, row, more, documents)
-            for row, more in found.best(limit, ranked=planned.match is not None and sort == "rank")
-        ]
+            found.take(checking.checked(ranking.newest()), limit)
+        elif not phrases:
+            found.take(checking.checked(ranking.rest(planned.match, ())), limit)
+        else:
+            found.take(checking.checked(ranking.matching(planned.match, bounded=limit is not None)), limit)
+            few = found.groups < (limit or 0) if planned.rest is not None else not found.total
+            if ranking.left_out and few:
+                # Of what was ranked, filters left too little, or all of it is gone: now everything is looked at.
+                ranking.left_out = False
+                found.take(checking.checked(ranking.rest(planned.match, checking.seen)), limit)
+        is_ranked = sort == "rank" and bool(texts)
+        if not phrases:
+            found.sort(best_first if is_ranked else newest_first)
+        hits = [_hit(query, row, more, documents) for row, more in found.best(limit, ranked=is_ranked)]
     return Hits(tuple(hits), found.total, at_least=not found.is_whole or ranking.left_out)
 
 
-def _rows(query: Query, planned: Plan, ranking: Ranking, documents: Documents, *, bounded: bool) -> Iterator[Row]:
-    """What matches, the best first; without a word to look up, the newest first."""
-    rows = ranking.matching(planned.match, bounded=bounded) if planned.match is not None else ranking.newest()
-    return rows if planned.rest is None else _checked(query, planned.rest, rows, documents)
+class _Checking:
+    """Looks at rows for what full text cannot answer."""
 
+    def __init__(self, query: Query, rest: Query | None, documents: Documents, ranking: Ranking) -> None:
+        self._asked = query if rest is not None and needs_reading(rest) else rest
+        self._documents = documents
+        self._ranking = ranking
+        self._patience = Patience()
+        self.seen: set[int] = set()
 
-def _checked(query: Query, rest: Query, rows: Iterable[Row], documents: Documents) -> Iterator[Row]:
-    """The rows that the query asks for: by what they say, or where it is enough, by what the index knows of them."""
-    patience = Patience()
-    asked = query if needs_reading(rest) else rest
-    for row in rows:
-        document = documents.document(row)
-        if document is not None and matches(asked, document, patience):
-            yield row
+    def checked(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The rows that the query asks for: by what they say, or where it is enough, by what the index knows of them.
+
+        Those that no words have put in order get their score now.
+        """
+        for row in rows:
+            self.seen.add(row.entry_id)
+            if self._asked is None:
+                yield row
+                continue
+            document = self._documents.document(row)
+            if document is not None and matches(self._asked, document, self._patience):
+                yield row if row.score else row._replace(score=self._ranking.of_document(row, document))
 
 
 class _Found:
     """The rows that match, one of each that is there several times, by session."""
 
-    def __init__(self, *, every: bool) -> None:
+    def __init__(self, *, every: bool, looked: int) -> None:
         self._every = every
+        self._looked = looked
         self._rows: list[Row] = []
         self._copies: dict[tuple[str, str], int] = {}
         self._sessions: set[object] = set()
@@ -151,15 +171,16 @@ class _Found:
 
     def take(self, rows: Iterable[Row], limit: int | None) -> None:
         """As many rows as a page needs, or all."""
+        self.is_whole = True
         for at, row in enumerate(rows, 1):
             self.add(row)
-            if limit is not None and at >= LOOKED_AT * (1 if self.groups >= limit else _LONGER):
+            if limit is not None and at >= (self._looked if self.groups >= limit else LONGER):
                 self.is_whole = False
                 return
 
-    def sort(self) -> None:
-        """The newest first."""
-        self._rows.sort(key=newest_first)
+    def sort(self, key: Callable[[Row], tuple[float, int]]) -> None:
+        """Put the rows in order."""
+        self._rows.sort(key=key)
 
     @property
     def groups(self) -> int:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from threadline.index.words import visible
-from threadline.search.expand import expanded
-from threadline.search.query import TEXTS, And, Or, Phrase, Query, Regex
+from threadline.search.expand import expanded, wanted
+from threadline.search.query import TEXTS, Phrase, Query, Regex
 from threadline.search.ranking import WEIGHTS
 from threadline.search.regex import finder
 
@@ -42,10 +42,10 @@ class _Found(NamedTuple):
 
 def snippet(query: Query, said: Mapping[str, str]) -> Snippet:
     """Of what an entry says by field, the piece that shows best why it was found."""
-    wanted = _texts(query)
+    asked = _texts(query)
     best: tuple[tuple[int, float], str, list[_Found]] | None = None
     for name in sorted(said, key=lambda name: -WEIGHTS[name]):
-        found = list(_spans(wanted, name, visible(said[name])))
+        found = list(_spans(asked, name, visible(said[name])))
         rank = (len({one.which for one in found}), WEIGHTS[name])
         if found and (best is None or rank > best[0]):
             best = rank, name, found
@@ -60,24 +60,15 @@ def snippet(query: Query, said: Mapping[str, str]) -> Snippet:
 
 @lru_cache(maxsize=16)
 def _texts(query: Query) -> tuple[Phrase | Regex, ...]:
-    return tuple(_wanted(expanded(query)))
+    return tuple(wanted(expanded(query)))
 
 
-def _wanted(query: Query) -> Iterator[Phrase | Regex]:
-    """The texts that a query asks for; not what it asks to be without."""
-    if isinstance(query, And | Or):
-        for one in query.of:
-            yield from _wanted(one)
-    elif isinstance(query, Phrase) or (isinstance(query, Regex) and (query.field is None or query.field in TEXTS)):
-        yield query
-
-
-def _spans(wanted: Iterable[Phrase | Regex], column: str, text: str) -> Iterator[_Found]:
+def _spans(asked: Iterable[Phrase | Regex], column: str, text: str) -> Iterator[_Found]:
     low = text.lower() if text.isascii() else None
     seen = text if low is None else low
     rare: list[_Found] = []
     frequent: list[tuple[int, re.Pattern[str]]] = []
-    for which, one in enumerate(wanted):
+    for which, one in enumerate(asked):
         if isinstance(one, Regex):
             found = finder(one).first(text) if one.field is None or TEXTS[one.field] == column else None
             some = [_Found(*found, which)] if found is not None else []
