@@ -12,7 +12,7 @@ from threadline.index.tables.sessions import SESSIONS
 from threadline.index.tables.spending import SPENDING
 from threadline.index.vocabulary import VOCABULARY
 
-__all__ = ["FIELDS", "INDEXES", "OF_TRANSCRIPT", "PRIVATE", "TABLES", "VERSION", "VIEWS"]
+__all__ = ["FIELDS", "INDEXES", "OF_ENTRIES", "OF_TRANSCRIPT", "PRIVATE", "TABLES", "VERSION", "VIEWS"]
 
 VERSION = 2
 """Of the schema. An index of another version is not opened; it is made anew beside it."""
@@ -29,6 +29,9 @@ INDEXES = tuple(made for topic in _TOPICS for made in topic.indexes)
 
 OF_TRANSCRIPT = tuple(name for topic in _TOPICS for name in topic.of_transcript)
 """The tables whose rows are a transcript's, by `transcript_id`."""
+
+OF_ENTRIES = tuple(name for topic in _TOPICS for name in topic.of_entries)
+"""The tables whose rows are an entry's, by `entry_id`."""
 
 PRIVATE = frozenset(name for topic in _TOPICS for name in topic.private)
 """Those that only the refresh needs."""

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from threadline.index.session_rows import SessionRows, session_rows
 from threadline.index.texts import as_text
+from threadline.index.work import Work, WorkRows, WorkState, no_work
 from threadline.model.entries import Entry
 from threadline.model.found import Transcript, TranscriptKind
 from threadline.parse.head_reader import head_of
@@ -22,6 +23,7 @@ class State(Struct, array_like=True):
 
     glance: Glancing
     light: LightState | None = None
+    work: WorkState | None = None
 
 
 _decode = msgspec.msgpack.Decoder(State).decode
@@ -37,13 +39,15 @@ class Folded(Struct, gc=False):
 
     state: bytes = b""
     session: SessionRows | None = None
+    work: WorkRows | None = None
 
     def write(self, connection: sqlite3.Connection, number: int, first: int) -> None:
         """Write it down for the transcript of that number; its new entries begin at `first`."""
-        del first
         connection.execute("UPDATE transcripts SET state = ? WHERE transcript_id = ?", (self.state, number))
         if self.session is not None:
             self.session.write(connection, number)
+        if self.work is not None:
+            self.work.write(connection, number, first)
 
 
 class Folding:
@@ -55,10 +59,11 @@ class Folding:
         self._transcript = transcript
         self._state = unpacked_state(packed)
         self._lighting = Lighting(self._state.light) if self._is_main else None
+        self._work = Work(self._state.work or no_work(), transcript, is_whole=self._is_new)
 
     def add(self, at: int, entry: Entry) -> None:
         """One more entry, the one of that number among those that are read now."""
-        del at
+        self._work.add(at, entry)
         self._state.glance.add(head_of(entry))
         if self._lighting is not None:
             self._lighting.add(entry)
@@ -74,7 +79,9 @@ class Folding:
             seen = lighting.light()
             self._state.light = lighting.state
             made = session_rows(seen, lighting, self._transcript, is_whole=is_whole)
-        return Folded(packed(self._state), made)
+        work = self._work.done()
+        self._state.work = self._work.state
+        return Folded(packed(self._state), made, work)
 
 
 def packed(state: State) -> bytes:

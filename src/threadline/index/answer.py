@@ -1,0 +1,93 @@
+"""Answer: how a call ended, as its result tells; of a plain one without looking at all that is in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from threadline.index.reread import entry_at
+from threadline.index.texts import as_text
+from threadline.model.block import McpToolUseBlock, ServerToolUseBlock, ToolUseBlock
+from threadline.model.call import Outcome, ResultBlock
+from threadline.model.entries import AssistantEntry, UserEntry
+from threadline.model.ids import AgentId
+from threadline.model.results import TOOL_RESULTS, typed_result
+from threadline.model.text import extract_text
+from threadline.thread import outcome as verdicts
+from threadline.thread.calls import OUTPUT_TOOLS, STARTERS, agent_in_result, agent_in_text, exit_code_in
+
+# What an object as a result has where all was not well; anything else in it says nothing about that.
+_DOUBTS = ("interrupted", "wasInterrupted", "timedOutAfterMs")
+_PLAIN = frozenset(TOOL_RESULTS) - OUTPUT_TOOLS
+_USES = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
+
+
+class Ending(Struct, frozen=True, gc=False):
+    """How a call ended, the exit code that is told, and the agent that it started."""
+
+    outcome: Outcome
+    exit_code: int | None = None
+    started: AgentId | None = None
+
+
+def ending(tool: str, entry: UserEntry | AssistantEntry, block: ResultBlock) -> Ending:
+    """How a call of a tool ended, by its result: as `threadline.thread.calls` has it."""
+    raw = entry.tool_use_result if type(entry) is UserEntry else None
+    content = block.content
+    text = content if type(content) is str else extract_text(content)
+    if type(entry) is UserEntry and type(raw) is dict and _is_plain(tool, entry, block, raw):
+        outcome, value = Outcome.OK, None
+    else:
+        value = typed_result(raw, tool)
+        outcome = verdicts.judge(verdicts.Answer(tool, entry, block, value, text))[0]
+    started = agent_in_result(raw) or (agent_in_text(text) if tool in STARTERS else None)
+    return Ending(outcome, exit_code_in(tool, value, text), started)
+
+
+def _is_plain(tool: str, entry: UserEntry, block: ResultBlock, raw: dict[str, object]) -> bool:
+    """Whether nothing in a result can say that its call did not end well."""
+    return (
+        (tool in _PLAIN or tool.startswith("mcp__"))
+        and not getattr(block, "is_error", None)
+        and not entry.tool_denial_kind
+        and entry.permission_decision is None
+        and type(block.content) is not dict
+        and raw.get("success") is not False
+        and not any(map(raw.get, _DOUBTS))
+    )
+
+
+class Answered(Struct, frozen=True, gc=False):
+    """A call that has got its result: what other tables are made of.
+
+    `use` is its block where it was just read; else it stands at `offset`. `is_again` says that it had a result before.
+    """
+
+    call: str
+    tool: str
+    entry: UserEntry | AssistantEntry
+    block: ResultBlock
+    at: int
+    ending: Ending
+    path: str
+    use: Any = None
+    offset: int = 0
+    line: int = 0
+    is_again: bool = False
+
+    @property
+    def input(self) -> Any:
+        """What the tool was given; read once more where need be."""
+        use = self.use
+        if use is None and self.line:
+            entry = entry_at(self.path, self.offset, self.line)
+            content = entry.message.content if isinstance(entry, AssistantEntry) and entry.message is not None else None
+            uses = (one for one in enumerate(content or ()) if isinstance(one[1], _USES))
+            use = next((one for index, one in uses if call_name(one, entry, index) == self.call), None)
+        return use.input if use is not None else None
+
+
+def call_name(block: Any, entry: Any, index: int) -> str:
+    """The id of a call; one that has none is named after its entry."""
+    return as_text(block.id) or as_text(f"{entry.uuid or entry.line.number}#{index}") or ""

@@ -1,0 +1,126 @@
+"""Work: what agents did in a transcript, entry by entry: calls, files touched, lists, compactions, agents started."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from msgspec import Struct
+
+from threadline.index.agent_rows import AgentRows, Agents, AgentsState
+from threadline.index.answer import Answered
+from threadline.index.call_rows import CallRows, EntryIds
+from threadline.index.calling import Calling, CallState
+from threadline.index.compaction_rows import Compacting, CompactionRow, CompactionState, write_compactions
+from threadline.index.file_rows import Touch, Touching, forget_touches, write_touches
+from threadline.index.texts import as_text
+from threadline.index.todo_rows import TOOLS, KnownTask, Listing, ListRows, write_lists
+from threadline.model.attachments import TaskReminder, TodoReminder
+from threadline.model.entries import (
+    AgentMetadataEntry,
+    AssistantEntry,
+    AttachmentEntry,
+    ChainEntry,
+    Entry,
+    ProgressEntry,
+    SystemEntry,
+    UserEntry,
+)
+from threadline.model.found import Transcript
+
+_REMINDERS = (TodoReminder, TaskReminder)
+
+
+class WorkState(Struct, array_like=True):
+    """What is remembered of the work in a transcript between refreshes: little, however long it is."""
+
+    calls: CallState
+    compactions: CompactionState
+    agents: AgentsState
+    tasks: list[KnownTask] = []
+    cwd: str | None = None
+
+
+def no_work() -> WorkState:
+    """The state before the first line."""
+    return WorkState(CallState(), CompactionState(), AgentsState())
+
+
+class Work:
+    """What agents did, while entries are added."""
+
+    def __init__(self, state: WorkState, transcript: Transcript, *, is_whole: bool) -> None:
+        self.state = state
+        self._is_whole = is_whole
+        self._calls = Calling(state.calls, str(transcript.path), is_whole=is_whole)
+        self._compactions = Compacting(state.compactions)
+        self._agents = Agents(state.agents, transcript)
+        self._files = Touching(state.cwd)
+        self._lists = Listing(state.tasks)
+
+    def add(self, at: int, entry: Entry) -> None:
+        """One more entry, the one of that number among those that are read now."""
+        agent = self._agents.add(entry)
+        kind = type(entry)
+        if kind is AssistantEntry or kind is UserEntry:
+            for one in self._calls.add(at, entry, agent):  # type: ignore[arg-type]
+                self._answered(one, agent)
+            if kind is UserEntry:
+                self._user(at, entry, agent)  # type: ignore[arg-type]
+        elif kind is AttachmentEntry:
+            self._attachment(at, entry, agent)  # type: ignore[arg-type]
+        elif kind is SystemEntry:
+            self._compactions.system(at, entry, agent)  # type: ignore[arg-type]
+        elif kind is ProgressEntry:
+            self._agents.progress(entry)  # type: ignore[arg-type]
+        elif kind is AgentMetadataEntry:
+            self._agents.metadata(entry)  # type: ignore[arg-type]
+        if isinstance(entry, ChainEntry) and entry.cwd:
+            self._files.cwd = entry.cwd
+
+    def _user(self, at: int, entry: UserEntry, agent: str | None) -> None:
+        if entry.is_compact_summary:
+            self._compactions.summary(at, entry, agent)
+        if entry.todos:
+            self._lists.told(entry, agent)
+
+    def _attachment(self, at: int, entry: AttachmentEntry, agent: str | None) -> None:
+        self._files.attached(at, entry)
+        if isinstance(entry.attachment, _REMINDERS):
+            self._lists.told(entry, agent)
+
+    def _answered(self, one: Answered, agent: str | None) -> None:
+        self._files.answered(one)
+        self._agents.answered(one)
+        if one.tool in TOOLS:
+            self._lists.answered(one, agent)
+
+    def done(self) -> WorkRows:
+        """The rows, when all entries have been added."""
+        self.state.tasks, lists = self._lists.done()
+        self.state.cwd = as_text(self._files.cwd)
+        return WorkRows(self._calls.done(), self._files.rows, lists, self._compactions.done(), self._agents.done())
+
+
+class WorkRows(Struct, gc=False):
+    """What some entries tell of the work, as workers hand it on."""
+
+    calls: CallRows
+    files: list[Touch]
+    lists: ListRows | None
+    compactions: list[CompactionRow]
+    agents: AgentRows
+
+    def write(self, connection: sqlite3.Connection, number: int, first: int) -> None:
+        """Write it down for the transcript of that number; its new entries begin at `first`."""
+        ids = EntryIds(connection, number, first)
+        keys = self.calls.write(connection, number, ids)
+        write_touches(connection, self.files, keys, ids)
+        for late in self.calls.late(connection, number, ids):
+            forget_touches(connection, late.key)
+            files = Touching(None)
+            files.answered(late.answered)
+            write_touches(connection, files.rows, {late.answered.call: late.key}, ids)
+        write_compactions(connection, self.compactions, number, ids, is_whole=self.calls.is_whole)
+        self.agents.write(connection, number)
+        if self.lists is not None:
+            write_lists(connection, self.lists, number, ids)
