@@ -1,0 +1,263 @@
+"""Summing: charges added up by keys, from the sums that are kept, and from charges only where those do not tell.
+
+Sums are kept by quarter of an hour, and a day in nearly every zone begins with one. Charges themselves are asked where
+a time that is wanted begins or ends within a quarter, and on days when the clock is changed.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from itertools import pairwise
+from typing import Any
+
+from threadline.account.adding import COUNTS, Group, Priced
+from threadline.account.calendar import Calendar
+from threadline.account.keys import MAIN, NONE, TIMES
+from threadline.account.ledger import within
+from threadline.index.chosen import Chosen
+from threadline.index.priced import priced
+from threadline.index.seen import as_path
+from threadline.index.stamp import QUARTER, milliseconds, written
+from threadline.model.rate import Rate
+from threadline.model.time import parse_timestamp
+
+_HOUR, _DAY = 4, 96  # quarters
+_EVER = 2**60
+_MANY_ODD_DAYS = 40
+_FIRST_DAY = date(1970, 1, 1).toordinal()
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_A_QUARTER = timedelta(minutes=15)
+_KEPT = ", ".join(f"SUM({name})" for name in COUNTS)
+_OF_CHARGES = ", ".join(f"SUM({({'charges': 'part IS NULL', 'parts': 'part IS NOT NULL'}).get(n, n)})" for n in COUNTS)
+_AGENT = "CASE WHEN o.agent IS NULL THEN 0 WHEN o.agent = '' THEN 1 ELSE 2 END"
+_COLUMNS = {
+    "session": ("o.session",),
+    "project": ("t.project_id",),
+    "model": (),
+    "agent": ("o.agent",),
+    "agent-type": (_AGENT, "o.agent_type", "o.transcript_id"),
+    "skill": ("o.skill",),
+    "branch": ("o.git_branch",),
+    "version": ("o.version",),
+    "home": ("t.home_id",),
+    "part": (_AGENT, "o.is_side"),
+}
+KEYS = frozenset({*_COLUMNS, *TIMES})
+"""What the sums that are kept can be asked by."""
+_Row = tuple[Any, ...]
+
+
+class Summing:
+    """Sums of chosen charges. `types` are those of agents whose rows do not say it, by the number of the transcript."""
+
+    def __init__(self, connection: sqlite3.Connection, chosen: Chosen, types: Mapping[int, str | None]) -> None:
+        self._connection = connection
+        self._chosen = chosen
+        self._types = types
+        self._conditions = chosen.conditions(connection)
+        self._rates = priced(connection)
+        self._sums: dict[Priced, list[int]] = {}
+
+    def by(self, names: Group, zone: tzinfo) -> dict[Priced, list[int]]:
+        """The counts of each group and rate."""
+        self._sums = {}
+        labels = _Labels(self._connection, names, self._rates, self._types)
+        timed = any(name in TIMES for name in names)
+        if not timed and not self._chosen.is_timed:
+            self._add(labels, self._ask("spent s", "NULL", labels, []))
+            return self._sums
+        self._add_usual(labels, zone, unit=_HOUR if "hour" in names else _DAY, timed=timed)
+        self._add_odd(labels, Calendar(zone))
+        return self._sums
+
+    def _add_usual(self, labels: _Labels, zone: tzinfo, *, unit: int, timed: bool) -> None:
+        """What was spent at times that are written as usual."""
+        days = _Days(self._connection, zone) if timed and zone is not UTC else None
+        span, ends = _span(self._chosen)
+        if days is not None and len(days.odd) > _MANY_ODD_DAYS:
+            first, last = instants(self._chosen)
+            self._add_charges(labels, Calendar(zone), [f"c.time BETWEEN {first} AND {last}"])
+            return
+        shift = days.shift if days is not None else "0"
+        apart = [f"{{0}} NOT BETWEEN {day * _DAY} AND {day * _DAY + _DAY - 1}" for day in (days.odd if days else ())]
+        for source, quarter, limits in (
+            ("spent s", "s.quarter", span),
+            *(("charged c", f"c.time / {QUARTER}", some) for some in ends),
+        ):
+            slot = f"({quarter} + {shift.format(quarter)}) / {unit}" if timed else "NULL"
+            limited = [limits, *(one.format(quarter) for one in apart)]
+            self._add(labels, self._ask(source, slot, labels, limited), lambda slot: _named(slot, unit))
+        first, last = instants(self._chosen)
+        for day in days.odd if days is not None else ():
+            begins = day * _DAY * QUARTER
+            low, high = max(first, begins), min(last, begins + _DAY * QUARTER - 1)
+            self._add_charges(labels, Calendar(zone), [f"c.time BETWEEN {low} AND {high}"])
+
+    def _add_charges(self, labels: _Labels, calendar: Calendar, limits: list[str]) -> None:
+        """Charge by charge."""
+        rows = self._ask("charged c", "c.time", labels, limits)
+        self._add(labels, rows, lambda time: _read(calendar, written(time)))
+
+    def _add_odd(self, labels: _Labels, calendar: Calendar) -> None:
+        """What was spent at times that are written in other ways."""
+        chosen = self._chosen
+        rows = self._ask("spent s", "s.quarter", labels, ["s.quarter >= ''"])
+        if chosen.is_timed:
+            rows = (row for row in rows if within(parse_timestamp(row[0]), chosen.since, chosen.until))
+        self._add(labels, rows, lambda time: _read(calendar, time))
+
+    def _ask(self, source: str, slot: str, labels: _Labels, limits: list[str]) -> Iterator[_Row]:
+        where = " AND ".join(filter(None, (*self._conditions, *limits)))
+        joined = "o." in where or "t." in where or labels.columns
+        joins = " LEFT JOIN origins o USING(origin_id) LEFT JOIN transcripts t USING(transcript_id)" if joined else ""
+        columns = ", ".join((slot, *labels.columns, "rate_id"))
+        counts = _KEPT if source == "spent s" else _OF_CHARGES
+        numbers = ", ".join(str(at + 1) for at in range(len(labels.columns) + 2))
+        return self._connection.execute(
+            f"SELECT {columns}, {counts} FROM {source}{joins}"  # noqa: S608 - our own names, and numbers
+            f"{' WHERE ' if where else ''}{where} GROUP BY {numbers}"
+        )
+
+    def _add(
+        self, labels: _Labels, rows: Iterator[_Row], named: Callable[[Any], Mapping[str, str]] = lambda _slot: {}
+    ) -> None:
+        at = len(labels.columns) + 2
+        times: dict[Any, Mapping[str, str]] = {}
+        for row in rows:
+            slot = row[0]
+            time = times.get(slot)
+            if time is None:
+                time = times[slot] = named(slot)
+            key = labels.group(time, row[1 : at - 1], row[at - 1]), self._rates[row[at - 1]][1]
+            held = self._sums.get(key)
+            if held is None:
+                self._sums[key] = list(row[at:])
+            else:
+                for what, count in enumerate(row[at:]):
+                    held[what] += count
+
+
+class _Labels:
+    """What groups are called, from what the tables have."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        names: Group,
+        rates: Mapping[int, tuple[str | None, Rate | None]],
+        types: Mapping[int, str | None],
+    ) -> None:
+        self._names = names
+        self._rates = rates
+        self._types = types
+        self._paths: dict[str, dict[int | None, str]] = {}
+        if "project" in names:
+            self._paths["project"] = _paths(connection, "SELECT project_id, COALESCE(path, folder) FROM projects")
+        if "home" in names:
+            self._paths["home"] = _paths(connection, "SELECT home_id, path FROM homes")
+        self.columns: list[str] = []
+        self._readers: list[tuple[str, int]] = []
+        for name in names:
+            wanted = _COLUMNS.get(name, ())
+            if name == "agent-type" and not types:
+                wanted = wanted[:2]
+            self._readers.append((name, len(self.columns)))
+            self.columns += wanted
+        self._known: dict[_Row, Group] = {}
+
+    def group(self, time: Mapping[str, str], told: _Row, rate: int) -> Group:
+        """The values of all keys."""
+        return tuple([self._value(name, at, time, told, rate) for name, at in self._readers])
+
+    def _value(self, name: str, at: int, time: Mapping[str, str], told: _Row, rate: int) -> str:
+        if name in TIMES:
+            return time[name]
+        if name == "model":
+            return self._rates[rate][0] or NONE
+        if name in self._paths:
+            return self._paths[name].get(told[at], NONE)
+        if name == "part":
+            return "side agents" if told[at + 1] else "agents" if told[at] > 1 else MAIN
+        if name == "agent-type":
+            return self._type(told[at : at + 3])
+        return told[at] or (MAIN if name == "agent" else NONE)
+
+    def _type(self, told: Sequence[Any]) -> str:
+        agent, said = told[0], told[1]
+        if agent and said is None and self._types:
+            said = self._types.get(told[2])
+        return said or (NONE if agent > 1 else MAIN)
+
+
+class _Days:
+    """The days of UTC that something was spent on: by how many quarters each is shifted in a zone.
+
+    `odd` are days whose shift changes, or is no whole number of quarters.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, zone: tzinfo) -> None:
+        self.odd: list[int] = []
+        shifts: list[tuple[int, int]] = []
+        asked = f"SELECT DISTINCT quarter / {_DAY} FROM spent WHERE quarter < {_EVER} ORDER BY 1"  # noqa: S608 - numbers
+        for (day,) in connection.execute(asked):
+            shift = _shift(day, zone)
+            if shift is None:
+                self.odd.append(day)
+            elif not shifts or shifts[-1][1] != shift:
+                shifts.append((day, shift))
+        last = shifts[-1][1] if shifts else 0
+        whens = "".join(f" WHEN {{0}} < {after * _DAY} THEN {shift}" for (_, shift), (after, _) in pairwise(shifts))
+        self.shift = f"CASE{whens} ELSE {last} END" if whens else str(last)
+
+
+def _shift(day: int, zone: tzinfo) -> int | None:
+    begins = _EPOCH + timedelta(days=day)
+    offsets = {(begins + timedelta(hours=hours)).astimezone(zone).utcoffset() for hours in (0, 6, 12, 18, 24)}
+    if len(offsets) > 1 or (offset := offsets.pop()) is None or offset % _A_QUARTER:
+        return None
+    return offset // _A_QUARTER
+
+
+def _span(chosen: Chosen) -> tuple[str, list[str]]:
+    """The quarters that lie wholly in a time, and what of its ends does not fill one."""
+    first, last = instants(chosen)
+    whole, over = -(-first // QUARTER), (last + 1) // QUARTER  # the first, and the one after the last
+    if whole >= over:
+        return "0", [f"c.time BETWEEN {first} AND {last}"]
+    ends = [(first, whole * QUARTER - 1), (over * QUARTER, last)]
+    return (
+        f"s.quarter >= {whole} AND s.quarter < {over}",
+        [f"c.time BETWEEN {low} AND {high}" for low, high in ends if low <= high],
+    )
+
+
+def instants(chosen: Chosen) -> tuple[int, int]:
+    """The first and last millisecond of a time."""
+    first = milliseconds(chosen.since, up=True) if chosen.since is not None else 0
+    return max(0, first), milliseconds(chosen.until) if chosen.until is not None else _EVER * QUARTER - 1
+
+
+def _named(slot: int | None, unit: int) -> dict[str, str]:
+    """The day and hour of a slot, as they are called."""
+    if slot is None:
+        return {}
+    hours, hour = (slot // 24, f"{slot % 24:02}:00") if unit == _HOUR else (slot, "")
+    day = date.fromordinal(_FIRST_DAY + hours)
+    text = day.isoformat()
+    week = (day - timedelta(days=day.weekday())).isoformat()
+    return {"day": text, "week": week, "month": text[:7], "hour": hour}
+
+
+def _read(calendar: Calendar, time: str) -> dict[str, str]:
+    return {
+        "day": calendar.day(time),
+        "week": calendar.week(time),
+        "month": calendar.month(time),
+        "hour": calendar.hour(time),
+    }
+
+
+def _paths(connection: sqlite3.Connection, asked: str) -> dict[int | None, str]:
+    return {number: as_path(path) or NONE for number, path in connection.execute(asked)}
