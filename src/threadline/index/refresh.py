@@ -133,7 +133,7 @@ def _refreshed(  # noqa: PLR0917 - as they were given
     writing.finish()
     if work.may_move_projects:
         renew_projects(connection, homes)
-    charged = charge_stale(connection)
+    charged = charge_stale(connection, homes)
     return Refreshed(len(work.steps), work.size, writing.entries, len(work.gone), charged)
 
 
