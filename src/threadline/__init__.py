@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from threadline.account.ledger import Ledger
     from threadline.account.rates import Rates, rates
+    from threadline.archive import Archive, open  # noqa: A004 - as `threadline.open`
     from threadline.errors import Ambiguous, BadQuery, Error, IndexBusy, Missing, NotFound, Unreadable
     from threadline.find import folder_matches, folder_name, homes, look
     from threadline.load import Session, read
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
 _HOMES_OF_NAMES = {
     "threadline.account.ledger": "Ledger",
     "threadline.account.rates": "Rates rates",
+    "threadline.archive": "Archive open",
     "threadline.errors": "Ambiguous BadQuery Error IndexBusy Missing NotFound Unreadable",
     "threadline.find": "folder_matches folder_name homes look",
     "threadline.load": "Session read",
@@ -111,6 +113,7 @@ __all__ = [
     "Agent",
     "Ambiguous",
     "AnyEntry",
+    "Archive",
     "AssistantEntry",
     "AttachmentEntry",
     "BadQuery",
@@ -175,6 +178,7 @@ __all__ = [
     "homes",
     "ledger",
     "look",
+    "open",
     "parse_timestamp",
     "rates",
     "read",

@@ -11,9 +11,7 @@ from threadline.cli import FOUND, NOTHING
 from threadline.cli.options import home_option, jobs_option, output_options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from threadline.model.found import Found
+    from threadline.archive import Archive
     from threadline.render.style import Spans
     from threadline.survey.sessions import Listing, SessionSummary, Wanted
 
@@ -65,13 +63,11 @@ def list(  # noqa: A001 - a command has the name that people type
     """
     from threadline.cli import output as out
     from threadline.cli import screen
-    from threadline.cli.reading import found_homes, progress, say_no_home
+    from threadline.cli.opening import archive_of
+    from threadline.cli.reading import say_no_home
     from threadline.cli.when import moment
-    from threadline.survey.sessions import Wanted, sessions
+    from threadline.survey.sessions import Wanted
 
-    found = found_homes(homes)
-    if not found:
-        say_no_home()
     wanted = Wanted(
         project=project,
         title=title,
@@ -80,38 +76,40 @@ def list(  # noqa: A001 - a command has the name that people type
         until=moment(until, end=True) if until is not None else None,
         limit=limit or (_SHOWN if output == "table" else None),
     )
-    with progress("Reading", sum(one.size for home in found for one in home.transcripts)) as advance:
-        listing = sessions(found, wanted, jobs=jobs, progress=advance)
-    if output != "table":
-        out.print_rows(map(out.to_plain, listing.sessions), output)
-    else:
-        coloured = screen.colour(wanted=not no_color)
-        for line in _page(listing, coloured=coloured):
-            click.echo(line, color=coloured)
-    if listing.sessions or not found:
-        return FOUND if listing.sessions else NOTHING
-    return screen.nothing(_why(found, wanted))
+    with archive_of(homes, jobs) as archive:
+        if not archive.homes:
+            say_no_home()
+        listing = archive.sessions(wanted)
+        if output != "table":
+            out.print_rows(map(out.to_plain, listing.sessions), output)
+        else:
+            coloured = screen.colour(wanted=not no_color)
+            for line in _page(listing, coloured=coloured):
+                click.echo(line, color=coloured)
+        if listing.sessions or not archive.homes:
+            return FOUND if listing.sessions else NOTHING
+        return screen.nothing(_why(archive, wanted))
 
 
-def _why(found: Sequence[Found], wanted: Wanted) -> str:
+def _why(archive: Archive, wanted: Wanted) -> str:
     """Why no session is listed, and what there would be."""
     from collections import Counter
 
     from threadline.cli.screen import some
-    from threadline.survey.sessions import Wanted, sessions
+    from threadline.survey.sessions import Wanted
 
-    every = sessions(found, Wanted()).sessions
+    every = archive.sessions(Wanted()).sessions
     if not every:
-        return f"No sessions in {some(str(home.home.path) for home in found)}."
+        return f"No sessions in {some(str(home.path) for home in archive.homes)}."
     own = {"project": wanted.project, "title": wanted.title, "agent-type": wanted.agent_type}
     given = [f"--{name} {value!r}" for name, value in own.items() if value is not None]
     given += [f"--{name}" for name in ("since", "until") if getattr(wanted, name) is not None]
     told = f"No session of {len(every):,} fits {' and '.join(given)}"
-    if wanted.agent_type is not None and not sessions(found, Wanted(agent_type=wanted.agent_type)).sessions:
+    if wanted.agent_type is not None and not archive.sessions(Wanted(agent_type=wanted.agent_type)).sessions:
         types = Counter(kind for one in every for kind in one.agent_types)
         seen = [f"{kind} ({number})" for kind, number in types.most_common()]
         return f"{told}; the types of agents are {some(seen)}." if seen else f"{told}; no session started an agent."
-    if wanted.project is not None and not sessions(found, Wanted(project=wanted.project)).sessions:
+    if wanted.project is not None and not archive.sessions(Wanted(project=wanted.project)).sessions:
         return f"{told}; projects are {some(dict.fromkeys(one.project for one in every))}."
     if wanted.since is not None or wanted.until is not None:
         last = [one.last for one in every if one.last is not None]

@@ -61,18 +61,16 @@ def _pass_on(ctx: click.Context, given: dict[str, Any]) -> None:
 def show(named: tuple[str, ...], jobs: int | None, output: str) -> int:
     """Print the overview; give the exit code."""
     from threadline.cli import output as out
-    from threadline.cli.reading import found_homes, progress, say_no_home
-    from threadline.survey.overview import overview
+    from threadline.cli.opening import archive_of
+    from threadline.cli.reading import say_no_home
 
-    found = found_homes(named)
-    if not found:
+    with archive_of(named, jobs) as archive:
+        seen = archive.overview()
+    if not seen.homes:
         say_no_home()
         if output == "json":
-            out.print_json(overview(()))
+            out.print_json(seen)
         return NOTHING
-    total = sum(transcript.size for one in found for transcript in one.transcripts)
-    with progress("Reading", total) as advance:
-        seen = overview(found, jobs=jobs, progress=advance)
     if output == "json":
         out.print_json(seen)
     elif output == "table":

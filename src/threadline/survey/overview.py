@@ -85,17 +85,24 @@ def _glance(transcript: Transcript) -> Glance:
 
 
 def overview(
-    found: Iterable[Found], *, jobs: int | None = None, progress: Callable[[int], None] | None = None
+    found: Iterable[Found],
+    *,
+    jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    glances: Callable[[Iterable[Transcript]], Iterable[tuple[Transcript, Glance]]] | None = None,
 ) -> Overview:
-    """All homes at a glance. `progress` is told the bytes of each transcript as it is read."""
+    """All homes at a glance. `progress` is told the bytes of each transcript as it is read.
+
+    `glances` gives a glance at each transcript, where somebody has read them before.
+    """
     looked = list(distinct(found))
     transcripts = [transcript for one in looked for transcript in one.transcripts]
-    glances: dict[Path, tuple[Transcript, Glance]] = {}
-    for transcript, seen in each(glance, transcripts, jobs=jobs):
-        glances[transcript.path] = (transcript, seen)
+    told: dict[Path, tuple[Transcript, Glance]] = {}
+    for transcript, seen in each(glance, transcripts, jobs=jobs) if glances is None else glances(transcripts):
+        told[transcript.path] = (transcript, seen)
         if progress is not None:
             progress(transcript.size)
-    ordered = [glances[transcript.path] for transcript in transcripts]
+    ordered = [told[transcript.path] for transcript in transcripts]
     return summed(looked, ordered)
 
 

@@ -1,0 +1,34 @@
+"""Opening the archive that a command asks: its homes, its index, and a bar for what takes long."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from threadline.archive import Archive
+
+_OFF = frozenset({"0", "off", "no", "false"})
+
+
+def archive_of(homes: Sequence[str], jobs: int | None = None) -> Archive:
+    """The archive of the homes that were named, or else of those that are found.
+
+    `THREADLINE_INDEX=off` leaves the index alone: everything is then read from the transcripts.
+
+    Raises:
+        NotFound: a home that was named is not there.
+    """
+    from threadline.archive import Archive
+    from threadline.find.homes import homes as found_homes
+
+    is_used = os.environ.get("THREADLINE_INDEX", "").strip().lower() not in _OFF
+    return Archive(found_homes(*homes), index=is_used, jobs=jobs, showing=_shown)
+
+
+def _shown(label: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
+    from threadline.cli.reading import progress
+
+    return progress(label, total, rate=label == "Indexing")
