@@ -556,6 +556,15 @@ OUTPUT: dict[str, tuple[tuple[str, Keys], ...]] = {
                 "comment": "what is to be known; [the schema](index.md#the-schema) has more",
             },
         ),
+        (
+            "`--export`: a row for each file",
+            {
+                "table": "the table or view",
+                "rows": "how many rows it has",
+                "bytes": "the file's size",
+                "path": "where it lies",
+            },
+        ),
     ),
     "index": (
         (

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.faces import counting
-from tests.faces.asking import Asker, steering
+from tests.faces.asking import Asker, start, steering
 from tests.faces.test_cli_hostile import EVERYTHING, hostile_home
 
+from threadline.cli import sql_asking, sql_shown
+from threadline.cli.sql_asking import reading
 from threadline.index.schema import TABLES, VIEWS
 from threadline.index.store import alone, open_to_read
 
@@ -107,6 +110,11 @@ def test_functions_that_tell_of_tables_work(ask: Asker, home: Path) -> None:
         "VACUUM",
         "PRAGMA query_only = 0",
         "PRAGMA writable_schema = 1",
+        "PRAGMA hard_heap_limit = 0",
+        "PRAGMA temp_store_directory = '{place}'",
+        "EXPLAIN DELETE FROM entries",
+        "WITH gone AS (SELECT 1) DELETE FROM entries",
+        "SELECT * FROM pragma_journal_mode",
         "PRAGMA journal_mode = DELETE",
         "PRAGMA user_version",
         "BEGIN",
@@ -133,14 +141,19 @@ def test_nothing_but_reading_is_allowed(ask: Asker, home: Path, question: str) -
 @pytest.mark.parametrize(
     ("question", "sentence"),
     [
-        ("SELEC 1", 'SQL: near "SELEC": syntax error.'),
-        ("SELECT a FROM entries", "no such column: a; `threadline sql --schema` shows what there is."),
-        ("SELECT 1 FROM nowhere", "no such table: nowhere; `threadline sql --schema`"),
+        ("SELEC 1", 'SQL, column 1: near "SELEC": syntax error.'),
+        ("SELECT 1\nFRM entries", 'SQL, line 2, column 5: near "entries": syntax error.'),
+        ("SELECT 1 FROM a, a", "SQL: no such table: a;"),
+        ("SELECT nowhere(1)", "SQL, column 8: no such function: nowhere."),
+        ("SELECT a FROM entries", "SQL, column 8: no such column: a; `threadline sql --schema` shows what there is."),
+        ("SELECT 1 FROM nowhere", "SQL, column 15: no such table: nowhere; `threadline sql --schema`"),
         ("SELECT 1; SELECT 2", "Give one statement, not several."),
         ("", "There is no question; give a SELECT."),
         ("/* only a comment */", "There is no question; give a SELECT."),
-        ("SELECT 'a", "SQL: unrecognized token"),
+        ("SELECT 'a", "SQL, column 8: unrecognized token"),
         ("SELECT zeroblob(1000000000)", "SQL: string or blob too big."),
+        ("SELECT hex(randomblob(1000000000))", "SQL: string or blob too big."),
+        ("SELECT " + ", ".join(["randomblob(60000000)"] * 30), "The question needs more memory than it may have;"),
         ("SELECT 1 FROM text WHERE text MATCH '\"'", "SQL: "),
         ("SELECT ?", "SQL: "),
         ("SELECT abs(-9223372036854775808)", "SQL: integer overflow."),
@@ -161,6 +174,32 @@ def test_a_question_ends_in_time(ask: Asker, home: Path) -> None:
     assert "took longer than 0.1 s" in answer.err
     assert "--timeout" in answer.err
     assert ask("sql", "SELECT 1", "--timeout", "0", "--home", home).code == 2
+
+
+def test_a_long_answer_is_never_held_whole(ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long cells come a few at a time; a table of very many rows is shown in parts, and has them all."""
+    ask("sql", "SELECT 1", "--home", home)
+    with reading(_index(home)) as connection:
+        answer = sql_asking.Answer(connection, "SELECT zeroblob(5000000) FROM entries LIMIT 7", 60)
+        assert [len(chunk) for chunk in answer.chunks(500)] == [2, 2, 2, 1]
+    monkeypatch.setattr(sql_shown, "_PAGE", 10)
+    shown = ask("sql", "SELECT entry_id AS number FROM entries ORDER BY 1 LIMIT 25", "--home", home).out.split()
+    assert shown.count("number") == 3
+    assert len(shown) == 28
+
+
+@pytest.mark.parametrize("more", [(), ("--duckdb",)])
+def test_ctrl_c_ends_a_question(home: Path, more: tuple[str, ...]) -> None:
+    """One that has not ended yet is left at once, with nothing said but what came before."""
+    question = FOREVER.replace("MAX(x) FROM n", "x FROM n WHERE x <= 600")
+    if more:
+        question = "SELECT range AS x FROM range(1000000000000000) WHERE range < 10000"
+    asking = start("sql", question, *more, "--home", home, "--jsonl", THREADLINE_CACHE=str(home.parent / "cache"))
+    assert asking.stdout is not None
+    assert asking.stdout.readline().startswith(b'{"x":')
+    asking.send_signal(signal.SIGINT)
+    _, err = asking.communicate(timeout=30)
+    assert (asking.returncode, err) == (130, b"")
 
 
 def test_no_rows_are_no_error(ask: Asker, home: Path) -> None:
@@ -195,7 +234,7 @@ def test_while_another_refreshes_the_index_answers_as_it_is(
 
 
 def test_the_schema_names_every_table_and_column(ask: Asker, home: Path) -> None:
-    """`--schema` has the columns of a real index, without one; comments are the schema's own."""
+    """`--schema` has the columns of a real index, without one."""
     rows = ask("sql", "--schema", "--jsonl").jsonl
     ask("index", "refresh", "--home", home)
     with closing(open_to_read(_index(home))) as connection:
@@ -204,8 +243,6 @@ def test_the_schema_names_every_table_and_column(ask: Asker, home: Path) -> None
             assert [row["column"] for row in rows if row["table"] == name] == named
     assert {row["table"] for row in rows} == {*TABLES, *VIEWS}
     assert {row["table"] for row in rows if row["kind"] == "view"} == set(VIEWS)
-    commented = [row["comment"] for row in rows if row["comment"] and row["table"] in TABLES and row["table"] != "text"]
-    assert len(commented) == sum(text.count("-- ") for text in TABLES.values())
     shown = ask("sql", "--schema")
     assert shown.code == 0
     assert all(f"\n  {row['column']}" in shown.out for row in rows)

@@ -26,6 +26,7 @@ _LONG = frozenset({str, bytes})
 _READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE})
 # Full text asks for the first itself; the others tell of tables.
 _PRAGMAS = frozenset({"data_version", "table_info", "table_xinfo", "table_list", "index_list", "index_info"})
+_REFUSED = ("authoriz", "prohibited", "may not be modified", "within a transaction")
 _NAMED = re.compile(r'near "([^"]+)"|unrecognized token: "(.+)"|no such (?:column|table|function): (\S+)', re.DOTALL)
 
 
@@ -100,7 +101,7 @@ class Answer:
         said = str(error).rstrip(".")
         if said == "interrupted":
             return too_long(self._given)
-        if "authoriz" in said or "prohibited" in said or "may not be modified" in said:
+        if any(word in said for word in _REFUSED):
             return f"The index is only read ({said}): give a SELECT; ATTACH, PRAGMA and changes are refused."
         if "one statement" in said:
             return "Give one statement, not several."

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Late
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from threadline.cli.sql_asking import position, too_long, unique
 from threadline.cli.sql_export import export, public
 from threadline.cli.sql_parquet import CHUNK, library
-from threadline.errors import BadQuery
+from threadline.errors import BadQuery, Missing
 
 _ROWS = 500
 _MEMORY, _DISK = "512MB", "8GB"
@@ -90,7 +90,7 @@ class Answer:
             raise
         except MemoryError:
             raise BadQuery("The question needs more memory than it may have; ask for less at once.") from None
-        except self._wrong as error:
+        except (self._wrong, OSError) as error:  # the second is what Arrow makes of the first
             raise BadQuery(self._sentence(str(error))) from None
         finally:
             self._left -= monotonic() - began
@@ -126,7 +126,7 @@ def asked(index: Path, question: str, seconds: float) -> Iterator[Answer]:
         Missing: DuckDB or pyarrow is not installed.
         Unreadable: the index is damaged or not there.
     """
-    duckdb = library("duckdb", "duckdb")
+    library("duckdb", "duckdb")
     words = set(re.findall(r"\w+", question.lower()))
     with TemporaryDirectory(prefix="threadline-") as folder:
         tables, spilled = Path(folder) / "tables", Path(folder) / "spilled"
@@ -135,14 +135,31 @@ def asked(index: Path, question: str, seconds: float) -> Iterator[Answer]:
         named = [name for name in public() if name in words]
         for _ in export(index, tables, named, seconds):
             pass
-        with duckdb.connect(":memory:", config=_settings(spilled)) as connection:
-            for name in named:
-                connection.read_parquet(str(tables / f"{name}.parquet")).create_view(name)
-            connection.execute(f"SET allowed_directories = ['{tables}']")
-            connection.execute("SET enable_external_access = false")
-            connection.execute("SET lock_configuration = true")
-            with _bounded(), ThreadPoolExecutor(1) as worker:
+        with closing(_opened(tables, named, spilled)) as connection, _bounded(), ThreadPoolExecutor(1) as worker:
+            try:
                 yield Answer(connection, question, seconds, worker)
+            finally:
+                # Rows that nobody has asked for would be waited for.
+                connection.interrupt()
+
+
+def _opened(tables: Path, named: Sequence[str], spilled: Path) -> Any:
+    """A DuckDB in memory that can read these tables, and no other file."""
+    duckdb = library("duckdb", "duckdb")
+    allowed = str(tables).replace("'", "''")
+    try:
+        connection = duckdb.connect(":memory:", config=_settings(spilled))
+        for name in named:
+            connection.read_parquet(str(tables / f"{name}.parquet")).create_view(name)
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute(f"SET allowed_directories = ['{allowed}']")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+    except duckdb.Error as error:
+        said = str(error).partition("\n")[0].rstrip(".")
+        told = f"This duckdb ({duckdb.__version__}) cannot be asked: {said}"
+        raise Missing(f"{told}; install another with `pip install 'threadline[duckdb]'`.") from None
+    return connection
 
 
 def _settings(spilled: Path) -> dict[str, str]:
@@ -150,7 +167,6 @@ def _settings(spilled: Path) -> dict[str, str]:
         "memory_limit": _MEMORY,
         "temp_directory": str(spilled),
         "max_temp_directory_size": _DISK,
-        "TimeZone": "UTC",
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
         "allow_persistent_secrets": "false",

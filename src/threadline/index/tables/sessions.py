@@ -27,7 +27,7 @@ SESSIONS = Topic(
     )""",
     },
     views={
-        "sessions": """CREATE VIEW sessions(
+        "sessions": """CREATE VIEW sessions( -- the sessions, each once, over all transcripts that hold it
         session, -- its id
         title, -- what it is called
         title_source, -- where that comes from: custom-title, ai-title, last-prompt, summary, first-prompt, plan or none
@@ -50,7 +50,7 @@ SESSIONS = Topic(
         JOIN transcripts t USING(transcript_id)
         JOIN projects p USING(project_id)
         JOIN homes h ON h.home_id = t.home_id""",
-        "prompts": """CREATE VIEW prompts(
+        "prompts": """CREATE VIEW prompts( -- what people typed
         text, -- what was typed, its first 2,000 characters
         kind, -- prompt, command, shell, memory, interrupt, steering, programmatic, feedback or plan
         turn, -- the turn that it begins, or joins; counted from 1

@@ -1,0 +1,144 @@
+"""`threadline sql --duckdb`: DuckDB over the tables of the index, which reads nothing else and ends in time."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from tests.faces.asking import Asker
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+pytest.importorskip("duckdb")
+
+FOREVER = "SELECT SUM(a.range * b.range) FROM range(10000000000) a, range(10000000000) b"
+
+
+@pytest.fixture
+def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own, and folders of its own for what is kept and what is not."""
+    monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
+    passing = tmp_path / "passing's"
+    passing.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(passing))
+    copy = tmp_path / "home"
+    shutil.copytree(demo_home, copy)
+    return copy
+
+
+def test_both_answer_alike(ask: Asker, home: Path, tmp_path: Path) -> None:
+    """The same question gives the same rows in every format; nothing is left of what DuckDB was handed."""
+    question = "SELECT kind, COUNT(*) AS number, MAX(line) AS line FROM said GROUP BY kind ORDER BY kind"
+    for output in ("--table", "--json", "--jsonl", "--csv"):
+        mine = ask("sql", question, "--home", home, output)
+        theirs = ask("sql", question, "--duckdb", "--home", home, output)
+        assert (theirs.code, theirs.out, theirs.err) == (0, mine.out, "")
+    assert list((tmp_path / "passing's").iterdir()) == []
+
+
+def test_amounts_are_summed_exactly(ask: Asker, home: Path, tmp_path: Path) -> None:
+    """SUM of amounts is the decimal sum, in JSON as text and in Parquet as a decimal; so is that of tokens."""
+    amounts = ask("sql", "SELECT amount, output FROM charges", "--home", home, "--jsonl").jsonl
+    total = sum(Decimal(row["amount"]) for row in amounts if row["amount"])
+    question = "SELECT SUM(amount) AS amount, SUM(output) AS output FROM charges"
+    (row,) = ask("sql", question, "--duckdb", "--home", home, "--json").json
+    assert Decimal(row["amount"]) == total
+    assert row["output"] == sum(row["output"] for row in amounts)
+    assert ask("sql", question, "--duckdb", "--home", home, "--out", tmp_path / "a.parquet").code == 0
+    table = pq.read_table(tmp_path / "a.parquet")
+    assert table.schema.field("amount").type == pa.decimal128(38, 18)
+    assert table.to_pylist()[0]["amount"] == total
+
+
+def test_values_that_only_duckdb_has(ask: Asker, home: Path, tmp_path: Path) -> None:
+    """Moments are ISO 8601 in UTC, blobs hexadecimal, large numbers text; lists and maps are JSON; each name once."""
+    question = (
+        "SELECT TIMESTAMPTZ '2026-01-02T03:04:05+01:00' AS a, '\\x00\\xFF'::BLOB AS a, 1::HUGEINT << 100 AS b,"
+        " [1.50::DECIMAL(9,2)] AS c, MAP {1: DATE '2026-01-02'} AS d, 'nan'::DOUBLE AS e, TRUE AS f, NULL AS g"
+    )
+    row = {
+        "a": "2026-01-02T02:04:05+00:00",
+        "a_2": "00ff",
+        "b": str(2**100),
+        "c": ["1.5"],
+        "d": {"1": "2026-01-02"},
+        "e": None,
+        "f": True,
+        "g": None,
+    }
+    assert ask("sql", question, "--duckdb", "--home", home, "--json").json == [row]
+    assert ask("sql", question, "--duckdb", "--home", home, "--out", tmp_path / "a.parquet").code == 0
+    assert pq.read_table(tmp_path / "a.parquet").column_names == list(row)
+    strange = ask("sql", "SELECT INTERVAL 3 DAYS AS i", "--duckdb", "--home", home, "--out", tmp_path / "b.parquet")
+    assert strange.code == 2
+    assert "cast the column to VARCHAR" in strange.err
+    assert not (tmp_path / "b.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("SELECT * FROM read_text('{secret}')", "The index is only read ("),
+        ("SELECT * FROM read_csv('{secret}')", "The index is only read ("),
+        ("SELECT * FROM '{secret}'", "The index is only read ("),
+        ("SELECT * FROM glob('/*')", "The index is only read ("),
+        ("SELECT * FROM sqlite_scan('{secret}', 'a')", "sqlite_scan"),
+        ("SELECT * FROM homes_of_python", "homes_of_python does not exist; `threadline sql --schema`"),
+        ("COPY (SELECT 1) TO '{place}'", "The index is only read (COPY)"),
+        ("ATTACH '{place}'", "The index is only read (ATTACH)"),
+        ("EXPORT DATABASE '{place}'", "The index is only read (EXPORT)"),
+        ("INSTALL sqlite", "The index is only read (LOAD)"),
+        ("SET enable_external_access = true", "The index is only read (SET)"),
+        ("CREATE TABLE a(b INT)", "The index is only read (CREATE)"),
+        ("PRAGMA version", "The index is only read (PRAGMA)"),
+        ("SELECT 1; SELECT 2", "Give one statement, not several."),
+        ("", "There is no question; give a SELECT."),
+        ("SELEC 1", 'DuckDB, column 1: syntax error at or near "SELEC".'),
+        ("SELECT nothing FROM charges", "DuckDB, column 8: Referenced column"),
+        ("SELECT repeat('x', 4000000000)", "needs more memory than it may have"),
+        ("SELECT list(range) FROM range(1000000000)", "needs more memory than it may have"),
+        ("SELECT 'a'::INTEGER", "DuckDB: Could not convert string"),
+    ],
+)
+def test_what_is_refused_is_a_sentence(ask: Asker, home: Path, tmp_path: Path, question: str, sentence: str) -> None:
+    """Other files, changes, settings, too much memory and slips: exit code 2, one line, nothing written."""
+    secret, place = tmp_path / "secret.csv", tmp_path / "elsewhere"
+    secret.write_text("sesame\n")
+    answer = ask("sql", question.format(secret=secret, place=place), "--duckdb", "--home", home)
+    assert (answer.code, answer.out) == (2, "")
+    assert sentence in answer.err
+    assert "sesame" not in answer.err
+    assert answer.err.count("\n") == 1
+    assert not place.exists()
+    assert list((tmp_path / "passing's").iterdir()) == []
+
+
+@pytest.mark.parametrize("question", [FOREVER, "SELECT range FROM range(1000000000000000) WHERE range < 10000"])
+def test_a_question_ends_in_time(ask: Asker, home: Path, tmp_path: Path, question: str) -> None:
+    """One that would never end is given up, before its rows or among them; no file is left of it."""
+    for more in (("--jsonl",), ("--out", tmp_path / "a.parquet")):
+        answer = ask("sql", question, "--duckdb", "--timeout", "1", "--home", home, *more)
+        assert answer.code == 2
+        assert "took longer than 1 s" in answer.err
+    assert not list(tmp_path.glob("*.parquet*"))
+
+
+def test_no_rows_are_no_error(ask: Asker, home: Path) -> None:
+    """Exit code 1, as without it."""
+    nothing = "SELECT * FROM entries WHERE kind = 'nothing'"
+    shown = ask("sql", nothing, "--duckdb", "--home", home)
+    assert (shown.code, shown.out, shown.err) == (1, "", "threadline: No rows.\n")
+
+
+@pytest.mark.parametrize(("package", "extra"), [("duckdb", "duckdb"), ("pyarrow", "frames")])
+def test_what_is_not_installed_is_named(
+    ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch, package: str, extra: str
+) -> None:
+    """The sentence says which extra to install."""
+    monkeypatch.setitem(sys.modules, package, None)
+    answer = ask("sql", "SELECT COUNT(*) FROM charges", "--duckdb", "--home", home)
+    assert (answer.code, answer.out) == (2, "")
+    assert f"{package} is not installed; install it with `pip install 'threadline[{extra}]'`." in answer.err

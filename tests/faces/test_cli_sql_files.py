@@ -1,0 +1,204 @@
+"""`threadline sql --out` and `--export`: answers in files, whole or not at all, with the types they have."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from tests.faces.asking import Asker
+
+from threadline.cli import sql_out
+from threadline.index.schema import PRIVATE, TABLES, VIEWS
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+KINDS = "SELECT kind, COUNT(*) AS number FROM entries GROUP BY kind ORDER BY kind"
+NOTHING = "SELECT kind, line FROM entries WHERE 0"
+
+
+@pytest.fixture
+def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own, and a cache of its own."""
+    monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
+    copy = tmp_path / "home"
+    shutil.copytree(demo_home, copy)
+    return copy
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where files are written."""
+    made = tmp_path / "written"
+    made.mkdir()
+    return made
+
+
+def test_every_format_has_the_same_rows(ask: Asker, home: Path, folder: Path) -> None:
+    """Parquet, CSV, JSON Lines and JSON, by the file's ending: what the command prints."""
+    rows = ask("sql", KINDS, "--home", home, "--json").json
+    for name in ("a.parquet", "a.csv", "a.jsonl", "a.NDJSON", "a.json"):
+        answer = ask("sql", KINDS, "--home", home, "--out", folder / name)
+        assert (answer.code, answer.out, answer.err) == (0, f"Wrote {len(rows)} rows to {folder / name}.\n", "")
+    assert pq.read_table(folder / "a.parquet").to_pylist() == rows
+    with (folder / "a.csv").open(newline="") as file:
+        assert [{**row, "number": int(row["number"])} for row in csv.DictReader(file)] == rows
+    assert [json.loads(line) for line in (folder / "a.jsonl").read_text().splitlines()] == rows
+    assert (folder / "a.NDJSON").read_bytes() == (folder / "a.jsonl").read_bytes()
+    assert json.loads((folder / "a.json").read_text()) == rows
+
+
+def test_types_are_kept(ask: Asker, home: Path, folder: Path) -> None:
+    """Numbers, text, blobs and NULL are what they are in Parquet; a column of several kinds is text, as it is shown."""
+    question = (
+        "SELECT 1 AS a, 1.5 AS b, 'c' AS c, x'00ff' AS d, NULL AS e, 9223372036854775807 AS f, 1 AS g,"
+        " x'ab' AS h, 1 AS h UNION ALL SELECT NULL, 2, NULL, NULL, NULL, 0.5, 'x', 'x', 2"
+    )
+    ask("sql", question, "--home", home, "--out", folder / "a.parquet")
+    table = pq.read_table(folder / "a.parquet")
+    assert {field.name: field.type for field in table.schema} == {
+        "a": pa.int64(),
+        "b": pa.float64(),
+        "c": pa.string(),
+        "d": pa.binary(),
+        "e": pa.string(),
+        "f": pa.string(),
+        "g": pa.string(),
+        "h": pa.string(),
+        "h_2": pa.int64(),
+    }
+    assert table.to_pylist() == [
+        {"a": 1, "b": 1.5, "c": "c", "d": b"\0\xff", "e": None, "f": str(2**63 - 1), "g": "1", "h": "ab", "h_2": 1},
+        {"a": None, "b": 2.0, "c": None, "d": None, "e": None, "f": "0.5", "g": "x", "h": "x", "h_2": 2},
+    ]
+
+
+def test_no_rows_are_a_file_with_columns(ask: Asker, home: Path, folder: Path) -> None:
+    """An empty answer is written, too, and the exit code tells."""
+    answer = ask("sql", NOTHING, "--home", home, "--out", folder / "a.parquet")
+    assert (answer.code, answer.out) == (1, f"Wrote 0 rows to {folder / 'a.parquet'}.\n")
+    assert pq.read_table(folder / "a.parquet").column_names == ["kind", "line"]
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.json"])
+def test_a_file_is_replaced_only_by_force_and_only_whole(ask: Asker, home: Path, folder: Path, name: str) -> None:
+    """What is there stays, without `--force` or where the answer breaks off; nothing is left beside it."""
+    target = folder / name
+    target.write_text("mine")
+    refused = ask("sql", KINDS, "--home", home, "--out", target)
+    assert (refused.code, refused.out) == (2, "")
+    assert "is there already; give another name, or --force to replace it." in refused.err
+    broken = "SELECT line FROM entries UNION ALL SELECT abs(-9223372036854775808)"
+    assert ask("sql", broken, "--home", home, "--out", target, "--force").code == 2
+    assert target.read_text() == "mine"
+    assert [path.name for path in folder.iterdir()] == [name]
+    assert ask("sql", KINDS, "--home", home, "--out", target, "--force").code == 0
+    assert target.read_bytes() != b"mine"
+    assert [path.name for path in folder.iterdir()] == [name]
+
+
+def test_a_link_stays_a_link(ask: Asker, home: Path, folder: Path) -> None:
+    """With `--force`, what it leads to is replaced."""
+    (folder / "real.json").write_text("[]")
+    (folder / "link.json").symlink_to("real.json")
+    assert ask("sql", KINDS, "--home", home, "--out", folder / "link.json", "--force").code == 0
+    assert (folder / "link.json").is_symlink()
+    assert json.loads((folder / "real.json").read_text())
+
+
+def test_what_cannot_be_written_is_said_before_asking(ask: Asker, home: Path, folder: Path) -> None:
+    """An ending that says nothing, another format, a folder, no folder, a Claude home: a sentence each, exit code 2."""
+    (folder / "made.csv").mkdir()
+    for name, sentence in {
+        "a.xlsx": "end it in one of .parquet, .csv",
+        "a": "does not say which format",
+        "made.csv": "is a folder",
+        "none/a.csv": "Nothing can be written to",
+    }.items():
+        answer = ask("sql", KINDS, "--home", home, "--out", folder / name)
+        assert (answer.code, answer.out) == (2, "")
+        assert sentence in answer.err
+    inside = ask("sql", KINDS, "--home", home, "--out", home / "projects" / "a.csv")
+    assert inside.code == 2
+    assert "where nothing is written" in inside.err
+    for wrong in (
+        ("--out", str(folder / "a.csv"), "--json", KINDS),
+        ("--out", str(folder / "a.csv")),
+        ("--force", KINDS),
+        ("--export", str(folder), KINDS),
+        ("--export", str(folder), "--schema"),
+        ("--duckdb",),
+    ):
+        assert ask("sql", "--home", home, *wrong).code == 2
+    assert [path.name for path in folder.iterdir()] == ["made.csv"]
+
+
+def test_cells_for_spreadsheets_and_exact_ones(ask: Asker, home: Path, folder: Path) -> None:
+    """A CSV file is as `--csv` prints it, and with `--csv-exact` as that does."""
+    ask("sql", "SELECT '=1' AS a", "--home", home, "--out", folder / "a.csv")
+    assert (folder / "a.csv").read_text() == "a\n'=1\n"
+    ask("sql", "SELECT '=1' AS a", "--home", home, "--out", folder / "b.csv", "--csv-exact")
+    assert (folder / "b.csv").read_text() == "a\n=1\n"
+
+
+def test_an_export_has_every_table_and_view(ask: Asker, home: Path, folder: Path) -> None:
+    """A Parquet file for each that is for people, with the rows and columns of the index; amounts are decimals."""
+    rows = ask("sql", "--export", folder / "tables", "--home", home, "--json").json
+    names = {*TABLES, *VIEWS} - {*PRIVATE, "text"}
+    assert {row["table"] for row in rows} == names
+    assert {path.name for path in (folder / "tables").iterdir()} == {f"{name}.parquet" for name in names}
+    for row in rows:
+        table = pq.read_table(row["path"])
+        assert (row["rows"], row["bytes"]) == (table.num_rows, Path(row["path"]).stat().st_size)
+        everything = f"SELECT * FROM {row['table']}"  # noqa: S608 - the schema's own name
+        kept = ask("sql", everything, "--no-refresh", "--home", home, "--jsonl").jsonl
+        assert table.num_rows == len(kept)
+        if kept:
+            assert table.column_names == list(kept[0])
+    charges = pq.read_table(folder / "tables" / "charges.parquet")
+    assert charges.schema.field("amount").type == pa.decimal128(38, 18)
+    kept = ask("sql", "SELECT amount FROM charges", "--no-refresh", "--home", home, "--jsonl").jsonl
+    told = [row["amount"] for row in charges.select(["amount"]).to_pylist()]
+    assert told == [Decimal(row["amount"]) if row["amount"] else None for row in kept]
+    assert any(told)
+
+
+def test_an_export_replaces_only_by_force(ask: Asker, home: Path, folder: Path) -> None:
+    """One file that is there is enough to refuse all; other files in the folder are nobody's business."""
+    (folder / "mine.txt").write_text("mine")
+    (folder / "charges.parquet").write_text("mine")
+    refused = ask("sql", "--export", folder, "--home", home)
+    assert refused.code == 2
+    assert "is there already" in refused.err
+    assert len(list(folder.iterdir())) == 2
+    shown = ask("sql", "--export", folder, "--home", home, "--force")
+    assert shown.code == 0
+    assert "charges.parquet" in shown.out
+    assert (folder / "mine.txt").read_text() == "mine"
+    assert pq.read_table(folder / "charges.parquet").num_rows
+    assert ask("sql", "--export", folder / "mine.txt", "--home", home).code == 2
+
+
+def test_without_pyarrow_the_extra_is_named(
+    ask: Asker, home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parquet says what to install, and nothing is left; the other formats do without."""
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    for wanted in ((KINDS, "--out", folder / "a.parquet"), ("--export", folder)):
+        answer = ask("sql", "--home", home, *wanted)
+        assert answer.code == 2
+        assert "pip install 'threadline[frames]'" in answer.err
+        assert list(folder.iterdir()) == []
+    assert ask("sql", KINDS, "--home", home, "--out", folder / "a.json").code == 0
+
+
+def test_formats_are_those_of_the_help(ask: Asker) -> None:
+    """Each ending that the help names can be written."""
+    said = " ".join(ask("sql", "--help").out.split())
+    assert "Write the rows there: .parquet, .csv, .jsonl or .json." in said
+    assert {".parquet", ".csv", ".jsonl", ".json"} <= set(sql_out.FORMATS)
