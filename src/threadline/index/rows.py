@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from msgspec import Struct
@@ -61,9 +61,8 @@ def rows(reading: Reading) -> Rows:
     made = Rows([], [], [], Sighted(), Folded(reading.state), reading.offset, reading.line - 1)
     folding = Folding(reading.state, transcript)
     try:
-        for entry in entries(transcript.path, offset=reading.offset, line=reading.line):
-            if not _add(made, entry, transcript, folding):
-                break
+        for entry in _finished(entries(transcript.path, offset=reading.offset, line=reading.line)):
+            _add(made, entry, transcript, folding)
         made.folded = folding.folded(lambda: _up_to(transcript, made.read_to))
         made.sighted = sighted(transcript, reading.offset, made.read_to, reading.waiting)
     except Error as error:
@@ -76,11 +75,19 @@ def _up_to(transcript: Transcript, read_to: int) -> Iterator[Entry]:
     return takewhile(lambda entry: entry.line.offset < read_to, entries(transcript.path))
 
 
-def _add(made: Rows, entry: Entry, transcript: Transcript, folding: Folding) -> bool:
-    """One more entry; False for a last line that is not finished, which is left for the next time."""
+def _finished(some: Iterable[Entry]) -> Iterator[Entry]:
+    """The entries of lines that have an end; a last line without one is left for the next time."""
+    waiting: list[Entry] = []  # a line may hold several entries, of which only the last has the end
+    for entry in some:
+        waiting.append(entry)
+        if entry.line.raw.endswith(b"\n"):
+            yield from waiting
+            waiting.clear()
+
+
+def _add(made: Rows, entry: Entry, transcript: Transcript, folding: Folding) -> None:
+    """One more entry."""
     line = entry.line
-    if not line.raw.endswith(b"\n"):
-        return False
     agent = entry.agent_id if isinstance(entry, ChainEntry) else None
     message = entry.message.id if isinstance(entry, AssistantEntry) and entry.message is not None else None
     written = entry.timestamp_text
@@ -108,7 +115,6 @@ def _add(made: Rows, entry: Entry, transcript: Transcript, folding: Folding) -> 
     made.lines = line.number
     made.read_to = line.offset + len(line.raw)
     made.last = line.raw[-_LAST:]
-    return True
 
 
 def _moment(entry: Entry) -> str | None:

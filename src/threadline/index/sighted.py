@@ -32,7 +32,7 @@ class Sighted(Struct, gc=False):
     """What the lines that were read tell of messages.
 
     `sightings` are key, offset, number of the origin, model, time, rows and what they tell. `waiting` are calls for web
-    searches without a result so far; `is_all` says that this is of the whole transcript.
+    searches without a result so far; `is_all` says that this is of the whole transcript, and not from `offset` on.
     """
 
     sightings: list[_Sighting] = []
@@ -40,6 +40,7 @@ class Sighted(Struct, gc=False):
     began: str = ""
     waiting: list[str] = []
     is_all: bool = False
+    offset: int = 0
 
     def write(self, connection: sqlite3.Connection, number: int) -> None:
         """Write it down for the transcript of that number, and that its messages are to be charged anew."""
@@ -47,6 +48,9 @@ class Sighted(Struct, gc=False):
             connection.execute(STALE_OF, (number,))
             connection.execute("DELETE FROM sightings WHERE transcript_id = ?", (number,))
             connection.execute("DELETE FROM owned WHERE transcript_id = ?", (number,))
+        else:
+            connection.execute(f"{STALE_OF} AND offset >= ?", (number, self.offset))
+            connection.execute("DELETE FROM sightings WHERE transcript_id = ? AND offset >= ?", (number, self.offset))
         connection.execute(_TIMELESS, (number, number))
         execute = connection.executemany
         if self.sightings:
@@ -110,25 +114,39 @@ def sighted(transcript: Transcript, offset: int, read_to: int, waiting: tuple[st
         gathering = Gathering(transcript)
         _gather(gathering, 0, read_to, ())
         before, is_all = [], True
-    seen = gathering.seen(first_lines(transcript.path))
+    first = list(first_lines(transcript.path))
+    seen = gathering.seen(first)
+    last = _last(transcript, read_to).seen(first)
     return Sighted(
         [
             (
                 as_text(one.key) or "",
                 int(one.rows.partition(" ")[0]),
-                one.origin_number,
+                number,
                 as_text(one.model),
                 stamp(as_text(one.time) or ""),
                 one.rows.count(" ") // 2 + 1,
                 packed(one, tells=gathering.tells(one)),
             )
-            for one in seen.sightings
+            for one, number in [
+                *((one, one.origin_number) for one in seen.sightings),
+                *((one, one.origin_number + len(seen.origins)) for one in last.sightings),
+            ]
         ],
-        [_shared(one) for one in seen.origins],
-        as_text(seen.began) or "",
+        [_shared(one) for one in (*seen.origins, *last.origins)],
+        as_text(seen.began or last.began) or "",
         before + [as_text(call) or "" for call in gathering.waiting],
         is_all,
+        offset,
     )
+
+
+def _last(transcript: Transcript, read_to: int) -> Gathering:
+    """What a last line tells that has no end yet: it counts if it is whole, and is read again when there is more."""
+    gathering = Gathering(transcript)
+    for found in lines_with(transcript.path, NEEDLE, offset=read_to):
+        gathering.add(found)
+    return gathering
 
 
 def _shared(one: Origin) -> _Shared:

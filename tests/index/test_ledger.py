@@ -1,0 +1,206 @@
+"""The ledger of an index is the one that is made without it: every sum, every charge, every line behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.account import ledger_cases
+
+import threadline
+from threadline.account.keys import WHAT_KEYS_MEAN
+from threadline.account.ledger import Ledger
+from threadline.account.rates import rates
+from threadline.demo import write
+from threadline.find import homes
+from threadline.index.ledger import IndexedLedger
+from threadline.index.refresh import refresh
+from threadline.index.store import open_to_read
+from threadline.model.charge import Charge
+
+ZONES = ("UTC", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Africa/Monrovia")
+KEPT = [name for name in WHAT_KEYS_MEAN if name != "tool"]
+NESTS = [("project", "model"), ("day", "model"), ("session", "hour", "part"), ("agent", "skill"), ("week", "home")]
+
+
+@contextmanager
+def indexed(index: Path, *paths: Path) -> Iterator[IndexedLedger]:
+    """The ledger of an index that is brought up to date."""
+    refresh(index, homes(*paths), jobs=1)
+    with closing(open_to_read(index)) as connection:
+        yield IndexedLedger(connection)
+
+
+def told(charge: Charge) -> tuple[Any, ...]:
+    """All that can be known of a charge."""
+    origin = charge.origin
+    return (
+        charge.message,
+        charge.part,
+        charge.owner.time,
+        charge.model,
+        (charge.input, charge.output, charge.cache_write_5m, charge.cache_write_1h, charge.cache_read),
+        charge.web_searches,
+        charge.amount,
+        charge.rate,
+        charge.reported,
+        (charge.session, charge.agent, charge.project, origin.home, origin.version, origin.git_branch, origin.skill),
+        charge.flags,
+        sorted(charge.calls),
+        charge.place,
+        sorted(charge.set_aside, key=repr),
+    )
+
+
+def all_told(ledger: Ledger) -> list[tuple[Any, ...]]:
+    """The charges of a ledger, in some order."""
+    return sorted(map(told, ledger), key=repr)
+
+
+@pytest.fixture(scope="module")
+def ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ledger, IndexedLedger]]:
+    """The ledger of a made-up home with forks, continuations and agents, without and with an index."""
+    folder = tmp_path_factory.mktemp("ledger")
+    write(folder / "home", megabytes=3)
+    with indexed(folder / "index.sqlite", folder / "home") as found:
+        yield threadline.ledger(folder / "home"), found
+
+
+def test_every_charge_is_the_same(ledgers: tuple[Ledger, IndexedLedger]) -> None:
+    """With its amount, its rate, and every line that was counted or set aside."""
+    plain, found = ledgers
+    assert len(found) == len(plain)
+    assert all_told(found) == all_told(plain)
+    assert any(one.is_copied for one in found)
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_every_sum_is_the_same(ledgers: tuple[Ledger, IndexedLedger], zone: str) -> None:
+    """By every key and nests of them, in the same order, wherever days begin."""
+    plain, found = ledgers
+    for names in [(), *((name,) for name in WHAT_KEYS_MEAN if name != "agent-type"), *NESTS]:
+        assert found.by(*names, zone=zone) == plain.by(*names, zone=zone)
+    assert found.total == plain.total
+
+
+def test_sums_need_no_charges(ledgers: tuple[Ledger, IndexedLedger], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked by keys is answered by the sums that the index keeps."""
+    monkeypatch.setattr(IndexedLedger, "_make", None)
+    plain, found = ledgers
+    anew = found.where(since="2000-01-01")
+    assert anew.total == plain.total
+    assert len(anew.charges) == len(plain)
+    assert anew.by("day", "model") == plain.by("day", "model")
+
+
+MOMENTS = st.one_of(
+    st.none(),
+    st.integers(0, 800 * 24 * 60 * 60 * 1000).map(lambda ms: datetime(2025, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)),
+    st.integers(0, 800 * 96).map(lambda quarters: datetime(2025, 1, 1, tzinfo=UTC) + timedelta(minutes=15 * quarters)),
+    st.integers(0, 800).map(lambda days: (datetime(2025, 1, 1, tzinfo=UTC) + timedelta(days=days)).date()),
+)
+
+
+@given(
+    since=MOMENTS,
+    until=MOMENTS,
+    project=st.sampled_from([None, "", "A", "work", "no such"]),
+    model=st.sampled_from([None, "", "SONNET", "opus-4", "no such"]),
+    session=st.sampled_from([None, "", "0", "5", "c", "no such"]),
+    names=st.sampled_from([(), ("day",), ("model", "hour"), ("session",), ("project", "month")]),
+    zone=st.sampled_from(ZONES),
+    again=MOMENTS,
+)
+@settings(max_examples=150, deadline=None)
+def test_any_choice_has_the_same_sums(  # noqa: PLR0917 - what hypothesis gives
+    ledgers: tuple[Ledger, IndexedLedger],
+    since: Any,
+    until: Any,
+    project: str | None,
+    model: str | None,
+    session: str | None,
+    names: tuple[str, ...],
+    zone: str,
+    again: Any,
+) -> None:
+    """Of a time that begins and ends anywhere, of projects, models and sessions, and of some of those."""
+    plain, found = (
+        one.where(since=since, until=until, project=project, model=model, session=session).where(since=again)
+        for one in ledgers
+    )
+    assert found.by(*names, zone=zone) == plain.by(*names, zone=zone)
+    assert (found.total, len(found)) == (plain.total, len(plain))
+
+
+def test_a_choices_charges_are_the_same(ledgers: tuple[Ledger, IndexedLedger]) -> None:
+    """Those of a session or a day are made without the others, and are what they are among all."""
+    plain, found = ledgers
+    sessions = {one.session for one in plain if one.is_copied} | {next(iter(plain)).session}
+    for session in sessions:
+        assert all_told(found.where(session=session)) == all_told(plain.where(session=session))
+    for row in plain.by("day")[:3]:
+        day = row.keys["day"]
+        assert all_told(found.where(since=day, until=day)) == all_told(plain.where(since=day, until=day))
+
+
+def test_a_choice_of_ones_own_is_the_same(ledgers: tuple[Ledger, IndexedLedger]) -> None:
+    """A function is asked about real charges, as are keys of one's own."""
+    plain, found = (one.where(lambda charge: charge.output % 2 == 0, since="2025-02-01") for one in ledgers)
+    assert all_told(found) == all_told(plain)
+    extra = {"size": lambda charge: str(len(str(charge.output)))}
+    assert ledgers[1].by("size", extra=extra) == ledgers[0].by("size", extra=extra)
+
+
+def test_other_prices_are_applied(tmp_path: Path) -> None:
+    """What an index charges by does not bind who asks with a price file."""
+    home = tmp_path / "home"
+    write(home, megabytes=1)
+    prices = tmp_path / "prices.json"
+    prices.write_text(
+        '{"schema": 1, "models": {"claude-sonnet-4-20250514": {"periods": [{"input": 7, "output": 11, "cache_write_5m": 1,'
+        ' "cache_write_1h": 2, "cache_read": 3}]}}}'
+    )
+    table = rates(prices)
+    plain = threadline.ledger(home, prices=table)
+    with indexed(tmp_path / "index.sqlite", home) as same:
+        found = IndexedLedger(same._connection, table)
+        assert found.by("day", "model") == plain.by("day", "model")
+        assert all_told(found) == all_told(plain)
+        assert same.total == threadline.ledger(home).total
+
+
+@pytest.mark.parametrize("case", ledger_cases.CASES)
+def test_every_case_is_the_same(case: str, tmp_path: Path) -> None:
+    """The homes that the rule was made by, one claim each."""
+    plain = ledger_cases.ledger(case)
+    with indexed(tmp_path / "index.sqlite", *ledger_cases.homes(case)) as found:
+        assert all_told(found) == all_told(plain)
+        for names in [(), *((name,) for name in KEPT if name != "agent-type"), *permutations(("day", "hour", "model"))]:
+            for zone in ZONES:
+                assert found.by(*names, zone=zone) == plain.by(*names, zone=zone)
+        for since in ("2025-07-01T10:43:45.885Z", "2026-10-08"):
+            assert found.where(since=since).total == plain.where(since=since).total
+
+
+REAL = Path(__file__).parents[3] / "shared/corpus/home"
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not REAL.exists(), reason="there is no real corpus beside the project")
+def test_the_real_corpus_is_the_same(tmp_path: Path) -> None:
+    """All of its charges and sums."""
+    plain = threadline.ledger(REAL)
+    with indexed(tmp_path / "index.sqlite", REAL) as found:
+        assert (len(found), str(found.total.amount)) == (len(plain), str(plain.total.amount))
+        assert found.total.charges == 5_277
+        for names in [*((name,) for name in WHAT_KEYS_MEAN if name != "agent-type"), *NESTS]:
+            for zone in ZONES:
+                assert found.by(*names, zone=zone) == plain.by(*names, zone=zone)
+        assert all_told(found) == all_told(plain)
