@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 
 from threadline.index.words import searchable, tokens
 from threadline.search.query import (
@@ -20,12 +21,16 @@ from threadline.search.query import (
     negated,
 )
 
+# A name of several words: in another spelling they are one.
+_NAME = re.compile("-{0,2}[A-Za-z][0-9A-Za-z]*(?:[_-][A-Za-z][0-9A-Za-z]*)+")
+
 
 def expanded(query: Query) -> Query:
     """The query with phrases of tokens in place of all text.
 
-    `parseTimestamp` is also the words `parse timestamp` in a row, and two words side by side are also one:
-    `parse timestamp` is found in `parseTimestamp`. What is in quotes is found as it stands.
+    `parseTimestamp` is also the words `parse timestamp` in a row, and so is `parse_timestamp`, which is also one word;
+    two words side by side are also one: `parse timestamp` is found in `parseTimestamp`. What is in quotes is found as
+    it stands.
     """
     if isinstance(query, And):
         return all_of(_side_by_side(query.of))
@@ -47,6 +52,18 @@ def wanted(query: Query) -> Iterator[Phrase | Regex]:
             yield from wanted(one)
     elif isinstance(query, Phrase) or (isinstance(query, Regex) and (query.field is None or query.field in TEXTS)):
         yield query
+
+
+def lean(query: Query, is_known: Callable[[str], bool]) -> Query:
+    """An expanded query without the spellings that no entry has, where another is left: they find nothing."""
+    if isinstance(query, And):
+        return all_of([lean(one, is_known) for one in query.of])
+    if isinstance(query, Or):
+        phrases = [one for one in query.of if isinstance(one, Phrase)]
+        unknown = {one for one in phrases if not all(map(is_known, one.tokens[: -1 if one.prefix else None]))}
+        left = [lean(one, is_known) for one in query.of if one not in unknown]
+        return any_of(left or query.of[:1])
+    return query
 
 
 def _side_by_side(queries: Sequence[Query]) -> list[Query]:
@@ -82,6 +99,7 @@ def _spellings(query: Text) -> list[tuple[str, ...]]:
     if not query.phrase:
         apart = tuple(tokens(searchable(humps(query.text))))
         found += [apart] if apart != found[0] else []
+        found += [("".join(found[0]),)] if _NAME.fullmatch(query.text) else []
     return found
 
 

@@ -11,28 +11,29 @@ _ENDINGS = ("", "e", "s", "es", "ed", "ing")
 def forms(word: str) -> tuple[str, ...]:
     """Other forms of a word; none where it is no plain word. Not all of them need be words.
 
-    >>> "leaks" in forms("leak"), "crash" in forms("crashes"), "charge" in forms("charged"), forms("src/app.py")
-    (True, True, True, ())
+    >>> forms("crashes"), forms("src/app.py")
+    (('crash', 'crashe', 'crashed', 'crashing', 'crashs'), ())
     """
     plain = word.lower()
     if len(plain) < _SHORTEST or not (plain.isascii() and plain.isalpha()):
         return ()
-    made = {stem + ending for stem in _stems(plain) for ending in _ENDINGS}
-    made |= {f"{stem[:-1]}{ending}" for stem in _stems(plain) if stem.endswith("y") for ending in ("ies", "ied")}
-    return tuple(sorted(one for one in made - {plain} if len(one) >= _STEM))
+    stem = _stem(plain)
+    made = {stem + ending for ending in _ENDINGS if len(stem + ending) >= _SHORTEST}
+    if stem.endswith("y"):
+        made |= {f"{stem[:-1]}ies", f"{stem[:-1]}ied"}
+    if stem[-1] == stem[-2] not in _VOWELS:
+        made |= {stem[:-1], f"{stem[:-1]}s"}
+    elif stem[-1] not in _VOWELS and stem[-2] in _VOWELS:
+        made |= {f"{stem}{stem[-1]}ed", f"{stem}{stem[-1]}ing"}
+    return tuple(sorted(made - {plain}))
 
 
-def _stems(word: str) -> set[str]:
-    """What is left without an ending; a letter that was doubled for it is single again, or doubled."""
-    found = {word}
-    if word.endswith(("ies", "ied")):
-        found.add(f"{word[:-3]}y")
-    for ending in ("ing", "ed", "es", "s", "e"):
+def _stem(word: str) -> str:
+    """What is left of a word without its ending."""
+    if word.endswith(("ies", "ied")) and len(word) > _STEM + 2:
+        return f"{word[:-3]}y"
+    for ending in ("ing", "es", "ed", "s", "e"):
         stem = word.removesuffix(ending)
         if stem != word and len(stem) >= _STEM and not word.endswith("ss"):
-            found.add(stem)
-            if stem[-1] == stem[-2] and stem[-1] not in _VOWELS:
-                found.add(stem[:-1])
-    if word[-1] not in _VOWELS and word[-2] in _VOWELS and word[-3] not in _VOWELS:
-        found.add(word + word[-1])
-    return found
+            return stem
+    return word

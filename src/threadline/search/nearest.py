@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -19,9 +20,10 @@ _LIKE = 0.75
 _LONGER = 2
 # Words that say nothing of what is looked for: questions are full of them.
 EMPTY = frozenset(
-    """a about an and any are as at be been but by can could did do does for from get got had has have how i in is it
-    its me my not of on or our should so that the their then there they this to us was we were what when where which
-    who why will with would you your""".split()  # noqa: SIM905 - easier to read
+    """a about all also am an and any are as at be because been but by came can come comes could did do does doing for
+    from get got had has have how i if in into is it its just me my no not of on or our out should so some than that the
+    their them then there these they this those to too up us very was we were what when where which while who why will
+    with would you your""".split()  # noqa: SIM905 - easier to read
 )
 
 
@@ -73,15 +75,26 @@ def _sentence(told: str) -> str:
 
 
 def _respelt(connection: sqlite3.Connection, text: Text) -> Text | None:
-    """The word as it is spelt in some entry, where no entry has it as it was typed."""
+    """The word as it is spelt in some entry, where no entry has it as it was typed; a name, part by part."""
     made = tokens(searchable(text.text))
-    if text.phrase or text.prefix or len(made) != 1 or len(made[0]) < _SHORT or not made[0].isascii():
+    if text.phrase or text.prefix:
         return None
-    word = made[0]
+    spelt = text.text
+    for word in made:
+        near = _nearest(connection, word)
+        if near is not None:
+            spelt = near if len(made) == 1 else re.sub(re.escape(word), near, spelt, count=1, flags=re.IGNORECASE)
+    return Text(spelt, text.field) if spelt != text.text else None
+
+
+def _nearest(connection: sqlite3.Connection, word: str) -> str | None:
+    """The word that is most like one that no entry has."""
+    if len(word) < _SHORT or not word.isascii():
+        return None
     if connection.execute("SELECT 1 FROM text WHERE text MATCH ? LIMIT 1", (f'"{word}"',)).fetchone() is not None:
         return None
     near = get_close_matches(word, _terms(connection, word), n=1, cutoff=_LIKE)
-    return Text(near[0], text.field) if near else None
+    return near[0] if near else None
 
 
 def _terms(connection: sqlite3.Connection, word: str) -> list[str]:

@@ -41,6 +41,7 @@ MOST_TERMS = 256
 DEEPEST = 12
 """How deep parentheses may be nested: SQLite's own parser gives up soon after."""
 
+_IN_A_PATH = re.compile(r"\\(?=[^\W_])")
 _SPACES = re.compile(r"\s*")
 # The slash that closes is followed by flags at most: those inside a path or an expression are not.
 _REGEX = re.compile(r"/((?:[^\\/]|\\.|/(?![ic]*(?:[\s)]|$)))+)/([ic]*)(?=[\s)]|$)", re.DOTALL)
@@ -264,6 +265,9 @@ class _Reader:
                     raise self._refused(
                         self._at, "A star stands at the end of a word; what lies between is a matter for /a.*b/."
                     )
+                self._at += 1
+            elif parts and _IN_A_PATH.match(self._text, self._at):
+                parts.append("\\")
                 self._at += 1
             else:
                 parts.append(self._character())

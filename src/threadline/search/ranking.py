@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import cached_property
 from itertools import chain
 from typing import Literal
 
@@ -32,28 +33,24 @@ WEIGHTS = {
 }
 """How much a field's words count: what a person typed and what was said to them, before what tools printed."""
 
-MOST_RANKED = 3_000
+MOST_RANKED = 2_000
 """How many matching entries are ranked; of more than that, some of each field that counts."""
 NEWEST = 600
 """How many are ranked, where there are more, of those that were indexed last: of each tier, and of all."""
 
-WINDOW = 8_192
-"""How many entries, those indexed last, are asked first."""
+WINDOW = 130_000
+"""How many entries, those indexed last, are asked for a common word in a tier."""
 RARE = 5_000
 """How many entries may have a word that BM25 is to judge."""
 
 # Full text's own weights hardly tell: one word of a short command would come before one of a longer prompt. Each tier
-# has a factor, a weight, and how many entries are looked at for a common word, if it is not there often.
-_TIERS = (
-    (("title", "prompt"), 1.7, 8.0, 2_000_000),
-    (("reply",), 1.3, 5.0, 130_000),
-    (("command", "path"), 1.2, 4.0, 130_000),
-)
-_WIDER = 4
-_LONG = 2_000
+# has a factor and a weight.
+_TIERS = ((("title", "prompt"), 1.7, 8.0), (("reply",), 1.3, 5.0), (("command", "path"), 1.2, 4.0))
 _USUAL = 3_000
 _SCORE = f"bm25(text, {', '.join(str(WEIGHTS[name]) for name in FIELDS)})"
-_BLOCK = 500
+_BLOCK = 300
+_NAMES = frozenset({"ai-title", "custom-title", "summary"})
+_NAMED = 1.25
 _FADES = timedelta(days=60)
 _FRESH = 0.3
 _MARGIN = timedelta(days=1)
@@ -111,11 +108,10 @@ class Ranking:
         self._connection = connection
         self._narrowed = narrowed
         self._sort = sort
-        self._fresh = Freshness(now)
+        self.fresh = Freshness(now)
         self._phrases = tuple(dict.fromkeys(phrases))
         (last,) = connection.execute("SELECT MAX(entry_id) FROM entries").fetchone()
         self._last = int(last or 0)
-        self._common = 0
         self.left_out = False
 
     def matching(self, match: str, *, bounded: bool) -> Iterator[Row]:
@@ -123,17 +119,15 @@ class Ranking:
 
         `left_out` says afterwards whether there is more that matches.
         """
-        numbers = self._newest(match, MOST_RANKED + 1 if bounded else None)
+        numbers = self.numbers(match, MOST_RANKED + 1 if bounded else None)
         self.left_out = bounded and len(numbers) > MOST_RANKED
         if self._sort == "time":
-            rows = [row for at in range(0, len(numbers), _BLOCK) for row in self._rows(numbers[at : at + _BLOCK])]
+            rows = [row for at in range(0, len(numbers), _BLOCK) for row in self.rows(numbers[at : at + _BLOCK])]
             yield from sorted(rows, key=newest_first)
             return
+        tiers = self._tiers(match)
         if self.left_out:
-            tiers = [self._newest(_within(fields, match), NEWEST, far) for fields, _factor, _weight, far in _TIERS]
-            numbers = list(dict.fromkeys([*chain(*tiers), *numbers[:NEWEST]]))
-        else:
-            tiers = [self._newest(_within(fields, match)) for fields, _factor, _weight, _far in _TIERS]
+            numbers = list(dict.fromkeys([*chain(*(some[:NEWEST] for some in tiers)), *numbers[:NEWEST]]))
         yield from self._best_first(numbers, tiers)
 
     def rest(self, match: str, without: Collection[int]) -> Iterator[Row]:
@@ -141,7 +135,29 @@ class Ranking:
         order = " ORDER BY text.rowid DESC"
         asked = self._connection.execute(self._asking("text.rowid") + order, self._given(match))
         while some := asked.fetchmany(_BLOCK):
-            yield from self._rows([number for (number,) in some if number not in without])
+            yield from self.rows([number for (number,) in some if number not in without])
+
+    def _tiers(self, match: str) -> list[list[int]]:
+        """The numbers of entries that match in each tier, the newest first.
+
+        Where only common words are asked for, this is looked up among what was indexed last; what a person typed is
+        looked for further back, if there is little of it.
+        """
+        tiers = []
+        is_quick = not self.left_out and self._is_quick(match)
+        for tier, (fields, _factor, _weight) in enumerate(_TIERS):
+            within = _within(fields, match)
+            some = self._newest(within) if is_quick else self._last_of(within)
+            if tier == 0 and not is_quick and len(some) < NEWEST:
+                some = self._newest(within, NEWEST)
+            tiers.append(some)
+        return tiers
+
+    def _is_quick(self, match: str) -> bool:
+        """Whether full text is soon through: one rare word is enough where all have to be there."""
+        if self._last <= WINDOW:
+            return True
+        return bool(self._rare) and (" OR " not in match or len(self._rare) == len(self._phrases))
 
     def _best_first(self, numbers: list[int], tiers: Sequence[Iterable[int]]) -> Iterator[Row]:
         placed: dict[int, int] = {}
@@ -149,11 +165,12 @@ class Ranking:
             for number in some:
                 placed.setdefault(number, tier)
         scores = self._scores(numbers)
+        common = max(len(self._phrases) - len(self._rare), 0 if self._rare else 1)
 
         def score(number: int, length: float = 1.0) -> float:
             tier = placed.get(number, -1)
-            factor, weight = _TIERS[tier][1:3] if tier >= 0 else (1.0, 1.0)
-            return (scores.get(number, 0.0) + self._common * _saturated(weight, length)) * factor
+            factor, weight = _TIERS[tier][1:] if tier >= 0 else (1.0, 1.0)
+            return (scores.get(number, 0.0) + common * _saturated(weight, length)) * factor
 
         order = sorted(numbers, key=lambda number: (-score(number), -number))
         # A block at a time: what is behind the first few hundred is hardly ever asked for.
@@ -165,41 +182,33 @@ class Ranking:
             yield from sorted(rows, key=best_first)
 
     def _scores(self, numbers: Collection[int]) -> dict[int, float]:
-        """What BM25 thinks of entries by the words that are rare; those that are not are counted."""
-        rare = [one for one in self._phrases if self._is_rare(one)]
-        self._common = max(len(self._phrases) - len(rare), 0 if rare else 1)
-        if not rare or not numbers:
+        """What BM25 thinks of entries by the words that are rare."""
+        if not self._rare or not numbers:
             return {}
         asked = f"SELECT rowid, {_SCORE} FROM text WHERE text MATCH ? AND rowid >= ? AND rowid <= ?"  # noqa: S608 - numbers
         wanted = set(numbers)
-        found = self._connection.execute(asked, (expression(any_of(rare)), min(wanted), max(wanted)))
+        found = self._connection.execute(asked, (expression(any_of(self._rare)), min(wanted), max(wanted)))
         return {number: -score for number, score in found if number in wanted}
 
-    def _is_rare(self, phrase: Phrase) -> bool:
-        """Whether few entries have it: a row of words is as rare as the rarest of them, at least."""
-        if phrase.prefix:
-            return False
+    @cached_property
+    def _rare(self) -> list[Phrase]:
+        """The phrases that few entries have: a row of words is as rare as the rarest of them, at least."""
         probe = f"SELECT 1 FROM text WHERE text MATCH ? LIMIT 1 OFFSET {RARE}"  # noqa: S608 - a number
-        return any(self._connection.execute(probe, (f'"{token}"',)).fetchone() is None for token in phrase.tokens)
+        tokens = {token for phrase in self._phrases for token in phrase.tokens}
+        rare = {token for token in tokens if self._connection.execute(probe, (f'"{token}"',)).fetchone() is None}
+        return [one for one in self._phrases if not one.prefix and not rare.isdisjoint(one.tokens)]
 
-    def _newest(self, match: str, most: int | None = None, far: int | None = None) -> list[int]:
-        """The numbers of entries that match, those indexed last first: as many as wanted, from as far back as wanted.
+    def _newest(self, match: str, most: int | None = None) -> list[int]:
+        """The numbers of entries that match, those indexed last first."""
+        limit = f" LIMIT {most}" if most is not None else ""
+        asked = f"{self._asking('text.rowid')} ORDER BY text.rowid DESC{limit}"
+        return [number for (number,) in self._connection.execute(asked, self._given(match))]
 
-        Full text goes through its lists from one end to the other. From the beginning of a window at the end it is
-        quick; if there is too little in that, the next is larger.
-        """
-        if most is None or _is_slow_to_begin(match):
-            limit = f" LIMIT {most}" if most is not None else ""
-            asked = f"{self._asking('text.rowid')} ORDER BY text.rowid DESC{limit}"
-            return [number for (number,) in self._connection.execute(asked, self._given(match))]
+    def _last_of(self, match: str) -> list[int]:
+        """The same, of those that were indexed last: full text is quick from some row on, and slow to end at one."""
         asked = f"{self._asking('text.rowid')} AND text.rowid > ? ORDER BY text.rowid"
-        window = WINDOW
-        while True:
-            begin = self._last - window
-            rows = self._connection.execute(asked, (*self._given(match), begin)).fetchall()
-            if len(rows) >= most or begin <= 0 or (far is not None and window >= far):
-                return [number for (number,) in rows[: -most - 1 : -1]]
-            window *= _WIDER
+        found = self._connection.execute(asked, (*self._given(match), self._last - WINDOW))
+        return [number for (number,) in found][::-1]
 
     def _asking(self, wanted: str) -> str:
         joined = f"CROSS JOIN entries e ON e.entry_id = text.rowid {JOINED}" if self._narrowed.condition else ""
@@ -208,7 +217,7 @@ class Ranking:
     def _given(self, match: str) -> tuple[object, ...]:
         return (match, *self._narrowed.values)
 
-    def _rows(self, numbers: Iterable[int]) -> list[Row]:
+    def rows(self, numbers: Iterable[int]) -> list[Row]:
         """The rows of entries; full text may still have words of some that are gone."""
         listed = ", ".join(map(str, numbers))
         asked = f"SELECT e.entry_id, 0.0, {COLUMNS} FROM entries e {JOINED} WHERE e.entry_id IN ({listed})"  # noqa: S608 - numbers
@@ -217,8 +226,8 @@ class Ranking:
     def of_document(self, row: Row, document: Document) -> float:
         """What an entry is worth that was found by reading it: by the fields that it has, its length and its age."""
         tiers = (tier for tier in _TIERS if any(getattr(document, field) for field in tier[0]))
-        _fields, factor, weight, _far = next(tiers, ((), 1.0, 1.0, 0))
-        return _saturated(weight, row.length / _USUAL) * factor * self._fresh.of(row.timestamp)
+        _fields, factor, weight = next(tiers, ((), 1.0, 1.0))
+        return _saturated(weight, row.length / _USUAL) * factor * self.fresh.of(row.timestamp)
 
     def newest(self) -> Iterator[Row]:
         """All entries, those of the transcripts that were written last first, each from its end."""
@@ -228,11 +237,6 @@ class Ranking:
             asked = f"SELECT e.entry_id, 0.0, {COLUMNS} FROM entries e {JOINED} WHERE e.transcript_id = ?{condition}"  # noqa: S608 - our own names
             found = self._connection.execute(f"{asked} ORDER BY e.line DESC, e.entry_id DESC", (number, *values))
             yield from map(Row._make, found.fetchall())
-
-
-def _is_slow_to_begin(match: str) -> bool:
-    """Whether it takes long to find the first row: beginnings of words are gathered, many words are opened."""
-    return "*" in match or len(match) > _LONG
 
 
 def _saturated(weight: float, length: float) -> float:

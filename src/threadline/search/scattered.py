@@ -9,28 +9,39 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from threadline.index.words import searchable, tokens
 from threadline.model.hit import Hit
-from threadline.search.documents import COLUMNS, JOINED, Row, needs_reading
+from threadline.search.documents import Row, needs_reading
 from threadline.search.expand import expanded
 from threadline.search.forms import forms
 from threadline.search.fts import expression
 from threadline.search.nearest import EMPTY
 from threadline.search.query import TEXTS, And, Cost, Is, Phrase, Query, Text, When, all_of, any_of
-from threadline.search.ranking import Freshness, Narrowed
+from threadline.search.ranking import Ranking
 
-# Where a word stands, and what it counts there; the last is anywhere.
-_TIERS = (("title", 2.2), ("prompt", 1.7), ("reply", 1.4), ("command path", 1.2), ("", 1.0))
-_WEIGHTS = {column: weight for columns, weight in _TIERS for column in columns.split()}
+# Where a word stands, what it counts there, and how many of the entries indexed last are looked at if it is common; the
+# last is anywhere: what tools print and are given, what is thought.
+_TIERS = (
+    ("title", 2.2, 2_000_000),
+    ("prompt", 1.7, 2_000_000),
+    ("reply", 1.4, 130_000),
+    ("command path", 1.2, 130_000),
+    ("", 0.6, 130_000),
+)
+_WEIGHTS = {column: weight for columns, weight, _far in _TIERS for column in columns.split()}
+_ANYWHERE = _TIERS[-1][1]
+_IN_A_ROW = 1.35
 _SAID = 1.3
 _NEWEST = 600
-"""How many entries are looked at of a word in a tier, those that were indexed last."""
+_COUNTED = 20_000
 _AGAIN = 0.1
+_OFTEN = 3
+_LONG = 0.15
 _SHORT = 2_000
-_SHOWN = 50
 _BLOCK = 900
 
 
@@ -39,12 +50,15 @@ class Words(Struct, frozen=True):
 
     texts: tuple[Text, ...]
     filters: tuple[Query, ...]
-    dropped: bool
+    in_a_row: tuple[str, ...]
+    """All of them as they were typed; none where they are asked for in a field."""
+    is_whole: bool
+    """Whether no words were left out for saying nothing."""
 
     @property
-    def forms(self) -> tuple[Text, ...]:
-        """The words as they may end, too."""
-        return tuple(Text(form, one.field) for one in self.texts for form in _forms(one))
+    def beginnings(self) -> tuple[Text, ...]:
+        """What all forms of each word begin with: where to look for them in a text."""
+        return tuple(Text(min(some, key=len), one.field, prefix=True) for one in self.texts if (some := _forms(one)))
 
 
 class Scattered(Struct, frozen=True):
@@ -63,19 +77,32 @@ def words_of(query: Query) -> Words | None:
     if not texts or not all(isinstance(one, Is | When | Cost) and not needs_reading(one) for one in filters):
         return None
     full = tuple(one for one in texts if one.field or one.phrase or one.text.lower() not in EMPTY) or texts
-    return Words(full, filters, len(full) < len(texts))
+    typed = "" if any(one.field or one.prefix for one in texts) else " ".join(one.text for one in texts)
+    return Words(full, filters, tuple(tokens(searchable(typed))), len(full) == len(texts))
 
 
 def scattered(
-    connection: sqlite3.Connection, words: Words, narrowed: Narrowed, exact: Sequence[Hit], fresh: Freshness
-) -> list[Scattered]:
+    connection: sqlite3.Connection, words: Words, exact: Sequence[Hit], ranking: Ranking
+) -> Iterator[Scattered]:
     """The sessions that have all of the words, or most of what they say, best first; those of exact hits among them."""
-    looked = _Looking(connection, narrowed)
-    for number, one in enumerate(_expressions(words.texts)):
-        looked.look(number, one)
+    looked = _Looking(connection, ranking)
+    for number, match in enumerate(_expressions(words.texts)):
+        looked.look(number, match)
+    if len(words.in_a_row) > 1:
+        for entry in ranking.numbers(expression(Phrase(words.in_a_row)), _NEWEST, _TIERS[-1][2]):
+            looked.know(entry, _IN_A_ROW)
     for hit in exact:
-        looked.know(hit.entry_id, _WEIGHTS.get(hit.field or "", 1.0))
-    return list(_ordered(connection, looked, words, fresh))
+        looked.know(hit.entry_id, _WEIGHTS.get(hit.field or "", _ANYWHERE))
+    sessions: dict[object, list[Row]] = defaultdict(list)
+    for row in looked.rows():
+        sessions[row.session or row.transcript].append(row)
+    judged = (looked.judged(rows, words) for rows in sessions.values())
+    shown: set[tuple[str, str]] = set()
+    for one in sorted(judged, key=lambda one: (-one.score, one.row.entry_id)):
+        copy = (one.row.uuid or str(one.row.entry_id), one.row.kind)
+        if copy not in shown:
+            shown.add(copy)
+            yield one
 
 
 def _expressions(texts: Sequence[Text]) -> Iterator[str]:
@@ -91,84 +118,68 @@ def _forms(text: Text) -> tuple[str, ...]:
 
 
 class _Looking:
-    """Which entries have which words, and where."""
+    """Which entries have which words, where, and how rare those are."""
 
-    def __init__(self, connection: sqlite3.Connection, narrowed: Narrowed) -> None:
+    def __init__(self, connection: sqlite3.Connection, ranking: Ranking) -> None:
         self._connection = connection
-        self._narrowed = narrowed
+        self._ranking = ranking
         (last,) = connection.execute("SELECT MAX(entry_id) FROM entries").fetchone()
         self._entries = max(1, last or 0)
-        self.weights: dict[int, dict[int, float]] = defaultdict(dict)
-        self.rarity: dict[int, float] = {}
+        self._weights: dict[int, dict[int, float]] = defaultdict(dict)
+        self._rarity: dict[int, float] = {}
 
     def look(self, number: int, match: str) -> None:
         """Find the entries that have a word."""
-        found = 0
-        for columns, weight in _TIERS:
+        for columns, weight, far in _TIERS:
             within = f"{{{columns}}} : ({match})" if columns else match
-            for entry in (some := self._newest(within)):
-                self.weights[entry].setdefault(number, weight)
-            found = len(some)
-        self.rarity[number] = math.log(1 + self._entries / found) if found else 0.0
+            for entry in self._ranking.numbers(within, _NEWEST, far):
+                self._weights[entry].setdefault(number, weight)
+        counting = f"SELECT COUNT(*) FROM (SELECT 1 FROM text WHERE text MATCH ? LIMIT {_COUNTED})"  # noqa: S608 - a number
+        (count,) = self._connection.execute(counting, (match,)).fetchone()
+        self._rarity[number] = math.log(1 + self._entries / count) if count else 0.0
 
     def know(self, entry: int, weight: float) -> None:
         """An entry has all words, whether it was looked at or not."""
-        for number in self.rarity:
-            self.weights[entry].setdefault(number, weight)
+        has = self._weights[entry]
+        has.update((number, max(weight, has.get(number, 0.0))) for number in self._rarity)
 
-    def _newest(self, match: str) -> list[int]:
-        condition = self._narrowed.condition
-        joined = f"CROSS JOIN entries e ON e.entry_id = text.rowid {JOINED}" if condition else ""
-        asked = f"SELECT text.rowid FROM text {joined} WHERE text MATCH ?{condition} ORDER BY text.rowid DESC LIMIT ?"  # noqa: S608 - our own names
-        return [entry for (entry,) in self._connection.execute(asked, (match, *self._narrowed.values, _NEWEST))]
+    def rows(self) -> Iterator[Row]:
+        """The entries that have any of the words."""
+        numbers = list(self._weights)
+        for at in range(0, len(numbers), _BLOCK):
+            yield from self._ranking.rows(numbers[at : at + _BLOCK])
 
+    def judged(self, rows: list[Row], words: Words) -> Scattered:
+        """What a session is worth: half by where each word is said best, half by the entry that has most of them."""
+        best: dict[int, float] = defaultdict(float)
+        often: dict[int, int] = defaultdict(int)
+        most, told, at = 0.0, -1.0, rows[0]
+        for row in rows:
+            has = self._said_in(row)
+            for number, weight in has.items():
+                best[number] = max(weight, best[number])
+                often[number] += weight >= _SAID and row.kind != "last-prompt"
+            most = max(most, self._sum(has) * _brevity(row.length))
+            tells = self._sum({number: min(weight, _SAID) for number, weight in has.items()})
+            if tells > told:
+                told, at = tells, row
+        again = {number: _AGAIN * min(_OFTEN, max(0, times - 1)) for number, times in often.items()}
+        share = self._sum(dict.fromkeys(best, 1.0)) / (sum(self._rarity.values()) or 1.0)
+        score = (self._sum(best) + self._sum(again) + most) / 2 * share * self._ranking.fresh.of(at.timestamp)
+        has = self._weights[at.entry_id]
+        return Scattered(at, score, tuple(str(one) for number, one in enumerate(words.texts) if number not in has))
 
-def _ordered(connection: sqlite3.Connection, looked: _Looking, words: Words, fresh: Freshness) -> Iterator[Scattered]:
-    sessions: dict[object, list[Row]] = defaultdict(list)
-    for row in _rows(connection, looked.weights):
-        sessions[row.session or row.transcript].append(row)
-    judged = (_judged(rows, looked, words, fresh) for rows in sessions.values())
-    shown: set[tuple[str, str]] = set()
-    for one in sorted(judged, key=lambda one: (-one.score, one.row.entry_id)):
-        copy = (one.row.uuid or str(one.row.entry_id), one.row.kind)
-        if copy not in shown:
-            shown.add(copy)
-            yield one
-        if len(shown) >= _SHOWN:
-            return
+    def _said_in(self, row: Row) -> dict[int, float]:
+        """The words of an entry with their weights. What was typed last is told once more for a title: it is none."""
+        has = self._weights[row.entry_id]
+        if row.kind != "last-prompt":
+            return has
+        return {number: min(weight, _WEIGHTS["prompt"]) for number, weight in has.items()}
 
-
-def _rows(connection: sqlite3.Connection, entries: Iterable[int]) -> Iterator[Row]:
-    numbers = list(entries)
-    for at in range(0, len(numbers), _BLOCK):
-        some = ", ".join(map(str, numbers[at : at + _BLOCK]))
-        asked = f"SELECT e.entry_id, 0.0, {COLUMNS} FROM entries e {JOINED} WHERE e.entry_id IN ({some})"  # noqa: S608 - numbers
-        yield from map(Row._make, connection.execute(asked))
-
-
-def _judged(rows: list[Row], looked: _Looking, words: Words, fresh: Freshness) -> Scattered:
-    rarity = looked.rarity
-    best: dict[int, float] = {}
-    again: dict[int, int] = defaultdict(int)
-    most, at = -1.0, rows[0]
-    for row in rows:
-        has = looked.weights[row.entry_id]
-        for number, weight in has.items():
-            best[number] = max(weight, best.get(number, 0.0))
-            again[number] += weight >= _SAID
-        said = sum(rarity[number] * weight for number, weight in has.items()) * _brevity(row.length)
-        if said > most:
-            most, at = said, row
-    everywhere = sum(
-        rarity[number] * (weight + _AGAIN * min(3, max(0, again[number] - 1))) for number, weight in best.items()
-    )
-    whole = sum(rarity.values()) or 1.0
-    share = sum(rarity[number] for number in best) / whole
-    score = (everywhere + most) / 2 * share**2 * fresh.of(at.timestamp)
-    has = looked.weights[at.entry_id]
-    return Scattered(at, score, tuple(str(one) for number, one in enumerate(words.texts) if number not in has))
+    def _sum(self, weights: dict[int, float]) -> float:
+        return sum(self._rarity[number] * weight for number, weight in weights.items())
 
 
 def _brevity(length: int) -> float:
     """What is short is about what it says."""
-    return 1 / (1 + 0.15 * math.log2(1 + length / _SHORT))
+    return 1 / (1 + _LONG * math.log2(1 + length / _SHORT))

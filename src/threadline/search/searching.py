@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
+from functools import cache
 
 from msgspec.structs import replace
 
@@ -14,18 +15,18 @@ from threadline.model.hit import Hit, Hits
 from threadline.model.place import Place
 from threadline.model.time import parse_timestamp
 from threadline.search.documents import Documents, Row, needs_reading
-from threadline.search.expand import expanded, wanted
+from threadline.search.expand import expanded, lean, wanted
 from threadline.search.fts import plan
 from threadline.search.match import matches
 from threadline.search.nearest import instead, respelt
 from threadline.search.parse_query import parse_query
 from threadline.search.query import Phrase, Query, all_of, any_of
-from threadline.search.ranking import Freshness, Ranking, Sort, best_first, narrowed, newest_first
+from threadline.search.ranking import Ranking, Sort, best_first, narrowed, newest_first
 from threadline.search.regex import Patience
 from threadline.search.scattered import scattered, words_of
 from threadline.search.snippets import snippet
 
-LOOKED_AT = 500
+LOOKED_AT = 300
 """How many matching entries are looked at for a page of hits, once the page is full."""
 READ_AT = 100
 """The same, where entries have to be read to know whether they match."""
@@ -33,6 +34,9 @@ LONGER = 1_000
 """How many where the page is not full: one session can have thousands."""
 SHARES = (1.0, 0.35, 0.15, 0.05)
 """What a session's best hits count for it, the others nothing."""
+
+
+_ANY = "SELECT 1 FROM text WHERE text MATCH ? LIMIT 1"
 
 
 def search(
@@ -78,20 +82,23 @@ def search(
 def widened(connection: sqlite3.Connection, query: Query, found: Hits, limit: int, now: datetime) -> Hits:
     """The hits together with sessions that have the words in several entries, or most of them, best first."""
     words = words_of(query)
-    if words is None or (len(words.texts) == 1 and not words.dropped and found.hits):
+    if words is None or (len(words.texts) == 1 and words.is_whole and found.hits):
         return found
     exact = {hit.session or hit.place.transcript: hit for hit in found.hits}
-    asked = any_of((*words.texts, *words.forms))
+    asked = any_of((*words.texts, *words.beginnings))
     hits: list[Hit] = []
+    ranking = Ranking(connection, narrowed(connection, query), "rank", now, ())
     with Documents(connection, all_of(words.filters)) as documents:
-        for one in scattered(connection, words, narrowed(connection, query), found.hits, Freshness(now)):
+        for one in scattered(connection, words, found.hits, ranking):
             hit = exact.pop(one.row.session or one.row.transcript, None)
             if hit is None and matches(all_of(words.filters), documents.known(one.row)):
                 hit = replace(_hit(asked, one.row, 0, documents), score=round(one.score, 6), lacks=one.lacks)
             hits += [hit] if hit is not None else []
             if len(hits) == limit:
                 break
-    told = found.note or "No entry has all of these words: these have most of them, or other entries of theirs do."
+    told = (
+        found.note or "No entry has all of these words, these have some; the others may stand elsewhere in the session."
+    )
     lacking = any(hit.lacks for hit in hits)
     some = "Some of these do not have all of the words in one entry."
     note = told if hits and not found.hits else " ".join(filter(None, [found.note, some if lacking else None])) or None
@@ -108,10 +115,11 @@ def searched(
     now: datetime | None = None,
 ) -> Hits:
     """The same for a query that is understood already."""
-    texts = list(wanted(expanded(query)))
+    whole = lean(expanded(query), _known_words(connection))
+    texts = list(wanted(whole))
     phrases = [one for one in texts if isinstance(one, Phrase)]
     ranking = Ranking(connection, narrowed(connection, query), sort, now or datetime.now(UTC), phrases)
-    planned = plan(query, Vocabulary(connection))
+    planned = plan(whole, Vocabulary(connection))
     with Documents(connection, query if planned.rest is None else planned.rest) as documents:
         found = _Found(every=every, looked=LOOKED_AT if planned.rest is None else READ_AT)
         checking = _Checking(query, planned.rest, documents, ranking)
@@ -131,6 +139,11 @@ def searched(
             found.sort(best_first if is_ranked else newest_first)
         hits = [_hit(query, row, more, documents) for row, more in found.best(limit, ranked=is_ranked)]
     return Hits(tuple(hits), found.total, at_least=not found.is_whole or ranking.left_out)
+
+
+def _known_words(connection: sqlite3.Connection) -> Callable[[str], bool]:
+    """Whether any entry has a word."""
+    return cache(lambda word: connection.execute(_ANY, (f'"{word}"',)).fetchone() is not None)
 
 
 class _Checking:
@@ -219,8 +232,9 @@ class _Found:
 
 
 def _weight(rows: list[Row]) -> float:
-    """What a session is about, it says more than once."""
-    return sum(row.score * share for row, share in zip(rows, SHARES, strict=False))
+    """What a session is about, it says more than once; what was typed last is written down twice."""
+    said = [row for at, row in enumerate(rows) if at == 0 or row.kind != "last-prompt"]
+    return sum(row.score * share for row, share in zip(said, SHARES, strict=False))
 
 
 def _original_first(row: Row) -> tuple[bool, int]:
