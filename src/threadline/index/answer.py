@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from threadline.index.reread import entry_at
 from threadline.index.texts import as_text
-from threadline.model.block import McpToolUseBlock, ServerToolUseBlock, ToolUseBlock
+from threadline.model.block import McpToolUseBlock, ServerToolUseBlock, ToolResultBlock, ToolUseBlock
 from threadline.model.call import Outcome, ResultBlock
 from threadline.model.entries import AssistantEntry, UserEntry
 from threadline.model.ids import AgentId
@@ -17,8 +17,6 @@ from threadline.model.text import extract_text
 from threadline.thread import outcome as verdicts
 from threadline.thread.calls import OUTPUT_TOOLS, STARTERS, agent_in_result, agent_in_text, exit_code_in
 
-# What an object as a result has where all was not well; anything else in it says nothing about that.
-_DOUBTS = ("interrupted", "wasInterrupted", "timedOutAfterMs")
 _PLAIN = frozenset(TOOL_RESULTS) - OUTPUT_TOOLS
 _USES = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
 
@@ -36,7 +34,7 @@ def ending(tool: str, entry: UserEntry | AssistantEntry, block: ResultBlock) -> 
     raw = entry.tool_use_result if type(entry) is UserEntry else None
     content = block.content
     text = content if type(content) is str else extract_text(content)
-    if type(entry) is UserEntry and type(raw) is dict and _is_plain(tool, entry, block, raw):
+    if _is_plain(tool, entry, block, raw):
         outcome, value = Outcome.OK, None
     else:
         value = typed_result(raw, tool)
@@ -45,16 +43,25 @@ def ending(tool: str, entry: UserEntry | AssistantEntry, block: ResultBlock) -> 
     return Ending(outcome, exit_code_in(tool, value, text), started)
 
 
-def _is_plain(tool: str, entry: UserEntry, block: ResultBlock, raw: dict[str, object]) -> bool:
+def _is_plain(tool: str, entry: UserEntry | AssistantEntry, block: ResultBlock, raw: Any) -> bool:
     """Whether nothing in a result can say that its call did not end well."""
+    if (
+        type(entry) is not UserEntry
+        or type(block) is not ToolResultBlock
+        or block.is_error
+        or entry.tool_denial_kind
+        or entry.permission_decision is not None
+    ):
+        return False
+    if raw is None:
+        return block.is_error is False
     return (
-        (tool in _PLAIN or tool.startswith("mcp__"))
-        and not getattr(block, "is_error", None)
-        and not entry.tool_denial_kind
-        and entry.permission_decision is None
-        and type(block.content) is not dict
+        type(raw) is dict
+        and (tool in _PLAIN or tool.startswith("mcp__"))
         and raw.get("success") is not False
-        and not any(map(raw.get, _DOUBTS))
+        and not raw.get("interrupted")
+        and not raw.get("wasInterrupted")
+        and not raw.get("timedOutAfterMs")
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
@@ -27,6 +28,8 @@ _USE = frozenset({ToolUseBlock, ServerToolUseBlock, McpToolUseBlock})
 _RESULT = frozenset({ToolResultBlock, McpToolResultBlock, *ServerResultBlock.__subclasses__()})
 # So many calls without a result, and results without a call, are remembered; the others are looked up in the index.
 _MOST = 200
+_ISO = len("2026-11-15T12:00:00.000Z")
+_Open = tuple[Any, AssistantEntry, int, str | None]
 
 
 class Waiting(Struct, array_like=True, gc=False):
@@ -56,128 +59,130 @@ class CallState(Struct, array_like=True):
 
 
 class Calling:
-    """The calls, while entries are added."""
+    """The calls, while entries are added. `answered` is told of each that gets a result, and whose it is."""
 
-    def __init__(self, state: CallState, path: str, *, is_whole: bool) -> None:
+    def __init__(
+        self, state: CallState, path: str, answered: Callable[[Answered, str | None], None], *, is_whole: bool
+    ) -> None:
         self.state = state
-        self.path = path
-        self.is_whole = is_whole
-        self.rows: dict[str, CallRow] = {}
-        self._uses: dict[str, Any] = {}
+        self._path = path
+        self._is_whole = is_whole
+        self._answered = answered
+        self._rows: dict[str, CallRow] = {}
+        self._loose: dict[str, tuple[int, int, int]] = {}
+        # Those of this reading that have no result so far; what is to be remembered of them is only made in the end.
+        self._open: dict[str, _Open] = {}
         self._places: dict[str, tuple[int, int]] = {}
-        self._unfollowed: dict[str, AssistantEntry | None] = {
-            call: None for call, one in state.waiting.items() if not one.followed
-        }
-        self.loose: dict[str, tuple[int, int, int]] = {}
+        self._unfollowed = {call: None for call, one in state.waiting.items() if not one.followed}
 
-    def add(self, at: int, entry: UserEntry | AssistantEntry, agent: str | None) -> Iterator[Answered]:
-        """One more entry; gives the calls that got a result by it."""
+    def reply(self, at: int, entry: AssistantEntry, agent: str | None) -> None:
+        """One more entry of a model's."""
         content = entry.message.content if entry.message is not None else None
-        answers = False
         if type(content) is list:
             for index, block in enumerate(content):
                 kind = type(block)
-                if kind in _RESULT:
-                    answers = True
-                    yield from self._result(at, entry, block)  # type: ignore[arg-type]
-                elif kind in _USE and type(entry) is AssistantEntry:
-                    yield from self._use(at, entry, block, index, agent)
-        if self._unfollowed and (type(entry) is AssistantEntry or not answers):
+                if kind in _USE:
+                    self._use(at, entry, block, index, agent)
+                elif kind in _RESULT:
+                    self._result(at, entry, block, agent)  # type: ignore[arg-type]
+        if self._unfollowed:
             self._follow(entry, agent)
 
-    def _use(self, at: int, entry: AssistantEntry, block: Any, index: int, agent: str | None) -> Iterator[Answered]:
+    def user(self, at: int, entry: UserEntry, agent: str | None) -> None:
+        """One more entry of a user's: results, as a rule."""
+        content = entry.message.content if entry.message is not None else None
+        answers = False
+        if type(content) is list:
+            for block in content:
+                if type(block) in _RESULT:
+                    answers = True
+                    self._result(at, entry, block, agent)  # type: ignore[arg-type]
+        if self._unfollowed and not answers:
+            self._follow(entry, agent)
+
+    def _use(self, at: int, entry: AssistantEntry, block: Any, index: int, agent: str | None) -> None:
         call = call_name(block, entry, index)
-        row = self.rows.get(call)
+        row = self._rows.get(call)
         state = self.state
         if row is None:
-            row = self.rows[call] = _row(call, state.waiting.get(call))
+            row = self._rows[call] = _row(call, state.waiting.get(call))
         row.at, row.position, row.tool, row.agent = at, index, as_text(block.name) or "", agent
         row.moment = _moment(entry)
         if row.result is not None:  # it is told again; what came of it stays
             return
-        line = entry.line
-        message = entry.message.id if entry.message is not None else None
-        state.waiting[call] = Waiting(row.tool, line.offset, line.number, index, as_text(message), agent)
-        self._uses[call] = block
-        self._places[call] = (line.offset, line.number)
-        self._unfollowed[call] = entry
-        row.outcome = str(Outcome.INTERRUPTED) if entry.is_aborted_mid_stream else None
-        if call in self.loose or call in state.loose:
-            yield from self._loose(call)
+        state.waiting.pop(call, None)
+        self._open[call] = block, entry, index, agent
+        self._places[call] = entry.line.offset, entry.line.number
+        self._unfollowed[call] = None
+        row.outcome = Outcome.INTERRUPTED.value if entry.is_aborted_mid_stream else None
+        if call in self._loose or call in state.loose:
+            self._tied(call, agent)
 
-    def _loose(self, call: str) -> Iterator[Answered]:
-        """The result stands before the call."""
-        here, (offset, line) = self.loose.pop(call, None), self.state.loose.pop(call)
-        entry = entry_at(self.path, offset, line)
+    def _tied(self, call: str, agent: str | None) -> None:
+        """A loose result, which stands before its call, is tied to it."""
+        here, (offset, line) = self._loose.pop(call, None), self.state.loose.pop(call)
+        entry = entry_at(self._path, offset, line)
         if isinstance(entry, UserEntry | AssistantEntry):
             for block in results_of(entry):
                 if as_text(block.tool_use_id) == call:
-                    yield from self._result(here[0] if here is not None else -line, entry, block)
+                    self._result(here[0] if here is not None else -line, entry, block, agent)
 
-    def _result(self, at: int, entry: UserEntry | AssistantEntry, block: ResultBlock) -> Iterator[Answered]:
+    def _result(self, at: int, entry: UserEntry | AssistantEntry, block: ResultBlock, agent: str | None) -> None:
         for call in self._answered_by(entry, block):
-            row, known = self.rows.get(call), self.state.waiting.pop(call, None)
-            if row is None and known is None:
-                self.loose[call] = (at, entry.line.offset, entry.line.number)
-                self.state.loose[call] = (entry.line.offset, entry.line.number)
-                continue
-            if row is None and known is not None:
-                row = self.rows[call] = _row(call, known)
-            if row is not None:
-                self._unfollowed.pop(call, None)
-                is_again = row.result is not None
-                end = ending(row.tool, entry, block)
-                row.result, row.outcome, row.exit_code = at, str(end.outcome), end.exit_code
-                row.started = as_text(end.started)
-                offset, line = (known.offset, known.line) if known is not None else self._places.get(call, (0, 0))
-                yield Answered(
-                    call=call,
-                    tool=row.tool,
-                    entry=entry,
-                    block=block,
-                    at=at,
-                    ending=end,
-                    path=self.path,
-                    use=self._uses.pop(call, None),
-                    offset=offset,
-                    line=line,
-                    is_again=is_again,
-                )
+            row, use = self._rows.get(call), self._open.pop(call, None)
+            known = self.state.waiting.pop(call, None) if use is None else None
+            if row is None:
+                if known is None:
+                    self._loose[call] = (at, entry.line.offset, entry.line.number)
+                    self.state.loose[call] = (entry.line.offset, entry.line.number)
+                    continue
+                row = self._rows[call] = _row(call, known)
+            self._unfollowed.pop(call, None)
+            is_again = row.result is not None
+            end = ending(row.tool, entry, block)
+            row.result, row.outcome, row.exit_code = at, end.outcome.value, end.exit_code
+            row.started = as_text(end.started)
+            place = (known.offset, known.line) if known is not None else self._places.get(call, (0, 0))
+            given = use[0] if use is not None else None
+            one = Answered(call, row.tool, entry, block, at, end, self._path, given, *place, is_again)
+            self._answered(one, agent)
 
-    def _answered_by(self, entry: UserEntry | AssistantEntry, block: ResultBlock) -> list[str]:
+    def _answered_by(self, entry: UserEntry | AssistantEntry, block: ResultBlock) -> Iterable[str]:
         """The calls that a result is of; one that names none is told by the row that it hangs off."""
         if block.tool_use_id:
-            return [as_text(block.tool_use_id) or ""]
+            return (as_text(block.tool_use_id) or "",)
         near = (entry.source_tool_assistant_uuid or entry.parent_uuid) if isinstance(entry, UserEntry) else None
-        return [call for call in self.state.waiting if near and call.startswith(f"{near}#")]
+        return [call for call in (*self.state.waiting, *self._open) if near and call.startswith(f"{near}#")]
 
     def _follow(self, entry: UserEntry | AssistantEntry, agent: str | None) -> None:
         """The conversation goes on: calls before it are not answered any more, as a rule."""
-        message = as_text(entry.message.id) if type(entry) is AssistantEntry and entry.message is not None else None
-        for call, used in list(self._unfollowed.items()):
-            one = self.state.waiting.get(call)
-            if one is None:
-                del self._unfollowed[call]
-            elif used is entry or one.agent != agent or (message is not None and message == one.message):
+        message = _message(entry) if type(entry) is AssistantEntry else None
+        for call in list(self._unfollowed):
+            known = self.state.waiting.get(call)
+            _, used, _, made_by = self._open[call] if known is None else (None, None, 0, known.agent)
+            own = known.message if known is not None else _message(used)
+            if used is entry or made_by != agent or (message is not None and message == own):
                 continue
-            else:
-                del self._unfollowed[call]
-                one.followed = True
-                row = self.rows.get(call)
-                if row is None:
-                    row = self.rows[call] = _row(call, one)
-                use = used or entry_at(self.path, one.offset, one.line)
-                if isinstance(use, AssistantEntry):
-                    row.outcome = str(end_by(use, entry)[0])
+            del self._unfollowed[call]
+            if known is not None:
+                known.followed = True
+            use = used or (entry_at(self._path, known.offset, known.line) if known is not None else None)
+            if isinstance(use, AssistantEntry):
+                row = self._rows.get(call) or self._rows.setdefault(call, _row(call, known))
+                row.outcome = end_by(use, entry)[0].value
 
     def done(self) -> CallRows:
         """The rows, when all entries have been added."""
         state = self.state
+        for call, (_, entry, index, agent) in self._open.items():
+            place = (*self._places[call], index)
+            followed = call not in self._unfollowed
+            state.waiting[call] = Waiting(self._rows[call].tool, *place, _message(entry), agent, followed)
         for most in (state.waiting, state.loose):
             for call in list(most)[:-_MOST]:
                 del most[call]
-        loose = [(call, *place) for call, place in self.loose.items()]
-        return CallRows(self.path, list(self.rows.values()), loose, self.is_whole)
+        loose = [(call, *place) for call, place in self._loose.items()]
+        return CallRows(self._path, list(self._rows.values()), loose, self._is_whole)
 
 
 def _row(call: str, known: Waiting | None) -> CallRow:
@@ -187,6 +192,16 @@ def _row(call: str, known: Waiting | None) -> CallRow:
     return CallRow(call, known.tool, known_line=known.line, known_position=known.position)
 
 
+def _message(entry: AssistantEntry | None) -> str | None:
+    return as_text(entry.message.id) if entry is not None and entry.message is not None else None
+
+
 def _moment(entry: Entry) -> int | None:
+    text = entry.timestamp_text
+    if type(text) is str and len(text) == _ISO and text.endswith("Z"):
+        try:
+            return int(datetime.fromisoformat(text).timestamp())
+        except (ValueError, OverflowError):
+            pass
     moment = entry.timestamp
     return int(moment.timestamp()) if moment is not None else None

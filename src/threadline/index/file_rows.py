@@ -46,7 +46,7 @@ _BY_INPUT: dict[str, tuple[How, tuple[str, ...]]] = {
     "Read": (How.READ, ()),
 }
 # A first line is enough to see that lines are numbered.
-_BEGINNING = 2000
+_BEGINNING = 100
 
 
 class Touch(Struct, array_like=True, gc=False):

@@ -51,7 +51,7 @@ class Work:
     def __init__(self, state: WorkState, transcript: Transcript, *, is_whole: bool) -> None:
         self.state = state
         self._is_whole = is_whole
-        self._calls = Calling(state.calls, str(transcript.path), is_whole=is_whole)
+        self._calls = Calling(state.calls, str(transcript.path), self._answered, is_whole=is_whole)
         self._compactions = Compacting(state.compactions)
         self._agents = Agents(state.agents, transcript)
         self._files = Touching(state.cwd)
@@ -60,24 +60,24 @@ class Work:
     def add(self, at: int, entry: Entry) -> None:
         """One more entry, the one of that number among those that are read now."""
         agent = self._agents.add(entry)
-        kind = type(entry)
-        if kind is AssistantEntry or kind is UserEntry:
-            for one in self._calls.add(at, entry, agent):  # type: ignore[arg-type]
-                self._answered(one, agent)
-            if kind is UserEntry:
-                self._user(at, entry, agent)  # type: ignore[arg-type]
-        elif kind is AttachmentEntry:
-            self._attachment(at, entry, agent)  # type: ignore[arg-type]
-        elif kind is SystemEntry:
-            self._compactions.system(at, entry, agent)  # type: ignore[arg-type]
-        elif kind is ProgressEntry:
-            self._agents.progress(entry)  # type: ignore[arg-type]
-        elif kind is AgentMetadataEntry:
-            self._agents.metadata(entry)  # type: ignore[arg-type]
-        if isinstance(entry, ChainEntry) and entry.cwd:
-            self._files.cwd = entry.cwd
+        if isinstance(entry, ChainEntry):
+            if entry.cwd:
+                self._files.cwd = entry.cwd
+            if isinstance(entry, AssistantEntry):
+                self._calls.reply(at, entry, agent)
+            elif isinstance(entry, UserEntry):
+                self._user(at, entry, agent)
+            elif isinstance(entry, AttachmentEntry):
+                self._attachment(at, entry, agent)
+            elif isinstance(entry, SystemEntry):
+                self._compactions.system(at, entry, agent)
+            elif isinstance(entry, ProgressEntry):
+                self._agents.progress(entry)
+        elif isinstance(entry, AgentMetadataEntry):
+            self._agents.metadata(entry)
 
     def _user(self, at: int, entry: UserEntry, agent: str | None) -> None:
+        self._calls.user(at, entry, agent)
         if entry.is_compact_summary:
             self._compactions.summary(at, entry, agent)
         if entry.todos:
