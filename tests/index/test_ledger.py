@@ -102,7 +102,9 @@ def test_sums_need_no_charges(ledgers: tuple[Ledger, IndexedLedger], monkeypatch
 
 MOMENTS = st.one_of(
     st.none(),
-    st.integers(0, 800 * 24 * 60 * 60 * 1000).map(lambda ms: datetime(2025, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)),
+    st.integers(0, 800 * 24 * 60 * 60 * 1000).map(
+        lambda ms: datetime(2025, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
+    ),
     st.integers(0, 800 * 96).map(lambda quarters: datetime(2025, 1, 1, tzinfo=UTC) + timedelta(minutes=15 * quarters)),
     st.integers(0, 800).map(lambda days: (datetime(2025, 1, 1, tzinfo=UTC) + timedelta(days=days)).date()),
 )

@@ -11,6 +11,7 @@ from operator import itemgetter
 from sys import intern
 
 from threadline.account.placed import time_of
+from threadline.index.joining import joined
 from threadline.index.stamp import written
 from threadline.index.told import sighting, unpacked
 from threadline.model.sighting import Origin, Sighting
@@ -57,14 +58,16 @@ class SeenAgain:
         for number, some in groupby(rows, key=itemgetter(0)):
             group = list(some)
             key = group[0][1]
-            yield number, key, [self._sighting(key, row[2:]) for row in group]
+            told = [self._sighting(key, row[2:]) for row in group]
+            yield number, key, joined(told) if len(told) > 1 else [told[0][0]]
 
-    def _sighting(self, key: str, row: tuple[int, int, int | None, int | str, bytes]) -> Sighting:
+    def _sighting(self, key: str, row: tuple[int, int, int | None, int | str, bytes]) -> tuple[Sighting, bool]:
         offset, origin_id, model, time, told = row
         origin = self._origins.get(origin_id) or self._origin(origin_id)
-        one = sighting(unpacked(told), key, self._models[model], written(time) or origin.began, offset)
+        again = unpacked(told)
+        one = sighting(again, key, self._models[model], written(time) or origin.began, offset)
         one.origin_number, one.origin = origin_id, origin
-        return one
+        return one, again.tells
 
     def _origin(self, number: int) -> Origin:
         found = self._connection.execute(_ORIGIN, (number,)).fetchone()
