@@ -127,7 +127,7 @@ class Ranking:
             return
         tiers = self._tiers(match)
         if self.left_out:
-            numbers = list(dict.fromkeys([*chain(*(some[:NEWEST] for some in tiers)), *numbers[:NEWEST]]))
+            numbers = list(dict.fromkeys([*chain(*tiers), *numbers[:NEWEST]]))
         yield from self._best_first(numbers, tiers)
 
     def rest(self, match: str, without: Collection[int]) -> Iterator[Row]:
@@ -147,9 +147,9 @@ class Ranking:
         is_quick = not self.left_out and self._is_quick(match)
         for tier, (fields, _factor, _weight) in enumerate(_TIERS):
             within = _within(fields, match)
-            some = self._newest(within) if is_quick else self._last_of(within)
+            some = self.numbers(within) if is_quick else self.numbers(within, NEWEST, WINDOW)
             if tier == 0 and not is_quick and len(some) < NEWEST:
-                some = self._newest(within, NEWEST)
+                some = self.numbers(within, NEWEST)
             tiers.append(some)
         return tiers
 
@@ -176,10 +176,13 @@ class Ranking:
         # A block at a time: what is behind the first few hundred is hardly ever asked for.
         for at in range(0, len(order), _BLOCK):
             rows = [
-                row._replace(score=score(row.entry_id, row.length / _USUAL) * self._fresh.of(row.timestamp))
-                for row in self._rows(order[at : at + _BLOCK])
+                row._replace(score=score(row.entry_id, row.length / _USUAL) * self._worth(row))
+                for row in self.rows(order[at : at + _BLOCK])
             ]
             yield from sorted(rows, key=best_first)
+
+    def _worth(self, row: Row) -> float:
+        return self.fresh.of(row.timestamp) * (_NAMED if row.kind in _NAMES else 1.0)
 
     def _scores(self, numbers: Collection[int]) -> dict[int, float]:
         """What BM25 thinks of entries by the words that are rare."""
@@ -198,17 +201,18 @@ class Ranking:
         rare = {token for token in tokens if self._connection.execute(probe, (f'"{token}"',)).fetchone() is None}
         return [one for one in self._phrases if not one.prefix and not rare.isdisjoint(one.tokens)]
 
-    def _newest(self, match: str, most: int | None = None) -> list[int]:
-        """The numbers of entries that match, those indexed last first."""
-        limit = f" LIMIT {most}" if most is not None else ""
-        asked = f"{self._asking('text.rowid')} ORDER BY text.rowid DESC{limit}"
-        return [number for (number,) in self._connection.execute(asked, self._given(match))]
+    def numbers(self, match: str, most: int | None = None, far: int | None = None) -> list[int]:
+        """The numbers of entries that match, those indexed last first: so many, out of so many that were indexed last.
 
-    def _last_of(self, match: str) -> list[int]:
-        """The same, of those that were indexed last: full text is quick from some row on, and slow to end at one."""
+        Full text is quick to begin at some row, and slow to end at one.
+        """
+        if far is None or far >= self._last:
+            limit = f" LIMIT {most}" if most is not None else ""
+            asked = f"{self._asking('text.rowid')} ORDER BY text.rowid DESC{limit}"
+            return [number for (number,) in self._connection.execute(asked, self._given(match))]
         asked = f"{self._asking('text.rowid')} AND text.rowid > ? ORDER BY text.rowid"
-        found = self._connection.execute(asked, (*self._given(match), self._last - WINDOW))
-        return [number for (number,) in found][::-1]
+        found = self._connection.execute(asked, (*self._given(match), self._last - far))
+        return [number for (number,) in found][::-1][:most]
 
     def _asking(self, wanted: str) -> str:
         joined = f"CROSS JOIN entries e ON e.entry_id = text.rowid {JOINED}" if self._narrowed.condition else ""
