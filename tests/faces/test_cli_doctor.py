@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -275,6 +276,8 @@ def test_what_cannot_be_read_is_a_problem_and_the_rest_is_read(
     assert "unreadable" in answer.out
     assert "every transcript that could be read came back" in answer.out
     write(gone, *transcript(prompt("b")))
+    monkeypatch.setenv("THREADLINE_INDEX", "off")
+    monkeypatch.setattr(sys.modules["threadline.find.look"], "look", lambda home: found_homes((str(home.path),))[0])
     seen = ask("--home", home, "--json").json
     assert (seen["sessions"], len(seen["problems"])) == (1, 1)
 

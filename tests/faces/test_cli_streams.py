@@ -209,7 +209,7 @@ def answer_on_a_terminal(*arguments: str | Path, **env: str) -> Answer:
 @pytest.mark.parametrize("question", [[], ["doctor", "--check"]], ids=["overview", "doctor"])
 def test_the_progress_bar_is_for_a_terminal(demo_home: Path, question: list[str]) -> None:
     """On a terminal a bar runs on standard error; the answer on standard output is the same as without one."""
-    shown = answer_on_a_terminal(*question, "--home", demo_home)
+    shown = answer_on_a_terminal(*question, "--home", demo_home, THREADLINE_INDEX="off")
     piped = ask_alone(*question, "--home", demo_home)
     assert shown.code == piped.code == 0
     assert b"Reading" in shown.raw_err

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threadline
 
 NAMES = """
-Act ActKind Agent Ambiguous AnyEntry AssistantEntry AttachmentEntry BadQuery Block Branch Call ChainEntry Charge
+Act ActKind Agent Ambiguous AnyEntry Archive AssistantEntry AttachmentEntry BadQuery Block Branch Call ChainEntry Charge
 Compaction Content ContentBlock Context DocumentBlock Entry Error Flag Found Head Home ImageBlock IndexBusy KINDS Ledger
 Line Message Missing NotFound OtherBlock OtherEntry OtherResult Outcome Place Problem ProblemKind ProgressEntry Project
 Rate Rates Request Row Rows Session SideFile State Sum SystemEntry TextBlock ThinkingBlock Thread ToolResult
 ToolResultBlock ToolUseBlock Transcript Turn Unreadable Usage UserEntry entries extract_text folder_matches
-folder_name heads homes ledger look parse_timestamp rates read read_side_file typed_result
+folder_name heads homes ledger look open parse_timestamp rates read read_side_file typed_result
 """
 
 

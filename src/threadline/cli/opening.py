@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from threadline.archive import Archive
 
+_LONG = 8 * 1024 * 1024
 _OFF = frozenset({"0", "off", "no", "false"})
 
 
@@ -29,6 +30,11 @@ def archive_of(homes: Sequence[str], jobs: int | None = None) -> Archive:
 
 
 def _shown(label: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
+    from contextlib import nullcontext
+
     from threadline.cli.reading import progress
 
-    return progress(label, total, rate=label == "Indexing")
+    if label != "Indexing":
+        return progress(label, total)
+    # What is done in a moment, and on the way to something else, is not worth a word.
+    return progress(label, total, rate=True) if total > _LONG else nullcontext(lambda _done: None)
