@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench.homes import OUT, generated
+from bench.relevance_noise import SESSIONS as NOISE
 from bench.relevance_noise import bury
 from bench.relevance_sessions import SCRIPTS, scripts, tell
 
@@ -80,7 +81,7 @@ def queries() -> Iterator[Judged]:
 class Home:
     """Written sessions, alone or among generated ones, and their index."""
 
-    def __init__(self, folder: Path, around: Path | None = None) -> None:
+    def __init__(self, folder: Path, around: Path | None = None, noise: int = NOISE) -> None:
         self._home = folder / "home"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -88,7 +89,7 @@ class Home:
             shutil.copytree(around, self._home)
         self._tasks = {title: _sessions_of(around, asked) for title, asked in _tasks()} if around is not None else {}
         self._marks = tell(self._home)
-        bury(self._home, scripts().values())
+        bury(self._home, scripts().values(), noise)
         self._sessions = {name: script.session for name, script in scripts().items()}
         self._index = folder / "index.sqlite"
         refresh(self._index, homes(os.fspath(self._home)), jobs=1)
