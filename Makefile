@@ -6,7 +6,7 @@ SECONDS ?= 60
 MEGABYTES ?= 1239
 OPTIONS ?=
 
-.PHONY: run test check bench bench-thread bench-usage bench-index bench-search bench-watch bench-changes fuzz docs clean
+.PHONY: run test check bench bench-thread bench-usage bench-index bench-search bench-relevance bench-watch bench-changes fuzz docs clean
 
 run: $(VENV)/.run ## set up, then show what there is: your own home, or a demo home where there is none
 	@$(BIN)/threadline; code=$$?; \
@@ -25,8 +25,9 @@ check: $(VENV)/.test ## lint, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.bench ## speed and memory beside the read limit, json and orjson, on a generated home
+bench: $(VENV)/.bench ## speed and memory beside the read limit, json and orjson, on a generated home; how good search is
 	$(BIN)/python bench/read.py --megabytes $(MEGABYTES)
+	$(BIN)/python bench/relevance.py
 
 bench-thread: $(VENV)/.bench ## what threading costs per entry, up to a session of a million
 	$(BIN)/python bench/thread.py
@@ -39,6 +40,9 @@ bench-index: $(VENV)/.bench ## first index, refreshes, usage and search on 2 GB,
 
 bench-search: $(VENV)/.bench ## search alone; OPTIONS="--megabytes 200" for a quick one, --help for others
 	$(BIN)/python bench/search.py $(OPTIONS)
+
+bench-relevance: $(VENV)/.bench ## how good the ranking is: judged queries, recall at ten and MRR, and the worst misses
+	$(BIN)/python bench/relevance.py $(OPTIONS)
 
 bench-watch: $(VENV)/.bench ## how soon watch shows an entry, how many a second it holds, what waiting costs
 	$(BIN)/python bench/watch.py $(OPTIONS)
