@@ -1,0 +1,166 @@
+"""What agents did, as the index tells it: the same as sessions tell, however the transcripts came into being."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.index.work_rows import content, indexed, of_session, sessions
+from tests.make import Row, line, write
+from tests.thread.session_cases import CASES, folder
+
+from threadline.demo import write as write_demo
+from threadline.find import homes
+from threadline.index.refresh import refresh
+from threadline.index.store import open_to_read
+
+# What another transcript of the session answers is not looked for.
+_ANSWERED_ELSEWHERE = {"forked-agent-that-copied-its-history", "result-in-another-file-of-the-session"}
+SESSION = "5e551011-0000-4000-8000-000000000001"
+NAME = f"projects/-work-app/{SESSION}.jsonl"
+
+
+def _compare(home: Path, index: Path, *, but: frozenset[str] = frozenset()) -> int:
+    """Hold what the index tells of each session against what the session tells; gives how many calls there were."""
+    refresh(index, homes(home))
+    count = 0
+    with closing(open_to_read(index)) as connection:
+        for session in sessions(home):
+            told, found = of_session(session), indexed(connection, session)
+            known = {str(agent.id): str(agent.link.call) for agent in session.agents}
+            links = dict(found.pop("links"))
+            assert links == {agent: known[agent] for agent in links}
+            assert dict(told.pop("links")).items() <= links.items()
+            assert {name: rows for name, rows in found.items() if name not in but} == {
+                name: rows for name, rows in told.items() if name not in but
+            }
+            count += len(told["calls"])
+    return count
+
+
+def test_the_index_tells_of_work_what_sessions_tell(tmp_path: Path) -> None:
+    """Calls with tool, outcome, place and result; files, compactions, lists and agents: the same for every session."""
+    write_demo(tmp_path / "home", megabytes=3)
+    assert _compare(tmp_path / "home", tmp_path / "index.sqlite") > 100
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_odd_sessions_as_well(tmp_path: Path, case: str) -> None:
+    """The same holds for every case of the corpus of sessions."""
+    shutil.copytree(folder(case), tmp_path / "home/projects/-work-app")
+    but = frozenset({"calls"} if case in _ANSWERED_ELSEWHERE else ())
+    _compare(tmp_path / "home", tmp_path / "index.sqlite", but=but)
+
+
+def _use(number: int, tool: str) -> dict[str, Any]:
+    given: dict[str, dict[str, Any]] = {
+        "Bash": {"command": "make"},
+        "Read": {"file_path": "/work/app/a.py"},
+        "Write": {"file_path": "b.py", "content": "x"},
+        "TodoWrite": {"todos": [{"content": f"do {number}", "status": "pending", "activeForm": "doing"}]},
+        "TaskCreate": {"subject": f"task {number}"},
+        "TaskUpdate": {"taskId": str(number % 3), "status": "completed"},
+        "Agent": {"subagent_type": "Explore", "prompt": "look"},
+    }
+    return {"type": "tool_use", "id": f"toolu_{number}", "name": tool, "input": given[tool]}
+
+
+def _results(number: int) -> dict[str, tuple[dict[str, Any], Any]]:
+    """Results of all kinds: the block, and the tool's own."""
+    block = {"type": "tool_result", "tool_use_id": f"toolu_{number}", "content": "     1→x"}
+    return {
+        "plain": (block, None),
+        "bash": (block, {"stdout": "a", "stderr": "", "interrupted": False}),
+        "stopped": (block, {"stdout": "a", "stderr": "", "interrupted": True}),
+        "failed": ({**block, "is_error": True, "content": "Exit code 3"}, "Error: Exit code 3"),
+        "read": (block, {"type": "text", "file": {"filePath": "/work/app/a.py", "content": "x"}}),
+        "written": (block, {"type": "create", "filePath": "c.py", "content": "x", "structuredPatch": []}),
+        "task": (block, {"task": {"id": str(number % 3), "subject": f"task {number}"}}),
+        "agent": ({**block, "content": "done\nagentId: a77"}, {"agentId": f"a{number}", "status": "completed"}),
+    }
+
+
+_TOOLS = ("Bash", "Read", "Write", "TodoWrite", "TaskCreate", "TaskUpdate", "Agent")
+_STEPS = st.one_of(
+    st.tuples(st.just("use"), st.integers(0, 4), st.sampled_from(_TOOLS)),
+    st.tuples(st.just("result"), st.integers(0, 4), st.sampled_from(sorted(_results(0)))),
+    st.tuples(st.sampled_from(("prompt", "interrupt", "boundary", "summary", "attached")), st.just(0), st.just("")),
+)
+
+
+def _rows(steps: list[tuple[str, int, str]], inside: int) -> list[bytes]:
+    """A transcript of steps in any order; every so many rows, one is an agent's inside it."""
+    rows: list[Row] = []
+    for number, (what, of, how) in enumerate(steps):
+        row: Row = {
+            "uuid": f"u{number}",
+            "parentUuid": f"u{number - 1}" if number else None,
+            "sessionId": SESSION,
+            "cwd": "/work/app",
+            "isSidechain": inside > 0 and number % inside == 0,
+            "timestamp": f"2026-01-05T09:{number // 60:02d}:{number % 60:02d}.000Z",
+        }
+        if row["isSidechain"]:
+            row |= {"agentId": f"a{number % 2}"}
+        if what == "use":
+            message = {"id": f"msg_{number // 2}", "role": "assistant", "model": "m", "content": [_use(of, how)]}
+            row |= {"type": "assistant", "message": message}
+        elif what == "result":
+            block, own = _results(of)[how]
+            row |= {"type": "user", "message": {"role": "user", "content": [block]}}
+            row |= {"toolUseResult": own} if own is not None else {}
+        elif what == "boundary":
+            row |= {"type": "system", "subtype": "compact_boundary", "uuid": f"b{number % 3}"}
+            row |= {"compactMetadata": {"trigger": "auto", "preTokens": number}}
+        elif what == "summary":
+            row |= {"type": "user", "isCompactSummary": True, "parentUuid": f"b{number % 2}"}
+            row |= {"message": {"role": "user", "content": "so far"}}
+        elif what == "attached":
+            row |= {"type": "attachment", "attachment": {"type": "edited_text_file", "filename": "/d", "snippet": ""}}
+        else:
+            text = "[Request interrupted by user]" if what == "interrupt" else "go on"
+            row |= {"type": "user", "message": {"role": "user", "content": text}}
+        rows.append(row)
+    return [line(row) for row in rows]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(_STEPS, min_size=1, max_size=25), st.sampled_from((0, 0, 3)), st.data())
+def test_growing_line_by_line_gives_the_same(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, str]], inside: int, data: st.DataObject
+) -> None:
+    """Calls and results in any order, twice, or without one another, read in any parts: as if read at once.
+
+    What is cut afterwards is as if it had never been there; and what is replaced, too.
+    """
+    folder = tmp_path_factory.mktemp("growing")
+    home, index = folder / "home", folder / "index.sqlite"
+    rows = _rows(steps, inside)
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(rows)), max_size=6)) | {len(rows)})
+    cut = data.draw(st.integers(0, len(rows)))
+    for shown in [*(rows[:end] for end in cuts), rows[:cut], rows[cut:] + rows[:cut]]:
+        write(home / NAME, *shown)
+        refresh(index, homes(home))
+    anew = folder / "anew.sqlite"
+    refresh(anew, homes(home))
+    assert content(index) == content(anew)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(_STEPS, min_size=1, max_size=25), st.data())
+def test_any_order_is_told_as_sessions_tell_it(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, str]], data: st.DataObject
+) -> None:
+    """Whatever stands in a transcript, and in whatever parts it was read: calls, files and lists are the session's."""
+    folder = tmp_path_factory.mktemp("any")
+    rows = _rows(steps, 0)
+    cut = data.draw(st.integers(0, len(rows)))
+    for shown in (rows[:cut], rows):
+        write(folder / "home" / NAME, *shown)
+        refresh(folder / "index.sqlite", homes(folder / "home"))
+    _compare(folder / "home", folder / "index.sqlite")
