@@ -64,36 +64,44 @@ def _texts(query: Query) -> tuple[Phrase | Regex, ...]:
 
 
 def _spans(asked: Iterable[Phrase | Regex], column: str, text: str) -> Iterator[_Found]:
-    low = text.lower() if text.isascii() else None
-    seen = text if low is None else low
+    low: str | None = text.lower()
+    if low is not None and len(low) != len(text):  # a letter or two become longer
+        low = None
     rare: list[_Found] = []
-    frequent: list[tuple[int, re.Pattern[str]]] = []
+    frequent: list[tuple[int, str, re.Pattern[str]]] = []
     for which, one in enumerate(asked):
         if isinstance(one, Regex):
             found = finder(one).first(text) if one.field is None or TEXTS[one.field] == column else None
             some = [_Found(*found, which)] if found is not None else []
             rare += some
             yield from some
-        elif one.column in (None, column) and _may_have(low, one):
-            pattern = _pattern(one) if low is None else _plain_pattern(one)
+        elif one.column in (None, column):
+            seen, pattern = _looked_at(text, low, one)
+            if pattern is None:
+                continue
             # Most of what is said begins with what matters; only where that has nothing, the rest is looked through.
             end = _FIRST if len(text) > _FIRST and pattern.search(seen, 0, _FIRST) else len(text)
             some = [_Found(*match.span(), which) for match in islice(pattern.finditer(seen, 0, end), _MOST_SPANS)]
             if len(some) == _MOST_SPANS:
-                frequent.append((which, pattern))
+                frequent.append((which, seen, pattern))
             else:
                 rare += some
             yield from some
     # A word that stands everywhere is worth showing beside one that does not.
-    for which, pattern in frequent:
+    for which, seen, pattern in frequent:
         for near in rare[:_FEW]:
             for match in pattern.finditer(seen, max(0, near.start - _BEFORE), near.end + WIDTH):
                 yield _Found(*match.span(), which)
 
 
-def _may_have(low: str | None, phrase: Phrase) -> bool:
-    """Whether a look at the text is worth it: most spellings of a word are nowhere in it."""
-    return low is None or all(token in low for token in phrase.tokens)
+def _looked_at(text: str, low: str | None, phrase: Phrase) -> tuple[str, re.Pattern[str] | None]:
+    """What a phrase is looked for in, and how: by its letters as they are, or if that finds nothing, with accents."""
+    is_plain = all(map(str.isascii, phrase.tokens))
+    if low is not None and is_plain and all(token in low for token in phrase.tokens):
+        pattern = _plain_pattern(phrase)
+        if text.isascii() or pattern.search(low):
+            return low, pattern
+    return text, None if text.isascii() else _pattern(phrase)
 
 
 @lru_cache(maxsize=64)
