@@ -123,6 +123,8 @@ def test_functions_that_tell_of_tables_work(ask: Asker, home: Path) -> None:
         "ANALYZE",
         "DETACH main",
         "SELECT load_extension('{place}')",
+        "SELECT fts3_tokenizer('simple')",
+        "SELECT FTS3_TOKENIZER('a', x'4141414141414141')",
     ],
 )
 def test_nothing_but_reading_is_allowed(ask: Asker, home: Path, question: str) -> None:

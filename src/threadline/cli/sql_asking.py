@@ -26,6 +26,8 @@ _LONG = frozenset({str, bytes})
 _READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE})
 # Full text asks for the first itself; the others tell of tables.
 _PRAGMAS = frozenset({"data_version", "table_info", "table_xinfo", "table_list", "index_list", "index_info"})
+# The one loads code, the other takes any eight bytes for the address of some, where a system's SQLite lets it.
+_CODE = frozenset({"load_extension", "fts3_tokenizer"})
 _REFUSED = ("authoriz", "prohibited", "may not be modified", "within a transaction")
 _NAMED = re.compile(r'near "([^"]+)"|unrecognized token: "(.+)"|no such (?:column|table|function): (\S+)', re.DOTALL)
 
@@ -144,7 +146,7 @@ def reading(index: Path) -> Iterator[sqlite3.Connection]:
 def _may(action: int, first: str | None, second: str | None, _database: str | None, _within: str | None) -> int:
     is_read = (
         action in _READS
-        or (action == sqlite3.SQLITE_FUNCTION and (second or "").lower() != "load_extension")
+        or (action == sqlite3.SQLITE_FUNCTION and (second or "").lower() not in _CODE)
         or (action == sqlite3.SQLITE_PRAGMA and (first or "").lower() in _PRAGMAS)
         # What a virtual table says of its columns is taken for that. SQLite itself lets nobody change its own table.
         or (action == sqlite3.SQLITE_UPDATE and first == "sqlite_master")
