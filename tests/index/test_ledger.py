@@ -147,7 +147,7 @@ def test_a_choices_charges_are_the_same(ledgers: tuple[Ledger, IndexedLedger]) -
     sessions = {one.session for one in plain if one.is_copied} | {next(iter(plain)).session}
     for session in sessions:
         assert all_told(found.where(session=session)) == all_told(plain.where(session=session))
-    for row in plain.by("day")[:3]:
+    for row in plain.by("day").rows[:3]:
         day = row.keys["day"]
         assert all_told(found.where(since=day, until=day)) == all_told(plain.where(since=day, until=day))
 
@@ -166,8 +166,8 @@ def test_other_prices_are_applied(tmp_path: Path) -> None:
     write(home, megabytes=1)
     prices = tmp_path / "prices.json"
     prices.write_text(
-        '{"schema": 1, "models": {"claude-sonnet-4-20250514": {"periods": [{"input": 7, "output": 11, "cache_write_5m": 1,'
-        ' "cache_write_1h": 2, "cache_read": 3}]}}}'
+        '{"schema": 1, "models": {"claude-sonnet-4-20250514": {"periods": [{"input": 7, "output": 11,'
+        ' "cache_write_5m": 1, "cache_write_1h": 2, "cache_read": 3}]}}}'
     )
     table = rates(prices)
     plain = threadline.ledger(home, prices=table)

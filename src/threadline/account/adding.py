@@ -11,7 +11,7 @@ from threadline.account.calendar import HOUR, Calendar
 from threadline.account.keys import TIMES, Key, key, shares
 from threadline.model.charge import Charge
 from threadline.model.rate import EXACT, Rate
-from threadline.model.sum import Row, Sum, added, summed
+from threadline.model.sum import Row, added
 
 Group = tuple[str, ...]
 Priced = tuple[Group, Rate | None]
@@ -50,7 +50,7 @@ def rows_of(sums: Mapping[Priced, Sequence[int]], names: Group) -> list[Row]:
     groups: dict[Group, list[tuple[Rate | None, Sequence[int]]]] = {}
     for (group, rate), counts in sums.items():
         groups.setdefault(group, []).append((rate, counts))
-    return [summed(dict(zip(names, group, strict=True)), _sum(some)) for group, some in groups.items()]
+    return [_row(dict(zip(names, group, strict=True)), some) for group, some in groups.items()]
 
 
 def _grouped(charges: Iterable[Charge], keys: list[Key]) -> dict[Priced, list[Charge]]:
@@ -107,10 +107,12 @@ def _shared(charges: Iterable[Charge], keys: list[Key], at: int) -> dict[Priced,
     return sums
 
 
-def _sum(some: list[tuple[Rate | None, Sequence[int]]]) -> Sum:
-    whole = [sum(column) for column in zip(*(counts for _rate, counts in some), strict=True)]
+def _row(keys: dict[str, str], some: list[tuple[Rate | None, Sequence[int]]]) -> Row:
+    whole = (
+        some[0][1] if len(some) == 1 else [sum(column) for column in zip(*[counts for _, counts in some], strict=True)]
+    )
     amounts = [_amount(rate, counts) for rate, counts in some if rate is not None]
-    return Sum(
+    return Row(
         charges=whole[_CHARGES],
         input=whole[_INPUT],
         output=whole[_OUTPUT],
@@ -119,8 +121,9 @@ def _sum(some: list[tuple[Rate | None, Sequence[int]]]) -> Sum:
         cache_read=whole[_READ],
         web_searches=whole[_SEARCHES],
         amount=added(amounts) if amounts else None,
-        unpriced=sum(counts[_CHARGES] + counts[_PARTS] for rate, counts in some if rate is None),
+        unpriced=sum([counts[_CHARGES] + counts[_PARTS] for rate, counts in some if rate is None]),
         lower_bound=whole[_PARTIAL],
+        keys=keys,
     )
 
 

@@ -146,7 +146,7 @@ def ordered(rows: list[Row], names: Group) -> list[Row]:
     if name in TIMES:
         order = sorted(parts)
     else:
-        weights = {value: Sum.of(some) for value, some in parts.items()}
+        weights = {value: some[0] if len(some) == 1 else Sum.of(some) for value, some in parts.items()}
         order = sorted(
             parts,
             key=lambda value: ((weights[value].amount or Decimal(0)).copy_negate(), -weights[value].tokens, value),

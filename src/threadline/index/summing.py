@@ -86,14 +86,31 @@ class Summing:
             ("spent s", "s.quarter", span),
             *(("charged c", f"c.time / {QUARTER}", some) for some in ends),
         ):
-            slot = f"({quarter} + {shift.format(quarter)}) / {unit}" if timed else "NULL"
+            # A day is added first, and taken off again: the first hours of 1970 would else be rounded up.
+            slot = f"({quarter} + {shift.format(quarter)} + {_DAY}) / {unit} - {_DAY // unit}" if timed else "NULL"
             limited = [limits, *(one.format(quarter) for one in apart)]
             self._add(labels, self._ask(source, slot, labels, limited), lambda slot: _named(slot, unit))
-        first, last = instants(self._chosen)
         for day in days.odd if days is not None else ():
-            begins = day * _DAY * QUARTER
-            low, high = max(first, begins), min(last, begins + _DAY * QUARTER - 1)
-            self._add_charges(labels, Calendar(zone), [f"c.time BETWEEN {low} AND {high}"])
+            self._add_odd_day(labels, Calendar(zone), day, span, ends)
+
+    def _add_odd_day(self, labels: _Labels, calendar: Calendar, day: int, span: str, ends: list[str]) -> None:
+        """A day on which the clock is changed, quarter by quarter."""
+        quarters = range(day * _DAY, day * _DAY + _DAY)
+        named = {quarter: _whole(calendar, quarter) for quarter in quarters}
+        torn = [quarter for quarter, told in named.items() if told is None]
+        low, high = quarters.start * QUARTER, quarters.stop * QUARTER - 1
+        limits = [span, f"s.quarter BETWEEN {quarters.start} AND {quarters.stop - 1}"]
+        limits += [f"s.quarter NOT IN ({', '.join(map(str, torn))})"] if torn else []
+        self._add(labels, self._ask("spent s", "s.quarter", labels, limits), lambda quarter: named[quarter] or {})
+        for some in ends:
+            self._add_charges(labels, calendar, [some, f"c.time BETWEEN {low} AND {high}"])
+        first, last = instants(self._chosen)
+        for quarter in torn:
+            begins, over = -(-first // QUARTER), (last + 1) // QUARTER
+            if begins <= quarter < over:  # else it is among the ends
+                self._add_charges(
+                    labels, calendar, [f"c.time / {QUARTER} = {quarter}", f"c.time BETWEEN {low} AND {high}"]
+                )
 
     def _add_charges(self, labels: _Labels, calendar: Calendar, limits: list[str]) -> None:
         """Charge by charge."""
@@ -237,6 +254,12 @@ def instants(chosen: Chosen) -> tuple[int, int]:
     """The first and last millisecond of a time."""
     first = milliseconds(chosen.since, up=True) if chosen.since is not None else 0
     return max(0, first), milliseconds(chosen.until) if chosen.until is not None else _EVER * QUARTER - 1
+
+
+def _whole(calendar: Calendar, quarter: int) -> dict[str, str] | None:
+    """What a quarter is called, where all of it is called so."""
+    first, last = (_read(calendar, written(quarter * QUARTER + at)) for at in (0, QUARTER - 1))
+    return first if first == last else None
 
 
 def _named(slot: int | None, unit: int) -> dict[str, str]:
