@@ -7,7 +7,7 @@ little cost, it is asked instead; where not, the transcripts are read.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from datetime import datetime, tzinfo
 from functools import cached_property
@@ -186,12 +186,32 @@ class Archive:
         return search(self.connection, query, limit=limit, every=every, sort=sort, zone=zone, now=now, near=near)
 
     def ledger(self, prices: Rates | None = None, *, calls: bool = True) -> Ledger:
-        """What was spent, every message counted once. Without `calls` it cannot be summed by tool."""
+        """What was spent, every message counted once. Without `calls` it cannot be summed by tool.
+
+        `prices` are the rates to take in place of those that come with threadline.
+        """
         from threadline.account.rates import shipped
+
+        known = self._fresh
+        if known is not None and not known.problems:
+            from threadline.index.ledger import IndexedLedger
+
+            return IndexedLedger(known.connection, prices)
         from threadline.survey.ledger import ledger_of
 
         with self._showing("Reading", _size(self.found)) as advance:
             return ledger_of(self.found, prices or shipped(), jobs=self._jobs, progress=advance, calls=calls)
+
+    def titles(self, sessions: Collection[str]) -> dict[str, str]:
+        """What these sessions are called, as far as that is known."""
+        known = self._fresh
+        if known is not None:
+            from threadline.index.titles import titles
+
+            return titles(known.connection, sessions)
+        from threadline.survey.session_titles import session_titles
+
+        return session_titles(self.found, sessions)
 
     def watch(self, session: str | None = None, *, since: datetime | None = None) -> Follower:
         """Follows the transcripts as they grow: of all sessions, or of one and its agents.

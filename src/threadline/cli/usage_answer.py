@@ -12,16 +12,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.account.ledger import Ledger
-from threadline.account.rates import rates
+from threadline.account.rates import Rates, rates
+from threadline.archive import Archive
 from threadline.cli import FOUND, NOTHING, held, screen
 from threadline.cli import output as out
-from threadline.cli.reading import found_homes, progress, say_no_home
+from threadline.cli.opening import archive_of
+from threadline.cli.reading import progress, say_no_home
 from threadline.cli.usage_report import Report, document, plain_row, prices, report
 from threadline.cli.usage_wanted import Wanted
 from threadline.model.charge import Charge
 from threadline.model.found import Found
 from threadline.model.reported import ReportedDay
-from threadline.survey.ledger import ledger_of
 
 _NARROWEST = 40
 _DAYS = ("day", "week", "month")
@@ -51,36 +52,38 @@ class Asked(Struct, frozen=True):
 def answer(asked: Asked) -> int:
     """Print the answer; give the exit code."""
     table = rates(*asked.prices)
-    found = found_homes(asked.homes, side_files=False)
-    if not found:
+    with archive_of(asked.homes, asked.jobs) as archive:
+        return _answered(asked, archive, table)
+
+
+def _answered(asked: Asked, archive: Archive, table: Rates) -> int:
+    if not archive.homes:
         say_no_home()
-    with progress("Reading", _size(found)) as advance:
-        calls = "tool" in asked.names or asked.mode != "computed"
-        whole = held(ledger_of(found, table, jobs=asked.jobs, progress=advance, calls=calls))
-    chosen = asked.wanted.of(whole, found)
+    whole = held(archive.ledger(table, calls="tool" in asked.names or asked.mode != "computed"))
+    chosen = asked.wanted.of(whole, archive)
     if asked.mode == "reported":
-        return _reported(asked, found, whole, chosen)
+        return _reported(asked, archive, whole, chosen)
     if asked.shape is not None:
         from threadline.account.ccusage import document as shaped
 
         out.print_json(shaped(chosen, asked.shape, zone=asked.zone))
         return FOUND  # as ccusage does: a script that reads an empty list has been answered
-    _print(_report(asked, found, whole, chosen), asked, found)
-    if chosen.charges or not found:
-        return FOUND if chosen.charges else NOTHING
-    return screen.nothing(asked.wanted.why(whole, found, asked.zone))
+    _print(_report(asked, archive, whole, chosen), asked, archive)
+    if len(chosen) or not archive.homes:
+        return FOUND if len(chosen) else NOTHING
+    return screen.nothing(asked.wanted.why(whole, archive, asked.zone))
 
 
 def _size(found: Sequence[Found]) -> int:
     return sum(one.size for home in found for one in home.transcripts)
 
 
-def _report(asked: Asked, found: Sequence[Found], whole: Ledger, chosen: Ledger) -> Report:
+def _report(asked: Asked, archive: Archive, whole: Ledger, chosen: Ledger) -> Report:
     made = report(
         chosen,
         asked.names,
         asked.zone,
-        extra=_read(asked, found, chosen),
+        extra=_read(asked, archive, chosen),
         order=asked.order,
         limit=asked.limit,
         since=asked.wanted.since,
@@ -89,40 +92,40 @@ def _report(asked: Asked, found: Sequence[Found], whole: Ledger, chosen: Ledger)
     if asked.mode == "both":
         from threadline.cli.usage_reported import reported_for
 
-        told = reported_for(found, whole, chosen, asked.wanted, zone=asked.zone, jobs=asked.jobs)
+        told = reported_for(archive.found, whole, chosen, asked.wanted, zone=asked.zone, jobs=asked.jobs)
         return replace(made, reported=told, is_part=asked.wanted != Wanted())
-    return replace(made, swept=_swept(asked, found, whole)) if asked.output in _WITH_NOTES else made
+    return replace(made, swept=_swept(asked, archive, whole)) if asked.output in _WITH_NOTES else made
 
 
-def _read(asked: Asked, found: Sequence[Found], chosen: Ledger) -> Mapping[str, Callable[[Charge], str]]:
+def _read(asked: Asked, archive: Archive, chosen: Ledger) -> Mapping[str, Callable[[Charge], str]]:
     """What only reading more tells, where it is asked for."""
     if "agent-type" in asked.names:
         from threadline.survey.agent_types import fill_agent_types
 
-        fill_agent_types(found, chosen)
+        fill_agent_types(archive.found, chosen)
     if "thread" not in asked.names:
         return {}
     from threadline.survey.threads import threads
 
-    with progress("Threading", _size(found)) as advance:
-        return {"thread": threads(found, chosen, jobs=asked.jobs, progress=advance)}
+    with progress("Threading", _size(archive.found)) as advance:
+        return {"thread": threads(archive.found, chosen, jobs=asked.jobs, progress=advance)}
 
 
-def _swept(asked: Asked, found: Sequence[Found], whole: Ledger) -> tuple[ReportedDay, ...]:
+def _swept(asked: Asked, archive: Archive, whole: Ledger) -> tuple[ReportedDay, ...]:
     """The days of which only Claude Code's statistics tell; asked only where a report is of days."""
     named = (asked.wanted.project, asked.wanted.model, asked.wanted.session)
     is_of_days = asked.names[0] in _DAYS and all(value is None for value in named)
-    if not is_of_days or not any((one.home.path / _STATISTICS).is_file() for one in found):
+    if not is_of_days or not any((home.path / _STATISTICS).is_file() for home in archive.homes):
         return ()
     from threadline.cli.usage_swept import is_within
     from threadline.survey.swept import swept
 
     since, until = asked.wanted.since, asked.wanted.until
-    days = swept(found, whole, [], zone=asked.zone)
+    days = swept(archive.found, whole, [], zone=asked.zone)
     return tuple(one for one in days if is_within(one, since, until, asked.zone))
 
 
-def _print(made: Report, asked: Asked, found: Sequence[Found]) -> None:
+def _print(made: Report, asked: Asked, archive: Archive) -> None:
     if asked.output == "json":
         out.print_json(document(made))
     elif asked.output != "table":
@@ -136,7 +139,7 @@ def _print(made: Report, asked: Asked, found: Sequence[Found]) -> None:
             made,
             width=max(_NARROWEST, out.terminal_width()),
             coloured=coloured,
-            titles=_titles(found, [row.keys["session"] for row in made.rows]) if "session" in made.by else {},
+            titles=archive.titles({row.keys["session"] for row in made.rows}) if "session" in made.by else {},
             exact=asked.exact,
             bars=sys.stdout.isatty(),
             ascii_only=not blocks_fit(os.environ, sys.stdout.encoding),
@@ -144,17 +147,11 @@ def _print(made: Report, asked: Asked, found: Sequence[Found]) -> None:
         screen.show_lines(lines, coloured=coloured, pager=asked.pager)
 
 
-def _titles(found: Sequence[Found], sessions: Sequence[str]) -> dict[str, str]:
-    from threadline.survey.session_titles import session_titles
-
-    return session_titles(found, set(sessions))
-
-
-def _reported(asked: Asked, found: Sequence[Found], whole: Ledger, chosen: Ledger) -> int:
+def _reported(asked: Asked, archive: Archive, whole: Ledger, chosen: Ledger) -> int:
     """What Claude Code reports, by itself."""
     from threadline.cli import usage_reported
 
-    told = usage_reported.reported_for(found, whole, chosen, asked.wanted, zone=asked.zone, jobs=asked.jobs)
+    told = usage_reported.reported_for(archive.found, whole, chosen, asked.wanted, zone=asked.zone, jobs=asked.jobs)
     if asked.output == "json":
         from threadline.render.reconciliation import record
 
@@ -165,11 +162,11 @@ def _reported(asked: Asked, found: Sequence[Found], whole: Ledger, chosen: Ledge
         out.print_rows(usage_reported.rows(told), asked.output)
     elif told.sessions or told.swept:
         coloured = screen.colour(wanted=asked.colour)
-        titles = _titles(found, [one.session for one in told.sessions[: asked.limit]])
+        titles = archive.titles({one.session for one in told.sessions[: asked.limit]})
         width = max(_NARROWEST, out.terminal_width())
         lines = usage_reported.page(told, width=width, coloured=coloured, titles=titles, limit=asked.limit)
         screen.show_lines(lines, coloured=coloured, pager=asked.pager)
-    if told.sessions or told.swept or not found:
+    if told.sessions or told.swept or not archive.homes:
         return FOUND if told.sessions or told.swept else NOTHING
     many = f"{told.silent:,} {'session' if told.silent == 1 else 'sessions'}"
     return screen.nothing(f"No session of {many} reports an amount; see --mode computed.")

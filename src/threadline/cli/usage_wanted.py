@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, tzinfo
 
 from msgspec import Struct
 
+from threadline.account.keys import NONE
 from threadline.account.ledger import Ledger
+from threadline.archive import Archive
 from threadline.cli.screen import some
 from threadline.cli.zone import in_zone
 from threadline.errors import Ambiguous
-from threadline.model.found import Found
 
 _ID = 8
 
@@ -25,14 +25,14 @@ class Wanted(Struct, frozen=True):
     since: datetime | None = None
     until: datetime | None = None
 
-    def of(self, ledger: Ledger, found: Sequence[Found]) -> Ledger:
+    def of(self, ledger: Ledger, archive: Archive) -> Ledger:
         """The ledger of the charges that are wanted."""
-        return self._in_time(self._of_session(self._of_model(self._of_project(ledger)), ledger, found))
+        return self._in_time(self._of_session(self._of_model(self._of_project(ledger)), ledger, archive))
 
-    def why(self, ledger: Ledger, found: Sequence[Found], zone: tzinfo) -> str:
+    def why(self, ledger: Ledger, archive: Archive, zone: tzinfo) -> str:
         """Why there is no charge, and what there would be."""
         if not ledger.charges:
-            return f"Nothing was spent: no model replied in {some(str(one.home.path) for one in found)}."
+            return f"Nothing was spent: no model replied in {some(str(home.path) for home in archive.homes)}."
         told = f"No charge of {ledger.total.charges:,} fits {' and '.join(self._said())}"
         project = self._of_project(ledger)
         if not project.charges:
@@ -40,7 +40,7 @@ class Wanted(Struct, frozen=True):
         model = self._of_model(project)
         if not model.charges:
             return f"{told}; models are {some(_values(project, 'model'))}."
-        session = self._of_session(model, ledger, found)
+        session = self._of_session(model, ledger, archive)
         if not session.charges:
             return f"{told}; sessions are {some(one[:_ID] for one in _values(model, 'session'))}."
         days = [in_zone(when, zone).date() for one in session if (when := one.timestamp) is not None]
@@ -58,8 +58,8 @@ class Wanted(Struct, frozen=True):
     def _of_model(self, ledger: Ledger) -> Ledger:
         return ledger if self.model is None else ledger.where(model=self.model)
 
-    def _of_session(self, ledger: Ledger, whole: Ledger, found: Sequence[Found]) -> Ledger:
-        return ledger if self.session is None else ledger.where(session=_session(self.session, whole, found))
+    def _of_session(self, ledger: Ledger, whole: Ledger, archive: Archive) -> Ledger:
+        return ledger if self.session is None else ledger.where(session=_session(self.session, whole, archive))
 
     def _in_time(self, ledger: Ledger) -> Ledger:
         timed = self.since is not None or self.until is not None
@@ -70,16 +70,15 @@ def _values(ledger: Ledger, name: str) -> list[str]:
     return [row.keys[name] for row in ledger.by(name)]
 
 
-def _session(wanted: str, ledger: Ledger, found: Sequence[Found]) -> str:
+def _session(wanted: str, ledger: Ledger, archive: Archive) -> str:
     """The id of the session that was named; what was named where there is none, so that nothing is found."""
     if wanted == "last":
         from threadline.survey.sessions import Wanted as WantedSessions
-        from threadline.survey.sessions import sessions
 
-        newest = sessions(found, WantedSessions(limit=1)).sessions
+        newest = archive.sessions(WantedSessions(limit=1)).sessions
         return str(newest[0].id) if newest else wanted
     start = wanted.lower()
-    ids = {one.session for one in ledger if one.session is not None}
+    ids = [one for one in _values(ledger, "session") if one != NONE]
     fitting = sorted(one for one in ids if one.lower().startswith(start))
     exact = [one for one in fitting if one.lower() == start]
     if len(fitting) > 1 and not exact:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from itertools import islice
+from itertools import takewhile
 from typing import NamedTuple
 
 from threadline.errors import Error
@@ -88,5 +88,6 @@ def _glance(transcript: Transcript, row: _Row) -> Glance:
 
 
 def _rest(transcript: Transcript, row: _Row) -> Iterator[Entry]:
-    """The entry of a last line that was not finished."""
-    return islice(entries(transcript.path, offset=row.read_to, line=row.lines + 1), 1)
+    """What stands in a last line that was not finished."""
+    left = entries(transcript.path, offset=row.read_to, line=row.lines + 1)
+    return takewhile(lambda entry: entry.line.offset < row.size, left)

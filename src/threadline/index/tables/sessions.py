@@ -69,7 +69,7 @@ SESSIONS = Topic(
     },
     indexes=(
         "CREATE INDEX prompt_rows_by_transcript ON prompt_rows(transcript_id, line)",
-        "CREATE INDEX session_rows_by_last ON session_rows(last)",
+        "CREATE INDEX session_rows_by_session ON session_rows(session)",
         "CREATE INDEX transcripts_by_session ON transcripts(session)",
     ),
     of_transcript=("session_rows", "prompt_rows"),
