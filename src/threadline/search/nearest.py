@@ -18,6 +18,8 @@ _SHORT = 4
 _MOST_TERMS = 30_000
 _LIKE = 0.75
 _LONGER = 2
+_FEW = 5
+_LONG = 10
 # Words that say nothing of what is looked for: questions are full of them.
 EMPTY = frozenset(
     """a about all also am an and any are as at be because been but by came can come comes could did do does doing for
@@ -93,8 +95,22 @@ def _nearest(connection: sqlite3.Connection, word: str) -> str | None:
         return None
     if connection.execute("SELECT 1 FROM text WHERE text MATCH ? LIMIT 1", (f'"{word}"',)).fetchone() is not None:
         return None
-    near = get_close_matches(word, _terms(connection, word), n=1, cutoff=_LIKE)
-    return near[0] if near else None
+    near = get_close_matches(word, _terms(connection, word), n=_FEW, cutoff=_LIKE)
+    most = 1 if len(word) < _LONG else 2
+    return next((one for one in near if one not in EMPTY and _slips(word, one) <= most), None)
+
+
+def _slips(typed: str, meant: str) -> int:
+    """How many letters are wrong, missing, too many or swapped with the next."""
+    before, last = [0] * (len(meant) + 1), list(range(len(meant) + 1))
+    for at, one in enumerate(typed, 1):
+        row = [at]
+        for to, other in enumerate(meant, 1):
+            row.append(min(last[to] + 1, row[to - 1] + 1, last[to - 1] + (one != other)))
+            if at > 1 and to > 1 and one == meant[to - 2] and typed[at - 2] == other:
+                row[to] = min(row[to], before[to - 2] + 1)
+        before, last = last, row
+    return last[-1]
 
 
 def _terms(connection: sqlite3.Connection, word: str) -> list[str]:

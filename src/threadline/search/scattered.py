@@ -10,6 +10,7 @@ import math
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -25,24 +26,36 @@ from threadline.search.ranking import Ranking
 
 # Where a word stands, what it counts there, and how many of the entries indexed last are looked at if it is common; the
 # last is anywhere: what tools print and are given, what is thought.
+_FAR = 130_000
 _TIERS = (
     ("title", 2.2, 2_000_000),
     ("prompt", 1.7, 2_000_000),
-    ("reply", 1.4, 130_000),
-    ("command path", 1.2, 130_000),
-    ("", 0.6, 130_000),
+    ("reply", 1.4, _FAR),
+    ("command path", 1.2, _FAR),
+    ("", 0.6, _FAR),
 )
 _WEIGHTS = {column: weight for columns, weight, _far in _TIERS for column in columns.split()}
 _ANYWHERE = _TIERS[-1][1]
 _IN_A_ROW = 1.35
 _SAID = 1.3
-_NEWEST = 600
-_COUNTED = 20_000
+_NEWEST = 400
+_COMMON = 20_000
+_REPEATED = "last-prompt"
 _AGAIN = 0.1
 _OFTEN = 3
 _LONG = 0.15
 _SHORT = 2_000
 _BLOCK = 900
+
+
+class _Seen(NamedTuple):
+    """What has to be known of an entry to judge its session."""
+
+    entry_id: int
+    session: str
+    kind: str
+    length: int
+    timestamp: str | None
 
 
 class Words(Struct, frozen=True):
@@ -89,20 +102,17 @@ def scattered(
     for number, match in enumerate(_expressions(words.texts)):
         looked.look(number, match)
     if len(words.in_a_row) > 1:
-        for entry in ranking.numbers(expression(Phrase(words.in_a_row)), _NEWEST, _TIERS[-1][2]):
+        for entry in ranking.numbers(expression(Phrase(words.in_a_row)), _NEWEST, _FAR):
             looked.know(entry, _IN_A_ROW)
     for hit in exact:
         looked.know(hit.entry_id, _WEIGHTS.get(hit.field or "", _ANYWHERE))
-    sessions: dict[object, list[Row]] = defaultdict(list)
-    for row in looked.rows():
-        sessions[row.session or row.transcript].append(row)
-    judged = (looked.judged(rows, words) for rows in sessions.values())
     shown: set[tuple[str, str]] = set()
-    for one in sorted(judged, key=lambda one: (-one.score, one.row.entry_id)):
-        copy = (one.row.uuid or str(one.row.entry_id), one.row.kind)
-        if copy not in shown:
-            shown.add(copy)
-            yield one
+    for score, entry in looked.judged():
+        for row in ranking.rows([entry]):
+            copy = (row.uuid or str(entry), row.kind)
+            if copy not in shown:
+                shown.add(copy)
+                yield Scattered(row, score, tuple(map(str, looked.lacking(entry, words.texts))))
 
 
 def _expressions(texts: Sequence[Text]) -> Iterator[str]:
@@ -129,55 +139,68 @@ class _Looking:
         self._rarity: dict[int, float] = {}
 
     def look(self, number: int, match: str) -> None:
-        """Find the entries that have a word."""
-        for columns, weight, far in _TIERS:
+        """Find the entries that have a word; one that is all over the place is looked for only where it counts."""
+        counting = f"SELECT COUNT(*) FROM (SELECT 1 FROM text WHERE text MATCH ? LIMIT {_COMMON})"  # noqa: S608 - a number
+        (count,) = self._connection.execute(counting, (match,)).fetchone()
+        self._rarity[number] = math.log(1 + self._entries / count) if count else 0.0
+        for columns, weight, far in _TIERS if count < _COMMON else _TIERS[:-1]:
             within = f"{{{columns}}} : ({match})" if columns else match
             for entry in self._ranking.numbers(within, _NEWEST, far):
                 self._weights[entry].setdefault(number, weight)
-        counting = f"SELECT COUNT(*) FROM (SELECT 1 FROM text WHERE text MATCH ? LIMIT {_COUNTED})"  # noqa: S608 - a number
-        (count,) = self._connection.execute(counting, (match,)).fetchone()
-        self._rarity[number] = math.log(1 + self._entries / count) if count else 0.0
 
     def know(self, entry: int, weight: float) -> None:
         """An entry has all words, whether it was looked at or not."""
         has = self._weights[entry]
         has.update((number, max(weight, has.get(number, 0.0))) for number in self._rarity)
 
-    def rows(self) -> Iterator[Row]:
-        """The entries that have any of the words."""
+    def judged(self) -> list[tuple[float, int]]:
+        """What each session is worth, and the entry that tells most of it; the best first."""
+        sessions: dict[object, list[_Seen]] = defaultdict(list)
+        for seen in self._seen():
+            sessions[seen.session].append(seen)
+        return sorted(map(self._judged, sessions.values()), key=lambda one: (-one[0], one[1]))
+
+    def lacking(self, entry: int, texts: Sequence[Text]) -> Iterator[Text]:
+        """The words that an entry has not."""
+        return (text for number, text in enumerate(texts) if number not in self._weights[entry])
+
+    def _seen(self) -> Iterator[_Seen]:
         numbers = list(self._weights)
         for at in range(0, len(numbers), _BLOCK):
-            yield from self._ranking.rows(numbers[at : at + _BLOCK])
+            some = ", ".join(map(str, numbers[at : at + _BLOCK]))
+            asked = (
+                "SELECT e.entry_id, COALESCE(e.session, t.session, t.path), e.kind, e.length, e.timestamp"  # noqa: S608 - numbers
+                f" FROM entries e JOIN transcripts t ON t.transcript_id = e.transcript_id WHERE e.entry_id IN ({some})"
+            )
+            yield from map(_Seen._make, self._connection.execute(asked))
 
-    def judged(self, rows: list[Row], words: Words) -> Scattered:
-        """What a session is worth: half by where each word is said best, half by the entry that has most of them."""
-        best: dict[int, float] = defaultdict(float)
+    def _judged(self, entries: list[_Seen]) -> tuple[float, int]:
+        """Half by where each word is said best, half by the entry that has most of them."""
+        best: dict[int, float] = {}
         often: dict[int, int] = defaultdict(int)
-        most, told, at = 0.0, -1.0, rows[0]
-        for row in rows:
-            has = self._said_in(row)
-            for number, weight in has.items():
-                best[number] = max(weight, best[number])
-                often[number] += weight >= _SAID and row.kind != "last-prompt"
-            most = max(most, self._sum(has) * _brevity(row.length))
-            tells = self._sum({number: min(weight, _SAID) for number, weight in has.items()})
+        most, told, at = 0.0, -1.0, entries[0]
+        for seen in entries:
+            sum_of, tells = 0.0, 0.0
+            for number, weight in self._said_in(seen).items():
+                rarity = self._rarity[number]
+                sum_of += rarity * weight
+                tells += rarity * min(weight, _SAID)
+                best[number] = max(weight, best.get(number, 0.0))
+                often[number] += weight >= _SAID and seen.kind != _REPEATED
+            most = max(most, sum_of * _brevity(seen.length))
             if tells > told:
-                told, at = tells, row
-        again = {number: _AGAIN * min(_OFTEN, max(0, times - 1)) for number, times in often.items()}
-        share = self._sum(dict.fromkeys(best, 1.0)) / (sum(self._rarity.values()) or 1.0)
-        score = (self._sum(best) + self._sum(again) + most) / 2 * share * self._ranking.fresh.of(at.timestamp)
-        has = self._weights[at.entry_id]
-        return Scattered(at, score, tuple(str(one) for number, one in enumerate(words.texts) if number not in has))
+                told, at = tells, seen
+        again = sum(self._rarity[number] * min(_OFTEN, times - 1) for number, times in often.items() if times > 1)
+        everywhere = sum(self._rarity[number] * weight for number, weight in best.items()) + _AGAIN * again
+        share = sum(self._rarity[number] for number in best) / (sum(self._rarity.values()) or 1.0)
+        return (everywhere + most) / 2 * share * self._ranking.fresh.of(at.timestamp), at.entry_id
 
-    def _said_in(self, row: Row) -> dict[int, float]:
+    def _said_in(self, seen: _Seen) -> dict[int, float]:
         """The words of an entry with their weights. What was typed last is told once more for a title: it is none."""
-        has = self._weights[row.entry_id]
-        if row.kind != "last-prompt":
+        has = self._weights[seen.entry_id]
+        if seen.kind != _REPEATED:
             return has
         return {number: min(weight, _WEIGHTS["prompt"]) for number, weight in has.items()}
-
-    def _sum(self, weights: dict[int, float]) -> float:
-        return sum(self._rarity[number] * weight for number, weight in weights.items())
 
 
 def _brevity(length: int) -> float:
