@@ -129,15 +129,18 @@ def usage(home: Path, program: Path | None) -> dict[str, Any]:
     return {"threadline": min(ours), "ccusage": min(theirs), "times": min(theirs) / min(ours), "rounds": USAGES}
 
 
-def measured_peers(home: Path, growing: Growing) -> dict[str, Any]:
-    """All of the peers' figures about indexing."""
-    told = {}
+def measured_peers(home: Path, growing: Growing, told: dict[str, Any]) -> dict[str, Any]:
+    """All of the peers' figures about indexing; those that are known are not measured again."""
     for peer in peers.indexing():
+        if peer.name in told:
+            print(f"{peer.name} is not measured again.")
+            continue
         print(f"{peer.name} indexes …", file=sys.stderr)
         first = peers.first_index(peer, home)
         if first:
             told[peer.name] = {"first": first, **peers.refreshes(peer, home, growing)}
             peer.refresh(home)
+            peers.keep("index", home, {peer.name: told[peer.name]})
     return told
 
 
@@ -190,12 +193,7 @@ def measure(options: argparse.Namespace) -> None:
     load = figures["machine"]["load_at_start"][0]
     print(f"{len(sizes):,} transcripts, {megabytes:,.0f} MB, the growing one {growing.size / 1e6:.0f}; load {load:.2f}")
     rounds = [first_index(home)]
-    if options.peers_from:
-        others = json.loads(options.peers_from.read_text())["index"]
-        print(f"The peers' figures are those of {options.peers_from}.")
-    else:
-        others = measured_peers(home, growing)
-        peers.keep("index", home, others, figures)
+    others = measured_peers(home, growing, peers.known("index", options.peers_from))
     rounds += [first_index(home) for _turn in range(options.rounds - 1)]
     ours = {"first": min(rounds, key=lambda one: float(one["seconds"])), "rounds": rounds}
     ours |= refreshes(home, growing)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import shutil
 import sqlite3
@@ -265,8 +266,6 @@ def _scanned(asked: Asked) -> tuple[str, ...]:
 
 @contextmanager
 def _started(command: list[str], variables: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
-    import os
-
     process = subprocess.Popen(  # noqa: S603 - peers
         command,
         env={**os.environ, **variables},
@@ -321,6 +320,7 @@ def first_index(peer: Peer, home: Path) -> dict[str, Any]:
         "seconds": ran.seconds,
         "cpu_seconds": ran.cpu,
         "inside_seconds": peer.inside(ran),
+        "load": os.getloadavg()[0],
         "peaks": ran.peaks,
         "index_megabytes": sum(file.stat().st_size for file in peer.files()) / 1e6,
         "counts": peer.counts(),
@@ -350,10 +350,14 @@ def _best(peer: Peer, home: Path, growing: Growing | None) -> dict[str, float | 
     return {"seconds": best.seconds, "cpu_seconds": min(ran.cpu for ran in runs), "inside_seconds": peer.inside(best)}
 
 
-def keep(part: str, home: Path, told: dict[str, Any], figures: dict[str, Any]) -> None:
+def keep(part: str, home: Path, told: dict[str, Any]) -> None:
     """Put figures of the peers where `--peers-from` finds them, beside what is there."""
     kept = OUT / f"peers-{home.name}.json"
     known = json.loads(kept.read_text()) if kept.exists() else {}
-    known[part] = told
-    known[f"{part}_machine"] = figures["machine"]
+    known.setdefault(part, {}).update(told)
     kept.write_text(json.dumps(known, indent=1))
+
+
+def known(part: str, given: Path | None) -> dict[str, Any]:
+    """The figures in such a file."""
+    return json.loads(given.read_text()).get(part, {}) if given else {}

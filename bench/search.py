@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 import time
@@ -170,24 +171,23 @@ def measure(options: argparse.Namespace) -> None:
         writable(home)
     queries = drawn(copy, options.queries)
     print(f"\n{options.queries} queries of each kind; load {told['machine']['load_at_start'][0]:.2f}")
-    known: dict[str, Any] = {}
-    if options.peers_from:
-        known = json.loads(options.peers_from.read_text()).get("search", {})
-        if known and known["queries"] != digest(queries):
-            print(f"The peers in {options.peers_from} were asked other queries than these.")
+    # Figures about other queries than these say nothing here.
+    others = {
+        name: one for name, one in peers.known("search", options.peers_from).items() if one["asked"] == digest(queries)
+    }
     with ExitStack() as stack:
         asking: dict[str, peers.Asking] = {"threadline": stack.enter_context(closing(ours(copy)))}
-        if not known:
-            for peer in peers.indexing():
-                if up_to_date(peer, copy):
-                    asking[peer.name] = stack.enter_context(peer.asking(copy))
-            if (scanner := peers.ripgrep()) is not None:
-                asking[scanner.name] = stack.enter_context(scanner.asking(copy))
+        for peer in peers.indexing():
+            if peer.name not in others and up_to_date(peer, copy):
+                asking[peer.name] = stack.enter_context(peer.asking(copy))
+        if "ripgrep" not in others and (scanner := peers.ripgrep()) is not None:
+            asking[scanner.name] = stack.enter_context(scanner.asking(copy))
         found = {name: figures(some) for name, some in answers(queries, asking).items()}
-    others = known.get("figures") or {name: one for name, one in found.items() if name != "threadline"}
-    if not known:
-        peers.keep("search", copy, {"queries": digest(queries), "figures": others}, told)
+    for name in found.keys() - {"threadline"}:
+        others[name] = {**found[name], "asked": digest(queries), "load": os.getloadavg()[0]}
+    peers.keep("search", copy, others)
     told |= {"queries": digest(queries), "threadline": found["threadline"], "peers": others}
+    told["measured"] = {one.name: one.measured for one in (peers.Agentsview, peers.ClaudeCodeLog, peers.Ripgrep)}
     told["threadline_whole_process"] = whole(copy, queries)
     print_table({"threadline": found["threadline"], **others})
     print(f"\n`threadline search WORD`, whole process: median {told['threadline_whole_process']['median']:.0f} ms")
