@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from threadline.index.words import searchable, tokens
-from threadline.search.query import TEXTS, And, Query, Regex, Text, all_of, any_of
+from threadline.search.query import TEXTS, And, Or, Query, Regex, Text, all_of, any_of
 
 _SHORT = 4
 _MOST_TERMS = 30_000
@@ -38,14 +38,19 @@ class Instead(Struct, frozen=True):
 
 def respelt(connection: sqlite3.Connection, query: Query) -> Instead | None:
     """The query with words as they are spelt in some entry; None where each is in one, or nothing is like it."""
-    parts = query.of if isinstance(query, And) else (query,)
-    spelt = [_respelt(connection, one) if isinstance(one, Text) else None for one in parts]
-    told = "; ".join(
-        f"no entry has {str(old)!r}, did you mean {str(new)!r}?"
-        for old, new in zip(parts, spelt, strict=True)
-        if new is not None
-    )
-    return Instead(all_of(new or old for old, new in zip(parts, spelt, strict=True)), _sentence(told)) if told else None
+    told: list[str] = []
+    spelt = _spelt(connection, query, told)
+    return Instead(spelt, _sentence("; ".join(told))) if told else None
+
+
+def _spelt(connection: sqlite3.Connection, query: Query, told: list[str]) -> Query:
+    if isinstance(query, And | Or):
+        together = all_of if isinstance(query, And) else any_of
+        return together([_spelt(connection, one, told) for one in query.of])
+    near = _respelt(connection, query) if isinstance(query, Text) else None
+    if near is not None:
+        told.append(f"no entry has {str(query)!r}, did you mean {str(near)!r}?")
+    return near or query
 
 
 def instead(connection: sqlite3.Connection, query: Query) -> Iterator[Instead]:
