@@ -12,8 +12,7 @@ from threadline.account.price_source import shipped_digest
 from threadline.errors import IndexBusy, Unreadable
 from threadline.find.changes import changes
 from threadline.find.listing import stats
-from threadline.index.plan import known
-from threadline.index.refresh import Told, generation, refresh
+from threadline.index.known import Told, generation, known
 from threadline.index.store import open_to_read
 from threadline.model.change import Changes
 from threadline.model.found import Home
@@ -51,7 +50,7 @@ def fresh(
         if index.exists():
             return _compared(index, homes, most, jobs, progress, planned)
         if most is None or sum(status.st_size for home in homes for _path, status in stats(home)) <= most:
-            refresh(index, homes, jobs=jobs, progress=progress, planned=planned)
+            _refresh(index, homes, jobs=jobs, progress=progress, planned=planned)
             return _compared(index, homes, most, jobs, progress, planned)
     except (IndexBusy, Unreadable):
         if most is None:
@@ -80,8 +79,23 @@ def _compared(  # noqa: PLR0917 - as they were given
         connection.close()
         raise
     connection.close()
-    refresh(index, homes, jobs=jobs, progress=progress, planned=planned, told=now)
+    _refresh(index, homes, jobs=jobs, progress=progress, planned=planned, told=now)
     return Fresh(open_to_read(index), told.problems)
+
+
+def _refresh(
+    index: Path,
+    homes: Sequence[Home],
+    *,
+    jobs: int | None,
+    progress: Callable[[int], None] | None,
+    planned: Callable[[int], None] | None,
+    told: Told | None = None,
+) -> None:
+    # What reads transcripts takes longer to load than an index that is fresh to ask.
+    from threadline.index.refresh import refresh  # noqa: PLC0415
+
+    refresh(index, homes, jobs=jobs, progress=progress, planned=planned, told=told)
 
 
 def _is_current(connection: sqlite3.Connection, told: Changes) -> bool:

@@ -13,14 +13,14 @@ from msgspec.structs import astuple
 from threadline.find.changes import changes
 from threadline.find.look import look
 from threadline.find.seen import seen
+from threadline.index.known import KNOWN, known
 from threadline.index.texts import as_text, stored
 from threadline.model.change import Change, ChangeKind, Changes, Known, Looked
 from threadline.model.found import Home, Project, Transcript
 
 _UNSURE = "SELECT transcript_id FROM transcripts JOIN projects USING(project_id) WHERE path_source <> 'cwd'"
 _AGAIN = frozenset({ChangeKind.TRUNCATED, ChangeKind.REWRITTEN, ChangeKind.REPLACED})
-_KNOWN = "path, device, inode, size, mtime_ns, read_to, head_hash, tail_hash, checksum, racy"
-_RENEW = f"UPDATE transcripts SET ({_KNOWN}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE transcript_id = ?"  # noqa: S608 - our own names
+_RENEW = f"UPDATE transcripts SET ({KNOWN}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE transcript_id = ?"  # noqa: S608 - our own names
 
 
 class Step(Struct, frozen=True, gc=False):
@@ -84,12 +84,6 @@ class Plan(Struct, frozen=True):
     def size(self) -> int:
         """How many bytes are to be read."""
         return sum(step.size for step in self.steps)
-
-
-def known(connection: sqlite3.Connection) -> list[Known]:
-    """Every transcript as it was when it was last read."""
-    asked = connection.execute(f"SELECT {_KNOWN} FROM transcripts")  # noqa: S608 - our own names
-    return [Known(os.fsdecode(path), *told_of) for path, *told_of in asked]
 
 
 def plan(connection: sqlite3.Connection, homes: Sequence[Home], told: Changes | None = None) -> Plan:

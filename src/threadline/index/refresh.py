@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from threadline.errors import Unreadable
 from threadline.index.charging import charge_stale
+from threadline.index.known import Told, generation
 from threadline.index.plan import Places, Plan, Step, named, plan, renew
 from threadline.index.projects import renew_projects
 from threadline.index.rows import Reading, Rows, rows
@@ -24,7 +25,6 @@ from threadline.index.schema import FIELDS, OF_ENTRIES, OF_TRANSCRIPT
 from threadline.index.sighted import STALE_OF
 from threadline.index.store import alone, open_to_make, open_to_write, remove
 from threadline.index.vocabulary import Noting
-from threadline.model.change import Changes
 from threadline.model.found import Home, Transcript
 from threadline.survey.crew import can_fork, crew
 from threadline.survey.each import cores
@@ -33,19 +33,6 @@ _WORTH_WORKERS = 4 * 1024 * 1024
 _COMMIT_EVERY = 2.0  # seconds: how much a killed refresh may lose
 _TEXT = f"INSERT INTO text(rowid, {', '.join(FIELDS)}) VALUES({', '.join('?' * (len(FIELDS) + 1))})"
 _ENTRY = "INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-
-
-class Told(Struct, frozen=True):
-    """What a look at the homes has told of an index, as it was then."""
-
-    changes: Changes
-    generation: str
-
-
-def generation(connection: sqlite3.Connection) -> str:
-    """What tells one state of the index from another: each transaction of a refresh makes it anew."""
-    found = connection.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()
-    return str(found[0]) if found is not None else ""
 
 
 class Refreshed(Struct, frozen=True):

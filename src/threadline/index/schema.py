@@ -10,12 +10,10 @@ from threadline.index.tables.entries import ENTRIES, FIELDS
 from threadline.index.tables.places import PLACES
 from threadline.index.tables.sessions import SESSIONS
 from threadline.index.tables.spending import SPENDING
+from threadline.index.version import VERSION
 from threadline.index.vocabulary import VOCABULARY
 
 __all__ = ["FIELDS", "INDEXES", "OF_ENTRIES", "OF_TRANSCRIPT", "PRIVATE", "TABLES", "VERSION", "VIEWS"]
-
-VERSION = 2
-"""Of the schema. An index of another version is not opened; it is made anew beside it."""
 
 _TOPICS = (PLACES, ENTRIES, SPENDING, SESSIONS, CALLS, VOCABULARY)
 

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from threadline.errors import IndexBusy, Unreadable
-from threadline.index.schema import INDEXES, TABLES, VERSION, VIEWS
+from threadline.index.version import VERSION
 
 _PAGE = 8192
 _CACHE_KB = 32 * 1024
@@ -172,6 +172,8 @@ def _prepare(connection: sqlite3.Connection, *, is_new: bool) -> None:
     connection.execute("BEGIN IMMEDIATE")
     known = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone()
     if known is None:
+        from threadline.index.schema import INDEXES, TABLES, VIEWS  # noqa: PLC0415 - seldom needed, and long to load
+
         for made in (*TABLES.values(), *VIEWS.values(), *INDEXES):
             connection.execute(made)
         # Words are gathered in memory and written in long runs: many short ones would be merged again and again.
