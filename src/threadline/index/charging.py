@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from threadline.account.charges import alone, charged
 from threadline.account.rates import Rates, shipped
 from threadline.account.rule import parted, settled
+from threadline.index.plain import Plain
 from threadline.index.priced import RateNumbers
-from threadline.index.seen import STALE, WIDER, SeenAgain, ranks
+from threadline.index.seen import STALE, WIDER, Kept, SeenAgain, ranks
 from threadline.index.spending import add_spent, take_out
 from threadline.index.spread import KeptSpread, Tie, ends, own, ties
-from threadline.index.stamp import stamp
-from threadline.index.texts import as_text
+from threadline.index.stamp import stamp, written
 from threadline.model.charge import Charge
 from threadline.model.found import Home
 from threadline.model.rate import plain_number
@@ -34,6 +34,7 @@ _WIDEN = "INSERT OR IGNORE INTO stale SELECT message_id, 1 FROM ties WHERE trans
 _AT_ONCE = 2_000
 _Ends = dict[tuple[int, str], tuple[int, int]]
 _Parts = list[list[Sighting]]
+_Row = tuple[object, ...]
 
 
 def charge_stale(connection: sqlite3.Connection, homes: Sequence[Home] = ()) -> int:
@@ -108,29 +109,41 @@ class _Charging:
         take_out(self._connection, WIDER)
         wider = {number: parted(key, group) for number, key, group in self._seen.groups(WIDER)}
         self._insert(
-            (number, [one for part in parts for one in charged(settled(part, spread), self._table)])
+            row
             for some in (several, wider)
             for number, parts in some.items()
+            for row in self._rows(
+                number, [one for part in parts for one in charged(settled(part, spread), self._table)]
+            )
         )
         add_spent(self._connection)
         return self._made
 
-    def _alone(self, several: dict[int, _Parts]) -> Iterator[tuple[int, Iterable[Charge]]]:
+    def _alone(self, several: dict[int, _Parts]) -> Iterator[_Row]:
         """The charges of messages that one sighting tells of; the others are put aside."""
-        for number, key, group in self._seen.groups(STALE):
-            self._note_times(group)
+        owning = {number for (number,) in self._connection.execute("SELECT transcript_id FROM owned")}
+        plain = Plain(self._table, self._rates, self._seen.models)
+        for number, key, kept in self._seen.kept(STALE):
+            if owning:
+                self._note_times(kept, owning)
+            row = plain.row(number, kept[0]) if len(kept) == 1 else None
+            if row is not None:
+                yield row
+                continue
+            group = self._seen.sightings(key, kept)
             if len(group) == 1:
-                yield number, alone(group[0], self._table)
+                yield from self._rows(number, alone(group[0], self._table))
             else:
                 several[number] = parted(key, group)
 
-    def _note_times(self, group: list[Sighting]) -> None:
-        """The earliest time of what is stale in each transcript."""
-        earliest, numbers = self._earliest, self._seen.numbers
-        for one in group:
-            number = numbers[one.origin.transcript]
-            if number not in earliest or one.time < earliest[number]:
-                earliest[number] = one.time
+    def _note_times(self, kept: list[Kept], owning: set[int]) -> None:
+        """The earliest time of what is stale in each transcript that was asked when what is its own began."""
+        for _offset, origin_id, _model, time, _told in kept:
+            origin = self._seen.origin(origin_id)
+            number = self._seen.numbers[origin.transcript]
+            if number in owning:
+                when = written(time) or origin.began
+                self._earliest[number] = min(when, self._earliest.get(number, when))
 
     def _keys(self, sets: Iterable[str]) -> Iterator[tuple[int, str]]:
         return ((int(number), sharers) for sharers in sets for number in sharers.split(" "))
@@ -159,35 +172,36 @@ class _Charging:
                 self._connection.execute("UPDATE owned SET began = ? WHERE transcript_id = ?", (began, number))
                 yield number
 
-    def _insert(self, some: Iterable[tuple[int, Iterable[Charge]]]) -> None:
-        waiting: list[tuple[object, ...]] = []
-        for number, charges in some:
-            waiting += (self._row(number, at, one) for at, one in enumerate(charges))
+    def _insert(self, some: Iterable[_Row]) -> None:
+        waiting: list[_Row] = []
+        for row in some:
+            waiting.append(row)
             if len(waiting) >= _AT_ONCE:
                 self._flush(waiting)
         self._flush(waiting)
 
-    def _flush(self, waiting: list[tuple[object, ...]]) -> None:
+    def _flush(self, waiting: list[_Row]) -> None:
         self._connection.executemany(_INSERT, waiting)
         self._made += len(waiting)
         waiting.clear()
 
-    def _row(self, number: int, at: int, one: Charge) -> tuple[object, ...]:
-        counted, owner, amount = one.counted, one.owner, one.amount
-        return (
-            number,
-            at,
-            owner.origin_number,
-            self._rates.of(as_text(counted.model), one.rate),
-            stamp(owner.time),
-            one.part or None,
-            counted.input,
-            counted.output,
-            counted.cache_write_5m,
-            counted.cache_write_1h,
-            counted.cache_read,
-            one.web_searches,
-            plain_number(amount) if amount is not None else None,
-            one.is_lower_bound,
-            one.is_copied,
-        )
+    def _rows(self, number: int, charges: Iterable[Charge]) -> Iterator[_Row]:
+        for at, one in enumerate(charges):
+            counted, amount = one.counted, one.amount
+            yield (
+                number,
+                at,
+                one.owner.origin_number,
+                self._rates.of(counted.model, one.rate),
+                stamp(one.owner.time),
+                one.part or None,
+                counted.input,
+                counted.output,
+                counted.cache_write_5m,
+                counted.cache_write_1h,
+                counted.cache_read,
+                one.web_searches,
+                plain_number(amount) if amount is not None else None,
+                one.is_lower_bound,
+                one.is_copied,
+            )

@@ -32,6 +32,8 @@ LEFT JOIN projects p USING(project_id)
 LEFT JOIN homes h ON h.home_id = t.home_id
 WHERE o.origin_id = ?
 """
+Kept = tuple[int, int, int | None, int | str, bytes]
+"""A sighting as it is kept: its offset, origin, model, time, and what it tells."""
 Group = tuple[int, str, list[Sighting]]
 
 
@@ -47,25 +49,37 @@ class SeenAgain:
         self._connection = connection
         self._ranks = ranks
         self._lines: dict[str, LineNumbers] = {}
-        self._models: dict[int | None, str | None] = {None: None}
+        self.models: dict[int | None, str | None] = {None: None}
         self._origins: dict[int, Origin] = {}
         self.numbers: dict[str, int] = {}
 
     def groups(self, of: str, given: Iterable[object] = ()) -> Iterator[Group]:
         """The sightings of each message that a query (`of`) names, with its number and key."""
-        self._models |= dict(self._connection.execute("SELECT model_id, model FROM models"))
+        for number, key, some in self.kept(of, given):
+            yield number, key, self.sightings(key, some)
+
+    def kept(self, of: str, given: Iterable[object] = ()) -> Iterator[tuple[int, str, list[Kept]]]:
+        """The same, as they are kept."""
+        self.models |= dict(self._connection.execute("SELECT model_id, model FROM models"))
         rows = self._connection.execute(_SIGHTINGS.format(of), tuple(given))
         for number, some in groupby(rows, key=itemgetter(0)):
             group = list(some)
-            key = group[0][1]
-            told = [self._sighting(key, row[2:]) for row in group]
-            yield number, key, joined(told) if len(told) > 1 else [told[0][0]]
+            yield number, group[0][1], [row[2:] for row in group]
 
-    def _sighting(self, key: str, row: tuple[int, int, int | None, int | str, bytes]) -> tuple[Sighting, bool]:
+    def sightings(self, key: str, some: list[Kept]) -> list[Sighting]:
+        """The sightings of a message."""
+        told = [self._sighting(key, one) for one in some]
+        return joined(told) if len(told) > 1 else [told[0][0]]
+
+    def origin(self, number: int) -> Origin:
+        """The origin of a number."""
+        return self._origins.get(number) or self._origin(number)
+
+    def _sighting(self, key: str, row: Kept) -> tuple[Sighting, bool]:
         offset, origin_id, model, time, told = row
-        origin = self._origins.get(origin_id) or self._origin(origin_id)
+        origin = self.origin(origin_id)
         again = unpacked(told)
-        one = sighting(again, key, self._models[model], written(time) or origin.began, offset)
+        one = sighting(again, key, self.models[model], written(time) or origin.began, offset)
         one.origin_number, one.origin = origin_id, origin
         return one, again.tells
 

@@ -50,7 +50,8 @@ class Told(Struct, array_like=True, gc=False):
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Told).decode
-_LEAST = len(Told.__struct_fields__) - len(Told.__struct_defaults__)
+_USUAL: list[Any] = [[], False, False, False, 0, False, False, None, None, None, None, None]
+_LEAST = len(Told.__struct_fields__) - len(_USUAL)
 
 
 def packed(one: Sighting, *, tells: bool = False) -> bytes:
@@ -87,7 +88,7 @@ def packed(one: Sighting, *, tells: bool = False) -> bytes:
         one.reported,
         one.passes,
     ]
-    while len(told) > _LEAST and not told[-1] and told[-1] != "":
+    while len(told) > _LEAST and told[-1] == _USUAL[len(told) - _LEAST - 1]:
         told.pop()
     try:
         return _encode(told)
