@@ -118,16 +118,15 @@ def blocks(
 
 def _ledger(homes: tuple[str, ...], prices: tuple[str, ...], jobs: int | None) -> Ledger | None:
     from threadline.account.rates import rates
-    from threadline.cli.reading import found_homes, progress, say_no_home
-    from threadline.survey.ledger import ledger_of
+    from threadline.cli.opening import archive_of
+    from threadline.cli.reading import say_no_home
 
     table = rates(*prices)
-    found = found_homes(homes)
-    if not found:
+    archive = click.get_current_context().with_resource(archive_of(homes, jobs))
+    if not archive.homes:
         say_no_home()
         return None
-    with progress("Reading", sum(one.size for home in found for one in home.transcripts)) as advance:
-        return ledger_of(found, table, jobs=jobs, progress=advance)
+    return archive.ledger(table)
 
 
 def _tokens(text: str | None) -> int | None:

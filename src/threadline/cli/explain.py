@@ -72,8 +72,9 @@ def explain(
     """
     from threadline.account.rates import rates
     from threadline.cli import screen
+    from threadline.cli.opening import archive_of
     from threadline.cli.question import question
-    from threadline.cli.reading import progress, say_no_home
+    from threadline.cli.reading import say_no_home
     from threadline.cli.zone import zone as zone_of
     from threadline.survey.ledger import ledger_of
     from threadline.survey.receipts import receipt
@@ -81,13 +82,14 @@ def explain(
     if limit is not None and everything:
         raise click.UsageError("Give --limit or --all, not both.")
     zone, table = zone_of(tz), rates(*files)
-    wanted = question(what, homes, zone)
-    if not wanted.found:
-        say_no_home()
-        return NOTHING
-    with progress("Reading", sum(one.size for home in wanted.found for one in home.transcripts)) as advance:
-        ledger = ledger_of(wanted.found, table, jobs=jobs, progress=advance)
-    made = receipt(ledger, wanted.asked(ledger), wanted.found)
+    with archive_of(homes, jobs) as archive:
+        wanted = question(what, archive, zone)
+        if not wanted.found:
+            say_no_home()
+            return NOTHING
+        is_whole = wanted.found is archive.found
+        ledger = archive.ledger(table) if is_whole else ledger_of(wanted.found, table, jobs=jobs)
+        made = receipt(ledger, wanted.asked(ledger), wanted.found)
     if output != "table":
         _print(made, output)
     elif made.items:

@@ -14,6 +14,7 @@ from threadline.model.found import Found, Transcript
 
 if TYPE_CHECKING:
     from threadline.account.ledger import Ledger
+    from threadline.archive import Archive
     from threadline.survey.asked import Asked
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -30,7 +31,7 @@ class Question(NamedTuple):
     asked: Callable[[Ledger], Asked]
 
 
-def question(what: str, homes: Sequence[str], zone: tzinfo) -> Question:
+def question(what: str, archive: Archive, zone: tzinfo) -> Question:
     """What was meant.
 
     Raises:
@@ -42,28 +43,28 @@ def question(what: str, homes: Sequence[str], zone: tzinfo) -> Question:
 
     day = _day(what, zone)
     if day is not None:
-        return Question(_homes(homes), lambda ledger: of_day(ledger, day, zone))
+        return Question(archive.found, lambda ledger: of_day(ledger, day, zone))
     if what.startswith(_MESSAGE):
-        return Question(_homes(homes), lambda ledger: of_message(ledger, what))
+        return Question(archive.found, lambda ledger: of_message(ledger, what))
     place = _LINE.fullmatch(what)
     if place is not None and not _is_file(what):
-        found, transcript = _transcript(place["file"], homes)
+        found, transcript = _transcript(place["file"], archive)
         return Question(found, lambda ledger: of_place(ledger, str(transcript.path), int(place["line"])))
-    return _session_or_message(what, homes)
+    return _session_or_message(what, archive)
 
 
-def _session_or_message(what: str, homes: Sequence[str]) -> Question:
+def _session_or_message(what: str, archive: Archive) -> Question:
     """A session, if one is named so; else whatever message the ledger knows by that id."""
     from threadline.survey.asked import messages, of_message, of_transcript
 
     try:
-        found, transcript = _transcript(what, homes)
+        found, transcript = _transcript(what, archive)
     except (Ambiguous, BadQuery):
         raise
     except NotFound:
         if _is_path(what):
             raise
-        return Question(_homes(homes), lambda ledger: _message(ledger, what))
+        return Question(archive.found, lambda ledger: _message(ledger, what))
 
     def asked(ledger: Ledger) -> Asked:
         same = messages(ledger, what) if not _is_path(what) and what != "last" else []
@@ -102,21 +103,14 @@ def _day(text: str, zone: tzinfo) -> str | None:
         raise BadQuery(f"There is no day {text!r}; write one such as 2026-11-03.") from None
 
 
-def _homes(homes: Sequence[str]) -> list[Found]:
-    from threadline.cli.reading import found_homes
-
-    return found_homes(homes, side_files=False)
-
-
-def _transcript(name: str, homes: Sequence[str]) -> tuple[Sequence[Found], Transcript]:
+def _transcript(name: str, archive: Archive) -> tuple[Sequence[Found], Transcript]:
     """The transcript of that name, and what to count: all homes, or its session alone where it lies in none."""
-    from threadline.cli.session import path_of
     from threadline.find import by_id
 
-    found = _homes(homes)
+    found = archive.found
     if not _is_path(name) and name != "last":
         return found, by_id(name, found)
-    path = os.path.realpath(path_of(name, homes))
+    path = os.path.realpath(archive.path(name) if name == "last" else os.path.expanduser(name))  # noqa: PTH111 - text
     for one in found:
         for transcript in one.transcripts:
             if str(transcript.path) == path:

@@ -121,7 +121,8 @@ def _swept(asked: Asked, archive: Archive, whole: Ledger) -> tuple[ReportedDay, 
     from threadline.survey.swept import swept
 
     since, until = asked.wanted.since, asked.wanted.until
-    days = swept(archive.found, whole, [], zone=asked.zone)
+    alone = [Found(home, (), (), (), ()) for home in archive.homes]
+    days = swept(archive.found if len(alone) > 1 else alone, whole, [], zone=asked.zone)
     return tuple(one for one in days if is_within(one, since, until, asked.zone))
 
 

@@ -8,7 +8,6 @@ from datetime import UTC, tzinfo
 
 from msgspec.structs import replace
 
-from threadline.account.calendar import Calendar
 from threadline.account.ledger import Ledger
 from threadline.errors import Error
 from threadline.model.found import Found, SideFile, SideFileKind
@@ -29,7 +28,10 @@ _Day = tuple[str, str]
 def swept(
     found: Sequence[Found], ledger: Ledger, problems: list[Problem], *, zone: tzinfo = UTC
 ) -> Iterator[ReportedDay]:
-    """The days of every home's cache that the ledger has nothing of, or less; `zone` is whose days the cache means."""
+    """The days of every home's cache that the ledger has nothing of, or less; `zone` is whose days the cache means.
+
+    Transcripts are asked for only where there are several homes, which may share some.
+    """
     told = {
         str(one.home.path): [
             day for cache, place in _caches(one, problems) for day in _told(cache, place, str(one.home.path), problems)
@@ -73,14 +75,13 @@ def _partly(few: list[tuple[ReportedDay, set[_Day], Sum]], ledger: Ledger, zone:
     wanted = {key for _day, keys, _left in few for key in keys}
     if not wanted:
         return
-    day_of = Calendar(zone).day
-    sessions: dict[_Day, set[str | None]] = {}
-    for charge in ledger:
-        key = (charge.origin.home, day_of(charge.owner.time))
+    sessions: dict[_Day, set[str]] = {}
+    for row in ledger.by("home", "day", "session", zone=zone):
+        key = (row.keys["home"], row.keys["day"])
         if key in wanted:
-            sessions.setdefault(key, set()).add(charge.session)
+            sessions.setdefault(key, set()).add(row.keys["session"])
     for day, keys, left in few:
-        number = len(set[str | None]().union(*(sessions.get(key, set()) for key in keys)))
+        number = len(set[str]().union(*(sessions.get(key, set()) for key in keys)))
         if day.sessions > number:
             tokens = _tokens(day, left)
             yield replace(day, is_partly=True, left_charges=left.charges, left_sessions=number, left_tokens=tokens)
