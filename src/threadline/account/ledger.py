@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, tzinfo
 from decimal import Decimal
 
@@ -11,11 +11,13 @@ from threadline.account.adding import Group, add_up
 from threadline.account.calendar import Calendar, zone_named
 from threadline.account.keys import TIMES, WHAT_KEYS_MEAN, Key
 from threadline.account.rates import Rates
+from threadline.account.windows import HOURS, windows
 from threadline.errors import BadQuery
 from threadline.model.charge import Charge
 from threadline.model.problem import Problem
 from threadline.model.sum import Row, Rows, Sum
 from threadline.model.time import parse_timestamp
+from threadline.model.window import UsageWindow
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -88,6 +90,51 @@ class Ledger:
             chosen = (one for one in chosen if within(one.timestamp, first, last))
         return Ledger(chosen, self.rates, self.problems, calls=self.calls)
 
+    def holding(self, session: str | None = None, transcripts: Collection[str] = ()) -> Sequence[Charge]:
+        """The charges that a session or one of some transcripts holds, copies of what others spent included."""
+        return [one for one in self if holds(one, session, transcripts)]
+
+    def messages(self, start: str) -> list[str]:
+        """The ids of messages that start so."""
+        return list(dict.fromkeys(one.message for one in self if one.message.startswith(start)))
+
+    def of_messages(self, ids: Collection[str]) -> Sequence[Charge]:
+        """The charges of messages, by their ids."""
+        return [one for one in self if one.message in ids]
+
+    def of_sessions(self, ids: Collection[str | None]) -> Sequence[Charge]:
+        """The charges of sessions, by their whole ids."""
+        return [one for one in self if one.session in ids]
+
+    def of_day(self, day: str, zone: tzinfo = UTC) -> Sequence[Charge]:
+        """The charges of a day in a time zone."""
+        calendar = Calendar(zone)
+        return [one for one in self if calendar.day(one.owner.time) == day]
+
+    @property
+    def sessions(self) -> frozenset[str]:
+        """The ids of the sessions that spent anything."""
+        return frozenset(one.session for one in self if one.session is not None)
+
+    @property
+    def timeless(self) -> int:
+        """How many charges say no time."""
+        return sum(one.timestamp is None for one in self)
+
+    def windows(self, *, now: datetime, hours: float = HOURS) -> list[UsageWindow]:
+        """The windows of five hours that limits count by, and the gaps between them, in the order of time."""
+        return windows(self, now=now, hours=hours)
+
+    def fill_agent_types(self, read: Callable[[str, str], str | None]) -> None:
+        """Give agents whose rows do not say it their type: what is read for a transcript and its home."""
+        known: dict[str, str | None] = {}
+        for one in self:
+            origin = one.origin
+            if origin.agent is not None and origin.agent_type is None:
+                if origin.transcript not in known:
+                    known[origin.transcript] = read(origin.transcript, origin.home)
+                origin.agent_type = known[origin.transcript]
+
     def by(self, *names: str, zone: tzinfo | str = UTC, extra: Mapping[str, Key] | None = None) -> Rows:
         """The charges summed by keys: `ledger.by("project", "model")`. Every charge is in exactly one row.
 
@@ -114,6 +161,14 @@ class Ledger:
 
     def _rows(self, names: Group, zone: tzinfo, extra: Mapping[str, Key]) -> Rows:
         return Rows(names, tuple(ordered(add_up(self.charges, names, Calendar(zone), extra), names)))
+
+
+def holds(charge: Charge, session: str | None, transcripts: Collection[str]) -> bool:
+    """Whether a session or one of some transcripts holds a charge."""
+    return any(
+        (session is not None and one.origin.session == session) or one.origin.transcript in transcripts
+        for one in charge.sightings
+    )
 
 
 def moment(given: datetime | date | str | None, *, end: bool = False) -> datetime | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
+from typing import TypeVar
 
 from threadline.account.adding import add_up
 from threadline.account.calendar import Calendar
@@ -19,7 +20,7 @@ _ROUNDED = Context(prec=60, rounding=ROUND_HALF_UP)
 _MICROSECOND = timedelta(microseconds=1)
 _MICROSECONDS_A_MINUTE = Decimal(60_000_000)
 _MINUTES_AN_HOUR = 60
-_Timed = tuple[datetime, Charge]
+_T = TypeVar("_T")
 
 
 def windows(charges: Iterable[Charge], *, now: datetime, hours: float = HOURS) -> list[UsageWindow]:
@@ -31,11 +32,24 @@ def windows(charges: Iterable[Charge], *, now: datetime, hours: float = HOURS) -
     length = timedelta(hours=hours)
     timed = sorted(((when, one) for one in charges if (when := one.timestamp) is not None), key=lambda pair: pair[0])
     found: list[UsageWindow] = []
-    for some in _parted(timed, length):
-        if found and (last := found[-1].last) is not None and some[0][0] - last > length:
-            found.append(UsageWindow(last + length, some[0][0]))
-        found.append(_window(some, now, length))
+    for some in parted(timed, length):
+        first, last = some[0][0], some[-1][0]
+        add_window(found, (first, last), total([one for _, one in some]), [one.model for _, one in some], now, length)
     return found
+
+
+def add_window(  # noqa: PLR0917 - all that a window is made of
+    found: list[UsageWindow],
+    times: tuple[datetime, datetime],
+    whole: Sum,
+    models: Iterable[str | None],
+    now: datetime,
+    length: timedelta,
+) -> None:
+    """One more window, and the gap before it if there is one. `models` are those of its charges, in order."""
+    if found and (last := found[-1].last) is not None and times[0] - last > length:
+        found.append(UsageWindow(last + length, times[0]))
+    found.append(_window(times, whole, tuple(dict.fromkeys(one for one in models if one)), now, length))
 
 
 def active(some: Iterable[UsageWindow]) -> UsageWindow | None:
@@ -54,8 +68,9 @@ def limit_of(some: Iterable[UsageWindow], given: int | None = None, *, asked: bo
     return WindowLimit(most, is_given=asked) if most else None
 
 
-def _parted(timed: Sequence[_Timed], length: timedelta) -> Iterator[list[_Timed]]:
-    part: list[_Timed] = []
+def parted(timed: Iterable[tuple[datetime, _T]], length: timedelta) -> Iterator[list[tuple[datetime, _T]]]:
+    """What has a time, in the order of it, parted into windows."""
+    part: list[tuple[datetime, _T]] = []
     begins = last = datetime.min.replace(tzinfo=UTC)
     for when, charge in timed:
         if part and (when - begins > length or when - last > length):
@@ -73,12 +88,13 @@ def _hour(when: datetime) -> datetime:
     return when.replace(minute=0, second=0, microsecond=0)
 
 
-def _window(some: Sequence[_Timed], now: datetime, length: timedelta) -> UsageWindow:
-    first, last = some[0][0], some[-1][0]
+def _window(
+    times: tuple[datetime, datetime], whole: Sum, models: tuple[str, ...], now: datetime, length: timedelta
+) -> UsageWindow:
+    first, last = times
     begins = _hour(first)
     ends = begins + length if begins <= datetime.max.replace(tzinfo=UTC) - length else last
     is_active = begins <= now < ends and now - last < length
-    whole = total([charge for _, charge in some])
     burn = _burn(whole, last - first) if is_active else None
     return UsageWindow(
         begins=begins,
@@ -87,7 +103,7 @@ def _window(some: Sequence[_Timed], now: datetime, length: timedelta) -> UsageWi
         last=last,
         is_active=is_active,
         sum=whole,
-        models=tuple(dict.fromkeys(charge.model for _, charge in some if charge.model)),
+        models=models,
         burn=burn,
         projection=_projection(whole, burn, ends - now) if burn is not None else None,
     )

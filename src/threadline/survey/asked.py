@@ -8,7 +8,6 @@ from datetime import tzinfo
 
 from msgspec import Struct
 
-from threadline.account.calendar import Calendar
 from threadline.account.ledger import Ledger
 from threadline.errors import Ambiguous, NotFound
 from threadline.model.charge import Charge
@@ -42,8 +41,7 @@ class Asked(Struct, frozen=True):
 
 def of_session(ledger: Ledger, session: str, transcripts: Collection[str] = ()) -> Asked:
     """All that a session holds: what it spent, and copies of what others did. `transcripts` are its files."""
-    held = (one for one in ledger if _holds(one, session, transcripts))
-    return Asked("session", session, _in_order(held), session=session)
+    return Asked("session", session, _in_order(ledger.holding(session, transcripts)), session=session)
 
 
 def of_transcript(ledger: Ledger, transcript: Transcript) -> Asked:
@@ -52,10 +50,13 @@ def of_transcript(ledger: Ledger, transcript: Transcript) -> Asked:
     if transcript.agent is not None:
         return of_agent(ledger, transcript.agent, path)
     named: str = transcript.session or transcript.path.stem
-    if all(one.session != named for one in ledger):
+    if named not in ledger.sessions:
         # The name of the file is not the session's: what most of its lines say is.
         told = Counter(
-            seen.origin.session for one in ledger for seen in one.sightings if seen.origin.transcript == path
+            seen.origin.session
+            for one in ledger.holding(transcripts=(path,))
+            for seen in one.sightings
+            if seen.origin.transcript == path
         )
         named = next(
             (session for session, _ in told.most_common() if session is not None), named or transcript.path.stem
@@ -65,7 +66,7 @@ def of_transcript(ledger: Ledger, transcript: Transcript) -> Asked:
 
 def of_agent(ledger: Ledger, agent: str, transcript: str) -> Asked:
     """All that one agent's transcript holds."""
-    held = _in_order(one for one in ledger if any(seen.origin.transcript == transcript for seen in one.sightings))
+    held = _in_order(ledger.holding(transcripts=(transcript,)))
     own = [one.session for one in held if one.agent == agent]
     return Asked("agent", agent, held, session=own[0] if own else None, agent=agent)
 
@@ -85,22 +86,20 @@ def of_message(ledger: Ledger, text: str) -> Asked:
         more = f"\n  and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
         raise Ambiguous(f"{len(found):,} messages have an id that starts with {text[:_LONG]!r}:\n{shown}{more}")
     (name,) = found
-    return Asked("message", name, _in_order(one for one in ledger if one.message == name))
+    return Asked("message", name, _in_order(ledger.of_messages((name,))))
 
 
 def messages(ledger: Ledger, text: str) -> list[str]:
     """The ids of messages that start so; the one that is so where there is one."""
-    found = dict.fromkeys(one.message for one in ledger if one.message.startswith(text))
+    found = ledger.messages(text)
     if text in found:
         return [text]
-    return list(found) if len(text) >= _LEAST else []
+    return found if len(text) >= _LEAST else []
 
 
 def of_day(ledger: Ledger, day: str, zone: tzinfo) -> Asked:
     """All that was spent on a day in a time zone."""
-    calendar = Calendar(zone)
-    of_it = (one for one in ledger if calendar.day(one.owner.time) == day)
-    return Asked("day", day, _in_order(of_it), day=day, zone=zone)
+    return Asked("day", day, _in_order(ledger.of_day(day, zone)), day=day, zone=zone)
 
 
 def of_place(ledger: Ledger, transcript: str, line: int) -> Asked:
@@ -111,7 +110,7 @@ def of_place(ledger: Ledger, transcript: str, line: int) -> Asked:
     """
     nearest: tuple[int, int] | None = None
     found: list[Charge] = []
-    for charge in ledger:
+    for charge in ledger.holding(transcripts=(transcript,)):
         for seen in charge.sightings:
             if seen.origin.transcript == transcript:
                 lines = seen.lines
@@ -123,10 +122,6 @@ def of_place(ledger: Ledger, transcript: str, line: int) -> Asked:
         hint = f"; the nearest line that does is {nearest[1]}" if nearest is not None else ""
         raise NotFound(f"Line {line} of {transcript!r} tells no usage{hint}.")
     return Asked("place", f"{transcript}:{line}", _in_order(found))
-
-
-def _holds(charge: Charge, session: str, transcripts: Collection[str]) -> bool:
-    return any(one.origin.session == session or one.origin.transcript in transcripts for one in charge.sightings)
 
 
 def _in_order(charges: Iterable[Charge]) -> tuple[Charge, ...]:

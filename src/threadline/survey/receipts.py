@@ -68,7 +68,7 @@ def _read(asked: Asked) -> _Read:
 def _calls(ledger: Ledger, asked: Asked) -> Counter[str]:
     """How many calls there are under the ids of these charges."""
     ids = {one.message for one in asked.charges}
-    return Counter(one.message for one in ledger if one.message in ids and not one.part)
+    return Counter(one.message for one in ledger.of_messages(ids) if not one.part)
 
 
 def _mentions(charge: Charge, read: _Read, problems: list[Problem]) -> Iterator[Mention]:
@@ -147,5 +147,5 @@ def _reported(ledger: Ledger, asked: Asked, found: Iterable[Found], read: _Read)
     ]
     # A total may go on from that of a session which this one has copies of.
     sessions = {one.session for one in asked.charges}
-    told = reported(few, Ledger((one for one in ledger if one.session in sessions), ledger.rates), jobs=1)
+    told = reported(few, Ledger(ledger.of_sessions(sessions), ledger.rates), jobs=1)
     return next((one for one in told.sessions if one.session == asked.session), None)
