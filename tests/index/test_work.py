@@ -143,12 +143,14 @@ def test_growing_line_by_line_gives_the_same(
     rows = _rows(steps, inside)
     cuts = sorted(data.draw(st.sets(st.integers(1, len(rows)), max_size=6)) | {len(rows)})
     cut = data.draw(st.integers(0, len(rows)))
-    for shown in [*(rows[:end] for end in cuts), rows[:cut], rows[cut:] + rows[:cut]]:
-        write(home / NAME, *shown)
-        refresh(index, homes(home))
-    anew = folder / "anew.sqlite"
-    refresh(anew, homes(home))
-    assert content(index) == content(anew)
+    grown = [rows[:end] for end in cuts]
+    for number, states in enumerate([grown, [rows[:cut]], [rows[cut:] + rows[:cut]]]):
+        for shown in states:
+            write(home / NAME, *shown)
+            refresh(index, homes(home))
+        anew = folder / f"anew{number}.sqlite"
+        refresh(anew, homes(home))
+        assert content(index) == content(anew)
 
 
 @settings(max_examples=60, deadline=None)

@@ -27,7 +27,7 @@ _THERE = " WHERE entry_id = ? AND position = ?"
 _KNOWN = """SELECT c.entry_id, c.position, t.tool, c.result_entry_id, e.offset, e.line
     FROM call_rows c JOIN entries e ON e.entry_id = c.entry_id JOIN tools t ON t.tool_id = c.tool_id"""
 _REMEMBERED = f"{_KNOWN} WHERE c.entry_id = ? AND c.position = ? AND c.call = ?"
-_SEARCHED = f"{_KNOWN} WHERE substr(c.call, -4) = substr(?, -4) AND c.call = ? AND e.transcript_id = ?"
+_SEARCHED = f"{_KNOWN} WHERE substr(c.call, -3) = substr(?, -3) AND c.call = ? AND e.transcript_id = ?"
 
 
 class CallRow(Struct, array_like=True, gc=False):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
 
 from threadline.index.answer import Answered, call_name, ending
 from threadline.index.call_rows import CallRow, CallRows
+from threadline.index.moment import moment_of
 from threadline.index.reread import entry_at
 from threadline.index.texts import as_text
 from threadline.model.block import (
@@ -21,14 +21,13 @@ from threadline.model.block import (
     ToolUseBlock,
 )
 from threadline.model.call import Outcome, ResultBlock
-from threadline.model.entries import AssistantEntry, Entry, UserEntry
+from threadline.model.entries import AssistantEntry, UserEntry
 from threadline.thread.calls import end_by, results_of
 
 _USE = frozenset({ToolUseBlock, ServerToolUseBlock, McpToolUseBlock})
 _RESULT = frozenset({ToolResultBlock, McpToolResultBlock, *ServerResultBlock.__subclasses__()})
 # So many calls without a result, and results without a call, are remembered; the others are looked up in the index.
 _MOST = 200
-_ISO = len("2026-11-15T12:00:00.000Z")
 _Open = tuple[Any, AssistantEntry, int, str | None]
 
 
@@ -107,7 +106,7 @@ class Calling:
         if row is None:
             row = self._rows[call] = _row(call, state.waiting.get(call))
         row.at, row.position, row.tool, row.agent = at, index, as_text(block.name) or "", agent
-        row.moment = _moment(entry)
+        row.moment = moment_of(entry)
         if row.result is not None:  # it is told again; what came of it stays
             return
         state.waiting.pop(call, None)
@@ -194,14 +193,3 @@ def _row(call: str, known: Waiting | None) -> CallRow:
 
 def _message(entry: AssistantEntry | None) -> str | None:
     return as_text(entry.message.id) if entry is not None and entry.message is not None else None
-
-
-def _moment(entry: Entry) -> int | None:
-    text = entry.timestamp_text
-    if type(text) is str and len(text) == _ISO and text.endswith("Z"):
-        try:
-            return int(datetime.fromisoformat(text).timestamp())
-        except (ValueError, OverflowError):
-            pass
-    moment = entry.timestamp
-    return int(moment.timestamp()) if moment is not None else None

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from threadline.index.answer import Answered
 from threadline.index.call_rows import CallKey, EntryIds
+from threadline.index.moment import moment_of
 from threadline.index.texts import as_text
 from threadline.model.attachments import EditedTextFile, FileAttachment
 from threadline.model.call import Outcome
@@ -55,6 +56,7 @@ class Touch(Struct, array_like=True, gc=False):
     path: str
     how: str
     at: int
+    moment: int | None = None
     call: str | None = None
 
 
@@ -84,7 +86,7 @@ class Touching:
 
     def _add(self, entry: ChainEntry, path: str, how: How, *, at: int, call: str | None = None) -> None:
         whole = full_path(path, entry.cwd or self.cwd)
-        self.rows.append(Touch(as_text(whole) or "", str(how), at, call))
+        self.rows.append(Touch(as_text(whole) or "", how.value, at, moment_of(entry), call))
 
 
 def write_touches(
@@ -98,8 +100,8 @@ def write_touches(
         [(_checksum(path), path) for path in paths],
     )
     connection.executemany(
-        "INSERT OR IGNORE INTO file_rows SELECT ?, ?, path_id, ? FROM paths WHERE checksum = ? AND path = ?",
-        [(*_key(one, calls, ids), one.how, _checksum(one.path), one.path) for one in rows],
+        "INSERT OR IGNORE INTO file_rows SELECT ?, ?, path_id, ?, ? FROM paths WHERE checksum = ? AND path = ?",
+        [(*_key(one, calls, ids), one.how, one.moment, _checksum(one.path), one.path) for one in rows],
     )
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from threadline.index.tables.table import Topic
 
 # The agent whose row it is: one inside a main transcript, as long as there is a main agent beside it, or the file's.
-_AGENT = """CASE WHEN {row}.agent IS NULL THEN t.agent
+AGENT = """CASE WHEN {row}.agent IS NULL THEN t.agent
             WHEN EXISTS(SELECT 1 FROM agent_rows m WHERE m.transcript_id = t.transcript_id AND m.agent = '')
             THEN {row}.agent END"""
 # The session of a transcript; of an agent's beside the sessions, the one that its entries name.
-_SESSION = """COALESCE(t.session, (SELECT m.session FROM agent_rows m WHERE m.transcript_id = t.transcript_id))"""
+SESSION = """COALESCE(t.session, (SELECT m.session FROM agent_rows m WHERE m.transcript_id = t.transcript_id))"""
 # A copy of the call that is shown instead: the one whose message is charged there, or else the first by path.
-_ORIGINAL = """SELECT 1 FROM call_rows d
+ORIGINAL = """SELECT 1 FROM call_rows d
             JOIN entries de ON de.entry_id = d.entry_id
             JOIN transcripts dt ON dt.transcript_id = de.transcript_id
-            WHERE substr(d.call, -4) = substr(c.call, -4) AND d.call = c.call AND d.entry_id <> c.entry_id
+            WHERE substr(d.call, -3) = substr(c.call, -3) AND d.call = c.call AND d.entry_id <> c.entry_id
             AND (NOT EXISTS(SELECT 1 FROM charges WHERE message = de.message AND transcript_id = dt.transcript_id),
                 dt.path, de.line)
               < (NOT EXISTS(SELECT 1 FROM charges WHERE message = e.message AND transcript_id = t.transcript_id),
@@ -51,7 +51,8 @@ CALLS = Topic(
         position INTEGER NOT NULL, -- of the use among the blocks of the entry; -1 where no call did it
         path_id INTEGER NOT NULL, -- the file
         how TEXT NOT NULL, -- what was done to it
-        PRIMARY KEY(entry_id, position, path_id, how)
+        moment INTEGER, -- when that is told, in seconds since 1970
+        PRIMARY KEY(entry_id, position, path_id)
     ) WITHOUT ROWID""",
         "compaction_rows": """CREATE TABLE compaction_rows(
         transcript_id INTEGER NOT NULL, -- the transcript that holds it
@@ -114,7 +115,7 @@ CALLS = Topic(
         entry_id, -- the entry of its use
         result_entry_id -- the entry of its result
     ) AS SELECT c.call, k.tool, c.outcome, e.timestamp, r.timestamp, c.exit_code, COALESCE(e.session, t.session),
-            {_AGENT.format(row="c")}, c.started, COALESCE(p.path, p.folder), t.path, e.line, r.line, c.entry_id,
+            {AGENT.format(row="c")}, c.started, COALESCE(p.path, p.folder), t.path, e.line, r.line, c.entry_id,
             c.result_entry_id
         FROM call_rows c
         JOIN tools k ON k.tool_id = c.tool_id
@@ -122,7 +123,7 @@ CALLS = Topic(
         JOIN transcripts t ON t.transcript_id = e.transcript_id
         JOIN projects p ON p.project_id = t.project_id
         LEFT JOIN entries r ON r.entry_id = c.result_entry_id
-        WHERE NOT EXISTS({_ORIGINAL})""",
+        WHERE NOT EXISTS({ORIGINAL})""",
         "touched": f"""CREATE VIEW touched( -- each time that a file was touched
         path, -- the file
         how, -- read, write, edit, user-modified (a person changed the edit), attached, outside (changed by others)
@@ -134,7 +135,7 @@ CALLS = Topic(
         transcript, -- where it is told
         line, -- the line there: of the call's result
         entry_id -- that entry
-    ) AS SELECT p.path, f.how, e.timestamp, c.call, {_SESSION}, {_AGENT.format(row="c")},
+    ) AS SELECT p.path, f.how, e.timestamp, c.call, {SESSION}, {AGENT.format(row="c")},
             COALESCE(o.path, o.folder), t.path, e.line, e.entry_id
         FROM file_rows f
         JOIN paths p ON p.path_id = f.path_id
@@ -165,7 +166,7 @@ CALLS = Topic(
         transcript, -- where it stands
         line, -- the line there
         entry_id -- its entry
-    ) AS SELECT c.kind, c.trigger, c.tokens_before, c.tokens_after, e.timestamp, {_SESSION}, {_AGENT.format(row="c")},
+    ) AS SELECT c.kind, c.trigger, c.tokens_before, c.tokens_after, e.timestamp, {SESSION}, {AGENT.format(row="c")},
             COALESCE(p.path, p.folder), t.path, e.line, c.entry_id
         FROM compaction_rows c
         JOIN entries e ON e.entry_id = c.entry_id
@@ -206,7 +207,7 @@ CALLS = Topic(
         timestamp, -- when it was told last
         transcript, -- where
         line -- the line there
-    ) AS SELECT {_SESSION}, r.list, CASE r.list WHEN 'todo' THEN {_AGENT.format(row="r")} END, r.position, r.item,
+    ) AS SELECT {SESSION}, r.list, CASE r.list WHEN 'todo' THEN {AGENT.format(row="r")} END, r.position, r.item,
             r.status, COALESCE(r.content, (SELECT o.content FROM transcripts ot JOIN todo_rows o USING(transcript_id)
                 WHERE ot.session = t.session AND o.list = 'task' AND o.item = r.item AND o.content IS NOT NULL)),
             r.owner, r.blocked_by, e.timestamp, t.path, e.line
@@ -217,7 +218,7 @@ CALLS = Topic(
                 SELECT 1 FROM call_rows c
                 JOIN entries ce ON ce.entry_id = c.entry_id
                 JOIN transcripts ct ON ct.transcript_id = ce.transcript_id
-                WHERE substr(c.call, -4) = substr(r.call, -4) AND c.call = r.call AND ct.session = t.session
+                WHERE substr(c.call, -3) = substr(r.call, -3) AND c.call = r.call AND ct.session = t.session
                 AND ct.agent IS NULL)
             ELSE NOT EXISTS(
                 SELECT 1 FROM transcripts ot JOIN todo_rows o ON o.transcript_id = ot.transcript_id
@@ -227,11 +228,12 @@ CALLS = Topic(
                 AND (oe.timestamp, ot.path) > (e.timestamp, t.path)) END""",
     },
     indexes=(
-        "CREATE INDEX call_rows_by_call ON call_rows(substr(call, -4))",
+        "CREATE INDEX call_rows_by_call ON call_rows(substr(call, -3))",
         "CREATE INDEX call_rows_by_tool ON call_rows(tool_id, moment)",
-        "CREATE INDEX call_rows_by_outcome ON call_rows(outcome, moment) WHERE outcome <> 'ok'",
+        "CREATE INDEX call_rows_by_outcome ON call_rows(outcome, moment) WHERE outcome IS NOT 'ok'",
         "CREATE INDEX paths_by_checksum ON paths(checksum)",
         "CREATE INDEX file_rows_by_path ON file_rows(path_id)",
+        "CREATE INDEX file_rows_by_moment ON file_rows(moment)",
         "CREATE INDEX start_rows_by_agent ON start_rows(agent)",
         "CREATE INDEX todo_rows_by_transcript ON todo_rows(transcript_id)",
     ),

@@ -1,0 +1,99 @@
+"""Files that sessions touched, newest first, as the index tells them."""
+
+# ruff: noqa: S608 - statements are made of our own words
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from datetime import datetime
+
+from threadline.index.tables.calls import SESSION
+from threadline.index.transcripts_of import transcripts_of
+from threadline.model.ids import SessionId
+from threadline.model.listed import ListedFile
+from threadline.model.time import parse_timestamp
+
+_Key = tuple[int, str | None]
+_PLACE = """CROSS JOIN entries e ON e.entry_id = f.entry_id
+    CROSS JOIN transcripts t ON t.transcript_id = e.transcript_id"""
+_WALK = f"SELECT f.path_id, {SESSION} FROM file_rows f {_PLACE}"
+_DIRECT = f"""SELECT f.path_id, {SESSION} FROM transcripts t
+    CROSS JOIN entries e ON e.transcript_id = t.transcript_id
+    CROSS JOIN file_rows f ON f.entry_id = e.entry_id"""
+_NEWEST = "ORDER BY f.moment DESC, f.entry_id DESC, f.position DESC"
+_TOLD = f"""SELECT f.path_id, {SESSION}, p.path, MIN(COALESCE(o.path, o.folder)),
+        SUM(f.how IN ('read', 'attached')), SUM(f.how IN ('write', 'edit', 'user-modified')),
+        MIN(w.timestamp), MAX(w.timestamp)
+    FROM file_rows f {_PLACE}
+    CROSS JOIN paths p ON p.path_id = f.path_id
+    CROSS JOIN projects o ON o.project_id = t.project_id
+    LEFT JOIN call_rows c ON c.entry_id = f.entry_id AND c.position = f.position
+    CROSS JOIN entries w ON w.entry_id = COALESCE(c.result_entry_id, f.entry_id)"""
+
+
+def files(
+    connection: sqlite3.Connection,
+    path: str | None = None,
+    *,
+    session: str | None = None,
+    project: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    limit: int = 50,
+) -> list[ListedFile]:
+    """The files that fit all of these, one for each session that touched it; those touched last come first.
+
+    `path` is a file's path or the end of it, `session` the start of an id, `project` a text that the project's path
+    holds. With a time, only what was done in it counts.
+    """
+    times = ((">=", since), ("<=", until))
+    conditions = [f"f.moment {sign} {int(when.timestamp())}" for sign, when in times if when is not None]
+    if path is not None:
+        conditions.append(f"f.path_id IN ({', '.join(map(str, _paths(connection, path)))})")
+    question = _WALK
+    if session is not None or project is not None:
+        some = transcripts_of(connection, session, project)
+        conditions.append(some.condition)
+        question = _DIRECT if path is None and (session is not None or some.is_few) else _WALK
+    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    keys = _first(connection.execute(f"{question} {where} {_NEWEST}"), limit)
+    return _told(connection, keys, conditions)
+
+
+def _paths(connection: sqlite3.Connection, path: str) -> Iterator[int]:
+    """The files of that path, or whose path ends with it: whole names, whatever the signs between them."""
+    wanted = "/" + path.replace("\\", "/").lstrip("/")
+    for number, one in connection.execute("SELECT path_id, path FROM paths"):
+        if one == path or one.replace("\\", "/").endswith(wanted):
+            yield number
+
+
+def _first(rows: Iterator[_Key], limit: int) -> list[_Key]:
+    """The first files, each once a session."""
+    found: dict[_Key, None] = {}
+    for key in rows:
+        if len(found) >= limit:
+            break
+        found[key] = None
+    return list(found)
+
+
+def _told(connection: sqlite3.Connection, keys: list[_Key], conditions: list[str]) -> list[ListedFile]:
+    """What is told of files, in the order given."""
+    named = f"f.path_id IN ({', '.join(str(number) for number in {number for number, _ in keys})})"
+    where = " AND ".join([named, *conditions])
+    rows = connection.execute(f"{_TOLD} WHERE {where} GROUP BY 1, 2")
+    told = {
+        (number, session): ListedFile(
+            path=path,
+            session=SessionId(session) if session is not None else None,
+            project=os.fsdecode(project),
+            reads=reads,
+            writes=writes,
+            first=parse_timestamp(first),
+            last=parse_timestamp(last),
+        )
+        for number, session, path, project, reads, writes, first, last in rows
+    }
+    return [told[key] for key in keys]

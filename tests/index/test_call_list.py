@@ -1,0 +1,164 @@
+"""Lists of calls and files from the index: newest first, each once, and narrowed in every way."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.index.work_rows import sessions
+from tests.make import SESSION, Pen, call, prompt, transcript, write
+
+from threadline.demo import write as write_demo
+from threadline.find import homes
+from threadline.index.call_list import calls
+from threadline.index.file_list import files
+from threadline.index.refresh import refresh
+from threadline.index.store import open_to_read
+from threadline.load import Session
+from threadline.model.call import Outcome
+from threadline.model.listed import ListedCall
+
+ALL = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A made-up home."""
+    where = tmp_path_factory.mktemp("listed") / "home"
+    write_demo(where, megabytes=3)
+    return where
+
+
+@pytest.fixture(scope="module")
+def told(home: Path) -> list[Session]:
+    """Its sessions."""
+    return sessions(home)
+
+
+@pytest.fixture(scope="module")
+def connection(home: Path) -> Iterator[sqlite3.Connection]:
+    """An index of it."""
+    refresh(home.parent / "index.sqlite", homes(home))
+    with closing(open_to_read(home.parent / "index.sqlite")) as opened:
+        yield opened
+
+
+def test_every_call_is_listed_once_newest_first(connection: sqlite3.Connection, told: list[Session]) -> None:
+    """All calls of all sessions, whatever copies there are, each as one of its sessions tells it."""
+    listed = calls(connection, limit=ALL)
+    known = {
+        (one.id, one.tool, one.outcome, one.timestamp, one.duration, one.agent, one.place)
+        for session in told
+        for one in session.calls
+    }
+    ids = [one.id for one in listed]
+    assert len(set(ids)) == len(ids)
+    assert set(ids) == {one[0] for one in known}
+    assert {
+        (one.id, one.tool, one.outcome, one.timestamp, one.duration, one.agent, one.place) for one in listed
+    } <= known
+    times = [one.timestamp for one in listed if one.timestamp is not None]
+    assert [int(one.timestamp()) for one in times] == sorted((int(one.timestamp()) for one in times), reverse=True)
+
+
+def test_calls_are_narrowed(connection: sqlite3.Connection) -> None:
+    """By tool, outcome, project and time, and by several at once: what is left is what fits, in the same order."""
+    every = calls(connection, limit=ALL)
+    middle = every[len(every) // 2].timestamp
+    project = every[0].project
+    assert middle is not None
+    bad = ("error", "denied", "interrupted", "lost")
+    later = middle + timedelta(milliseconds=500)
+
+    def fits(keep: Callable[[ListedCall], bool]) -> list[ListedCall]:
+        return [one for one in every if keep(one)]
+
+    def when(one: ListedCall) -> float:
+        return one.timestamp.timestamp() if one.timestamp is not None else 0.0
+
+    assert calls(connection, tools=["Bash", "Read"], limit=ALL) == fits(lambda one: one.tool in ("Bash", "Read"))
+    assert calls(connection, outcomes=bad, limit=ALL) == fits(lambda one: one.outcome in bad)
+    assert calls(connection, outcomes=["ok", "error"], limit=ALL) == fits(lambda one: one.outcome in ("ok", "error"))
+    assert calls(connection, project=project.upper(), limit=ALL) == fits(lambda one: project in one.project)
+    assert calls(connection, since=middle, limit=ALL) == fits(lambda one: when(one) >= middle.timestamp())
+    assert calls(connection, until=later, limit=ALL) == fits(lambda one: 0 < when(one) <= later.timestamp())
+    assert calls(connection, tools=["Bash"], outcomes=["error"], project=project, limit=ALL) == fits(
+        lambda one: one.tool == "Bash" and one.outcome is Outcome.ERROR and project in one.project
+    )
+    assert calls(connection, limit=7) == every[:7]
+    assert calls(connection, tools=["NoSuchTool"]) == calls(connection, project="no such project") == []
+    assert fits(lambda one: one.outcome in bad)
+
+
+def test_a_sessions_calls_are_all_that_its_transcripts_hold(
+    connection: sqlite3.Connection, told: list[Session]
+) -> None:
+    """With the start of an id, the calls are those of the session, its agents' included."""
+    for session in told:
+        listed = calls(connection, session=str(session.id), limit=ALL)
+        assert sorted((one.id, str(one.place)) for one in listed) == sorted(
+            (one.id, str(one.place)) for one in session.calls
+        )
+
+
+def test_files_are_listed_by_session(connection: sqlite3.Connection, told: list[Session]) -> None:
+    """Each file and session once, with how often it was read and written; a path may be named by its end."""
+    listed = files(connection, limit=ALL)
+    asked = "SELECT path, session, project, reads, writes FROM files"
+    assert {(one.path, one.session, one.project, one.reads, one.writes) for one in listed} == set(
+        connection.execute(asked)
+    )
+    lasts = [int(one.last.timestamp()) for one in listed if one.last is not None]
+    assert lasts == sorted(lasts, reverse=True)
+    name = listed[0].path.rsplit("/", 1)[-1]
+    assert files(connection, name, limit=ALL) == [one for one in listed if one.path.endswith(f"/{name}")]
+    assert files(connection, listed[0].path) == [one for one in listed if one.path == listed[0].path]
+    session = listed[0].session
+    assert files(connection, session=session, limit=ALL) == [one for one in listed if one.session == session]
+    assert files(connection, project=listed[0].project, limit=ALL) == [
+        one for one in listed if listed[0].project in one.project
+    ]
+    assert files(connection, limit=3) == listed[:3]
+    assert told
+    assert files(connection, "no-such-file") == []
+
+
+def test_time_narrows_files_to_what_was_done_in_it(tmp_path: Path) -> None:
+    """A file that was read before and written after a moment is one that was written, since then."""
+    rows = transcript(
+        prompt("go"),
+        call("Read", "/a.py", "1\tx", own={"type": "text", "file": {"filePath": "/a.py", "content": "x"}}),
+        call("Write", {"file_path": "/a.py"}, "done", own={"filePath": "/a.py", "content": "y", "type": "update"}),
+    )
+    write(tmp_path / f"home/projects/-a/{SESSION}.jsonl", *rows)
+    refresh(tmp_path / "index.sqlite", homes(tmp_path / "home"))
+    with closing(open_to_read(tmp_path / "index.sqlite")) as connection:
+        (whole,) = files(connection)
+        (later,) = files(connection, since=whole.last)
+        (before,) = files(connection, until=whole.first)
+    assert (whole.reads, whole.writes) == (1, 1)
+    assert (later.reads, later.writes) == (0, 1)
+    assert (before.reads, before.writes) == (1, 0)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_of_copies_the_original_is_listed(tmp_path: Path, turned: bool) -> None:
+    """A session that was resumed in a new file: its calls are listed once, of the file whose messages are charged."""
+    first, second = ("b", "a") if turned else ("a", "b")
+    rows = transcript(prompt("go"), call("Bash", "ls", "x"), pen=Pen())
+    more = transcript(call("Bash", "pwd", "y"), pen=Pen(f"{SESSION[:-1]}2"))
+    write(tmp_path / f"home/projects/-a/{first * 8}{SESSION[8:]}.jsonl", *rows)
+    write(tmp_path / f"home/projects/-a/{second * 8}{SESSION[8:]}.jsonl", *rows, *more)
+    refresh(tmp_path / "index.sqlite", homes(tmp_path / "home"))
+    with closing(open_to_read(tmp_path / "index.sqlite")) as connection:
+        listed = calls(connection)
+        owners = dict(connection.execute("SELECT message, path FROM charges JOIN transcripts USING(transcript_id)"))
+        messages = dict(connection.execute("SELECT call, message FROM calls JOIN entries USING(entry_id)").fetchall())
+        both = connection.execute("SELECT COUNT(*) FROM call_rows").fetchone()
+    assert both == (3,)
+    assert len(listed) == 2
+    assert [one.place.transcript for one in listed] == [owners[messages[one.id]] for one in listed]
