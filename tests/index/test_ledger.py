@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
@@ -15,15 +15,17 @@ from hypothesis import strategies as st
 from tests.account import ledger_cases
 
 import threadline
+from threadline.account.calendar import zone_named
 from threadline.account.keys import WHAT_KEYS_MEAN
 from threadline.account.ledger import Ledger
 from threadline.account.rates import rates
 from threadline.demo import write
-from threadline.find import homes
+from threadline.find import homes, look
 from threadline.index.ledger import IndexedLedger
 from threadline.index.refresh import refresh
 from threadline.index.store import open_to_read
 from threadline.model.charge import Charge
+from threadline.survey.agent_types import fill_agent_types
 
 ZONES = ("UTC", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Africa/Monrovia")
 KEPT = [name for name in WHAT_KEYS_MEAN if name != "tool"]
@@ -158,6 +160,56 @@ def test_a_choice_of_ones_own_is_the_same(ledgers: tuple[Ledger, IndexedLedger])
     assert all_told(found) == all_told(plain)
     extra = {"size": lambda charge: str(len(str(charge.output)))}
     assert ledgers[1].by("size", extra=extra) == ledgers[0].by("size", extra=extra)
+
+
+@pytest.mark.parametrize("hours", [5, 1, 0.5])
+@pytest.mark.parametrize("since", [None, "2025-07-08T02:37:11.500Z"])
+def test_windows_are_the_same(ledgers: tuple[Ledger, IndexedLedger], hours: float, since: str | None) -> None:
+    """Of any length, with their sums, gaps, and the one that is running."""
+    plain, found = (one.where(since=since) for one in ledgers)
+    last = max(one.timestamp for one in plain if one.timestamp is not None)
+    for now in (last, last + timedelta(minutes=3), last + timedelta(days=3)):
+        made = plain.windows(now=now, hours=hours)
+        assert found.windows(now=now, hours=hours) == made
+    assert len(made) > 1
+    assert found.timeless == plain.timeless
+
+
+def test_what_receipts_ask_for_is_the_same(ledgers: tuple[Ledger, IndexedLedger]) -> None:
+    """The charges of a session, a transcript, a message, a day, without making all of them."""
+    plain, found = ledgers
+    assert found.sessions == plain.sessions
+    copied = next(one for one in plain if one.is_copied)
+    paths = sorted({seen.origin.transcript for seen in copied.sightings})
+    for session, some in ((copied.session, ()), (None, paths[:1]), (copied.session, paths), (None, ())):
+        assert _same(found.holding(session, some), plain.holding(session, some))
+    start = copied.message[:6]
+    assert sorted(found.messages(start)) == sorted(plain.messages(start))
+    assert found.messages("no such") == []
+    ids = {copied.message, next(iter(plain)).message, "no such"}
+    assert _same(found.of_messages(ids), plain.of_messages(ids))
+    assert _same(found.of_sessions({copied.session}), plain.of_sessions({copied.session}))
+    for zone in map(zone_named, ZONES):
+        day = plain.by("day", zone=zone)[-1].keys["day"]
+        assert _same(found.of_day(day, zone), plain.of_day(day, zone))
+
+
+def _same(some: Sequence[Charge], others: Sequence[Charge]) -> bool:
+    return sorted(map(told, some), key=repr) == sorted(map(told, others), key=repr)
+
+
+def test_types_of_agents_are_the_same(ledgers: tuple[Ledger, IndexedLedger]) -> None:
+    """As rows name them, and where they do not, as the file beside the transcript does."""
+    plain, found = ledgers
+    home = next(iter(plain)).origin.home
+    fill_agent_types([look(home)], found)
+    for names in (("agent-type",), ("agent-type", "day"), ("session", "agent-type")):
+        assert found.by(*names) == plain.by(*names)
+        some = found.where(model="opus"), plain.where(model="opus")
+        assert some[0].by(*names) == some[1].by(*names)
+    types = {one.origin.agent_type for one in plain}
+    assert {one.origin.agent_type for one in found} == types
+    assert len(types) > 1
 
 
 def test_other_prices_are_applied(tmp_path: Path) -> None:

@@ -13,10 +13,7 @@ from threadline.model.charge import Charge
 
 
 class Chosen(Struct, frozen=True):
-    """All that fit every one of these: a time, texts that the project and the model hold, starts of the session's id.
-
-    `is_timed` says that what has no time is left out.
-    """
+    """All that fit every one of these: a time, texts that project and model hold, starts of the session's id."""
 
     since: datetime | None = None
     until: datetime | None = None
@@ -28,6 +25,11 @@ class Chosen(Struct, frozen=True):
     def is_timed(self) -> bool:
         """Whether a time is asked for; what has none is then left out."""
         return self.since is not None or self.until is not None
+
+    @property
+    def is_named(self) -> bool:
+        """Whether projects, models or sessions are asked for."""
+        return bool(self.projects or self.models or self.sessions)
 
     def narrowed(
         self,

@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, tzinfo
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import overload
 
 from threadline.account.adding import Group, rows_of
+from threadline.account.calendar import Calendar
 from threadline.account.charges import alone, charged
 from threadline.account.keys import Key
-from threadline.account.ledger import Ledger, moment, ordered
+from threadline.account.ledger import Ledger, holds, moment, ordered
 from threadline.account.rates import Rates, shipped
 from threadline.account.rule import parted, settled
+from threadline.account.windows import HOURS
 from threadline.index.chosen import Chosen
-from threadline.index.seen import SeenAgain, ranks
+from threadline.index.seen import Group as Messages
+from threadline.index.seen import SeenAgain, as_path, ranks
 from threadline.index.spread import KeptSpread
+from threadline.index.stamp import stamp
 from threadline.index.summing import KEYS, Summing, instants
+from threadline.index.texts import as_text, stored
+from threadline.index.windowing import Windowing
 from threadline.model.charge import Charge
 from threadline.model.problem import Problem
 from threadline.model.sum import Rows
+from threadline.model.time import parse_timestamp
+from threadline.model.window import UsageWindow
 
 _OWN = """(SELECT DISTINCT message_id FROM charged c JOIN origins o USING(origin_id)
 LEFT JOIN transcripts t USING(transcript_id) {0})"""
 
 
+_HELD = """(SELECT DISTINCT s.message_id FROM origins o
+CROSS JOIN sightings s ON s.transcript_id = o.transcript_id AND s.origin_id = o.origin_id
+WHERE o.session = ? OR o.transcript_id IN (SELECT transcript_id FROM transcripts WHERE path IN ({0})))"""
+_UNTYPED = """SELECT DISTINCT o.transcript_id, t.path, h.path FROM spent s JOIN origins o USING(origin_id)
+JOIN transcripts t USING(transcript_id) JOIN homes h USING(home_id) WHERE {0}"""
+_A_DAY = 24 * 60 * 60 * 1000
 _ALL = Chosen()
 
 
@@ -74,6 +89,72 @@ class IndexedLedger(Ledger):
         made._types = self._types
         return made
 
+    def holding(self, session: str | None = None, transcripts: Collection[str] = ()) -> Sequence[Charge]:
+        """The charges that a session or one of some transcripts holds, copies of what others spent included."""
+        paths = [stored(one) for one in transcripts]
+        asked = _HELD.format(", ".join("?" * len(paths)))
+        return [one for one in self._made_of(asked, (as_text(session), *paths)) if holds(one, session, transcripts)]
+
+    def messages(self, start: str) -> list[str]:
+        """The ids of messages that start so."""
+        if self._chosen != _ALL:
+            return super().messages(start)
+        asked = "SELECT message FROM message_ids WHERE substr(message, 1, ?) = ? ORDER BY message_id"
+        return [message for (message,) in self._connection.execute(asked, (len(start), as_text(start)))]
+
+    def of_messages(self, ids: Collection[str]) -> Sequence[Charge]:
+        """The charges of messages, by their ids."""
+        asked = "(SELECT message_id FROM message_ids WHERE message IN (SELECT value FROM json_each(?)))"
+        return list(self._made_of(asked, (json.dumps(list(ids)),)))
+
+    def of_sessions(self, ids: Collection[str | None]) -> Sequence[Charge]:
+        """The charges of sessions, by their whole ids."""
+        where = "WHERE o.session IS NULL OR o.session IN (SELECT value FROM json_each(?))"
+        return [one for one in self._made_of(_OWN.format(where), (json.dumps(list(ids)),)) if one.session in ids]
+
+    def of_day(self, day: str, zone: tzinfo = UTC) -> Sequence[Charge]:
+        """The charges of a day in a time zone."""
+        calendar = Calendar(zone)
+        begins = stamp(f"{day}T00:00:00.000Z")
+        if isinstance(begins, str):
+            return super().of_day(day, zone)
+        # No zone is further from UTC than a day.
+        where = f"WHERE c.time BETWEEN {begins - _A_DAY} AND {begins + 2 * _A_DAY} OR c.time >= ''"
+        return [one for one in self._made_of(_OWN.format(where)) if calendar.day(one.owner.time) == day]
+
+    @property
+    def sessions(self) -> frozenset[str]:
+        """The ids of the sessions that spent anything."""
+        if self._chosen != _ALL:
+            return super().sessions
+        asked = "SELECT DISTINCT session FROM origins WHERE origin_id IN (SELECT origin_id FROM spent)"
+        return frozenset(one for (one,) in self._connection.execute(asked) if one is not None)
+
+    @property
+    def timeless(self) -> int:
+        """How many charges say no time."""
+        if self._chosen != _ALL:
+            return super().timeless
+        rows = self._connection.execute("SELECT quarter, charges + parts FROM spent WHERE quarter >= ''")
+        return sum(many for time, many in rows if parse_timestamp(time) is None)
+
+    def windows(self, *, now: datetime, hours: float = HOURS) -> list[UsageWindow]:
+        """The windows of five hours that limits count by, and the gaps between them, in the order of time."""
+        if not self._has_prices or self._chosen.is_named:
+            return super().windows(now=now, hours=hours)
+        return Windowing(self._connection, self._chosen).windows(now, timedelta(hours=hours))
+
+    def fill_agent_types(self, read: Callable[[str, str], str | None]) -> None:
+        """Give agents whose rows do not say it their type: what is read for a transcript and its home."""
+        where = " AND ".join(
+            ("o.agent IS NOT NULL AND o.agent_type IS NULL", *self._chosen.conditions(self._connection))
+        )
+        for number, path, home in self._connection.execute(_UNTYPED.format(where)).fetchall():
+            if number not in self._types:
+                self._types[number] = read(as_path(path), as_path(home))
+        self._made.clear()
+        self._charges = _Made(self._count, self._make)
+
     def _rows(self, names: Group, zone: tzinfo, extra: Mapping[str, Key]) -> Rows:
         if extra or not self._has_prices or not KEYS.issuperset(names):
             return super()._rows(names, zone, extra)
@@ -90,13 +171,17 @@ class IndexedLedger(Ledger):
             first, last = instants(self._chosen)
             conditions.append(f"(c.time BETWEEN {first} AND {last} OR c.time >= '')")
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-        return filter(self._chosen.has, self._made_of(_OWN.format(where)))
+        return self._made_of(_OWN.format(where))
 
     def _made_of(self, messages: str, given: Iterable[object] = ()) -> Iterator[Charge]:
-        """The charges of messages that a query names, with every line that tells of them."""
-        seen = SeenAgain(self._connection, ranks(self._connection))
+        """The chosen charges of messages that a query names, with every line that tells of them."""
+        seen = SeenAgain(self._connection, ranks(self._connection), self._types)
+        every = self._charged(seen, seen.groups(messages, given))
+        return every if self._chosen == _ALL else filter(self._chosen.has, every)
+
+    def _charged(self, seen: SeenAgain, groups: Iterable[Messages]) -> Iterator[Charge]:
         spread = KeptSpread(self._connection, seen.numbers)
-        for _number, key, group in seen.groups(messages, given):
+        for _number, key, group in groups:
             if len(group) == 1:
                 yield from alone(group[0], self.rates)
             else:

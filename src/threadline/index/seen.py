@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
 from sys import intern
@@ -43,11 +43,17 @@ def as_path(kept: str | bytes | None) -> str:
 
 
 class SeenAgain:
-    """Sightings by message. `numbers` are those of the transcripts that were met; `ranks` those of the homes."""
+    """Sightings by message. `numbers` are those of the transcripts that were met; `ranks` those of the homes.
 
-    def __init__(self, connection: sqlite3.Connection, ranks: dict[str, int]) -> None:
+    `types` are those of agents whose rows do not say it, by the number of the transcript.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, ranks: dict[str, int], types: Mapping[int, str | None] | None = None
+    ) -> None:
         self._connection = connection
         self._ranks = ranks
+        self._types = types or {}
         self._lines: dict[str, LineNumbers] = {}
         self.models: dict[int | None, str | None] = {None: None}
         self._origins: dict[int, Origin] = {}
@@ -92,6 +98,8 @@ class SeenAgain:
         origin.transcript, origin.project, origin.home = map(as_path, (path, project, home))
         origin.began = began or time_of(mtime_ns or 0)
         origin.side = bool(side)
+        if origin.agent is not None and origin.agent_type is None:
+            origin.agent_type = self._types.get(transcript)
         origin.rank = self._ranks.get(origin.home, 0)
         origin.lines = self._lines.get(origin.transcript)
         if origin.lines is None:

@@ -30,7 +30,7 @@ _FIRST_DAY = date(1970, 1, 1).toordinal()
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _A_QUARTER = timedelta(minutes=15)
 _KEPT = ", ".join(f"SUM({name})" for name in COUNTS)
-_OF_CHARGES = ", ".join(f"SUM({({'charges': 'part IS NULL', 'parts': 'part IS NOT NULL'}).get(n, n)})" for n in COUNTS)
+OF_CHARGES = ", ".join(f"SUM({({'charges': 'part IS NULL', 'parts': 'part IS NOT NULL'}).get(n, n)})" for n in COUNTS)
 _AGENT = "CASE WHEN o.agent IS NULL THEN 0 WHEN o.agent = '' THEN 1 ELSE 2 END"
 _COLUMNS = {
     "session": ("o.session",),
@@ -130,7 +130,7 @@ class Summing:
         joined = "o." in where or "t." in where or labels.columns
         joins = " LEFT JOIN origins o USING(origin_id) LEFT JOIN transcripts t USING(transcript_id)" if joined else ""
         columns = ", ".join((slot, *labels.columns, "rate_id"))
-        counts = _KEPT if source == "spent s" else _OF_CHARGES
+        counts = _KEPT if source == "spent s" else OF_CHARGES
         numbers = ", ".join(str(at + 1) for at in range(len(labels.columns) + 2))
         return self._connection.execute(
             f"SELECT {columns}, {counts} FROM {source}{joins}"  # noqa: S608 - our own names, and numbers

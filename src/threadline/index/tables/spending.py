@@ -179,7 +179,7 @@ SPENDING = Topic(
         "CREATE INDEX origins_by_transcript ON origins(transcript_id)",
         "CREATE INDEX sightings_by_transcript ON sightings(transcript_id, origin_id, message_id)",
         "CREATE INDEX ties_by_message ON ties(message_id)",
-        "CREATE INDEX charged_by_time ON charged(time)",
+        "CREATE INDEX charged_by_time ON charged(time, message_id, number, rate_id)",
     ),
     of_transcript=("sightings", "waiting", "owned"),
     private=("sightings", "waiting", "stale", "ties", "owned"),
