@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from threadline.survey.follow import Follower
     from threadline.survey.overview import Overview
     from threadline.survey.sessions import Listing, Wanted
+    from threadline.survey.today import Named, Recent
+
+LITTLE = 64 * 1024 * 1024
+"""How many bytes are read for an index without having been asked for it: what takes about a second."""
 
 Showing = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 """Shows how far long work has come: given what is done and how many bytes it is, it is told each part."""
@@ -61,7 +65,11 @@ def open(  # noqa: A001 - as `threadline.open`
 
 
 class Archive:
-    """All that can be read in some homes. Close it when done, or use it in a `with` statement."""
+    """All that can be read in some homes. Close it when done, or use it in a `with` statement.
+
+    The index is brought up to date where that takes reading no more than `most` bytes; where it takes more, the
+    transcripts are read. `search` and `sql` make it whatever it takes.
+    """
 
     def __init__(
         self,
@@ -70,8 +78,10 @@ class Archive:
         index: bool | Path = True,
         jobs: int | None = None,
         showing: Showing | None = None,
+        most: int = LITTLE,
     ) -> None:
         self.homes = tuple(homes)
+        self._most = most
         self._index = index
         self._jobs = jobs
         self._showing = showing or (lambda _label, _total: nullcontext(lambda _done: None))
@@ -202,6 +212,22 @@ class Archive:
         with self._showing("Reading", _size(self.found)) as advance:
             return ledger_of(self.found, prices or shipped(), jobs=self._jobs, progress=advance, calls=calls)
 
+    def recent(self, named: Named, rates: Rates, *, since: datetime, seconds: float) -> Recent:
+        """A session and what was spent since a moment, for a line that is written anew on every prompt.
+
+        An index is asked where there is one; without, transcripts are read for no longer than so many seconds.
+        """
+        from threadline.account.price_source import shipped_digest
+
+        known = self._fresh if self.index.exists() and rates.digest == shipped_digest() else None
+        if known is not None and not known.problems:
+            from threadline.index.recent import recent
+
+            return recent(known.connection, named, rates, since=since)
+        from threadline.survey import today
+
+        return today.recent(named, self.homes, rates, since=since, seconds=seconds)
+
     def titles(self, sessions: Collection[str]) -> dict[str, str]:
         """What these sessions are called, as far as that is known."""
         known = self._fresh
@@ -271,7 +297,9 @@ class Archive:
         from threadline.index.fresh import fresh
 
         with _Bar(self._showing, "Indexing") as bar:
-            return fresh(self.index, self.homes, jobs=self._jobs, planned=bar.begin, progress=bar.advance)
+            return fresh(
+                self.index, self.homes, most=self._most, jobs=self._jobs, planned=bar.begin, progress=bar.advance
+            )
 
 
 class _Bar:

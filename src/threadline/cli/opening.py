@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
+    from threadline.model.found import Home
 
 _LONG = 8 * 1024 * 1024
 _OFF = frozenset({"0", "off", "no", "false"})
 
 
-def archive_of(homes: Sequence[str], jobs: int | None = None) -> Archive:
-    """The archive of the homes that were named, or else of those that are found.
+def archive_of(
+    homes: Sequence[str], jobs: int | None = None, *, found: Iterable[Home] | None = None, most: int | None = None
+) -> Archive:
+    """The archive of the homes that were named, or else of those that are found; or of those that were `found`.
+
+    `most` is how many bytes may be read to bring the index up to date.
 
     `THREADLINE_INDEX=off` leaves the index alone: everything is then read from the transcripts.
 
     Raises:
         NotFound: a home that was named is not there.
     """
-    from threadline.archive import Archive
+    from threadline.archive import LITTLE, Archive
     from threadline.find.homes import homes as found_homes
 
     is_used = os.environ.get("THREADLINE_INDEX", "").strip().lower() not in _OFF
-    return Archive(found_homes(*homes), index=is_used, jobs=jobs, showing=_shown)
+    wanted = tuple(found) if found is not None else found_homes(*homes)
+    return Archive(wanted, index=is_used, jobs=jobs, showing=_shown, most=LITTLE if most is None else most)
 
 
 def _shown(label: str, total: int) -> AbstractContextManager[Callable[[int], None]]:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any
 
 from msgspec import Struct
 
 from threadline.account.ledger import Ledger
-from threadline.account.rates import rates
+from threadline.account.rates import Rates, rates
+from threadline.cli.opening import archive_of
 from threadline.cli.statusline_input import Told
 from threadline.cli.when import moment
 from threadline.find.homes import homes as all_homes
 from threadline.model.rate import EXACT
 from threadline.model.sum import Sum
 from threadline.model.window import UsageWindow
-from threadline.survey.today import Named, Recent, homes_with, named, recent
+from threadline.survey.today import Named, Recent, homes_with, named
 
+_LITTLE = 8 * 1024 * 1024
 _A_DAY = timedelta(hours=24)
 
 
@@ -82,7 +84,15 @@ def figures(
     table = rates(*files)
     homes = all_homes(*given)
     asked = named(told.transcript, told.session, homes)
-    found = recent(asked, homes_with(asked, homes), table, since=min(begins, now - _A_DAY), seconds=seconds)
+    since = min(begins, now - _A_DAY)
+    with archive_of((), found=homes_with(asked, homes), most=_LITTLE) as archive:
+        found = archive.recent(asked, table, since=since, seconds=seconds)
+        return _figures(told, found, table, begins, ends, now, here)
+
+
+def _figures(  # noqa: PLR0917 - all that is known by now
+    told: Told, found: Recent, table: Rates, begins: datetime, ends: datetime, now: datetime, here: tzinfo
+) -> Figures:
     window, is_certain = found.window(now)
     tokens, limit, share = _context(told, found)
     return Figures(

@@ -18,9 +18,6 @@ from threadline.model.change import Changes
 from threadline.model.found import Home
 from threadline.model.problem import Problem
 
-LITTLE = 64 * 1024 * 1024
-"""How many bytes are read for an index without having been asked for it: what takes about a second."""
-
 
 class Fresh(Struct, frozen=True):
     """An index to ask, and what could not be looked at when it was compared with the homes."""
@@ -33,7 +30,7 @@ def fresh(
     index: Path,
     homes: Sequence[Home],
     *,
-    most: int | None = LITTLE,
+    most: int | None = None,
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
     planned: Callable[[int], None] | None = None,

@@ -140,7 +140,7 @@ class _Reading:
                 continue
             own = self._add(one, sightings(one))
             if one.path == main:
-                last = next((seen for seen in reversed(own) if _is_main(seen)), None)
+                last = next((seen for seen in reversed(own) if is_main_request(seen)), None)
         self._of_one_beginning(main, home, ids, began_ns)
         return last if last is not None and not ends_compacted(main) else None
 
@@ -216,7 +216,8 @@ def _first_rows(path: Path) -> Iterator[_Row]:
             yield _decode(line)
 
 
-def _is_main(seen: Sighting) -> bool:
+def is_main_request(seen: Sighting) -> bool:
+    """Whether it is a request of the session's main agent that sent anything."""
     return seen.origin.agent is None and not seen.repeated and any(seen.sent)
 
 
