@@ -103,6 +103,7 @@ class Documents:
         self._costs = _costs(connection) if any(isinstance(one, Cost) for one in asked) else {}
         self._agent_types: dict[str, str | None] = {}
         self._files: dict[str, int] = {}
+        self._last: tuple[str, int, int, bytes | None] = ("", 0, 0, None)  # it is asked for twice in a row
 
     def close(self) -> None:
         """Close the transcripts."""
@@ -219,6 +220,11 @@ class Documents:
                 return
 
     def _bytes(self, path: str, offset: int, length: int) -> bytes | None:
+        if self._last[:3] != (path, offset, length):
+            self._last = (path, offset, length, self._read(path, offset, length))
+        return self._last[3]
+
+    def _read(self, path: str, offset: int, length: int) -> bytes | None:
         try:
             if path not in self._files:
                 if len(self._files) >= _OPEN_FILES:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 
 from threadline.index.words import searchable, tokens
 from threadline.search.query import (
@@ -52,6 +54,12 @@ def wanted(query: Query) -> Iterator[Phrase | Regex]:
             yield from wanted(one)
     elif isinstance(query, Phrase) or (isinstance(query, Regex) and (query.field is None or query.field in TEXTS)):
         yield query
+
+
+def known_words(connection: sqlite3.Connection) -> Callable[[str], bool]:
+    """What says of a word whether any entry has it."""
+    asked = "SELECT 1 FROM text WHERE text MATCH ? LIMIT 1"
+    return cache(lambda word: connection.execute(asked, (f'"{word}"',)).fetchone() is not None)
 
 
 def lean(query: Query, is_known: Callable[[str], bool]) -> Query:

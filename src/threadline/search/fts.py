@@ -20,7 +20,7 @@ _CUT_OFF = re.compile(r"[0-9A-Za-z]*")
 
 MOST_WORDS = 1_000
 """How many words of the vocabulary a query may ask full text for; where more have a part, it narrows nothing."""
-_FEW_WORDS = 50
+_FEW_WORDS = 8
 
 
 class Plan(Struct, frozen=True):
@@ -41,7 +41,7 @@ def plan(query: Query, vocabulary: Vocabulary | None = None) -> Plan:
     With a vocabulary, what regular expressions spell out narrows the search even where it is no whole word.
 
     >>> from threadline.search.parse_query import parse_query
-    >>> plan(parse_query("snake_case -prompt:draft* tool:Bash"))
+    >>> plan(parse_query('"snake_case" -prompt:draft* tool:Bash'))
     Plan(match='(("snake case") NOT {prompt}:"draft"*)', rest=Is(field='tool', value='Bash', prefix=False))
     """
     whole = expanded(query)
@@ -144,19 +144,35 @@ class _Narrowing:
         cut = _CUT_OFF.match(sure)
         begun = cut[0] if cut is not None else ""  # of a word that may begin before it
         bounded = sure[len(begun) :]
-        found = tokens(searchable(bounded))
-        if found:
-            yield Phrase(tuple(found), column, prefix=bool(re.fullmatch("[0-9A-Za-z]", bounded[-1])))
-        if begun and self._vocabulary is not None:
-            yield self._words(begun.lower(), column, ends=bool(bounded), most=_FEW_WORDS if found else self._left)
+        found = tuple(tokens(searchable(bounded)))
+        is_begun = bool(bounded) and bounded[-1].isascii() and bounded[-1].isalnum()
+        words = self._words(begun.lower(), ends=bool(bounded)) if begun else None
+        if words is not None and found:
+            yield self._in_a_row(words, found, column, prefix=is_begun)
+        elif words is not None:
+            yield any_of(Phrase((word,), column) for word in words)
+        elif found:
+            yield Phrase(found, column, prefix=is_begun)
 
-    def _words(self, part: str, column: str | None, *, ends: bool, most: int) -> Query | None:
-        words = self._vocabulary.containing(part, min(most, self._left), ends=ends) if self._vocabulary else None
+    def _in_a_row(self, words: list[str], found: tuple[str, ...], column: str | None, *, prefix: bool) -> Query:
+        """Any of the words, and what was found right after it."""
+        if not prefix or len(words) <= _FEW_WORDS:
+            return any_of(Phrase((word, *found), column, prefix) for word in words)
+        # Full text gathers the words that begin so for each phrase again: they are spelt out, if they are few.
+        begun = set(self._vocabulary.beginning(found[-1])) if self._vocabulary is not None else set()
+        if len(words) * len(begun) <= MOST_WORDS:
+            rows = [(word, *found[:-1], last) for word in words for last in sorted(begun) or found[-1:]]
+            return any_of(Phrase(row, column) for row in rows)
+        either = any_of(Phrase((word, *found[:-1]), column) for word in words)
+        return all_of([either, Phrase(found, column, prefix=True)])
+
+    def _words(self, part: str, *, ends: bool) -> list[str] | None:
+        words = self._vocabulary.containing(part, self._left, ends=ends) if self._vocabulary is not None else None
         if words is None:
             return None
         self._left -= len(words)
         # Where no word has the part, none is the part: that finds nothing, as it should.
-        return any_of(Phrase((word,), column) for word in words or (part,))
+        return words or [part]
 
 
 def _together(parts: Sequence[Query | None]) -> Query | None:

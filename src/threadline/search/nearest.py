@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, suppress
 from difflib import get_close_matches
-from pathlib import Path
+from itertools import islice
 
 from msgspec import Struct
 
+from threadline.index.vocabulary import Vocabulary
 from threadline.index.words import searchable, tokens
 from threadline.search.query import TEXTS, And, Or, Query, Regex, Text, all_of, any_of
 
@@ -119,17 +119,16 @@ def _slips(typed: str, meant: str) -> int:
 
 
 def _terms(connection: sqlite3.Connection, word: str) -> list[str]:
-    """The words of the index that begin as a word does, in either order of its first letters, and are as long."""
-    path = next((file for _number, name, file in connection.execute("PRAGMA database_list") if name == "main"), "")
-    starts = {word[:2], word[1::-1], word[0] + word[2]}
-    found: list[str] = []
-    # A table of words is a table, which a connection that only reads cannot make: it is made beside, in memory.
-    with suppress(sqlite3.Error), closing(sqlite3.connect("file::memory:", uri=True)) as beside:
-        beside.execute("ATTACH ? AS archive", (f"{Path(path).absolute().as_uri()}?mode=ro",))
-        beside.execute("CREATE VIRTUAL TABLE temp.words USING fts5vocab(archive, text, row)")
-        for start in sorted(starts):
-            asked = "SELECT term FROM words WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ? LIMIT ?"
-            sizes = (len(word) - _LONGER, len(word) + _LONGER)
-            rows = beside.execute(asked, (start, start + "\U0010ffff", *sizes, _MOST_TERMS))
-            found += (term for (term,) in rows)
-    return found
+    """The words of the index that begin as a word does, in either order of its first letters, and are as long.
+
+    Most words of an index are numbers and ids; a word of letters alone is not meant to be one of them.
+    """
+    vocabulary = Vocabulary(connection)
+    starts = sorted({word[:2], word[1::-1], word[0] + word[2]})
+    alike = (
+        term
+        for start in starts
+        for term in vocabulary.beginning(start)
+        if abs(len(term) - len(word)) <= _LONGER and (term.isalpha() or not word.isalpha())
+    )
+    return list(islice(dict.fromkeys(alike), _MOST_TERMS))

@@ -47,6 +47,8 @@ RARE = 5_000
 # has a factor and a weight.
 _TIERS = ((("title", "prompt"), 1.7, 8.0), (("reply",), 1.3, 5.0), (("command", "path"), 1.2, 4.0))
 _USUAL = 3_000
+_FEW_TYPED = 60
+_DEEP = 400_000
 _SCORE = f"bm25(text, {', '.join(str(WEIGHTS[name]) for name in FIELDS)})"
 _BLOCK = 300
 _NAMES = frozenset({"ai-title", "custom-title", "summary"})
@@ -125,7 +127,7 @@ class Ranking:
             rows = [row for at in range(0, len(numbers), _BLOCK) for row in self.rows(numbers[at : at + _BLOCK])]
             yield from sorted(rows, key=newest_first)
             return
-        tiers = self._tiers(match)
+        tiers = self._tiers(match) if numbers else []
         if self.left_out:
             numbers = list(dict.fromkeys([*chain(*tiers), *numbers[:NEWEST]]))
         yield from self._best_first(numbers, tiers)
@@ -148,8 +150,8 @@ class Ranking:
         for tier, (fields, _factor, _weight) in enumerate(_TIERS):
             within = _within(fields, match)
             some = self.numbers(within) if is_quick else self.numbers(within, NEWEST, WINDOW)
-            if tier == 0 and not is_quick and len(some) < NEWEST:
-                some = self.numbers(within, NEWEST)
+            if tier == 0 and not is_quick and len(some) < _FEW_TYPED:
+                some = self._from(self._last - _DEEP, within)
             tiers.append(some)
         return tiers
 
@@ -210,9 +212,11 @@ class Ranking:
             limit = f" LIMIT {most}" if most is not None else ""
             asked = f"{self._asking('text.rowid')} ORDER BY text.rowid DESC{limit}"
             return [number for (number,) in self._connection.execute(asked, self._given(match))]
+        return self._from(self._last - far, match)[:most]
+
+    def _from(self, begin: int, match: str) -> list[int]:
         asked = f"{self._asking('text.rowid')} AND text.rowid > ? ORDER BY text.rowid"
-        found = self._connection.execute(asked, (*self._given(match), self._last - far))
-        return [number for (number,) in found][::-1][:most]
+        return [number for (number,) in self._connection.execute(asked, (*self._given(match), begin))][::-1]
 
     def _asking(self, wanted: str) -> str:
         joined = f"CROSS JOIN entries e ON e.entry_id = text.rowid {JOINED}" if self._narrowed.condition else ""

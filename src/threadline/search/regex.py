@@ -93,18 +93,19 @@ class Finder:
         check = patience.check if patience is not None else _unhurried
         if not self._is_dotless and _DOTLESS in text:
             text = text.replace(_DOTLESS, _OTHER)
-        start = 0
-        lines = text.split("\n") if self._spelt_out.search(text) else ()
-        for line in lines:
+        # Only a line that has what is spelt out can match.
+        at = 0
+        while at <= len(text) and (spelt := self._spelt_out.search(text, at)) is not None:
+            start = text.rfind("\n", 0, spelt.start()) + 1
+            end = text.find("\n", spelt.start())
+            line = text[start : end if end >= 0 else len(text)]
             found = self._in_line(line, check)
             if found is not None:
                 return start + found[0], start + found[1]
-            start += len(line) + 1
+            at = start + len(line) + 1
         return None
 
     def _in_line(self, line: str, check: Callable[[], None]) -> tuple[int, int] | None:
-        if self._is_hard and not self._spelt_out.search(line):
-            return None
         if self._automaton is not None and (self._is_hard or len(line) > PIECE):
             end = self._automaton.end(line, check)
             return None if end is None else (0, end)

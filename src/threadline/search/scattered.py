@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -17,7 +17,7 @@ from msgspec import Struct
 from threadline.index.words import searchable, tokens
 from threadline.model.hit import Hit
 from threadline.search.documents import Row, needs_reading
-from threadline.search.expand import expanded
+from threadline.search.expand import expanded, known_words, lean
 from threadline.search.forms import forms
 from threadline.search.fts import expression
 from threadline.search.nearest import EMPTY
@@ -99,7 +99,7 @@ def scattered(
 ) -> Iterator[Scattered]:
     """The sessions that have all of the words, or most of what they say, best first; those of exact hits among them."""
     looked = _Looking(connection, ranking)
-    for number, match in enumerate(_expressions(words.texts)):
+    for number, match in enumerate(_expressions(words.texts, known_words(connection))):
         looked.look(number, match)
     if len(words.in_a_row) > 1:
         for entry in ranking.numbers(expression(Phrase(words.in_a_row)), _NEWEST, _FAR):
@@ -115,12 +115,12 @@ def scattered(
                 yield Scattered(row, score, tuple(map(str, looked.lacking(entry, words.texts))))
 
 
-def _expressions(texts: Sequence[Text]) -> Iterator[str]:
+def _expressions(texts: Sequence[Text], is_known: Callable[[str], bool]) -> Iterator[str]:
     whole = expanded(all_of(texts))
     parts = whole.of if isinstance(whole, And) else (whole,)
     for text, part in zip(texts, parts, strict=True):
         column = TEXTS[text.field] if text.field is not None else None
-        yield expression(any_of((part, *(Phrase((one,), column) for one in _forms(text)))))
+        yield expression(lean(any_of((part, *(Phrase((one,), column) for one in _forms(text)))), is_known))
 
 
 def _forms(text: Text) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
-from functools import cache
 
 from msgspec.structs import replace
 
@@ -15,7 +14,7 @@ from threadline.model.hit import Hit, Hits
 from threadline.model.place import Place
 from threadline.model.time import parse_timestamp
 from threadline.search.documents import Documents, Row, needs_reading
-from threadline.search.expand import expanded, lean, wanted
+from threadline.search.expand import expanded, known_words, lean, wanted
 from threadline.search.fts import plan
 from threadline.search.match import matches
 from threadline.search.nearest import instead, respelt
@@ -28,15 +27,12 @@ from threadline.search.snippets import snippet
 
 LOOKED_AT = 300
 """How many matching entries are looked at for a page of hits, once the page is full."""
-READ_AT = 100
+READ_AT = 60
 """The same, where entries have to be read to know whether they match."""
 LONGER = 1_000
 """How many where the page is not full: one session can have thousands."""
 SHARES = (1.0, 0.35, 0.15, 0.05)
 """What a session's best hits count for it, the others nothing."""
-
-
-_ANY = "SELECT 1 FROM text WHERE text MATCH ? LIMIT 1"
 
 
 def search(
@@ -115,7 +111,7 @@ def searched(
     now: datetime | None = None,
 ) -> Hits:
     """The same for a query that is understood already."""
-    whole = lean(expanded(query), _known_words(connection))
+    whole = lean(expanded(query), known_words(connection))
     texts = list(wanted(whole))
     phrases = [one for one in texts if isinstance(one, Phrase)]
     ranking = Ranking(connection, narrowed(connection, query), sort, now or datetime.now(UTC), phrases)
@@ -137,13 +133,8 @@ def searched(
         is_ranked = sort == "rank" and bool(texts)
         if not phrases:
             found.sort(best_first if is_ranked else newest_first)
-        hits = [_hit(query, row, more, documents) for row, more in found.best(limit, ranked=is_ranked)]
+        hits = [_hit(whole, row, more, documents) for row, more in found.best(limit, ranked=is_ranked)]
     return Hits(tuple(hits), found.total, at_least=not found.is_whole or ranking.left_out)
-
-
-def _known_words(connection: sqlite3.Connection) -> Callable[[str], bool]:
-    """Whether any entry has a word."""
-    return cache(lambda word: connection.execute(_ANY, (f'"{word}"',)).fetchone() is not None)
 
 
 class _Checking:
