@@ -1,0 +1,110 @@
+"""Parts of words and expressions are found by way of the vocabulary, and nothing is lost by that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.make import Part, call, prompt, reply
+from tests.search.archive import FIRST, SECOND, Archive, found, scanned
+
+from threadline.index.vocabulary import Vocabulary
+from threadline.search import fts
+from threadline.search.fts import plan
+from threadline.search.parse_query import parse_query
+from threadline.search.ranking import Ranking
+from threadline.search.searching import search
+
+SAID = [
+    "decodeFrame fails in src/decoder.py: ENOENT at offset_ms=12",
+    "Café recoded; naïve résumé, \u212aelvin \u017ftrasse \u0130stanbul d\u0131\u015f",
+    "数据库decode连接 encoder数 ГОРОД",
+    "\x1b[31mreco\x1b[0mded in colours, e\u0301tude\u0301s",
+    "wide \uff44\uff45\uff43\uff4f\uff44\uff45 and \U0001d41d\U0001d41e\U0001d41c\U0001d428",
+    "aaaaaaaaaa1b2c3d4 0xdeadbeef_feed",
+]
+PARTS = """
+ecod /ecod/ /odeFr/ /coder\\.p/ /set_m/ /recoded/ /elvin/ /kelvin/ /strasse/ /tras/ /istanbul/ /tanb/ /a[ïi]ve/ /esum/
+/据库d/ /库decode连/ /der数/ /\u041e\u0420\u041e/ /co(?:ded|der)/ /(?:eade|zzz)rx?|adbee/ /\\bdec\\w+/ /e.o.e/ /1b2c/
+/_feed$/ /^deco/ /zzzz/ /ENO/c /eno/c file:/ecod/ prompt:/ecod/ /ecod/&/frame/ /t(?=s_m)/ /e\u0301tud/ /tudes/ /(?i:ECOD)/ /[d]ecode/
+/ecode{1,2}F/
+""".split()  # noqa: SIM905 - a list of forty quoted expressions is harder to read
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Archive:
+    """An archive of such words."""
+    archive = Archive(tmp_path)
+    archive.write(*map(prompt, SAID), *(call("Bash", text, result=text) for text in SAID[:3]))
+    archive.write(*(reply(f"straw {number}") for number in range(30)), session=SECOND)
+    return archive
+
+
+@contextmanager
+def _narrowed_only() -> Iterator[None]:
+    """Whoever goes through all entries fails."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Ranking, "newest", _never)
+        yield
+
+
+def _never(*_: object) -> None:
+    raise AssertionError("all entries were gone through")
+
+
+def test_parts_of_words_are_found_as_a_scan_finds_them(archive: Archive) -> None:
+    """In the middle, over signs, in branches, by letters that are other forms of one, beside Chinese, in a field."""
+    queries = [one.replace("&", " ") for one in PARTS]
+    with archive.opened() as connection:
+        told = {text: (found(connection, text), scanned(connection, text)) for text in queries}
+    assert {text: one for text, (one, _) in told.items()} == {text: other for text, (_, other) in told.items()}
+    assert sum(bool(one) for one, _ in told.values()) > len(queries) * 0.8
+
+
+@pytest.mark.parametrize("text", ["/ecod/", "/odeFr/", "/set_m/", "/co(?:ded|der)/", "/adbee/", "/zzzz/", "file:/cod/"])
+def test_the_vocabulary_is_what_narrows(archive: Archive, text: str) -> None:
+    """What stands inside a word leads to the entries that have such words; not all entries are gone through."""
+    with archive.opened() as connection, _narrowed_only():
+        assert plan(parse_query(text), Vocabulary(connection)).match is not None
+        search(connection, text)
+        vocabulary = Vocabulary(connection)
+        vocabulary.is_whole = False
+        assert plan(parse_query("/odeFr/"), vocabulary).match is None
+
+
+def test_what_too_many_words_have_narrows_nothing(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then the entries are gone through, the newest first, and the answer is the same."""
+    with archive.opened() as connection:
+        few = found(connection, "/ecod/")
+        monkeypatch.setattr(fts, "MOST_WORDS", 2)
+        assert plan(parse_query("/ecod/"), Vocabulary(connection)).match is None
+        assert found(connection, "/ecod/") == few
+
+
+_ALPHABET = "aAbc1é_ .数\n\u212a\u017f\u0130\u0131k"
+_words = st.text(_ALPHABET, min_size=1, max_size=10) | st.sampled_from(SAID)
+_pieces = st.text("abck1sie_ .数", min_size=1, max_size=4).map(re.escape) | st.sampled_from(
+    ["(?:ab|ck)", "a.?c", "[ab]c", "b+", "(?:a|b.)c", r"\b", "^", "$", "(?:1|_a)*", "k{2}"]
+)
+_expressions = st.lists(_pieces, min_size=1, max_size=3).map(lambda some: "".join(some).replace("\\\n", "\\n"))
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(_words, min_size=1, max_size=8), st.lists(_expressions, min_size=1, max_size=6), st.booleans())
+def test_any_expression_finds_what_a_scan_finds(
+    tmp_path_factory: pytest.TempPathFactory, said: list[str], patterns: list[str], exact: bool
+) -> None:
+    """Whatever was said and whatever is spelt out."""
+    archive = Archive(tmp_path_factory.mktemp("archive"))
+    parts: list[Part] = [prompt(text) if number % 2 else reply(text) for number, text in enumerate(said)]
+    archive.write(*parts, session=FIRST)
+    with archive.opened() as connection:
+        assert Vocabulary(connection).is_whole
+        for pattern in patterns:
+            text = f"/{pattern}/{'c' if exact else ''}"
+            assert found(connection, text) == scanned(connection, text), text
