@@ -13,7 +13,7 @@ from datetime import datetime, tzinfo
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from threadline.errors import NotFound
 from threadline.find.homes import homes as all_homes
@@ -238,6 +238,20 @@ class Archive:
         from threadline.survey.session_titles import session_titles
 
         return session_titles(self.found, sessions)
+
+    def sql(self, question: str, *, seconds: float = 60) -> list[dict[str, Any]]:
+        """The rows that a SELECT on the index gives; `docs/index.md` has its tables. The index is made if need be.
+
+        Raises:
+            BadQuery: it cannot be understood, wants more than to read, or takes longer than that.
+            IndexBusy: another process is making the index.
+        """
+        from threadline.index.asking import Answer, reading
+
+        _ = self.connection  # it is up to date from here on
+        with reading(self.index) as connection:
+            answer = Answer(connection, question, seconds)
+            return [dict(zip(answer.columns, row, strict=True)) for row in answer]
 
     def watch(self, session: str | None = None, *, since: datetime | None = None) -> Follower:
         """Follows the transcripts as they grow: of all sessions, or of one and its agents.

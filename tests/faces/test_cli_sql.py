@@ -13,7 +13,7 @@ from tests.faces.asking import Asker, start, steering
 from tests.faces.test_cli_hostile import EVERYTHING, hostile_home
 
 from threadline.cli import sql_asking, sql_shown
-from threadline.cli.sql_asking import reading
+from threadline.index.asking import reading
 from threadline.index.schema import TABLES, VIEWS
 from threadline.index.store import alone, open_to_read
 

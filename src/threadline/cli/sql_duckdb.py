@@ -15,10 +15,10 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any, TypeVar
 
-from threadline.cli.sql_asking import position, too_long, unique
 from threadline.cli.sql_export import export, public
 from threadline.cli.sql_parquet import CHUNK, library
 from threadline.errors import BadQuery, Missing
+from threadline.index.asking import position, too_long, unique
 
 _ROWS = 500
 _MEMORY, _DISK = "512MB", "8GB"

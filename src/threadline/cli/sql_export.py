@@ -7,12 +7,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from threadline.cli.sql_asking import Answer, reading
+from threadline.cli.sql_asking import HEAP, Answer
 from threadline.cli.sql_kinds import Kind, declared
 from threadline.cli.sql_out import beside, move
 from threadline.cli.sql_parquet import CHUNK, library, write_parquet
 from threadline.cli.sql_schema import columns
 from threadline.errors import BadQuery
+from threadline.index.asking import reading
 from threadline.index.schema import PRIVATE
 
 _FULL_TEXT = "text"
@@ -61,7 +62,7 @@ def export_to(index: Path, folder: Path, seconds: float, *, force: bool) -> list
 def export(index: Path, folder: Path, names: Iterable[str], seconds: float) -> Iterator[dict[str, Any]]:
     """Write the tables of these names into the folder; each as it is done, and how many rows it has."""
     kinds = public()
-    with reading(index) as connection:
+    with reading(index, HEAP) as connection:
         for name in names:
             path = folder / f"{name}.parquet"
             wanted = ", ".join(f'"{column}"' for column in kinds[name])
