@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import overload
@@ -99,8 +100,9 @@ class IndexedLedger(Ledger):
         """The ids of messages that start so."""
         if self._chosen != _ALL:
             return super().messages(start)
-        asked = "SELECT message FROM message_ids WHERE substr(message, 1, ?) = ? ORDER BY message_id"
-        return [message for (message,) in self._connection.execute(asked, (len(start), as_text(start)))]
+        asked = "SELECT message FROM message_ids WHERE message >= ? AND message < ? ORDER BY message_id"
+        named = self._connection.execute(asked, (as_text(start), f"{as_text(start)}{chr(sys.maxunicode)}"))
+        return [message for (message,) in named]
 
     def of_messages(self, ids: Collection[str]) -> Sequence[Charge]:
         """The charges of messages, by their ids."""
