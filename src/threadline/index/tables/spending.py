@@ -24,13 +24,13 @@ SPENDING = Topic(
         transcript_id INTEGER NOT NULL, -- the transcript that they stand in
         session TEXT, -- their session
         agent TEXT, -- their agent; NULL for the main one
-        version TEXT, -- of Claude Code
+        version TEXT, -- the version of Claude Code
         git_branch TEXT, -- the branch that was checked out
         is_agent INTEGER, -- whether rows say that an agent wrote them
         forked INTEGER NOT NULL, -- whether rows say that they are copies
-        skill TEXT, -- that was named as the cause
+        skill TEXT, -- the skill that was named as the cause
         agent_type TEXT, -- as rows name it
-        is_side INTEGER NOT NULL, -- what the program spent for itself
+        is_side INTEGER NOT NULL, -- whether the program spent it for itself, and no person asked for it
         began TEXT NOT NULL -- the first time that the transcript names
     )""",
         "sightings": """CREATE TABLE sightings(
@@ -40,7 +40,7 @@ SPENDING = Topic(
         origin_id INTEGER NOT NULL, -- who wrote it
         model_id INTEGER, -- the model, as it is written
         time NOT NULL, -- when: milliseconds since 1970, or as it is written where that is not as usual
-        entries INTEGER NOT NULL, -- how many do
+        entries INTEGER NOT NULL, -- how many rows do
         told BLOB NOT NULL, -- what they tell, packed
         PRIMARY KEY(message_id, transcript_id, offset)
     ) WITHOUT ROWID""",
@@ -67,7 +67,7 @@ SPENDING = Topic(
         "rates": """CREATE TABLE rates(
         rate_id INTEGER PRIMARY KEY, -- the number of a model with its rate
         model TEXT, -- the model, as transcripts write it
-        priced_as TEXT, -- the model of the price list; NULL, as all that follows, where no price is known
+        priced_as TEXT, -- the model of the price list; NULL, as is all that follows, where no price is known
         input TEXT, -- USD for a million tokens, exact
         output TEXT, -- the same
         cache_write_5m TEXT, -- the same
@@ -91,24 +91,24 @@ SPENDING = Topic(
         output INTEGER NOT NULL, -- tokens, thinking included
         cache_write_5m INTEGER NOT NULL, -- tokens written for five minutes
         cache_write_1h INTEGER NOT NULL, -- tokens written for an hour
-        cache_read INTEGER NOT NULL, -- tokens
-        web_searches INTEGER NOT NULL, -- how many
+        cache_read INTEGER NOT NULL, -- tokens read from the cache
+        web_searches INTEGER NOT NULL, -- how many web searches
         amount TEXT, -- USD, exact; NULL where no price is known
-        lower_bound INTEGER NOT NULL, -- the final output was never written
-        copied INTEGER NOT NULL, -- several transcripts hold it
+        lower_bound INTEGER NOT NULL, -- whether the final output was never written: it is the least that was spent
+        copied INTEGER NOT NULL, -- whether several transcripts hold it
         PRIMARY KEY(message_id, number)
     ) WITHOUT ROWID""",
         "spent": """CREATE TABLE spent(
         quarter NOT NULL, -- of an hour, counted since 1970; or the time as it is written where that is not as usual
         origin_id INTEGER NOT NULL, -- who spent it
         rate_id INTEGER NOT NULL, -- the model and its rate
-        charges INTEGER NOT NULL, -- how many
+        charges INTEGER NOT NULL, -- how many charges
         input INTEGER NOT NULL, -- tokens that were not in the cache
         output INTEGER NOT NULL, -- tokens, thinking included
         cache_write_5m INTEGER NOT NULL, -- tokens written for five minutes
         cache_write_1h INTEGER NOT NULL, -- tokens written for an hour
-        cache_read INTEGER NOT NULL, -- tokens
-        web_searches INTEGER NOT NULL, -- how many
+        cache_read INTEGER NOT NULL, -- tokens read from the cache
+        web_searches INTEGER NOT NULL, -- how many web searches
         lower_bound INTEGER NOT NULL, -- charges whose final output was never written
         parts INTEGER NOT NULL, -- charges that are a pass of another model, and not among those above
         PRIMARY KEY(quarter, origin_id, rate_id)
@@ -125,20 +125,20 @@ SPENDING = Topic(
             project, -- the project's path, or else its folder
             home, -- the home's path
             model, -- as the transcript writes it
-            timestamp, -- when
-            version, -- of Claude Code
+            timestamp, -- when it was spent
+            version, -- the version of Claude Code
             git_branch, -- the branch that was checked out
-            skill, -- that was named as the cause
-            is_side, -- what the program spent for itself
+            skill, -- the skill that was named as the cause
+            is_side, -- whether the program spent it for itself, and no person asked for it
             input, -- tokens that were not in the cache
             output, -- tokens, thinking included
-            cache_write_5m, -- tokens written for five minutes
-            cache_write_1h, -- tokens written for an hour
-            cache_read, -- tokens
-            web_searches, -- how many
+            cache_write_5m, -- tokens written to the cache for five minutes
+            cache_write_1h, -- tokens written to the cache for an hour
+            cache_read, -- tokens read from the cache
+            web_searches, -- how many web searches
             amount, -- USD, exact; NULL where no price is known
-            lower_bound, -- the final output was never written
-            copied -- several transcripts hold it
+            lower_bound, -- whether the final output was never written: it is the least that was spent
+            copied -- whether several transcripts hold it
         ) AS
         SELECT m.message, COALESCE(c.part, ''), o.transcript_id, o.session, o.agent, o.agent_type,
             COALESCE(p.path, p.folder), h.path, r.model, {_TIME.format("c.time")},
@@ -156,11 +156,11 @@ SPENDING = Topic(
             session, -- the session that it is of
             agent, -- the agent that got it; NULL for the main one
             model, -- as the transcript writes it
-            timestamp, -- when
+            timestamp, -- when it was spent
             input, -- tokens that were not in the cache
             output, -- tokens, thinking included
             cache_write, -- tokens written to the cache
-            cache_read, -- tokens
+            cache_read, -- tokens read from the cache
             charges, -- what was charged for it: more than one where other models took part, or an id was used again
             entries, -- how many entries tell of it
             transcripts -- how many transcripts do
