@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -49,6 +50,7 @@ _TIERS = ((("title", "prompt"), 1.7, 8.0), (("reply",), 1.3, 5.0), (("command", 
 _USUAL = 3_000
 _FEW_TYPED = 60
 _DEEP = 400_000
+_A_FEW = 20
 _SCORE = f"bm25(text, {', '.join(str(WEIGHTS[name]) for name in FIELDS)})"
 _BLOCK = 300
 _NAMES = frozenset({"ai-title", "custom-title", "summary"})
@@ -236,6 +238,13 @@ class Ranking:
         tiers = (tier for tier in _TIERS if any(getattr(document, field) for field in tier[0]))
         _fields, factor, weight = next(tiers, ((), 1.0, 1.0))
         return _saturated(weight, row.length / _USUAL) * factor * self.fresh.of(row.timestamp)
+
+    def of_typed(self, row: Row) -> float:
+        """What a prompt is worth that is not in full text: as if few others had its rare words."""
+        common = max(1, len(self._phrases)) - len(self._rare)
+        _fields, factor, weight = _TIERS[0]
+        words = common + len(self._rare) * math.log(1 + self._last / _A_FEW)
+        return words * _saturated(weight, row.length / _USUAL) * factor * self._worth(row)
 
     def newest(self) -> Iterator[Row]:
         """All entries, those of the transcripts that were written last first, each from its end."""

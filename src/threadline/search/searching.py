@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -24,6 +25,7 @@ from threadline.search.ranking import Ranking, Sort, best_first, narrowed, newes
 from threadline.search.regex import Patience
 from threadline.search.scattered import scattered, words_of
 from threadline.search.snippets import snippet
+from threadline.search.typed import Typed, gone_prompts
 
 LOOKED_AT = 300
 """How many matching entries are looked at for a page of hits, once the page is full."""
@@ -85,13 +87,17 @@ def widened(connection: sqlite3.Connection, query: Query, found: Hits, limit: in
     hits: list[Hit] = []
     ranking = Ranking(connection, narrowed(connection, query), "rank", now, ())
     with Documents(connection, all_of(words.filters)) as documents:
-        for one in scattered(connection, words, found.hits, ranking):
+        for one in scattered(connection, words, [hit for hit in found.hits if not hit.gone], ranking):
             hit = exact.pop(one.row.session or one.row.transcript, None)
             if hit is None and matches(all_of(words.filters), documents.known(one.row)):
                 hit = replace(_hit(asked, one.row, 0, documents), score=round(one.score, 6), lacks=one.lacks)
             hits += [hit] if hit is not None else []
             if len(hits) == limit:
                 break
+    for at, hit in enumerate(found.hits):
+        if hit.gone:  # it has no entry to be judged by: it keeps its place
+            hits.insert(at, hit)
+    del hits[limit:]
     told = (
         found.note or "No entry has all of these words, these have some; the others may stand elsewhere in the session."
     )
@@ -131,9 +137,15 @@ def searched(
                 ranking.left_out = False
                 found.take(checking.checked(ranking.rest(planned.match, checking.seen)), limit)
         is_ranked = sort == "rank" and bool(texts)
-        if not phrases:
+        gone = list(islice(gone_prompts(connection, query), LOOKED_AT if limit is not None else None))
+        for number, typed in enumerate(gone, 1):
+            found.add(_row(-number, typed, ranking))
+        if not phrases or gone:
             found.sort(best_first if is_ranked else newest_first)
-        hits = [_hit(whole, row, more, documents) for row, more in found.best(limit, ranked=is_ranked)]
+        hits = [
+            _hit(whole, row, more, documents) if row.entry_id > 0 else _gone(whole, row, more, gone[-row.entry_id - 1])
+            for row, more in found.best(limit, ranked=is_ranked)
+        ]
     return Hits(tuple(hits), found.total, at_least=not found.is_whole or ranking.left_out)
 
 
@@ -249,4 +261,46 @@ def _hit(query: Query, row: Row, more: int, documents: Documents) -> Hit:
         shown.highlights,
         None,
         more,
+    )
+
+
+def _row(number: int, typed: Typed, ranking: Ranking) -> Row:
+    """A prompt that is gone, among the rows of entries that are there."""
+    prompt, place = typed.prompt, typed.place
+    row = Row(
+        number,
+        0.0,
+        0,
+        place.transcript,
+        place.line,
+        place.offset,
+        place.length,
+        "user",
+        None,
+        prompt.timestamp.isoformat() if prompt.timestamp is not None else None,
+        prompt.session_id or f"{place.transcript}:{place.offset}",
+        None,
+        prompt.project or "",
+        is_own=True,
+    )
+    return row._replace(score=ranking.of_typed(row))
+
+
+def _gone(query: Query, row: Row, more: int, typed: Typed) -> Hit:
+    shown = snippet(query, {"prompt": typed.document.prompt})
+    return Hit(
+        typed.place,
+        0,
+        typed.prompt.session_id,
+        None,
+        row.project,
+        row.kind,
+        typed.prompt.timestamp,
+        round(row.score, 6),
+        shown.field,
+        shown.text,
+        shown.highlights,
+        None,
+        more,
+        gone=True,
     )

@@ -1,0 +1,162 @@
+"""Prompts whose transcripts are gone are found in the history, and say so."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.make import Pen, prompt, reply
+from tests.search.archive import FIRST, SECOND, Archive
+
+from threadline.search import typed
+from threadline.search.searching import search
+
+NOW = datetime(2026, 1, 6, tzinfo=UTC)
+GONE = "5e551033-0000-4000-8000-000000000003"
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Archive:
+    """Two sessions that are there, and a history that has a third, and rows without a session."""
+    archive = Archive(tmp_path)
+    archive.write(prompt("deploy the harbour"), reply("done"))
+    archive.write(prompt("an old harbour, typed long ago by someone"), session=SECOND, pen=Pen(SECOND))
+    _history(
+        archive,
+        _row("an old harbour, typed long ago by someone", None),
+        _row("an older harbour that nobody has any more", None),
+        _row("deploy the harbour", FIRST),
+        _row("what about the Café at the harbour\nand its lighthouse?", GONE),
+        _row("harbour again", GONE, days=-1),
+    )
+    return archive
+
+
+def _row(text: str, session: str | None, days: int = 0, **more: Any) -> dict[str, Any]:
+    typed_at = (NOW + timedelta(days=days)).timestamp() * 1000
+    row = {"display": text, "pastedContents": {}, "timestamp": int(typed_at), "project": "/work/app"}
+    return row | ({"sessionId": session} if session else {}) | more
+
+
+def _history(archive: Archive, *rows: dict[str, Any] | bytes) -> None:
+    lines = [row if isinstance(row, bytes) else json.dumps(row, ensure_ascii=False).encode() for row in rows]
+    (archive.home / "history.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
+
+
+def test_a_prompt_whose_transcript_is_gone_is_found(archive: Archive) -> None:
+    """With its session, its time, its project and its place in the history; what is there is found where it is."""
+    with archive.opened() as connection:
+        (hit,) = search(connection, "lighthouse", now=NOW).hits
+        assert (hit.gone, hit.session, hit.project, hit.field, hit.timestamp) == (
+            True,
+            GONE,
+            "/work/app",
+            "prompt",
+            NOW,
+        )
+        assert (Path(hit.place.transcript).name, hit.place.line) == ("history.jsonl", 4)
+        raw = Path(hit.place.transcript).read_bytes()[hit.place.offset : hit.place.offset + hit.place.length]
+        assert "lighthouse" in json.loads(raw)["display"]
+        hits = search(connection, "deploy harbour", now=NOW).hits
+        assert [(hit.session, hit.gone) for hit in hits] == [(FIRST, False)]
+
+
+def test_one_hit_a_session_and_how_many_more(archive: Archive) -> None:
+    """Those of a session that is gone are together; one without a session is gone where no entry has its words."""
+    with archive.opened() as connection:
+        hits = search(connection, "harbour", now=NOW)
+        assert sorted((hit.session or "", hit.gone, hit.more) for hit in hits.hits) == [
+            ("", True, 0),
+            (FIRST, False, 0),
+            (SECOND, False, 0),
+            (GONE, True, 1),
+        ]
+        assert hits.total == 5
+        (nameless,) = (hit for hit in hits.hits if hit.session is None)
+        assert nameless.snippet.startswith("an older harbour")
+        times = [hit.timestamp for hit in search(connection, "harbour", every=True, sort="time").hits]
+        assert times == sorted(filter(None, times), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("cafe lighthouse", 1),
+        ('"the harbour and its"', 1),
+        ("light*", 1),
+        ("/ight.ouse/", 1),
+        ("prompt:lighthouse", 1),
+        ("reply:lighthouse", 0),
+        ("lighthouse project:app kind:user", 1),
+        ("lighthouse project:shop", 0),
+        ("lighthouse since:2026-02-01", 0),
+        ("lighthouse OR nothing", 1),
+        ("lighthouse -cafe", 0),
+        ("lighthouse tool:Bash", 0),
+        (f"session:{GONE[:8]}", 1),
+    ],
+)
+def test_the_language_is_the_same(archive: Archive, text: str, count: int) -> None:
+    """Words, phrases, beginnings, expressions, fields and filters."""
+    with archive.opened() as connection:
+        assert sum(hit.gone for hit in search(connection, text, now=NOW).hits) == count
+        assert sum(hit.gone for hit in search(connection, text, now=NOW, near=True).hits) == count
+
+
+def test_a_history_of_any_kind_does_no_harm(archive: Archive) -> None:
+    """Rows that are none, texts that are not text, letters by number; no history at all; half of one."""
+    _history(
+        archive,
+        b"",
+        b"nonsense lighthouse",
+        b'{"display": 5, "sessionId": "lighthouse"}',
+        b'["lighthouse"]',
+        b'{"display":"light\\u0068ouse by number","sessionId":"' + GONE.encode() + b'"}',
+        b'{"display":"lighthouse, cut off',
+    )
+    with archive.opened() as connection:
+        (hit,) = search(connection, "lighthouse", now=NOW).hits
+        assert (hit.snippet, hit.timestamp, hit.place.line) == ("lighthouse by number", None, 5)
+        (archive.home / "history.jsonl").unlink()
+        assert search(connection, "lighthouse", now=NOW).hits == ()
+
+
+def test_of_a_long_history_the_end_is_looked_at(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it is; the line of what is found there is not told, its bytes are."""
+    monkeypatch.setattr(typed, "MOST_BYTES", 400)
+    _history(
+        archive, _row("first lighthouse", GONE), *(_row(f"straw {one}", GONE) for one in range(9)), _row("last", GONE)
+    )
+    with archive.opened() as connection:
+        assert search(connection, "lighthouse", now=NOW).hits == ()
+        (hit,) = search(connection, "last", now=NOW).hits
+        assert hit.place.line == 0
+        data = (archive.home / "history.jsonl").read_bytes()
+        assert json.loads(data[hit.place.offset :][: hit.place.length])["display"] == "last"
+
+
+def test_the_file_is_opened_once(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where other queries are tried, since nothing is found; and rows that cannot be meant are not decoded."""
+    opened = _counted(monkeypatch, "open_transcript")
+    decoded = _counted(monkeypatch, "_decoded")
+    with archive.opened() as connection:
+        search(connection, "lighthuose zzzz", now=NOW, near=True)
+        assert len(opened) == 1
+        decoded.clear()
+        search(connection, "nobody", now=NOW)
+        assert len(decoded) == 2  # the row, and one with an accent, which may be any letter
+
+
+def _counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[object]:
+    """What a function of the module is called with, from now on."""
+    real, given = getattr(typed, name), []
+
+    def counting(*args: object) -> Any:
+        given.append(args)
+        return real(*args)
+
+    monkeypatch.setattr(typed, name, counting)
+    return given
