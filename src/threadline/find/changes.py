@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from threadline.find.listing import Listing
 from threadline.find.moved import Gone
@@ -25,16 +25,46 @@ _GRAIN_NS = 2_000_000_000
 _ORDER = {kind: number for number, kind in enumerate(ChangeKind)}
 
 
-def changes(known: Iterable[Known], homes: Iterable[Home], *, now_ns: int | None = None) -> Changes:
+Status = tuple[int, int, int, int, int]
+"""By what a transcript is as it was: `mtime_ns`, size, inode, device, and 1 where it is racy, which proves nothing."""
+
+
+class Memory(Protocol):
+    """What is known of transcripts: little of all of them, and all of few."""
+
+    def statuses(self) -> dict[str, Status]:
+        """The status of every transcript that is known, by its path."""
+
+    def known(self, path: str) -> Known:
+        """All that is known of one of them."""
+
+
+def changes(known: Iterable[Known] | Memory, homes: Iterable[Home], *, now_ns: int | None = None) -> Changes:
     """Tell what became of every known transcript of these homes, and which are new.
 
     Whoever reads as `Change.read_from` says, and stores what `seen` makes of it and what is `renewed`, holds exactly
     the lines that the transcripts hold.
     """
-    comparing = _Comparing({one.path: one for one in known}, time.time_ns() if now_ns is None else now_ns)
+    memory = _Listed(known) if isinstance(known, Iterable) else known
+    comparing = _Comparing(memory, time.time_ns() if now_ns is None else now_ns)
     for home in homes:
         comparing.look_through(Listing(home))
     return comparing.result()
+
+
+class _Listed:
+    """A memory of what was listed."""
+
+    def __init__(self, known: Iterable[Known]) -> None:
+        self._known = {one.path: one for one in known}
+
+    def statuses(self) -> dict[str, Status]:
+        return {
+            path: (one.mtime_ns, one.size, one.inode, one.device, int(one.racy)) for path, one in self._known.items()
+        }
+
+    def known(self, path: str) -> Known:
+        return self._known[path]
 
 
 class _File(NamedTuple):
@@ -47,10 +77,12 @@ class _File(NamedTuple):
 
 
 class _Comparing:
-    """One comparison, while it lasts: `gone` shrinks to what was not met again."""
+    """One comparison, while it lasts: `unmet` shrinks to what was not met again, which then is `gone`."""
 
-    def __init__(self, known: dict[str, Known], now_ns: int) -> None:
-        self.gone = known
+    def __init__(self, memory: Memory, now_ns: int) -> None:
+        self.memory = memory
+        self.unmet = memory.statuses()
+        self.gone: dict[str, Known] = {}
         self.now_ns = now_ns
         self.unchanged = 0
         self.met: set[str] = set()
@@ -62,31 +94,26 @@ class _Comparing:
 
     def look_through(self, listing: Listing) -> None:
         """Pass over what is as it was; the rest is to be examined."""
-        gone = self.gone
+        unmet = self.unmet
         met = self.met
         unchanged = 0
         for path, status in listing.stats():
             if path in met:  # two homes may share their projects
                 continue
             met.add(path)
-            was = gone.pop(path, None)
-            if (
-                was is not None
-                and was.mtime_ns == status.st_mtime_ns
-                and was.size == status.st_size
-                and was.inode == status.st_ino
-                and was.device == status.st_dev
-                and not was.racy
-            ):
+            was = unmet.pop(path, None)
+            if was == (status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev, 0):
                 unchanged += 1
             else:
-                self.suspects.append(_File(listing, path, status, was))
+                known = self.memory.known(path) if was is not None else None
+                self.suspects.append(_File(listing, path, status, known))
         self.unchanged += unchanged
         self.problems += listing.problems
         self.closed += listing.closed
 
     def result(self) -> Changes:
         """Examine what is not as it was, and look for what is gone among what is new."""
+        self.gone = {path: self.memory.known(path) for path in self.unmet}
         strangers = [file for file in self.suspects if not self._is_settled(file)]
         for file in self._not_moved(strangers):
             self._read_from_0(file)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from threadline.find.links import real_projects, target
-from threadline.find.side_files import PROJECTS, is_put_aside
+from threadline.find.side_files import PROJECTS, PUT_ASIDE, is_put_aside
 from threadline.find.transcripts import SUFFIX, is_transcript, transcript
 from threadline.find.walk import Walk, is_junction
 from threadline.model.found import Home, Transcript
@@ -53,13 +53,16 @@ class Listing:
             for entry in self._entries(directory):
                 name = entry.name
                 try:
-                    if entry.is_symlink():
-                        links.append(entry.path)
-                    elif entry.is_file(follow_symlinks=False):
-                        if is_transcript(name) and not is_secret_name(name):
+                    # What there is by the thousand comes first, and is asked little: of secrets, only those that begin
+                    # with a dot could end so.
+                    if entry.is_file(follow_symlinks=False):
+                        is_usual = name.endswith(SUFFIX) and name[0] != "."
+                        if is_usual or (is_transcript(name) and not is_secret_name(name)):
                             status = entry.stat(follow_symlinks=False)
                             listed.add(entry.path)
                             yield entry.path, status
+                    elif entry.is_symlink():
+                        links.append(entry.path)
                     elif self._is_entered(entry, above):
                         waiting.append((entry.path, (*above, name)))
                 except OSError as error:
@@ -82,7 +85,8 @@ class Listing:
         elif is_transcript(entry.name):
             self._walk.skip(entry.path, "a directory with the name of a transcript")
         else:
-            return not is_put_aside((*above[1:], entry.name, "")) if above else True
+            is_usual = not above or entry.name not in PUT_ASIDE
+            return is_usual or not is_put_aside((*above[1:], entry.name, ""))
         return False
 
     def _links(self, links: list[str], listed: set[str]) -> Iterator[tuple[str, os.stat_result]]:

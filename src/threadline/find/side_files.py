@@ -107,6 +107,10 @@ def is_secret(parts: Sequence[str]) -> bool:
     return is_ours or is_secret_name(parts[-1])
 
 
+PUT_ASIDE: Final = frozenset({"memory", "tool-results", "scripts"})
+"""The last names of the directories that are put aside; elsewhere, others may be called so."""
+
+
 def is_put_aside(parts: Sequence[str]) -> bool:
     """Say whether a path below a project's folder lies where a `.jsonl` is no transcript.
 

@@ -12,7 +12,7 @@ from threadline.account.price_source import shipped_digest
 from threadline.errors import IndexBusy, Unreadable
 from threadline.find.changes import changes
 from threadline.find.listing import stats
-from threadline.index.known import Told, generation, known
+from threadline.index.known import Remembered, Told, generation
 from threadline.index.store import open_to_read
 from threadline.model.change import Changes
 from threadline.model.found import Home
@@ -65,8 +65,10 @@ def _compared(  # noqa: PLR0917 - as they were given
 ) -> Fresh | None:
     connection = open_to_read(index)
     try:
-        told = changes(known(connection), homes)
+        connection.execute("BEGIN")  # what is asked here is of one state, whoever writes meanwhile
+        told = changes(Remembered(connection), homes)
         if _is_current(connection, told):
+            connection.execute("COMMIT")
             return Fresh(connection, told.problems)
         if most is not None and _bytes(told) > most:
             connection.close()

@@ -7,6 +7,8 @@ import sqlite3
 
 from msgspec import Struct
 
+from threadline.find.changes import Status
+from threadline.index.texts import stored
 from threadline.model.change import Changes, Known
 
 KNOWN = "path, device, inode, size, mtime_ns, read_to, head_hash, tail_hash, checksum, racy"
@@ -20,10 +22,22 @@ class Told(Struct, frozen=True):
     generation: str
 
 
-def known(connection: sqlite3.Connection) -> list[Known]:
-    """Every transcript as it was when it was last read."""
-    asked = connection.execute(f"SELECT {KNOWN} FROM transcripts")  # noqa: S608 - our own names
-    return [Known(os.fsdecode(path), *told_of) for path, *told_of in asked]
+class Remembered:
+    """Every transcript as it was when it was last read. What is asked is to be within one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def statuses(self) -> dict[str, Status]:
+        """By what each is as it was."""
+        asked = self._connection.execute("SELECT path, mtime_ns, size, inode, device, racy FROM transcripts")
+        return {row[0] if row[0].__class__ is str else os.fsdecode(row[0]): row[1:] for row in asked}
+
+    def known(self, path: str) -> Known:
+        """All that is known of one."""
+        asked = f"SELECT {KNOWN} FROM transcripts WHERE path = ?"  # noqa: S608 - our own names
+        kept, *told_of = self._connection.execute(asked, (stored(path),)).fetchone()
+        return Known(os.fsdecode(kept), *told_of)
 
 
 def generation(connection: sqlite3.Connection) -> str:

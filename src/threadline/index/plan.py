@@ -13,7 +13,7 @@ from msgspec.structs import astuple
 from threadline.find.changes import changes
 from threadline.find.look import look
 from threadline.find.seen import seen
-from threadline.index.known import KNOWN, known
+from threadline.index.known import KNOWN, Remembered
 from threadline.index.texts import as_text, stored
 from threadline.model.change import Change, ChangeKind, Changes, Known, Looked
 from threadline.model.found import Home, Project, Transcript
@@ -88,7 +88,7 @@ class Plan(Struct, frozen=True):
 
 def plan(connection: sqlite3.Connection, homes: Sequence[Home], told: Changes | None = None) -> Plan:
     """Compare the homes with what the index has of them; `told` is what such a comparison has given just now."""
-    told = changes(known(connection), homes) if told is None else told
+    told = changes(Remembered(connection), homes) if told is None else told
     paths = [one.path for one in told.renewed] + [one.known.path for one in told.changed if one.known is not None]
     numbers = {path: _row(connection, path) for path in paths}
     places = Places(connection)
