@@ -28,8 +28,10 @@ from threadline.model.charge import Charge
 from threadline.survey.agent_types import fill_agent_types
 
 ZONES = ("UTC", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Africa/Monrovia")
-KEPT = [name for name in WHAT_KEYS_MEAN if name != "tool"]
-NESTS = [("project", "model"), ("day", "model"), ("session", "hour", "part"), ("agent", "skill"), ("week", "home")]
+NESTS = [
+    *(("project", "model"), ("day", "model"), ("session", "hour", "part"), ("agent", "skill"), ("week", "home")),
+    *(("tool", "day"), ("session", "tool"), ("hour", "tool", "model")),
+]
 
 
 @contextmanager
@@ -118,7 +120,9 @@ MOMENTS = st.one_of(
     project=st.sampled_from([None, "", "A", "work", "no such"]),
     model=st.sampled_from([None, "", "SONNET", "opus-4", "no such"]),
     session=st.sampled_from([None, "", "0", "5", "c", "no such"]),
-    names=st.sampled_from([(), ("day",), ("model", "hour"), ("session",), ("project", "month")]),
+    names=st.sampled_from(
+        [(), ("day",), ("model", "hour"), ("session",), ("project", "month"), ("tool",), ("day", "tool")]
+    ),
     zone=st.sampled_from(ZONES),
     again=MOMENTS,
 )
@@ -236,7 +240,11 @@ def test_every_case_is_the_same(case: str, tmp_path: Path) -> None:
     plain = ledger_cases.ledger(case)
     with indexed(tmp_path / "index.sqlite", *ledger_cases.homes(case)) as found:
         assert all_told(found) == all_told(plain)
-        for names in [(), *((name,) for name in KEPT if name != "agent-type"), *permutations(("day", "hour", "model"))]:
+        for names in [
+            (),
+            *((name,) for name in WHAT_KEYS_MEAN if name != "agent-type"),
+            *permutations(("day", "hour", "model")),
+        ]:
             for zone in ZONES:
                 assert found.by(*names, zone=zone) == plain.by(*names, zone=zone)
         for since in ("2025-07-01T10:43:45.885Z", "2026-10-08"):

@@ -16,7 +16,7 @@ from threadline.account.charges import alone, charged
 from threadline.account.rates import Rates, shipped
 from threadline.account.rule import parted, settled
 from threadline.index.plain import Plain
-from threadline.index.priced import RateNumbers
+from threadline.index.priced import RateNumbers, ShareNumbers
 from threadline.index.seen import STALE, WIDER, Kept, SeenAgain, ranks
 from threadline.index.spending import add_spent, take_out
 from threadline.index.spread import KeptSpread, Tie, ends, own, ties
@@ -26,7 +26,7 @@ from threadline.model.found import Home
 from threadline.model.rate import plain_number
 from threadline.model.sighting import Sighting
 
-_INSERT = f"INSERT INTO charged VALUES({', '.join('?' * 15)})"
+_INSERT = f"INSERT INTO charged VALUES({', '.join('?' * 16)})"
 _TIE = "INSERT OR IGNORE INTO ties(transcript_id, sharers, is_end, offset, message_id) VALUES(?, ?, ?, ?, ?)"
 _SETS_OF_STALE = "SELECT DISTINCT sharers FROM stale CROSS JOIN ties USING(message_id)"
 _UNTIE = "DELETE FROM ties WHERE message_id IN (SELECT message_id FROM stale)"
@@ -89,6 +89,7 @@ class _Charging:
         self._table = table
         self._seen = SeenAgain(connection, ranks(connection))
         self._rates = RateNumbers(connection)
+        self._shares = ShareNumbers(connection)
         self._earliest: dict[int, str] = {}
         self._made = 0
 
@@ -122,7 +123,7 @@ class _Charging:
     def _alone(self, several: dict[int, _Parts]) -> Iterator[_Row]:
         """The charges of messages that one sighting tells of; the others are put aside."""
         owning = {number for (number,) in self._connection.execute("SELECT transcript_id FROM owned")}
-        plain = Plain(self._table, self._rates, self._seen.models)
+        plain = Plain(self._table, self._rates, self._shares, self._seen.models)
         for number, key, kept in self._seen.kept(STALE):
             if owning:
                 self._note_times(kept, owning)
@@ -204,4 +205,5 @@ class _Charging:
                 plain_number(amount) if amount is not None else None,
                 one.is_lower_bound,
                 one.is_copied,
+                self._shares.of(one.calls),
             )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from threadline.account.rates import Rates
-from threadline.index.priced import RateNumbers
+from threadline.index.priced import RateNumbers, ShareNumbers
 from threadline.index.seen import Kept
 from threadline.index.stamp import written
 from threadline.index.told import unpacked
@@ -23,8 +23,11 @@ _Numbered = tuple[Rate | None, int]
 class Plain:
     """Rows of `charged`, by the rates of a table; `models` are by their numbers."""
 
-    def __init__(self, table: Rates, numbers: RateNumbers, models: Mapping[int | None, str | None]) -> None:
+    def __init__(
+        self, table: Rates, numbers: RateNumbers, shares: ShareNumbers, models: Mapping[int | None, str | None]
+    ) -> None:
         self._table = table
+        self._shares = shares
         self._numbers = numbers
         self._models = models
         self._tiers: dict[tuple[int | None, int], tuple[int, Rate | None, Rate | None]] = {}
@@ -47,20 +50,6 @@ class Plain:
             cost = rate.amount(input=sent, output=output, cache_write_5m=five, cache_write_1h=hour, cache_read=read)
             amount = plain_number(EXACT.add(cost, EXACT.multiply(rate.web_search, searches)) if searches else cost)
         number = self._numbers.of(self._models[model], rate)
-        return (
-            message,
-            0,
-            origin,
-            number,
-            time,
-            None,
-            sent,
-            output,
-            five,
-            hour,
-            read,
-            searches,
-            amount,
-            told.partial,
-            0,
-        )
+        shared = self._shares.of(tuple(told.calls[1::2]))
+        counts = sent, output, five, hour, read, searches
+        return (message, 0, origin, number, time, None, *counts, amount, told.partial, 0, shared)

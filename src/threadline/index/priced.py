@@ -43,6 +43,27 @@ class RateNumbers:
         return made.lastrowid or 0
 
 
+class ShareNumbers:
+    """The number of the tools that share a charge; those that are new get one."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._known: dict[tuple[str, ...], int] = {
+            tuple(json.loads(tools)): number
+            for number, tools in connection.execute("SELECT share_id, tools FROM shares")
+        }
+
+    def of(self, tools: tuple[str, ...]) -> int | None:
+        """The number of some tools; None for none."""
+        if not tools:
+            return None
+        number = self._known.get(tools)
+        if number is None:
+            made = self._connection.execute("INSERT INTO shares VALUES(NULL, ?)", (json.dumps(tools),))
+            number = self._known[tools] = made.lastrowid or 0
+        return number
+
+
 def _row(rate: Rate) -> tuple[object, ...]:
     prices = (rate.input, rate.output, rate.cache_write_5m, rate.cache_write_1h, rate.cache_read, rate.web_search)
     by = json.dumps([(name, str(number)) for name, number in rate.multipliers])

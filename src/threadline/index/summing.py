@@ -14,13 +14,12 @@ from typing import Any
 
 from threadline.account.adding import COUNTS, Group, Priced
 from threadline.account.calendar import Calendar
-from threadline.account.keys import MAIN, NONE, TIMES
+from threadline.account.keys import TIMES
 from threadline.account.ledger import within
 from threadline.index.chosen import Chosen
+from threadline.index.labels import COLUMNS, Labels
 from threadline.index.priced import priced
-from threadline.index.seen import as_path
 from threadline.index.stamp import QUARTER, milliseconds, written
-from threadline.model.rate import Rate
 from threadline.model.time import parse_timestamp
 
 _HOUR, _DAY = 4, 96  # quarters
@@ -31,20 +30,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _A_QUARTER = timedelta(minutes=15)
 _KEPT = ", ".join(f"SUM({name})" for name in COUNTS)
 OF_CHARGES = ", ".join(f"SUM({({'charges': 'part IS NULL', 'parts': 'part IS NOT NULL'}).get(n, n)})" for n in COUNTS)
-_AGENT = "CASE WHEN o.agent IS NULL THEN 0 WHEN o.agent = '' THEN 1 ELSE 2 END"
-_COLUMNS = {
-    "session": ("o.session",),
-    "project": ("t.project_id",),
-    "model": (),
-    "agent": ("o.agent",),
-    "agent-type": (_AGENT, "o.agent_type", "o.transcript_id"),
-    "skill": ("o.skill",),
-    "branch": ("o.git_branch",),
-    "version": ("o.version",),
-    "home": ("t.home_id",),
-    "part": (_AGENT, "o.is_side"),
-}
-KEYS = frozenset({*_COLUMNS, *TIMES})
+KEYS = frozenset({*COLUMNS, *TIMES})
 """What the sums that are kept can be asked by."""
 _Row = tuple[Any, ...]
 
@@ -63,19 +49,21 @@ class Summing:
     def by(self, names: Group, zone: tzinfo) -> dict[Priced, list[int]]:
         """The counts of each group and rate."""
         self._sums = {}
-        labels = _Labels(self._connection, names, self._rates, self._types)
+        labels = Labels(self._connection, names, self._rates, self._types)
         timed = any(name in TIMES for name in names)
         if not timed and not self._chosen.is_timed:
-            self._add(labels, self._ask("spent s", "NULL", labels, []))
+            self._add(labels, self._ask("charged c" if labels.shares else "spent s", "NULL", labels, []))
             return self._sums
         self._add_usual(labels, zone, unit=_HOUR if "hour" in names else _DAY, timed=timed)
         self._add_odd(labels, Calendar(zone))
         return self._sums
 
-    def _add_usual(self, labels: _Labels, zone: tzinfo, *, unit: int, timed: bool) -> None:
+    def _add_usual(self, labels: Labels, zone: tzinfo, *, unit: int, timed: bool) -> None:
         """What was spent at times that are written as usual."""
         days = _Days(self._connection, zone) if timed and zone is not UTC else None
         span, ends = _span(self._chosen)
+        if labels.shares:  # which tools share what is not among the sums that are kept
+            span, ends = None, ["c.time BETWEEN {} AND {}".format(*instants(self._chosen))]
         if days is not None and len(days.odd) > _MANY_ODD_DAYS:
             first, last = instants(self._chosen)
             self._add_charges(labels, Calendar(zone), [f"c.time BETWEEN {first} AND {last}"])
@@ -83,7 +71,7 @@ class Summing:
         shift = days.shift if days is not None else "0"
         apart = [f"{{0}} NOT BETWEEN {day * _DAY} AND {day * _DAY + _DAY - 1}" for day in (days.odd if days else ())]
         for source, quarter, limits in (
-            ("spent s", "s.quarter", span),
+            *([("spent s", "s.quarter", span)] if span is not None else ()),
             *(("charged c", f"c.time / {QUARTER}", some) for some in ends),
         ):
             # A day is added first, and taken off again: the first hours of 1970 would else be rounded up.
@@ -93,39 +81,41 @@ class Summing:
         for day in days.odd if days is not None else ():
             self._add_odd_day(labels, Calendar(zone), day, span, ends)
 
-    def _add_odd_day(self, labels: _Labels, calendar: Calendar, day: int, span: str, ends: list[str]) -> None:
+    def _add_odd_day(self, labels: Labels, calendar: Calendar, day: int, span: str | None, ends: list[str]) -> None:
         """A day on which the clock is changed, quarter by quarter."""
         quarters = range(day * _DAY, day * _DAY + _DAY)
         named = {quarter: _whole(calendar, quarter) for quarter in quarters}
         torn = [quarter for quarter, told in named.items() if told is None]
         low, high = quarters.start * QUARTER, quarters.stop * QUARTER - 1
-        limits = [span, f"s.quarter BETWEEN {quarters.start} AND {quarters.stop - 1}"]
-        limits += [f"s.quarter NOT IN ({', '.join(map(str, torn))})"] if torn else []
-        self._add(labels, self._ask("spent s", "s.quarter", labels, limits), lambda quarter: named[quarter] or {})
+        if span is not None:
+            limits = [span, f"s.quarter BETWEEN {quarters.start} AND {quarters.stop - 1}"]
+            limits += [f"s.quarter NOT IN ({', '.join(map(str, torn))})"] if torn else []
+            self._add(labels, self._ask("spent s", "s.quarter", labels, limits), lambda quarter: named[quarter] or {})
         for some in ends:
             self._add_charges(labels, calendar, [some, f"c.time BETWEEN {low} AND {high}"])
         first, last = instants(self._chosen)
         for quarter in torn:
             begins, over = -(-first // QUARTER), (last + 1) // QUARTER
-            if begins <= quarter < over:  # else it is among the ends
+            if begins <= quarter < over and not labels.shares:  # else it is among the ends
                 self._add_charges(
                     labels, calendar, [f"c.time / {QUARTER} = {quarter}", f"c.time BETWEEN {low} AND {high}"]
                 )
 
-    def _add_charges(self, labels: _Labels, calendar: Calendar, limits: list[str]) -> None:
+    def _add_charges(self, labels: Labels, calendar: Calendar, limits: list[str]) -> None:
         """Charge by charge."""
         rows = self._ask("charged c", "c.time", labels, limits)
         self._add(labels, rows, lambda time: _read(calendar, written(time)))
 
-    def _add_odd(self, labels: _Labels, calendar: Calendar) -> None:
+    def _add_odd(self, labels: Labels, calendar: Calendar) -> None:
         """What was spent at times that are written in other ways."""
         chosen = self._chosen
-        rows = self._ask("spent s", "s.quarter", labels, ["s.quarter >= ''"])
+        source, time = ("charged c", "c.time") if labels.shares else ("spent s", "s.quarter")
+        rows = self._ask(source, time, labels, [f"{time} >= ''"])
         if chosen.is_timed:
             rows = (row for row in rows if within(parse_timestamp(row[0]), chosen.since, chosen.until))
         self._add(labels, rows, lambda time: _read(calendar, time))
 
-    def _ask(self, source: str, slot: str, labels: _Labels, limits: list[str]) -> Iterator[_Row]:
+    def _ask(self, source: str, slot: str, labels: Labels, limits: list[str]) -> Iterator[_Row]:
         where = " AND ".join(filter(None, (*self._conditions, *limits)))
         joined = "o." in where or "t." in where or labels.columns
         joins = " LEFT JOIN origins o USING(origin_id) LEFT JOIN transcripts t USING(transcript_id)" if joined else ""
@@ -138,7 +128,7 @@ class Summing:
         )
 
     def _add(
-        self, labels: _Labels, rows: Iterator[_Row], named: Callable[[Any], Mapping[str, str]] = lambda _slot: {}
+        self, labels: Labels, rows: Iterator[_Row], named: Callable[[Any], Mapping[str, str]] = lambda _slot: {}
     ) -> None:
         at = len(labels.columns) + 2
         times: dict[Any, Mapping[str, str]] = {}
@@ -147,65 +137,20 @@ class Summing:
             time = times.get(slot)
             if time is None:
                 time = times[slot] = named(slot)
-            key = labels.group(time, row[1 : at - 1], row[at - 1]), self._rates[row[at - 1]][1]
-            held = self._sums.get(key)
-            if held is None:
-                self._sums[key] = list(row[at:])
+            group, rate = labels.group(time, row[1 : at - 1], row[at - 1]), self._rates[row[at - 1]][1]
+            if labels.shares:
+                for tool, counts in labels.shared(row[1 : at - 1], row[at:]):
+                    self._add_to((labels.with_tool(group, tool), rate), counts)
             else:
-                for what, count in enumerate(row[at:]):
-                    held[what] += count
+                self._add_to((group, rate), row[at:])
 
-
-class _Labels:
-    """What groups are called, from what the tables have."""
-
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        names: Group,
-        rates: Mapping[int, tuple[str | None, Rate | None]],
-        types: Mapping[int, str | None],
-    ) -> None:
-        self._names = names
-        self._rates = rates
-        self._types = types
-        self._paths: dict[str, dict[int | None, str]] = {}
-        if "project" in names:
-            self._paths["project"] = _paths(connection, "SELECT project_id, COALESCE(path, folder) FROM projects")
-        if "home" in names:
-            self._paths["home"] = _paths(connection, "SELECT home_id, path FROM homes")
-        self.columns: list[str] = []
-        self._readers: list[tuple[str, int]] = []
-        for name in names:
-            wanted = _COLUMNS.get(name, ())
-            if name == "agent-type" and not types:
-                wanted = wanted[:2]
-            self._readers.append((name, len(self.columns)))
-            self.columns += wanted
-        self._known: dict[_Row, Group] = {}
-
-    def group(self, time: Mapping[str, str], told: _Row, rate: int) -> Group:
-        """The values of all keys."""
-        return tuple([self._value(name, at, time, told, rate) for name, at in self._readers])
-
-    def _value(self, name: str, at: int, time: Mapping[str, str], told: _Row, rate: int) -> str:
-        if name in TIMES:
-            return time[name]
-        if name == "model":
-            return self._rates[rate][0] or NONE
-        if name in self._paths:
-            return self._paths[name].get(told[at], NONE)
-        if name == "part":
-            return "side agents" if told[at + 1] else "agents" if told[at] > 1 else MAIN
-        if name == "agent-type":
-            return self._type(told[at : at + 3])
-        return told[at] or (MAIN if name == "agent" else NONE)
-
-    def _type(self, told: Sequence[Any]) -> str:
-        agent, said = told[0], told[1]
-        if agent and said is None and self._types:
-            said = self._types.get(told[2])
-        return said or (NONE if agent > 1 else MAIN)
+    def _add_to(self, key: Priced, counts: Sequence[int]) -> None:
+        held = self._sums.get(key)
+        if held is None:
+            self._sums[key] = list(counts)
+        else:
+            for what, count in enumerate(counts):
+                held[what] += count
 
 
 class _Days:
@@ -237,12 +182,12 @@ def _shift(day: int, zone: tzinfo) -> int | None:
     return offset // _A_QUARTER
 
 
-def _span(chosen: Chosen) -> tuple[str, list[str]]:
+def _span(chosen: Chosen) -> tuple[str | None, list[str]]:
     """The quarters that lie wholly in a time, and what of its ends does not fill one."""
     first, last = instants(chosen)
     whole, over = -(-first // QUARTER), (last + 1) // QUARTER  # the first, and the one after the last
     if whole >= over:
-        return "0", [f"c.time BETWEEN {first} AND {last}"]
+        return None, [f"c.time BETWEEN {first} AND {last}"]
     ends = [(first, whole * QUARTER - 1), (over * QUARTER, last)]
     return (
         f"s.quarter >= {whole} AND s.quarter < {over}",
@@ -280,7 +225,3 @@ def _read(calendar: Calendar, time: str) -> dict[str, str]:
         "month": calendar.month(time),
         "hour": calendar.hour(time),
     }
-
-
-def _paths(connection: sqlite3.Connection, asked: str) -> dict[int | None, str]:
-    return {number: as_path(path) or NONE for number, path in connection.execute(asked)}

@@ -80,6 +80,10 @@ SPENDING = Topic(
         multipliers TEXT, -- those that were applied, as JSON
         source TEXT -- where the prices are from
     )""",
+        "shares": """CREATE TABLE shares(
+        share_id INTEGER PRIMARY KEY, -- the number of some tools
+        tools TEXT NOT NULL UNIQUE -- their names as JSON, one for each call of a message: they share what it costs
+    )""",
         "charged": """CREATE TABLE charged(
         message_id INTEGER NOT NULL, -- the message that was charged
         number INTEGER NOT NULL, -- of the charge, among those under one id
@@ -96,6 +100,7 @@ SPENDING = Topic(
         amount TEXT, -- USD, exact; NULL where no price is known
         lower_bound INTEGER NOT NULL, -- whether the final output was never written: it is the least that was spent
         copied INTEGER NOT NULL, -- whether several transcripts hold it
+        share_id INTEGER, -- the tools that the message calls; NULL where it calls none
         PRIMARY KEY(message_id, number)
     ) WITHOUT ROWID""",
         "spent": """CREATE TABLE spent(
