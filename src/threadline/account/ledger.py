@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, tzinfo
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from threadline.account.adding import Group, add_up
 from threadline.account.calendar import Calendar, zone_named
 from threadline.account.keys import TIMES, WHAT_KEYS_MEAN, Key
-from threadline.account.rates import Rates
 from threadline.account.windows import HOURS, windows
 from threadline.errors import BadQuery
 from threadline.model.charge import Charge
@@ -18,6 +18,9 @@ from threadline.model.problem import Problem
 from threadline.model.sum import Row, Rows, Sum
 from threadline.model.time import parse_timestamp
 from threadline.model.window import UsageWindow
+
+if TYPE_CHECKING:
+    from threadline.account.rates import Rates
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -34,9 +37,14 @@ class Ledger:
     ) -> None:
         self._charges: Sequence[Charge] = tuple(charges)
         self.calls = calls
-        self.rates = rates
+        self._rates = rates
         self.problems = tuple(problems)
         self._made: dict[tuple[Group, tzinfo], Rows] = {}
+
+    @property
+    def rates(self) -> Rates:
+        """The prices that were applied."""
+        return self._rates
 
     @property
     def charges(self) -> Sequence[Charge]:

@@ -11,7 +11,10 @@ from msgspec import Raw, Struct
 
 from threadline.account.litellm import is_litellm, read_litellm
 from threadline.account.price_file import PriceFile, is_price_file, read_price_file
+from threadline.account.shipped_prices import shipped_bytes, shipped_digest
 from threadline.errors import BadQuery, NotFound, Unreadable
+
+__all__ = ["SHIPPED", "PriceSource", "price_source", "shipped_digest", "shipped_source"]
 
 SHIPPED = "threadline"
 """What the prices that come with threadline are called where a file's name would stand."""
@@ -27,18 +30,9 @@ class PriceSource(Struct, frozen=True):
     prices: PriceFile
 
 
-def shipped_digest() -> str:
-    """The SHA-256 of the prices that come with threadline."""
-    return sha256(_shipped()).hexdigest()
-
-
-def _shipped() -> bytes:
-    return Path(__file__).with_name("prices.json").read_bytes()
-
-
 def shipped_source() -> PriceSource:
     """The price file that comes with threadline."""
-    data = _shipped()
+    data = shipped_bytes()
     return PriceSource(SHIPPED, sha256(data).hexdigest(), read_price_file(data, SHIPPED))
 
 

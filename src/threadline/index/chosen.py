@@ -8,7 +8,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from threadline.account.ledger import within
-from threadline.index.seen import as_path
+from threadline.index.texts import as_path
 from threadline.model.charge import Charge
 
 

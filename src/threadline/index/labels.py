@@ -10,7 +10,7 @@ from typing import Any
 from threadline.account.adding import Group
 from threadline.account.keys import MAIN, NO_CALL, NONE, TIMES
 from threadline.index.priced import Priced
-from threadline.index.seen import as_path
+from threadline.index.texts import as_path
 
 _AGENT = "CASE WHEN o.agent IS NULL THEN 0 WHEN o.agent = '' THEN 1 ELSE 2 END"
 _MIXED = "CASE WHEN c.share_id IN ({0})"

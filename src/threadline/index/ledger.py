@@ -6,30 +6,28 @@ import json
 import sqlite3
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from threadline.account.adding import Group, rows_of
 from threadline.account.calendar import Calendar
-from threadline.account.charges import alone, charged
 from threadline.account.keys import Key
 from threadline.account.ledger import Ledger, holds, moment, ordered
-from threadline.account.rates import Rates, shipped
-from threadline.account.rule import parted, settled
+from threadline.account.shipped_prices import shipped_digest
 from threadline.account.windows import HOURS
 from threadline.index.chosen import Chosen
-from threadline.index.seen import Group as Messages
-from threadline.index.seen import SeenAgain, as_path, ranks
-from threadline.index.spread import KeptSpread
 from threadline.index.stamp import stamp
 from threadline.index.summing import KEYS, Summing, instants
-from threadline.index.texts import as_text, stored
-from threadline.index.windowing import Windowing
+from threadline.index.texts import as_path, as_text, stored
 from threadline.model.charge import Charge
 from threadline.model.problem import Problem
 from threadline.model.sum import Rows
 from threadline.model.time import parse_timestamp
 from threadline.model.window import UsageWindow
+
+if TYPE_CHECKING:
+    from threadline.account.rates import Rates
 
 _OWN = """(SELECT DISTINCT message_id FROM charged c JOIN origins o USING(origin_id)
 LEFT JOIN transcripts t USING(transcript_id) {0})"""
@@ -58,13 +56,25 @@ class IndexedLedger(Ledger):
         *,
         chosen: Chosen = _ALL,
     ) -> None:
-        super().__init__((), rates or shipped(), problems)
+        self.calls = True
+        self.problems = tuple(problems)
+        self._made = {}
+        self._given = rates
         self._connection = connection
         self._chosen = chosen
         self._types: dict[int, str | None] = {}
         self._charges = _Made(self._count, self._make)
         prices = connection.execute("SELECT value FROM meta WHERE name = 'prices'").fetchone()
-        self._has_prices = prices is not None and prices[0] == self.rates.digest
+        self._has_prices = prices == (rates.digest if rates is not None else shipped_digest(),)
+
+    @property
+    def rates(self) -> Rates:
+        """The prices that were applied; those that come with threadline are read when somebody wants to see them."""
+        if self._given is None:
+            from threadline.account.rates import shipped  # noqa: PLC0415 - sums can do without, and it takes a while
+
+            self._given = shipped()
+        return self._given
 
     def where(
         self,
@@ -144,7 +154,10 @@ class IndexedLedger(Ledger):
         """The windows of five hours that limits count by, and the gaps between them, in the order of time."""
         if not self._has_prices or self._chosen.is_named:
             return super().windows(now=now, hours=hours)
-        return Windowing(self._connection, self._chosen).windows(now, timedelta(hours=hours))
+        from threadline.index.windowing import Windowing  # noqa: PLC0415 - few ask for them
+
+        with at_once(self._connection):
+            return Windowing(self._connection, self._chosen).windows(now, timedelta(hours=hours))
 
     def fill_agent_types(self, read: Callable[[str, str], str | None]) -> None:
         """Give agents whose rows do not say it their type: what is read for a transcript and its home."""
@@ -160,11 +173,13 @@ class IndexedLedger(Ledger):
     def _rows(self, names: Group, zone: tzinfo, extra: Mapping[str, Key]) -> Rows:
         if extra or not self._has_prices or not KEYS.issuperset(names):
             return super()._rows(names, zone, extra)
-        sums = Summing(self._connection, self._chosen, self._types).by(names, zone)
+        with at_once(self._connection):
+            sums = Summing(self._connection, self._chosen, self._types).by(names, zone)
         return Rows(names, tuple(ordered(rows_of(sums, names), names)))
 
     def _count(self) -> int:
-        sums = Summing(self._connection, self._chosen, self._types).by((), UTC)
+        with at_once(self._connection):
+            sums = Summing(self._connection, self._chosen, self._types).by((), UTC)
         return sum(counts[0] + counts[-1] for counts in sums.values())
 
     def _make(self) -> Iterator[Charge]:
@@ -177,18 +192,25 @@ class IndexedLedger(Ledger):
 
     def _made_of(self, messages: str, given: Iterable[object] = ()) -> Iterator[Charge]:
         """The chosen charges of messages that a query names, with every line that tells of them."""
-        seen = SeenAgain(self._connection, ranks(self._connection), self._types)
-        every = self._charged(seen, seen.groups(messages, given))
-        return every if self._chosen == _ALL else filter(self._chosen.has, every)
+        from threadline.index.making import made_of  # noqa: PLC0415 - sums can do without, and it takes a while
 
-    def _charged(self, seen: SeenAgain, groups: Iterable[Messages]) -> Iterator[Charge]:
-        spread = KeptSpread(self._connection, seen.numbers)
-        for _number, key, group in groups:
-            if len(group) == 1:
-                yield from alone(group[0], self.rates)
-            else:
-                for part in parted(key, group):
-                    yield from charged(settled(part, spread), self.rates)
+        with at_once(self._connection):
+            for one in made_of(self._connection, self.rates, self._types, messages, given):
+                if self._chosen == _ALL or self._chosen.has(one):
+                    yield one
+
+
+@contextmanager
+def at_once(connection: sqlite3.Connection) -> Iterator[None]:
+    """Several questions to the index as it is at one moment, though it may be refreshed meanwhile."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.execute("COMMIT")
 
 
 class _Made(Sequence[Charge]):

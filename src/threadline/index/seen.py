@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
-from sys import intern
 
 from threadline.account.placed import time_of
 from threadline.index.joining import joined
 from threadline.index.stamp import written
+from threadline.index.texts import as_path
 from threadline.index.told import sighting, unpacked
 from threadline.model.sighting import Origin, Sighting
 from threadline.parse.line_numbers import LineNumbers
@@ -35,11 +34,6 @@ WHERE o.origin_id = ?
 Kept = tuple[int, int, int | None, int | str, bytes]
 """A sighting as it is kept: its offset, origin, model, time, and what it tells."""
 Group = tuple[int, str, list[Sighting]]
-
-
-def as_path(kept: str | bytes | None) -> str:
-    """A path as the index keeps it, as it is on disk."""
-    return intern(os.fsdecode(kept)) if kept is not None else ""
 
 
 class SeenAgain:

@@ -1,9 +1,12 @@
-"""Text that a database takes."""
+"""Text and numbers that a database takes."""
 
 from __future__ import annotations
 
 import os
+from sys import intern
 from typing import Any
+
+_TOO_MANY = 1 << 63
 
 
 def as_text(value: Any) -> str | None:
@@ -11,6 +14,16 @@ def as_text(value: Any) -> str | None:
     if not isinstance(value, str) or value.isascii():
         return value if isinstance(value, str) else None
     return value.encode("utf-8", "replace").decode()
+
+
+def as_number(value: Any) -> int | None:
+    """A number that a database takes: JSON may hold larger ones."""
+    return value if isinstance(value, int) and -_TOO_MANY < value < _TOO_MANY else None
+
+
+def as_path(kept: str | bytes | None) -> str:
+    """A path as the index keeps it, as it is on disk."""
+    return intern(os.fsdecode(kept)) if kept is not None else ""
 
 
 def stored(path: str) -> str | bytes:
