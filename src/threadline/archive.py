@@ -217,7 +217,7 @@ class Archive:
 
         An index is asked where there is one; without, transcripts are read for no longer than so many seconds.
         """
-        from threadline.account.price_source import shipped_digest
+        from threadline.account.shipped_prices import shipped_digest
 
         known = self._fresh if self.index.exists() and rates.digest == shipped_digest() else None
         if known is not None and not known.problems:

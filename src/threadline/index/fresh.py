@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from threadline.account.price_source import shipped_digest
+from threadline.account.shipped_prices import shipped_digest
 from threadline.errors import IndexBusy, Unreadable
 from threadline.find.changes import changes
 from threadline.find.listing import stats
