@@ -207,3 +207,15 @@ def test_a_transcript_whose_name_is_no_text_is_indexed(home: Path, tmp_path: Pat
     with closing(open_to_read(index)) as connection:
         paths = [os.fsdecode(path) for (path,) in connection.execute("SELECT path FROM transcripts")]
     assert str(odd) in paths
+
+
+def test_an_index_of_an_older_schema_goes_when_its_successor_is_whole(home: Path, tmp_path: Path) -> None:
+    """The file of an older version is removed with what lies beside it; other homes' and newer ones stay."""
+    index = tmp_path / "index-0123456789ab-v12.sqlite"
+    others = {"index-0123456789ab-v13.sqlite", "index-ba9876543210-v1.sqlite", "index-0123456789ab-v2.txt"}
+    older = {"index-0123456789ab-v2.sqlite", "index-0123456789ab-v2.sqlite-wal", "index-0123456789ab-v11.sqlite.lock"}
+    for name in others | older:
+        (tmp_path / name).touch()
+    _refreshed(home, index)
+    left = {path.name for path in tmp_path.iterdir() if path.name.startswith("index-")}
+    assert left == others | {index.name, f"{index.name}.lock"}

@@ -23,7 +23,7 @@ from threadline.index.projects import renew_projects
 from threadline.index.rows import Reading, Rows, rows
 from threadline.index.schema import FIELDS, OF_ENTRIES, OF_TRANSCRIPT
 from threadline.index.sighted import STALE_OF
-from threadline.index.store import alone, open_to_make, open_to_write, remove
+from threadline.index.store import alone, open_to_make, open_to_write, remove, remove_older
 from threadline.index.vocabulary import Noting
 from threadline.model.found import Home, Transcript
 from threadline.survey.crew import can_fork, crew
@@ -93,6 +93,7 @@ def rebuild(
             # place would be played back into it.
             remove(index)
             new.replace(index)
+            remove_older(index)
         except OSError as error:
             raise Unreadable(f"The index {str(index)!r} cannot be written: {error}.") from None
         return done

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 
@@ -18,6 +19,7 @@ _CACHE_KB = 32 * 1024
 _HASH_BYTES = 64 * 1024 * 1024
 _WAIT_MS = 5_000
 _NAME = 12
+_VERSIONED = re.compile(r"(?P<name>index-[0-9a-f]+)-v(?P<version>[0-9]{1,6})\.sqlite")
 _JOIN_RUNS = 4
 
 
@@ -141,6 +143,18 @@ def remove(path: Path) -> None:
     """Remove an index, and what lies beside it; a log that outlived it would be played back into the next one."""
     for beside in ("", "-wal", "-shm", "-journal"):
         Path(f"{path}{beside}").unlink(missing_ok=True)
+
+
+def remove_older(path: Path) -> None:
+    """Remove the indexes of the same homes that older versions of the schema have left; nobody asks them any more."""
+    named = _VERSIONED.fullmatch(path.name)
+    if named is None:
+        return
+    for other in path.parent.iterdir():
+        older = _VERSIONED.match(other.name)
+        if older is not None and older["name"] == named["name"] and int(older["version"]) < int(named["version"]):
+            with suppress(OSError):  # another user's, perhaps: it is only in the way
+                other.unlink()
 
 
 @contextmanager
