@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.index.work_rows import content, indexed, of_session, sessions
-from tests.make import Row, line, write
+from tests.make import Row, call, line, prompt, transcript, write
 from tests.thread.session_cases import CASES, folder
 
 from threadline.demo import write as write_demo
@@ -87,8 +87,8 @@ def _results(number: int) -> dict[str, tuple[dict[str, Any], Any]]:
 
 _TOOLS = ("Bash", "Read", "Write", "TodoWrite", "TaskCreate", "TaskUpdate", "Agent")
 _STEPS = st.one_of(
-    st.tuples(st.just("use"), st.integers(0, 4), st.sampled_from(_TOOLS)),
-    st.tuples(st.just("result"), st.integers(0, 4), st.sampled_from(sorted(_results(0)))),
+    st.tuples(st.just("use"), st.integers(0, 6), st.just("")),
+    st.tuples(st.just("result"), st.integers(0, 6), st.sampled_from(sorted(_results(0)))),
     st.tuples(st.sampled_from(("prompt", "interrupt", "boundary", "summary", "attached")), st.just(0), st.just("")),
 )
 
@@ -96,6 +96,7 @@ _STEPS = st.one_of(
 def _rows(steps: list[tuple[str, int, str]], inside: int) -> list[bytes]:
     """A transcript of steps in any order; every so many rows, one is an agent's inside it."""
     rows: list[Row] = []
+    told: set[int] = set()
     for number, (what, of, how) in enumerate(steps):
         row: Row = {
             "uuid": f"u{number}",
@@ -108,9 +109,10 @@ def _rows(steps: list[tuple[str, int, str]], inside: int) -> list[bytes]:
         if row["isSidechain"]:
             row |= {"agentId": f"a{number % 2}"}
         if what == "use":
-            message = {"id": f"msg_{number // 2}", "role": "assistant", "model": "m", "content": [_use(of, how)]}
+            message = {"id": f"msg_{number // 2}", "role": "assistant", "model": "m", "content": [_use(of, _TOOLS[of])]}
             row |= {"type": "assistant", "message": message}
-        elif what == "result":
+        elif what == "result" and not (_TOOLS[of].startswith("T") and of in told):
+            told.add(of)  # what a list was told is not taken back
             block, own = _results(of)[how]
             row |= {"type": "user", "message": {"role": "user", "content": [block]}}
             row |= {"toolUseResult": own} if own is not None else {}
@@ -166,3 +168,23 @@ def test_any_order_is_told_as_sessions_tell_it(
         write(folder / "home" / NAME, *shown)
         refresh(folder / "index.sqlite", homes(folder / "home"))
     _compare(folder / "home", folder / "index.sqlite")
+
+
+def test_rows_that_are_written_again_take_nothing_back(tmp_path: Path) -> None:
+    """After a compaction, rows from before it stand there once more: lists stay as they were told last."""
+    path = tmp_path / "home" / NAME
+    told = [
+        *transcript(
+            prompt("go"),
+            call("TodoWrite", {"todos": [{"content": "first", "status": "pending"}]}, "noted"),
+            call("TaskCreate", {"subject": "build"}, "made", own={"task": {"id": "1", "subject": "build"}}),
+            call("TaskUpdate", {"taskId": "1", "status": "completed"}, "done", own={"success": True, "taskId": "1"}),
+            call("TodoWrite", {"todos": [{"content": "second", "status": "pending"}]}, "noted"),
+        )
+    ]
+    for rows in (told, told + told[1:7]):
+        write(path, *rows)
+        refresh(tmp_path / "index.sqlite", homes(tmp_path / "home"))
+        with closing(open_to_read(tmp_path / "index.sqlite")) as connection:
+            listed = connection.execute("SELECT list, content, status FROM todos ORDER BY list").fetchall()
+        assert listed == [("task", "build", "completed"), ("todo", "second", "pending")]

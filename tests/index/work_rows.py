@@ -62,15 +62,19 @@ def of_session(session: Session) -> Rows:
             & {(path, str(how), place) for path, how, place in _touches(state)},
             key=repr,
         ),
-        "compactions": sorted(
+        "compactions": _ordered(
             (str(one.kind), one.trigger, one.tokens_before, one.tokens_after, agent.id, str(one.place))
             for agent in (session.main, *session.agents)
             for one in agent.compactions
         ),
         "todos": sorted([*_todos(state), *_tasks(state)], key=repr),
-        "agents": sorted((str(agent.id), agent.model, str(agent.transcript)) for agent in session.agents),
+        "agents": _ordered((str(agent.id), agent.model, str(agent.transcript)) for agent in session.agents),
         "links": sorted((str(agent.id), str(agent.link.call)) for agent in session.agents if agent.link.step in _STEPS),
     }
+
+
+def _ordered(rows: Iterable[Any]) -> list[Any]:
+    return sorted(rows, key=repr)
 
 
 def _touches(state: Any) -> Iterable[tuple[str, How, str]]:

@@ -162,12 +162,15 @@ class Agents:
         known = self.state.agents
         rows = [(name, known[name]) for name in sorted(self._changed)]
         return AgentRows(
-            [(name, one.session, one.type, one.model, one.entries, one.first, one.last) for name, one in rows],
+            [
+                (name, one.session, one.type, one.model, one.entries, as_text(one.first), as_text(one.last))
+                for name, one in rows
+            ],
             list(self.starts.values()),
         )
 
 
-class AgentRows(Struct, gc=False):
+class AgentRows(Struct, array_like=True, gc=False):
     """The agents of which something was read, and the starts of others."""
 
     agents: list[tuple[str, str | None, str | None, str | None, int, str | None, str | None]]

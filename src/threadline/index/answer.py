@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from threadline.index.reread import entry_at
-from threadline.index.texts import as_text
+from threadline.index.texts import as_number, as_text
 from threadline.model.block import McpToolUseBlock, ServerToolUseBlock, ToolResultBlock, ToolUseBlock
 from threadline.model.call import Outcome, ResultBlock
 from threadline.model.entries import AssistantEntry, UserEntry
@@ -40,7 +40,7 @@ def ending(tool: str, entry: UserEntry | AssistantEntry, block: ResultBlock) -> 
         value = typed_result(raw, tool)
         outcome = verdicts.judge(verdicts.Answer(tool, entry, block, value, text))[0]
     started = agent_in_result(raw) or (agent_in_text(text) if tool in STARTERS else None)
-    return Ending(outcome, exit_code_in(tool, value, text), started)
+    return Ending(outcome, as_number(exit_code_in(tool, value, text)), started)
 
 
 def _is_plain(tool: str, entry: UserEntry | AssistantEntry, block: ResultBlock, raw: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from typing import Any
@@ -24,7 +25,7 @@ _USED = f"UPDATE call_rows SET (entry_id, position, tool_id, agent, moment) = (?
 _FILES_USED = "UPDATE file_rows SET (entry_id, position) = (?, ?)"
 _UNANSWERED = "UPDATE call_rows SET outcome = ?"
 _THERE = " WHERE entry_id = ? AND position = ?"
-_KNOWN = """SELECT c.entry_id, c.position, t.tool, c.result_entry_id, e.offset, e.line
+_KNOWN = """SELECT c.entry_id, c.position, t.tool, c.result_entry_id, e.offset, e.line, c.agent
     FROM call_rows c JOIN entries e ON e.entry_id = c.entry_id JOIN tools t ON t.tool_id = c.tool_id"""
 _REMEMBERED = f"{_KNOWN} WHERE c.entry_id = ? AND c.position = ? AND c.call = ?"
 _SEARCHED = f"{_KNOWN} WHERE substr(c.call, -3) = substr(?, -3) AND c.call = ? AND e.transcript_id = ?"
@@ -54,13 +55,14 @@ class Late(Struct, frozen=True):
     """A call that got a result which was not known to be its own when it was read."""
 
     key: CallKey
+    agent: str | None
     answered: Answered
 
 
-class CallRows(Struct, gc=False):
+class CallRows(Struct, array_like=True, gc=False):
     """The rows of calls; `loose` are results (call, entry, offset, line) of calls that this reading did not meet."""
 
-    path: str
+    path: bytes
     rows: list[CallRow]
     loose: list[tuple[str, int, int, int]]
     is_whole: bool = True
@@ -102,9 +104,10 @@ class CallRows(Struct, gc=False):
 
     def late(self, connection: sqlite3.Connection, number: int, ids: EntryIds) -> Iterator[Late]:
         """Write down results of calls from before that were not remembered any more, as a rule since they had one."""
+        path = os.fsdecode(self.path)
         for call, at, offset, line in self.loose if not self.is_whole else ():
             known = connection.execute(_SEARCHED, (call, call, number)).fetchone()
-            entry = entry_at(self.path, offset, line) if known is not None else None
+            entry = entry_at(path, offset, line) if known is not None else None
             if known is None or not isinstance(entry, UserEntry | AssistantEntry):
                 continue
             for block in (one for one in results_of(entry) if as_text(one.tool_use_id) == call):
@@ -118,12 +121,12 @@ class CallRows(Struct, gc=False):
                     block=block,
                     at=at,
                     ending=end,
-                    path=self.path,
+                    path=path,
                     offset=known[4],
                     line=known[5],
                     is_again=True,
                 )
-                yield Late(known[:2], again)
+                yield Late(known[:2], known[6], again)
 
 
 def _inserted(row: CallRow, ids: EntryIds) -> tuple[Any, ...]:

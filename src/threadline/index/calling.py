@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -136,13 +137,15 @@ class Calling:
                     self.state.loose[call] = (entry.line.offset, entry.line.number)
                     continue
                 row = self._rows[call] = _row(call, known)
+            if known is not None:
+                self._places[call] = known.offset, known.line
             self._unfollowed.pop(call, None)
             is_again = row.result is not None
             end = ending(row.tool, entry, block)
             row.result, row.outcome, row.exit_code = at, end.outcome.value, end.exit_code
             row.started = as_text(end.started)
-            place = (known.offset, known.line) if known is not None else self._places.get(call, (0, 0))
             given = use[0] if use is not None else None
+            place = self._places[call]
             one = Answered(call, row.tool, entry, block, at, end, self._path, given, *place, is_again)
             self._answered(one, agent)
 
@@ -181,7 +184,7 @@ class Calling:
             for call in list(most)[:-_MOST]:
                 del most[call]
         loose = [(call, *place) for call, place in self._loose.items()]
-        return CallRows(self._path, list(self._rows.values()), loose, self._is_whole)
+        return CallRows(os.fsencode(self._path), list(self._rows.values()), loose, self._is_whole)
 
 
 def _row(call: str, known: Waiting | None) -> CallRow:

@@ -7,7 +7,7 @@ import sqlite3
 from msgspec import Struct
 
 from threadline.index.call_rows import EntryIds
-from threadline.index.texts import as_text
+from threadline.index.texts import as_number, as_text
 from threadline.model.entries import SystemEntry, UserEntry
 from threadline.model.thread import CompactionKind
 
@@ -48,7 +48,7 @@ class Compacting:
             return
         if entry.subtype == "compact_boundary":
             told = entry.compact_metadata
-            tokens = (told.pre_tokens, told.post_tokens) if told is not None else (None, None)
+            tokens = (as_number(told.pre_tokens), as_number(told.post_tokens)) if told is not None else (None, None)
             trigger = told.trigger if told is not None else None
             self._add(CompactionRow(uuid, at, CompactionKind.BOUNDARY, as_text(trigger), *tokens, agent))
             self.state.boundaries = [*(one for one in self.state.boundaries if one != uuid), uuid][-_MOST:]
@@ -59,7 +59,8 @@ class Compacting:
             before = micro.pre_tokens if micro is not None else None
             after = before - (micro.tokens_saved or 0) if micro is not None and before is not None else None
             trigger = micro.trigger if micro is not None else None
-            self._add(CompactionRow(uuid, at, CompactionKind.MICRO, as_text(trigger), before, after, agent))
+            tokens = as_number(before), as_number(after)
+            self._add(CompactionRow(uuid, at, CompactionKind.MICRO, as_text(trigger), *tokens, agent))
 
     def summary(self, at: int, entry: UserEntry, agent: str | None) -> None:
         """A summary of what was said before: a compaction itself, where it does not follow a boundary."""

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from threadline.index.session_rows import SessionRows, session_rows
 from threadline.index.texts import as_text
-from threadline.index.work import Work, WorkRows, WorkState, no_work
+from threadline.index.work import Work, WorkState, no_work, write_work
 from threadline.model.entries import Entry
 from threadline.model.found import Transcript, TranscriptKind
 from threadline.parse.head_reader import head_of
@@ -39,15 +39,15 @@ class Folded(Struct, gc=False):
 
     state: bytes = b""
     session: SessionRows | None = None
-    work: WorkRows | None = None
+    work: bytes = b""
 
     def write(self, connection: sqlite3.Connection, number: int, first: int) -> None:
         """Write it down for the transcript of that number; its new entries begin at `first`."""
         connection.execute("UPDATE transcripts SET state = ? WHERE transcript_id = ?", (self.state, number))
         if self.session is not None:
             self.session.write(connection, number)
-        if self.work is not None:
-            self.work.write(connection, number, first)
+        if self.work:
+            write_work(connection, self.work, number, first)
 
 
 class Folding:

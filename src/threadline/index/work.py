@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
+import msgspec
 from msgspec import Struct
 
 from threadline.index.agent_rows import AgentRows, Agents, AgentsState
@@ -13,7 +14,7 @@ from threadline.index.calling import Calling, CallState
 from threadline.index.compaction_rows import Compacting, CompactionRow, CompactionState, write_compactions
 from threadline.index.file_rows import Touch, Touching, forget_touches, write_touches
 from threadline.index.texts import as_text
-from threadline.index.todo_rows import TOOLS, KnownTask, Listing, ListRows, write_lists
+from threadline.index.todo_rows import TOOLS, Listing, ListRows, ListState, write_again, write_lists
 from threadline.model.attachments import TaskReminder, TodoReminder
 from threadline.model.entries import (
     AgentMetadataEntry,
@@ -36,13 +37,13 @@ class WorkState(Struct, array_like=True):
     calls: CallState
     compactions: CompactionState
     agents: AgentsState
-    tasks: list[KnownTask] = []
+    lists: ListState
     cwd: str | None = None
 
 
 def no_work() -> WorkState:
     """The state before the first line."""
-    return WorkState(CallState(), CompactionState(), AgentsState())
+    return WorkState(CallState(), CompactionState(), AgentsState(), ListState())
 
 
 class Work:
@@ -55,7 +56,7 @@ class Work:
         self._compactions = Compacting(state.compactions)
         self._agents = Agents(state.agents, transcript)
         self._files = Touching(state.cwd)
-        self._lists = Listing(state.tasks)
+        self._lists = Listing(state.lists)
 
     def add(self, at: int, entry: Entry) -> None:
         """One more entry, the one of that number among those that are read now."""
@@ -94,14 +95,16 @@ class Work:
         if one.tool in TOOLS:
             self._lists.answered(one, agent)
 
-    def done(self) -> WorkRows:
-        """The rows, when all entries have been added."""
-        self.state.tasks, lists = self._lists.done()
+    def done(self) -> bytes:
+        """The rows, when all entries have been added; packed, since there are many, and they go to another process."""
+        lists = self._lists.done()
         self.state.cwd = as_text(self._files.cwd)
-        return WorkRows(self._calls.done(), self._files.rows, lists, self._compactions.done(), self._agents.done())
+        return msgspec.msgpack.encode(
+            WorkRows(self._calls.done(), self._files.rows, lists, self._compactions.done(), self._agents.done())
+        )
 
 
-class WorkRows(Struct, gc=False):
+class WorkRows(Struct, array_like=True, gc=False):
     """What some entries tell of the work, as workers hand it on."""
 
     calls: CallRows
@@ -115,12 +118,21 @@ class WorkRows(Struct, gc=False):
         ids = EntryIds(connection, number, first)
         keys = self.calls.write(connection, number, ids)
         write_touches(connection, self.files, keys, ids)
+        if self.lists is not None:
+            write_lists(connection, self.lists, number, ids)
         for late in self.calls.late(connection, number, ids):
+            write_again(connection, late, number, ids)
             forget_touches(connection, late.key)
             files = Touching(None)
             files.answered(late.answered)
             write_touches(connection, files.rows, {late.answered.call: late.key}, ids)
         write_compactions(connection, self.compactions, number, ids, is_whole=self.calls.is_whole)
         self.agents.write(connection, number)
-        if self.lists is not None:
-            write_lists(connection, self.lists, number, ids)
+
+
+_decode = msgspec.msgpack.Decoder(WorkRows).decode
+
+
+def write_work(connection: sqlite3.Connection, packed: bytes, number: int, first: int) -> None:
+    """Write down rows for the transcript of that number; its new entries begin at `first`."""
+    _decode(packed).write(connection, number, first)
