@@ -40,7 +40,7 @@ def test_a_hit_is_shown_with_its_session_and_place(ask: Asker, home: Path) -> No
     answer = ask("search", "harbour", "closed", "--home", home)
     assert answer.code == 0
     lines = answer.out.splitlines()
-    assert lines[0] == "5e551011  Deploying"
+    assert lines[0] == "1  5e551011  Deploying"
     assert lines[1].endswith("2026-01-05 09:00 · reply · /work/app")
     assert lines[2].strip() == "The harbour was closed."
     assert lines[3].strip().endswith(f"{FIRST}.jsonl:4")
@@ -150,3 +150,75 @@ def test_without_a_home_it_says_what_to_do(ask: Asker) -> None:
     answer = ask("search", "anything")
     assert answer.code == 1
     assert "threadline demo" in answer.err
+
+
+def test_how_many_more_a_session_has(ask: Asker, home: Path) -> None:
+    """Its best hit is shown, and how many others there are."""
+    page = ask("search", "harbour", "--home", home).out
+    assert "+3 more in this session" in page
+    assert page.count(FIRST[:8]) == 2  # its name, and its place
+    assert [line for line in page.splitlines() if line.startswith("2  ")] == [
+        "2  5e551022  =deploy to the staging harbour"
+    ]
+
+
+def test_a_hit_is_opened(ask: Asker, home: Path) -> None:
+    """The turn that it stands in is shown as `show` has it; the number counts the hits as they are listed."""
+    first = ask("search", "closed", "--open", "--home", home)
+    assert first.code == 0
+    assert "── turn 1" in first.out
+    assert "The harbour was closed." in first.out
+    assert f"{FIRST}.jsonl:4" in first.err
+    listed = [row["session"] for row in ask("search", "harbour", "--json", "--home", home).json]
+    for number, session in enumerate(listed, 1):
+        assert session in ask("search", "harbour", "--open", str(number), "--home", home).out
+    assert "was closed" in ask("search", "--open", "closed", "--home", home).out
+
+
+def test_what_cannot_be_opened(ask: Asker, home: Path) -> None:
+    """There are not so many, there is none, or it is asked for in rows."""
+    answer = ask("search", "harbour", "--open", "9", "--home", home)
+    assert (answer.code, answer.out) == (1, "")
+    assert "no hit 9" in answer.err
+    assert ask("search", "zzzzzz", "--open", "--home", home).code == 1
+    assert ask("search", "harbour", "--open", "--json", "--home", home).code == 2
+
+
+def test_a_branch_and_an_agent_are_opened(ask: Asker, home: Path) -> None:
+    """What an edit left is shown with the way to it; an agent's transcript is shown by itself."""
+    told = transcript(
+        prompt("where is the pier?"), reply("By the quay."), prompt("where is the mole?"), pen=Pen(SECOND)
+    )
+    edited = told[2]
+    assert isinstance(edited, dict)
+    edited["parentUuid"] = None  # the first prompt was left
+    write(home / "projects" / "-srv-shop" / f"{SECOND}.jsonl", *told)
+    assert "By the quay." in ask("search", "quay", "--open", "--home", home).out
+    agent = home / "projects" / "-work-app" / FIRST / "subagents" / "agent-a1b2c3d4.jsonl"
+    pen = Pen(FIRST, isSidechain=True, agentId="a1b2c3d4")
+    write(agent, *transcript(prompt("look for the dock"), reply("The dock is dry."), pen=pen))
+    assert "agent a1b2c3d4" in ask("search", "dock", "dry", "--home", home).out
+    assert "The dock is dry." in ask("search", "dock", "dry", "--open", "--home", home).out
+
+
+def test_a_prompt_whose_transcript_is_gone(ask: Asker, home: Path) -> None:
+    """It says so, in the page and in rows, and is opened as far as it is left."""
+    row = (
+        b'{"display":"an anchor\\nof old","timestamp":1767600000000,"project":"/srv/old","sessionId":"0ld00000-0000"}\n'
+    )
+    (home / "history.jsonl").write_bytes(row)
+    page = ask("search", "anchor", "--context", "2", "--home", home)
+    assert page.code == 0
+    assert "its transcript is gone" in page.out
+    assert "history.jsonl:1" in page.out
+    (told,) = ask("search", "anchor", "--json", "--home", home).json
+    assert (told["gone"], told["session"], told["project"], told["field"]) == (
+        True,
+        "0ld00000-0000",
+        "/srv/old",
+        "prompt",
+    )
+    assert [row["gone"] for row in ask("search", "harbour", "--json", "--home", home).json] == [False, False]
+    opened = ask("search", "anchor", "--open", "--home", home)
+    assert opened.out == "an anchor\nof old\n"
+    assert "gone" in opened.err

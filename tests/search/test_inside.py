@@ -31,8 +31,8 @@ SAID = [
 PARTS = """
 ecod /ecod/ /odeFr/ /coder\\.p/ /set_m/ /recoded/ /elvin/ /kelvin/ /strasse/ /tras/ /istanbul/ /tanb/ /a[ïi]ve/ /esum/
 /据库d/ /库decode连/ /der数/ /\u041e\u0420\u041e/ /co(?:ded|der)/ /(?:eade|zzz)rx?|adbee/ /\\bdec\\w+/ /e.o.e/ /1b2c/
-/_feed$/ /^deco/ /zzzz/ /ENO/c /eno/c file:/ecod/ prompt:/ecod/ /ecod/&/frame/ /t(?=s_m)/ /e\u0301tud/ /tudes/ /(?i:ECOD)/
-/[d]ecode/
+/_feed$/ /^deco/ /zzzz/ /ENO/c /eno/c file:/ecod/ prompt:/ecod/ /ecod/&/frame/ /t(?=s_m)/ /e\u0301tud/ /tudes/
+/(?i:ECOD)/ /[d]ecode/
 /ecode{1,2}F/
 """.split()  # noqa: SIM905 - a list of forty quoted expressions is harder to read
 

@@ -152,7 +152,8 @@ def test_the_file_is_opened_once(archive: Archive, monkeypatch: pytest.MonkeyPat
 
 def _counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[object]:
     """What a function of the module is called with, from now on."""
-    real, given = getattr(typed, name), []
+    real = getattr(typed, name)
+    given: list[object] = []
 
     def counting(*args: object) -> Any:
         given.append(args)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -13,17 +14,15 @@ from threadline.cli.options import home_option, output_options
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from threadline.model.found import Home
     from threadline.model.hit import Hit, Hits
-    from threadline.render.style import Spans
     from threadline.search.ranking import Sort
 
 _SHOWN = 20
 _FEW = 3
 _LIKE = 0.8
-_LEAST = 20
 _LEFT_OUT = re.compile("-[^-].")
 _EPILOG = """
 \b
@@ -36,16 +35,22 @@ Examples:
   threadline search '/retry in \\d+ s/'        a regular expression
   threadline search deploy --all --sort time  every entry, the newest first
   threadline search deploy --context 2        with what was said around it
+  threadline search deploy --open             go to the best hit
+  threadline search deploy --open 3           go to the third
   threadline search deploy --jsonl            for a program
 """
 
 
 class _Asking(click.Command):
-    """A command whose words may begin with a minus: `-harbour` is no `-h`."""
+    """A command whose words may begin with a minus: `-harbour` is no `-h`. `--open` may be without a number."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The arguments, those that are words with a space before them."""
-        return super().parse_args(ctx, [f" {one}" if _LEFT_OUT.match(one) else one for one in args])
+        given: list[str] = []
+        for one, after in zip_longest(args, args[1:], fillvalue=""):
+            is_first = one == "--open" and not (after.isascii() and after.isdecimal())
+            given.append("--open=1" if is_first else f" {one}" if _LEFT_OUT.match(one) else one)
+        return super().parse_args(ctx, given)
 
 
 @click.command(cls=_Asking, epilog=_EPILOG, context_settings={"ignore_unknown_options": True})
@@ -67,6 +72,13 @@ class _Asking(click.Command):
 )
 @click.option("--all", "every", is_flag=True, help="All hits of a session, not only its best.")
 @click.option("--context", type=click.IntRange(0, 100), default=0, metavar="N", help="So many entries around each hit.")
+@click.option(
+    "--open",
+    "opened",
+    type=click.IntRange(min=1),
+    metavar="[N]",
+    help="Show the turn of the Nth hit, the first unless said, instead of the hits.",
+)
 @click.option("--no-refresh", is_flag=True, help="Ask the index as it is, and do not read what changed since.")
 @click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")
 @home_option
@@ -78,6 +90,7 @@ def search(
     sort: str,
     every: bool,
     context: int,
+    opened: int | None,
     no_refresh: bool,
     no_color: bool,
     homes: tuple[str, ...],
@@ -90,14 +103,18 @@ def search(
     """
     from threadline.cli import output as out
     from threadline.cli import screen
+    from threadline.cli.search_open import open_hit
     from threadline.cli.reading import say_no_home
     from threadline.cli.refreshing import index_of
+    from threadline.cli.search_page import page
     from threadline.cli.zone import zone
     from threadline.find import homes as find_homes
     from threadline.index.store import open_to_read
     from threadline.search.searching import search as find
 
     _check(words)
+    if opened is not None and output != "table":
+        raise click.UsageError("--open shows a session to be read; leave out --json, --jsonl and --csv.")
     found = find_homes(*homes)
     if not found:
         say_no_home()
@@ -108,13 +125,16 @@ def search(
     is_page = output == "table"
     with closing(open_to_read(index_of(found))) as connection:
         hits = find(connection, text, limit=limit, every=every, sort=cast("Sort", sort), zone=zone(), near=is_page)
+        if opened is not None:
+            _say(connection, text, hits)
+            return open_hit(hits.hits, opened, colour=not no_color) if hits.hits else NOTHING
         named = _titled(connection, hits.hits)
         if not is_page:
             out.print_rows((_row(connection, hit, context) for hit in named), output)
         else:
             _say(connection, text, hits)
             coloured = screen.colour(wanted=not no_color)
-            for line in _page(connection, hits, named, context, coloured=coloured):
+            for line in page(connection, hits, named, context, coloured=coloured):
                 click.echo(line, color=coloured)
         if not is_page and not hits.hits:
             _say(connection, text, hits)
@@ -183,6 +203,7 @@ def _row(connection: sqlite3.Connection, hit: Hit, context: int) -> dict[str, An
         "place": str(hit.place),
         "score": hit.score,
         "more": hit.more,
+        "gone": hit.gone,
         "before": [out.to_plain(entry_row(one, None, hit.agent)) for one in before],
         "after": [out.to_plain(entry_row(one, None, hit.agent)) for one in after],
     }
@@ -221,69 +242,3 @@ def _why(connection: sqlite3.Connection, text: str) -> str:
         if searched(connection, other.query, limit=1).total:
             return f"{told}. {other.note}"
     return f"{told}; try fewer words, or the beginning of one with a star: wor*."
-
-
-def _page(
-    connection: sqlite3.Connection, hits: Hits, named: Sequence[Hit], context: int, *, coloured: bool
-) -> Iterator[str]:
-    from threadline.cli import screen
-    from threadline.render.style import Role, Span, Style
-
-    style = Style(colour=coloured)
-    width = screen.width()
-    for at, hit in enumerate(named):
-        if at:
-            yield ""
-        for line in _lines(connection, hit, width, context):
-            yield style.line(line)
-    more = hits.total - sum(1 + hit.more for hit in named if not hit.lacks)
-    if more > 0:
-        least = "At least " if hits.at_least else ""
-        yield ""
-        yield style.line((Span(f"{least}{more:,} more: see --limit N, --all.", Role.FAINT),))
-
-
-def _lines(connection: sqlite3.Connection, hit: Hit, width: int, context: int) -> Iterator[Spans]:
-    """What session it is, where in it, and what it says."""
-    from threadline.cli import output as out
-    from threadline.cli.places import short_path
-    from threadline.render.figures import moment
-    from threadline.render.layout import cut
-    from threadline.render.style import Role, Span
-    from threadline.search.around import around
-
-    title = out.one_line(hit.title or "(no title)", max(_LEAST, width - 10))
-    yield (Span(f"{(hit.session or '')[:8]:8}  ", Role.CODE), Span(title, Role.TITLE))
-    lacks = out.one_line(f"without {', '.join(hit.lacks)}", width // 2) if hit.lacks else ""
-    facts = (moment(hit.timestamp), hit.field or hit.kind, f"{hit.more:,} more" if hit.more else "", lacks)
-    told = " · ".join(fact for fact in facts if fact)
-    room = max(_LEAST, width - 10 - len(told) - 3)
-    yield cut((Span(f"          {told} · {short_path(hit.project, room)}", Role.FAINT),), width)
-    before, after = around(connection, hit, context) if context else ([], [])
-    for entry in before:
-        yield _said(entry, width)
-    yield cut((Span("          "), *_marked(hit)), width)
-    for entry in after:
-        yield _said(entry, width)
-    yield (Span(f"          {hit.place}", Role.FAINT),)
-
-
-def _said(entry: Any, width: int) -> Spans:
-    from threadline.cli import output as out
-    from threadline.cli.entry_text import entry_text
-    from threadline.render.style import Role, Span
-
-    text = out.one_line(entry_text(entry), max(_LEAST, width - 24))
-    return (Span(f"          {entry.line.number:>5} {entry.kind:<9}  {text}", Role.FAINT),)
-
-
-def _marked(hit: Hit) -> Iterator[Any]:
-    """The snippet, with what was asked for standing out."""
-    from threadline.render.style import Role, Span
-
-    at = 0
-    for start, end in hit.highlights:
-        yield Span(hit.snippet[at:start])
-        yield Span(hit.snippet[start:end], Role.STRONG)
-        at = end
-    yield Span(hit.snippet[at:])

@@ -68,6 +68,15 @@ def gone_prompts(connection: sqlite3.Connection, query: Query) -> Iterator[Typed
                 yield typed
 
 
+def text_at(place: Place) -> str:
+    """The whole prompt that stands at a place of a history; empty where it is not there any more."""
+    with suppress(Error, OSError), os.fdopen(open_transcript(place.transcript), "rb") as file:
+        file.seek(place.offset)
+        prompt = _decoded(file.read(place.length), place)
+        return (prompt.display or "") if prompt is not None else ""
+    return ""
+
+
 def _is_gone(connection: sqlite3.Connection, prompt: HistoryPrompt) -> bool:
     if prompt.session_id:
         asked, given = "SELECT 1 FROM transcripts WHERE session = ? LIMIT 1", prompt.session_id.lower()

@@ -1,0 +1,60 @@
+"""Opening a hit: the turn that it stands in, as `threadline show` has it, with nothing folded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from threadline.cli import FOUND, NOTHING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from threadline.model.hit import Hit
+    from threadline.model.session import Session
+
+
+def open_hit(hits: Sequence[Hit], number: int, *, colour: bool) -> int:
+    """Show the turn of a hit; the number counts from 1."""
+    from threadline.cli import output as out
+    from threadline.cli import screen
+    from threadline.load import read
+    from threadline.render import text
+    from threadline.render.options import Agents, Options
+    from threadline.search.typed import text_at
+    from threadline.thread.notifications import notifications
+
+    if number > len(hits):
+        return screen.nothing(f"There is no hit {number}; the query has {out.counted(len(hits), 'hit')}.")
+    hit = hits[number - 1]
+    if hit.gone:
+        click.echo(f"threadline: the transcript of this prompt is gone; {hit.place} still has it.", err=True)
+        for line in text_at(hit.place).split("\n"):
+            click.echo(out.plain(line))
+        return FOUND
+    session = read(hit.place.transcript)
+    turn, branch = _where(session, hit.place.line)
+    coloured = screen.colour(wanted=colour)
+    options = Options(
+        width=screen.width(),
+        colour=coloured,
+        agents=Agents.FOLD,
+        everything=True,
+        branch=branch,
+        turn=turn,
+    )
+    click.echo(f"threadline: {out.plain(str(hit.place))}", err=True)
+    screen.show_lines(text.session(session, options, notifications(session)), coloured=coloured)
+    return FOUND if len(session) else NOTHING
+
+
+def _where(session: Session, line: int) -> tuple[int | None, int | None]:
+    """The turn that a line stands in, or the branch; neither where it stands in none: then all is shown."""
+    for number, branch in enumerate(session.branches, 1):
+        if any(entry.line.number == line for entry in branch.entries):
+            return None, number
+    for turn in session.turns:
+        if any(entry.line.number == line for entry in turn.entries):
+            return turn.number, None
+    return None, None
