@@ -15,9 +15,10 @@ _RENEW = "UPDATE projects SET path = ?, path_source = ? WHERE project_id = ?"
 
 
 def renew_projects(connection: sqlite3.Connection, homes: Sequence[Home]) -> None:
-    """Write down the true paths as the transcripts tell them now, and forget the projects that have none any more."""
+    """Write down the true paths as the transcripts tell them now, and forget projects and homes that have none any more."""
     connection.execute("BEGIN IMMEDIATE")
     connection.execute("DELETE FROM projects WHERE project_id NOT IN (SELECT project_id FROM transcripts)")
+    connection.execute("DELETE FROM homes WHERE home_id NOT IN (SELECT home_id FROM projects)")
     told = {
         (str(one.home.path), project.folder): project for one in found(connection, homes) for project in one.projects
     }
