@@ -79,6 +79,8 @@ def _finished(some: Iterable[Entry]) -> Iterator[Entry]:
     """The entries of lines that have an end; a last line without one is left for the next time."""
     waiting: list[Entry] = []  # a line may hold several entries, of which only the last has the end
     for entry in some:
+        if waiting and entry.line.number != waiting[0].line.number:
+            return  # it was the last line, and has grown while it was read
         waiting.append(entry)
         if entry.line.raw.endswith(b"\n"):
             yield from waiting
