@@ -167,7 +167,9 @@ class Charge(Struct, frozen=True, gc=False):
         if len(self.sightings) == 1:
             return tuple([call.partition(" ")[2] for call in self.counted.calls])
         # Transcripts may each hold a part of the message: calls are told apart by id, or where they stand.
-        told = {id_ or str(at): name for one in self.sightings for at, (id_, name) in enumerate(_ids_and_names(one))}
+        # In the order of paths: that of sightings is the one in which files happened to be read.
+        some = sorted(self.sightings, key=lambda one: (one.origin.transcript, one.offset))
+        told = {id_ or str(at): name for one in some for at, (id_, name) in enumerate(_ids_and_names(one))}
         return tuple(told.values())
 
     @property
