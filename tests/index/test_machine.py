@@ -379,6 +379,7 @@ ANSWERS: dict[str, Callable[[threadline.archive.Archive], Any]] = {
     "by day": lambda archive: _sums(archive, "day"),
     "by session": lambda archive: _sums(archive, "session"),
     "by model": lambda archive: _sums(archive, "model"),
+    "by tool": lambda archive: _sums(archive, "tool"),
     "by project": lambda archive: _sums(archive, "project"),
 }
 """What the archive is asked, with the index and without. Half of a character is no text to a database."""
