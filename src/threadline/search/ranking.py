@@ -111,7 +111,7 @@ class Ranking:
     ) -> None:
         self._connection = connection
         self._narrowed = narrowed
-        self._sort = sort
+        self.is_by_rank = sort == "rank"
         self.fresh = Freshness(now)
         self._phrases = tuple(dict.fromkeys(phrases))
         (last,) = connection.execute("SELECT MAX(entry_id) FROM entries").fetchone()
@@ -125,7 +125,7 @@ class Ranking:
         """
         numbers = self.numbers(match, MOST_RANKED + 1 if bounded else None)
         self.left_out = bounded and len(numbers) > MOST_RANKED
-        if self._sort == "time":
+        if not self.is_by_rank:
             rows = [row for at in range(0, len(numbers), _BLOCK) for row in self.rows(numbers[at : at + _BLOCK])]
             yield from sorted(rows, key=newest_first)
             return

@@ -171,7 +171,8 @@ class _Checking:
                 continue
             document = self._documents.document(row)
             if document is not None and matches(self._asked, document, self._patience):
-                yield row if row.score else row._replace(score=self._ranking.of_document(row, document))
+                is_scored = bool(row.score) or not self._ranking.is_by_rank
+                yield row if is_scored else row._replace(score=self._ranking.of_document(row, document))
 
 
 class _Found:
@@ -283,7 +284,7 @@ def _row(number: int, typed: Typed, ranking: Ranking) -> Row:
         prompt.project or "",
         is_own=True,
     )
-    return row._replace(score=ranking.of_typed(row))
+    return row._replace(score=ranking.of_typed(row)) if ranking.is_by_rank else row
 
 
 def _gone(query: Query, row: Row, more: int, typed: Typed) -> Hit:
