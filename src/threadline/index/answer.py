@@ -17,6 +17,9 @@ from threadline.model.text import extract_text
 from threadline.thread import outcome as verdicts
 from threadline.thread.calls import OUTPUT_TOOLS, STARTERS, agent_in_result, agent_in_text, exit_code_in
 
+LISTS = frozenset({"TodoWrite", "TaskCreate", "TaskGet", "TaskUpdate", "TaskList"})
+"""The tools that keep lists."""
+
 _PLAIN = frozenset(TOOL_RESULTS) - OUTPUT_TOOLS
 _USES = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
 

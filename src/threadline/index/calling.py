@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from threadline.index.answer import Answered, call_name, ending
+from threadline.index.answer import LISTS, Answered, call_name, ending
 from threadline.index.call_rows import CallRow, CallRows
 from threadline.index.moment import moment_of
 from threadline.index.reread import entry_at
@@ -23,13 +23,15 @@ from threadline.model.block import (
 )
 from threadline.model.call import Outcome, ResultBlock
 from threadline.model.entries import AssistantEntry, UserEntry
-from threadline.thread.calls import end_by, results_of
+from threadline.thread.calls import STARTERS, end_by, results_of
 
 _USE = frozenset({ToolUseBlock, ServerToolUseBlock, McpToolUseBlock})
 _RESULT = frozenset({ToolResultBlock, McpToolResultBlock, *ServerResultBlock.__subclasses__()})
 # So many calls without a result, and results without a call, are remembered; the others are looked up in the index.
 _MOST = 200
-_Open = tuple[Any, AssistantEntry, int, str | None]
+# The tools whose input is asked for, as a rule or often.
+_GIVEN = frozenset({"Read", "Write", "Edit", "MultiEdit", "NotebookEdit", *STARTERS, *LISTS})
+_Open = tuple[Any, str | None, int, str | None]
 
 
 class Waiting(Struct, array_like=True, gc=False):
@@ -77,6 +79,8 @@ class Calling:
 
     def reply(self, at: int, entry: AssistantEntry, agent: str | None) -> None:
         """One more entry of a model's."""
+        if self._unfollowed:
+            self._follow(entry, agent)
         content = entry.message.content if entry.message is not None else None
         if type(content) is list:
             for index, block in enumerate(content):
@@ -85,8 +89,6 @@ class Calling:
                     self._use(at, entry, block, index, agent)
                 elif kind in _RESULT:
                     self._result(at, entry, block, agent)  # type: ignore[arg-type]
-        if self._unfollowed:
-            self._follow(entry, agent)
 
     def user(self, at: int, entry: UserEntry, agent: str | None) -> None:
         """One more entry of a user's: results, as a rule."""
@@ -111,10 +113,16 @@ class Calling:
         if row.result is not None:  # it is told again; what came of it stays
             return
         state.waiting.pop(call, None)
-        self._open[call] = block, entry, index, agent
+        # Entries are not held on to: it is quicker where their memory is used again at once.
+        kept = block if row.tool in _GIVEN else None
+        self._open[call] = kept, entry.message.id if entry.message is not None else None, index, agent
         self._places[call] = entry.line.offset, entry.line.number
-        self._unfollowed[call] = None
-        row.outcome = Outcome.INTERRUPTED.value if entry.is_aborted_mid_stream else None
+        row.outcome = None
+        if entry.is_aborted_mid_stream:
+            row.outcome = Outcome.INTERRUPTED.value
+            self._unfollowed.pop(call, None)
+        else:
+            self._unfollowed[call] = None
         if call in self._loose or call in state.loose:
             self._tied(call, agent)
 
@@ -158,28 +166,28 @@ class Calling:
 
     def _follow(self, entry: UserEntry | AssistantEntry, agent: str | None) -> None:
         """The conversation goes on: calls before it are not answered any more, as a rule."""
-        message = _message(entry) if type(entry) is AssistantEntry else None
+        message = entry.message.id if type(entry) is AssistantEntry and entry.message is not None else None
         for call in list(self._unfollowed):
             known = self.state.waiting.get(call)
-            _, used, _, made_by = self._open[call] if known is None else (None, None, 0, known.agent)
-            own = known.message if known is not None else _message(used)
-            if used is entry or made_by != agent or (message is not None and message == own):
+            if known is not None:
+                own, made_by = known.message, known.agent
+            else:
+                _, own, _, made_by = self._open[call]
+            if made_by != agent or (message is not None and message == own):
                 continue
             del self._unfollowed[call]
             if known is not None:
                 known.followed = True
-            use = used or (entry_at(self._path, known.offset, known.line) if known is not None else None)
-            if isinstance(use, AssistantEntry):
-                row = self._rows.get(call) or self._rows.setdefault(call, _row(call, known))
-                row.outcome = end_by(use, entry)[0].value
+            row = self._rows.get(call) or self._rows.setdefault(call, _row(call, known))
+            row.outcome = end_by(entry)[0].value
 
     def done(self) -> CallRows:
         """The rows, when all entries have been added."""
         state = self.state
-        for call, (_, entry, index, agent) in self._open.items():
+        for call, (_, message, index, agent) in self._open.items():
             place = (*self._places[call], index)
             followed = call not in self._unfollowed
-            state.waiting[call] = Waiting(self._rows[call].tool, *place, _message(entry), agent, followed)
+            state.waiting[call] = Waiting(self._rows[call].tool, *place, as_text(message), agent, followed)
         for most in (state.waiting, state.loose):
             for call in list(most)[:-_MOST]:
                 del most[call]
@@ -192,7 +200,3 @@ def _row(call: str, known: Waiting | None) -> CallRow:
     if known is None:
         return CallRow(call)
     return CallRow(call, known.tool, known_line=known.line, known_position=known.position)
-
-
-def _message(entry: AssistantEntry | None) -> str | None:
-    return as_text(entry.message.id) if entry is not None and entry.message is not None else None

@@ -21,9 +21,6 @@ from threadline.model.state import TaskState
 from threadline.thread.state.lists import Lists
 from threadline.thread.state.moments import Moment
 
-TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskGet", "TaskUpdate", "TaskList"})
-"""The tools that keep lists."""
-
 _TODOS = "TodoWrite"
 _TASK, _TASKS = "task ", "tasks"
 _MOST = 500

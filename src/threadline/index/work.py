@@ -8,13 +8,13 @@ import msgspec
 from msgspec import Struct
 
 from threadline.index.agent_rows import AgentRows, Agents, AgentsState
-from threadline.index.answer import Answered
+from threadline.index.answer import LISTS, Answered
 from threadline.index.call_rows import CallRows, EntryIds
 from threadline.index.calling import Calling, CallState
 from threadline.index.compaction_rows import Compacting, CompactionRow, CompactionState, write_compactions
 from threadline.index.file_rows import Touch, Touching, forget_touches, write_touches
 from threadline.index.texts import as_text
-from threadline.index.todo_rows import TOOLS, Listing, ListRows, ListState, write_again, write_lists
+from threadline.index.todo_rows import Listing, ListRows, ListState, write_again, write_lists
 from threadline.model.attachments import TaskReminder, TodoReminder
 from threadline.model.entries import (
     AgentMetadataEntry,
@@ -92,7 +92,7 @@ class Work:
     def _answered(self, one: Answered, agent: str | None) -> None:
         self._files.answered(one)
         self._agents.answered(one)
-        if one.tool in TOOLS:
+        if one.tool in LISTS:
             self._lists.answered(one, agent)
 
     def done(self) -> bytes:

@@ -223,7 +223,8 @@ def _ends(entries: Sequence[Entry], uses: list[_Use]) -> dict[CallId, Verdict]:
     beyond: _Speaker | None = None  # the nearest that is of another message than `nearest`
     for at in range(len(entries) - 1, -1, -1) if waiting else ():
         for use in waiting.get(at, ()):
-            ends[use.id] = end_by(use.entry, beyond if _same_message(use.entry, nearest) else nearest)
+            following = beyond if _same_message(use.entry, nearest) else nearest
+            ends[use.id] = end_by(following, aborted=bool(use.entry.is_aborted_mid_stream))
         entry = entries[at]
         if isinstance(entry, AssistantEntry) or (
             isinstance(entry, UserEntry) and next(results_of(entry), None) is None
@@ -233,9 +234,9 @@ def _ends(entries: Sequence[Entry], uses: list[_Use]) -> dict[CallId, Verdict]:
     return ends
 
 
-def end_by(entry: AssistantEntry, following: _Speaker | None) -> Verdict:
-    """Why a call of an entry has no result, by what was said next, other results and its own message aside."""
-    if entry.is_aborted_mid_stream:
+def end_by(following: _Speaker | None, *, aborted: bool = False) -> Verdict:
+    """Why a call has no result, by what was said next, other results and its own message aside."""
+    if aborted:
         return Outcome.INTERRUPTED, "isAbortedMidStream"
     if following is None:
         return Outcome.PENDING, "nothing follows it"
