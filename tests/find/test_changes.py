@@ -123,7 +123,8 @@ def test_an_appended_line_costs_that_line(tmp_path: Path, sizes_read: list[int])
     lines.read = 0
     assert lines.kinds(LATER) == ["grown"]
     assert lines.read == 10
-    assert sum(sizes_read) == 4 * END + 10  # both ends to compare, both ends to know, and the line to sum up
+    # Both ends to compare, both ends to know, the old end to know that it was still there, and the line to sum up.
+    assert sum(sizes_read) == 5 * END + 10
     assert is_right(lines)
 
 

@@ -57,14 +57,15 @@ def seen(looked: Looked, read_to: int, *, before: Known | None = None, last: byt
     """What is to be known of a transcript of which the lines up to `read_to` were just read.
 
     `before` is what was known if lines were kept: then only the bytes since are summed up. `last` are the last bytes
-    that were read, as many as are at hand: if they are not there any more, then the file was rewritten meanwhile, and
-    it is made known in a way that will not match.
+    that were read, as many as are at hand: if they are not there any more, or what was known before is not, then the
+    file was rewritten meanwhile, and it is made known in a way that will not match.
 
     Raises:
         OSError: it cannot be read (any more), or is not a regular file.
     """
     with _opened(looked.path) as file:
         head, tail = _ends(file, read_to)
+        is_kept = before is None or not before.head_hash or _has_ends(file, before, head)
         start, so_far = (before.read_to, before.checksum) if before is not None else (0, 0)
         checksum = _checksum(file, start, read_to, so_far)
     known = Known(
@@ -79,7 +80,7 @@ def seen(looked: Looked, read_to: int, *, before: Known | None = None, last: byt
         checksum=checksum,
         racy=looked.racy,
     )
-    is_as_read = tail.endswith(last[-END:]) and (read_to == 0 or tail.endswith(b"\n"))
+    is_as_read = is_kept and tail.endswith(last[-END:]) and (read_to == 0 or tail.endswith(b"\n"))
     return known if is_as_read else replace(known, head_hash=b"", tail_hash=b"", racy=True)
 
 
@@ -105,8 +106,7 @@ def goes_on(path: str, status: os.stat_result, known: Known) -> bool:
     with _opened(path) as file:
         if os.fstat(file).st_size < known.read_to:
             return False
-        head, tail = _ends(file, known.read_to)
-        if (_hash(head), _hash(tail)) != (known.head_hash, known.tail_hash):
+        if not _has_ends(file, known):
             return False
         # Up to twice an end, both ends have seen every byte.
         if known.read_to <= 2 * END or not _must_compare_all(status, known):
@@ -119,8 +119,15 @@ def _must_compare_all(status: os.stat_result, known: Known) -> bool:
     return not is_same_file or (status.st_size == known.size and status.st_mtime_ns != known.mtime_ns)
 
 
-def _ends(file: int, read_to: int) -> tuple[bytes, bytes]:
-    head = _read(file, 0, min(END, read_to))
+def _has_ends(file: int, known: Known, begins: bytes = b"") -> bool:
+    """Whether a file has the lines that are known; `begins` are its first bytes where they have been read already."""
+    head, tail = _ends(file, known.read_to, begins)
+    return (_hash(head), _hash(tail)) == (known.head_hash, known.tail_hash)
+
+
+def _ends(file: int, read_to: int, begins: bytes = b"") -> tuple[bytes, bytes]:
+    size = min(END, read_to)
+    head = begins[:size] if len(begins) >= size else _read(file, 0, size)
     return head, head if read_to <= END else _read(file, read_to - END, END)
 
 
