@@ -136,8 +136,7 @@ def _lines(one: SessionSummary, width: int) -> Iterator[Spans]:
     """Two lines a session: what it is, and its figures."""
     from threadline.cli import output as out
     from threadline.cli.places import short_path
-    from threadline.render.agents import counted
-    from threadline.render.figures import count, model_name, moment
+    from threadline.render.figures import agents, count, model_name, moment
     from threadline.render.layout import cut
     from threadline.render.style import Role, Span
 
@@ -147,7 +146,7 @@ def _lines(one: SessionSummary, width: int) -> Iterator[Spans]:
     facts = (
         moment(one.last),
         count(one.turns, "turn"),
-        counted(one.agents, one.agents_started),
+        agents(one.agents, one.agents_started),
         model_name(one.model),
         out.size(one.size),
         f"not read: {one.problem}" if one.problem else "",

@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from threadline.index.texts import as_text
 from threadline.model.found import Transcript
-from threadline.survey.light import Light, Lighting
+from threadline.survey.light import Lighting
+from threadline.survey.light_state import Light
 
 LONGEST_PROMPT = 2000
 """How many characters of a prompt the index keeps; the transcript has them all."""

@@ -15,7 +15,8 @@ from threadline.model.entries import Entry
 from threadline.model.found import Transcript, TranscriptKind
 from threadline.parse.head_reader import head_of
 from threadline.survey.glance import Glancing
-from threadline.survey.light import Lighting, LightState, passed
+from threadline.survey.light import Lighting, passed
+from threadline.survey.light_state import LightState
 
 
 class State(Struct, array_like=True):

@@ -17,28 +17,7 @@ from threadline.model.ids import AgentId, EntryId, SessionId
 from threadline.model.place import Place
 from threadline.model.problem import Problem
 from threadline.model.thread import Branch, Compaction, Thread
-
-
-class TitleSource(StrEnum):
-    """Where a session's title comes from, best first: the official order, and then the plan that began it."""
-
-    CUSTOM = "custom-title"
-    AI = "ai-title"
-    LAST_PROMPT = "last-prompt"
-    SUMMARY = "summary"
-    FIRST_PROMPT = "first-prompt"
-    PLAN = "plan"
-    NONE = "none"
-
-
-class Title(Struct, frozen=True):
-    """What a session is called, and why."""
-
-    text: str = ""
-    source: TitleSource = TitleSource.NONE
-
-    def __str__(self) -> str:
-        return self.text
+from threadline.model.title import Title
 
 
 class ContinuationKind(StrEnum):

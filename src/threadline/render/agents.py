@@ -106,13 +106,6 @@ def _asked_for(call: Call) -> str:
     return f"{kind if isinstance(kind, str) and kind else 'agent'}: {what}"
 
 
-def counted(kept: int, started: int) -> str:
-    """`3 agents`, `26 agents, none kept`, `5 agents, 3 kept`; nothing where there was none."""
-    if started <= kept:
-        return count(kept, "agent") if kept else ""
-    return f"{count(started, 'agent')}, {kept or 'none'} kept"
-
-
 def name(agent: Agent) -> str:
     """What an agent is called: its kind of work, and what it was to do."""
     what = agent.description or agent.prompt or str(agent.id or "")

@@ -13,6 +13,13 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def agents(kept: int, started: int) -> str:
+    """`3 agents`, `26 agents, none kept`, `5 agents, 3 kept`; nothing where there was none."""
+    if started <= kept:
+        return count(kept, "agent") if kept else ""
+    return f"{count(started, 'agent')}, {kept or 'none'} kept"
+
+
 def span_of_time(duration: timedelta | None) -> str:
     """`340ms`, `3.2s`, `1m 12s`, `2h 03m`, `3d 4h`; nothing where it is not known.
 

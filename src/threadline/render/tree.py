@@ -13,8 +13,8 @@ from threadline.model.agent import Agent
 from threadline.model.call import Call, Outcome
 from threadline.model.session import Session
 from threadline.model.thread import Branch, Compaction
-from threadline.render.agents import NOT_KEPT, Places, counted, duration, name, not_kept
-from threadline.render.figures import count, moment, span_of_time
+from threadline.render.agents import NOT_KEPT, Places, duration, name, not_kept
+from threadline.render.figures import agents, count, moment, span_of_time
 from threadline.render.layout import cut, width_of
 from threadline.render.style import ASKS, Role, Span, Spans, Style, act_sign
 from threadline.render.terminal_text import columns, one_line
@@ -118,7 +118,7 @@ class _Builder:
         plural = {"branches": "branch", "entries": "entry"}
         numbers = {key: value for key, value in figures.items() if isinstance(value, int)}
         told = {key: count(value, plural.get(key, key[:-1]), key) for key, value in numbers.items() if value}
-        told["agents"] = counted(len(shown), len(shown) + len(self._not_kept))
+        told["agents"] = agents(len(shown), len(shown) + len(self._not_kept))
         told.pop("agents_started", None)
         note = " · ".join(told[key] for key in numbers if told.get(key))
         return Node("session", one.title.text or "(no title)", figures, f"{one.id or ''} · {note}", self._main())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from hashlib import blake2b
 
 from msgspec import Struct
@@ -14,39 +13,17 @@ from threadline.model.block import ToolResultBlock, ToolUseBlock
 from threadline.model.entries import AssistantEntry, AttachmentEntry, ChainEntry, Entry, QueueOperationEntry, UserEntry
 from threadline.model.found import Transcript
 from threadline.model.ids import AgentId
-from threadline.model.time import parse_timestamp
+from threadline.model.side_agent import side_kind
+from threadline.model.title import short
 from threadline.parse import entries
 from threadline.render.agents import AGENT_TOOLS
 from threadline.survey.glance import ISO
+from threadline.survey.light_state import Light, LightState, light_of
 from threadline.thread.acts import act_of, acts, are_told_twice, may_be_unrecorded, normal, version_numbers
-from threadline.thread.side import side_kind
-from threadline.thread.titles import first_words, given_title, named, short
+from threadline.thread.titles import first_words, given_title
 from threadline.thread.turns import begins_turn
 
 _MADE_UP = "<synthetic>"
-
-
-class Light(Struct, frozen=True):
-    """What one pass tells. `spoken` is how many entries of the main conversation there are: none is no session.
-
-    `inline` are the agents whose entries stand in the main transcript itself; `started` are the agents that its calls
-    started, and `unnamed` is how many more of those calls do not name theirs.
-    """
-
-    title: str = ""
-    title_source: str = ""
-    cwd: str | None = None
-    first: datetime | None = None
-    last: datetime | None = None
-    turns: int = 0
-    inline: tuple[str, ...] = ()
-    started: tuple[str, ...] = ()
-    unnamed: int = 0
-    agent_types: dict[str, int] = {}
-    model: str | None = None
-    entries: int = 0
-    spoken: int = 0
-    problem: str | None = None
 
 
 def light(transcript: Transcript) -> Light:
@@ -63,28 +40,6 @@ def passed(found: Iterable[Entry]) -> Lighting:
     for entry in found:
         lighting.add(entry)
     return lighting
-
-
-class LightState(Struct, array_like=True):
-    """What a pass has come to: all that is needed to go on with it. Times are text; acts are known by their words."""
-
-    titles: dict[str, str] = {}
-    words: dict[str, str] = {}
-    inline: list[str] = []
-    types: dict[str, int] = {}
-    asked: dict[str, str | None] = {}
-    named: list[str] = []
-    first: str | None = None
-    last: str | None = None
-    cwd: str | None = None
-    model: str | None = None
-    count: int = 0
-    spoken: int = 0
-    turns: int = 0
-    act_kind: str = ""
-    act_text: bytes = b""
-    newest: tuple[int, ...] = ()
-    unqueued: bool = False
 
 
 class Prompt(Struct, frozen=True, array_like=True):
@@ -122,22 +77,7 @@ class Lighting:
         state = self.state
         if self._is_told_by_the_whole and self._kept is not None:
             self._act_anew(self._kept)
-        title = named(state.titles, state.words)
-        return Light(
-            title=title.text,
-            title_source=str(title.source),
-            cwd=state.cwd,
-            first=parse_timestamp(state.first),
-            last=parse_timestamp(state.last),
-            turns=state.turns,
-            inline=tuple(state.inline),
-            started=tuple(state.named),
-            unnamed=len(state.asked),
-            agent_types={kind: count for kind, count in state.types.items() if count > 0},
-            model=state.model,
-            entries=state.count,
-            spoken=state.spoken,
-        )
+        return light_of(state)
 
     def add(self, entry: Entry) -> None:
         """One more entry."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -14,9 +14,7 @@ from threadline.model.found import Found, Home, Project, Transcript, TranscriptK
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
 from threadline.model.time import parse_timestamp
-from threadline.parse import heads
 from threadline.survey.distinct import distinct
-from threadline.survey.each import each
 from threadline.survey.glance import Glance, Glancing
 
 _LARGEST = 5
@@ -78,6 +76,8 @@ def glance(transcript: Transcript) -> Glance:
 
 
 def _glance(transcript: Transcript) -> Glance:
+    from threadline.parse import heads
+
     glancing = Glancing()
     for head in heads(transcript.path):
         glancing.add(head)
@@ -98,12 +98,18 @@ def overview(
     looked = list(distinct(found))
     transcripts = [transcript for one in looked for transcript in one.transcripts]
     told: dict[Path, tuple[Transcript, Glance]] = {}
-    for transcript, seen in each(glance, transcripts, jobs=jobs) if glances is None else glances(transcripts):
+    for transcript, seen in _read(transcripts, jobs) if glances is None else glances(transcripts):
         told[transcript.path] = (transcript, seen)
         if progress is not None:
             progress(transcript.size)
     ordered = [told[transcript.path] for transcript in transcripts]
     return summed(looked, ordered)
+
+
+def _read(transcripts: list[Transcript], jobs: int | None) -> Iterator[tuple[Transcript, Glance]]:
+    from threadline.survey.each import each
+
+    return each(glance, transcripts, jobs=jobs)
 
 
 def summed(found: list[Found], glances: list[tuple[Transcript, Glance]]) -> Overview:

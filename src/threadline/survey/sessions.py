@@ -18,20 +18,20 @@ from msgspec import Struct
 
 from threadline.errors import Error
 from threadline.find.live_sessions import live_sessions
-from threadline.model.entries import UserEntry
-from threadline.model.found import Found, Home, SideFile, SideFileKind, Transcript, TranscriptKind
-from threadline.model.ids import AgentId, SessionId
-from threadline.model.side import AgentMeta
-from threadline.parse import entries, read_side_file
+from threadline.model.found import Found, Home, Transcript, TranscriptKind
+from threadline.model.ids import SessionId
+from threadline.model.place import Place
+from threadline.model.side_agent import side_kind
 from threadline.survey.distinct import distinct
-from threadline.survey.each import each
-from threadline.survey.light import Light, light
-from threadline.survey.running import running
-from threadline.thread.side import side_kind
+from threadline.survey.light_state import Light
 
 _TAIL = 16 * 1024
-_FIRST_FEW = 8
+FIRST_FEW = 8
+"""How many entries of an agent's transcript are asked for its session."""
 _NEVER = datetime.min.replace(tzinfo=UTC)
+
+Inside = tuple[SessionId | None, str | None]
+"""The session that an agent's transcript beside the sessions names, and the first words of a prompt there."""
 
 
 class SessionSummary(Struct, frozen=True):
@@ -93,6 +93,10 @@ class Reader(Protocol):
         """What a light pass over each of them tells, in any order."""
         ...
 
+    def inside(self, transcript: Transcript) -> Inside:
+        """The session that an agent's transcript names inside, and its first words."""
+        ...
+
 
 class Files:
     """Reads the transcripts themselves."""
@@ -106,7 +110,14 @@ class Files:
 
     def lights(self, transcripts: Iterable[Transcript]) -> Iterable[tuple[Transcript, Light]]:
         """One light pass over each of them."""
+        from threadline.survey.each import each
+        from threadline.survey.light import light
+
         return each(light, transcripts, jobs=self._jobs)
+
+    def inside(self, transcript: Transcript) -> Inside:
+        """The session that an agent's transcript names inside, and its first words."""
+        return inside(transcript)
 
 
 def sessions(
@@ -147,8 +158,8 @@ class _Lister:
         self._reading = reading
         self._ask = ask
         self._projects = {(one.home, one.folder): one.name for each_ in found for one in each_.projects}
-        self._agents = _agents(found)
-        self._running = running(side for one in found for side in live_sessions(one.home))
+        self._agents = _agents(found, reading)
+        self._running = _running(found)
 
     def candidates(self) -> list[Transcript]:
         """The main transcripts that may be wanted, the newest first by what their ends say."""
@@ -212,12 +223,14 @@ class _Lister:
 
     def _types(self, files: Iterable[Transcript]) -> Iterator[str]:
         for file in files:
-            if file.meta is not None and (kind := _type(file.meta, file.home)) is not None:
+            if file.meta is not None and (kind := _type(file.meta)) is not None:
                 yield kind
 
 
 def last_time(transcript: Transcript) -> datetime:
     """The last time a transcript tells, looked for from its end; when it was written where it tells none."""
+    from threadline.parse import entries
+
     with suppress(Error, OSError):
         for tail in (_TAIL, 64 * _TAIL):
             times = [
@@ -249,7 +262,7 @@ def _modified(transcript: Transcript) -> datetime | None:
     return None
 
 
-def _agents(found: list[Found]) -> dict[tuple[Home, SessionId | None], dict[str, Transcript]]:
+def _agents(found: list[Found], reading: Reader) -> dict[tuple[Home, SessionId | None], dict[str, Transcript]]:
     """The agents of each session, in every layout: by the session that the path names, or that the file names inside.
 
     What the program runs for itself is not counted.
@@ -258,26 +271,41 @@ def _agents(found: list[Found]) -> dict[tuple[Home, SessionId | None], dict[str,
     for transcript in (transcript for one in found for transcript in one.transcripts):
         if transcript.kind not in (TranscriptKind.AGENT, TranscriptKind.WORKFLOW_AGENT) or transcript.agent is None:
             continue
-        session, prompt = (transcript.session, None) if transcript.session is not None else _inside(transcript)
-        if side_kind(AgentId(transcript.agent), prompt) is None:
+        session, prompt = (transcript.session, None) if transcript.session is not None else reading.inside(transcript)
+        if side_kind(transcript.agent, prompt) is None:
             by_session.setdefault((transcript.home, session), {})[transcript.agent] = transcript
     return by_session
 
 
-def _inside(transcript: Transcript) -> tuple[SessionId | None, str | None]:
-    """The session and the first words that an agent's transcript beside the sessions names."""
+def inside(transcript: Transcript) -> Inside:
+    """What the first few entries of an agent's transcript say."""
+    from threadline.model.entries import UserEntry
+    from threadline.parse import entries
+
     with suppress(Error):
-        for entry in islice(entries(transcript.path), _FIRST_FEW):
+        for entry in islice(entries(transcript.path), FIRST_FEW):
             if entry.session_id is not None:
                 return entry.session_id, entry.text if isinstance(entry, UserEntry) else None
     return None, None
 
 
-def _type(meta: Path, home: Home) -> str | None:
+def _type(meta: Path) -> str | None:
+    from threadline.model.side import AgentMeta
+    from threadline.parse.side_value import file_bytes, side_value
+
     with suppress(Error):
-        content = read_side_file(SideFile(meta, home, SideFileKind.AGENT_META, 0)).content
+        content = side_value(file_bytes(meta), AgentMeta, Place(str(meta), 1)).content
         return content.agent_type if isinstance(content, AgentMeta) else None
     return None
+
+
+def _running(found: list[Found]) -> set[SessionId]:
+    registered = [side for one in found for side in live_sessions(one.home)]
+    if not registered:
+        return set()
+    from threadline.survey.running import running
+
+    return running(registered)
 
 
 def _holds(text: str, part: str) -> bool:

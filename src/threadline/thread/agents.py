@@ -19,13 +19,13 @@ from threadline.model.ids import AgentId, CallId
 from threadline.model.line import NOWHERE
 from threadline.model.results import AgentResult
 from threadline.model.side import AgentMeta
-from threadline.model.side_agent import SideKind
+from threadline.model.side_agent import SideKind, side_kind
 from threadline.thread.calls import Result, calls, results, results_of
 from threadline.thread.evidence import Evidence, Speaker, Teammate, asked
 from threadline.thread.inline import separate
 from threadline.thread.links import Known, fork_point, links
 from threadline.thread.loop import Loop, loop
-from threadline.thread.side import is_bare, side_kind
+from threadline.thread.side import is_bare
 from threadline.thread.status import journal_status, status
 
 _TEAMMATE = "<teammate-message"

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry, UserEntry
-from threadline.model.ids import AgentId
-from threadline.model.side_agent import SideKind, kind_by_id
 from threadline.thread.parallel import calls_of
-
-_WARM_UP = "Warmup"
 
 
 def is_bare(entries: Sequence[Entry]) -> bool:
@@ -18,9 +14,3 @@ def is_bare(entries: Sequence[Entry]) -> bool:
     replies = {entry.message.id for entry in rows if isinstance(entry, AssistantEntry) and entry.message is not None}
     calls = any(isinstance(entry, AssistantEntry) and next(calls_of(entry), None) is not None for entry in rows)
     return len(replies) == 1 and not calls and not any(isinstance(entry, UserEntry) for entry in rows)
-
-
-def side_kind(id_: AgentId, prompt: str | None) -> SideKind | None:
-    """Which kind of side agent it is, by its id or its first words; None for one that does the model's work."""
-    kind = kind_by_id(id_)
-    return SideKind.WARM_UP if kind is None and prompt is not None and prompt.strip() == _WARM_UP else kind

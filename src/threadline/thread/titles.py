@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from threadline.model.act import Act, ActKind
 from threadline.model.entries import AiTitleEntry, CustomTitleEntry, Entry, LastPromptEntry, SummaryEntry, TagEntry
-from threadline.model.session import Title, TitleSource
+from threadline.model.title import Title, TitleSource, named
 
-_LONGEST = 200
 _WORDS = {
-    "prompt": (TitleSource.FIRST_PROMPT, (ActKind.PROMPT, ActKind.PROGRAMMATIC, ActKind.STEERING)),
-    "plan": (TitleSource.PLAN, (ActKind.PLAN,)),
-    "command": (TitleSource.FIRST_PROMPT, (ActKind.COMMAND, ActKind.SHELL)),
+    "prompt": (ActKind.PROMPT, ActKind.PROGRAMMATIC, ActKind.STEERING),
+    "plan": (ActKind.PLAN,),
+    "command": (ActKind.COMMAND, ActKind.SHELL),
 }
 
 
@@ -46,21 +45,9 @@ def given_title(entry: Entry) -> tuple[str, str] | None:
 
 def first_words(act: Act) -> Iterator[tuple[str, str]]:
     """The words that an act can give to a title, by their rank; the first act of each rank counts."""
-    for rank, (source, kinds) in _WORDS.items():
+    for rank, kinds in _WORDS.items():
         if act.kind in kinds and act.text:
-            yield rank, _heading(act.text) if source is TitleSource.PLAN else act.text
-
-
-def named(given: Mapping[str, str], words: Mapping[str, str]) -> Title:
-    """The title, of those that entries give by source, and of the first words that acts do by rank."""
-    titles = dict(given)
-    # The first prompt; where there is none, the first plan, and where there is no plan either, the first command.
-    for rank, (source, _kinds) in _WORDS.items():
-        if rank in words:
-            titles[source.value] = words[rank]
-            break
-    source = next((source for source in TitleSource if source.value in titles), TitleSource.NONE)
-    return Title(short(titles.get(source.value, "")), source)
+            yield rank, _heading(act.text) if rank == "plan" else act.text
 
 
 def _heading(plan: str) -> str:
@@ -74,9 +61,3 @@ def tag(entries: Iterable[Entry]) -> str | None:
     """The tag that was set last; an empty one takes it away."""
     tags = [entry.tag for entry in entries if isinstance(entry, TagEntry)]
     return tags[-1] or None if tags else None
-
-
-def short(text: str) -> str:
-    """A text as a title: in one line, and not too long."""
-    folded = " ".join(text.split())
-    return folded if len(folded) <= _LONGEST else folded[: _LONGEST - 1] + "…"
