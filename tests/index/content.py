@@ -90,8 +90,8 @@ class _Reading:
         self._transcripts = self._named("SELECT transcript_id, path FROM transcripts")
         # A line may hold several entries: which of them it is, is a part of its place.
         self._entries = self._named(
-            "SELECT entry_id, transcript_id, line, ROW_NUMBER() OVER (PARTITION BY transcript_id, line ORDER BY entry_id)"
-            " FROM entries",
+            "SELECT entry_id, transcript_id, line,"
+            " ROW_NUMBER() OVER (PARTITION BY transcript_id, line ORDER BY entry_id) FROM entries",
             self._transcripts,
         )
         self._origins = self._named(
@@ -108,8 +108,17 @@ class _Reading:
             "origin_id": self._origins.get,
             **{self._columns(name)[0]: self._named(f"SELECT * FROM {name}").get for name in ("message_ids", *_NAMED)},  # noqa: S608 - our own names
             "sharers": lambda told: sorted(repr(self._transcripts.get(int(one))) for one in told.split()),
-            "state": lambda packed: msgspec.to_builtins(unpacked_state(packed)),
+            "state": self._state,
         }
+        self._calls = {call for (call,) in connection.execute("SELECT call FROM call_rows")}
+
+    def _state(self, packed: bytes) -> Any:
+        """What lines come to. That a result was loose when it came is of no more use once its call is known."""
+        state = unpacked_state(packed)
+        if state.work is not None:
+            for call in self._calls & state.work.calls.loose.keys():
+                del state.work.calls.loose[call]
+        return msgspec.to_builtins(state)
 
     def _columns(self, table: str) -> list[str]:
         return [row[1] for row in self._connection.execute(f"PRAGMA table_info({table})")]
@@ -152,7 +161,7 @@ class _Reading:
         self._connection.execute("CREATE VIRTUAL TABLE temp.placed USING fts5vocab('main', 'text', 'instance')")
         asked = self._connection.execute("SELECT CAST(term AS BLOB), col, offset, doc FROM temp.placed")
         live = ((word, FIELDS.index(field), at, self._entries.get(entry)) for word, field, at, entry in asked)
-        return sorted((row for row in live if row[-1] is not None), key=repr)
+        return sorted(row for row in live if row[-1] is not None)
 
     def words_not_known(self, words: set[bytes]) -> list[Any]:
         """The words of full text that the vocabulary lacks: none."""

@@ -36,6 +36,7 @@ class Pens:
     def __init__(self) -> None:
         self._pens: dict[str, Pen] = {}
         self.open: list[str] = []
+        self.results: dict[str, Row] = {}
         self._count = 0
 
     def place(self, home: Path, folder: str, name: str) -> Path:
@@ -69,7 +70,13 @@ class Pens:
         return self._count
 
 
-_TEXTS = ("Bitte prüfe snake_case", "日本語のテスト 🎈 ok", "look at src/app/main.py", "the camelCaseName --flag", "naïve café")
+_TEXTS = (
+    "Bitte prüfe snake_case",
+    "日本語のテスト 🎈 ok",
+    "look at src/app/main.py",
+    "the camelCaseName --flag",
+    "naïve café",
+)
 
 
 def _text(pens: Pens) -> str:
@@ -92,14 +99,16 @@ def _use(tool: str, given: Any) -> Callable[[Pens], Writer]:
 
 
 def _result(own: Any, *, error: bool = False, first: bool = False) -> Callable[[Pens], Writer]:
-    """The result of a call that was made before: the last one, or the first of all."""
+    """The result of a call that was made before: the last one, or the first of all. Told again, it is the same."""
 
     def made(pens: Pens) -> Writer:
         def part(pen: Pen) -> Iterator[Row]:
             if pens.open:
-                block: Row = {"tool_use_id": pens.open[0 if first else -1], "type": "tool_result", "content": "Exit code 2"}
-                block |= {"is_error": True} if error else {}
-                fields = {"toolUseResult": own} if own is not None else {}
+                use = pens.open[0 if first else -1]
+                told = pens.results.setdefault(use, {"is_error": error, "own": own})
+                block: Row = {"tool_use_id": use, "type": "tool_result", "content": "Exit code 2"}
+                block |= {"is_error": True} if told["is_error"] else {}
+                fields = {"toolUseResult": told["own"]} if told["own"] is not None else {}
                 yield pen.chain("user", message={"role": "user", "content": [block]}, **fields)
 
         return part
@@ -144,19 +153,23 @@ def _bare(**fields: Any) -> Callable[[Pens], Writer]:
     return made
 
 
-_TODOS = {"todos": [{"content": "do it", "status": "pending", "activeForm": "doing"}, {"content": "b", "status": "done"}]}
+_TODOS = {
+    "todos": [{"content": "do it", "status": "pending", "activeForm": "doing"}, {"content": "b", "status": "done"}]
+}
 PARTS: dict[str, Callable[[Pens], Part]] = {
     "prompt": lambda pens: prompt(_text(pens)),
-    "command": lambda pens: prompt("<command-name>/compact</command-name><command-args></command-args>"),
-    "interrupt": lambda pens: prompt("[Request interrupted by user]"),
-    "reply": lambda pens: reply(_text(pens), {"type": "thinking", "thinking": _text(pens)}, message={"model": _model(pens)}),
+    "command": lambda _pens: prompt("<command-name>/compact</command-name><command-args></command-args>"),
+    "interrupt": lambda _pens: prompt("[Request interrupted by user]"),
+    "reply": lambda pens: reply(
+        _text(pens), {"type": "thinking", "thinking": _text(pens)}, message={"model": _model(pens)}
+    ),
     "cached": lambda pens: reply(_text(pens), input=3, output=pens.number(), read=900, written=70),
     "shared": _shared,
     "growing": _growing_message,
     "long": lambda pens: reply(_text(pens) * 120),
-    "Bash": lambda pens: call("Bash", "make test", "ok", own={"stdout": "ok", "stderr": "", "interrupted": False}),
+    "Bash": lambda _pens: call("Bash", "make test", "ok", own={"stdout": "ok", "stderr": "", "interrupted": False}),
     "Read": lambda pens: call("Read", f"/work/app/a{pens.number() % 4}.py", "     1→x", own={"type": "text"}),
-    "Edit": lambda pens: call("Edit", {"file_path": "b.py", "old_string": "a", "new_string": "b"}, "done"),
+    "Edit": lambda _pens: call("Edit", {"file_path": "b.py", "old_string": "a", "new_string": "b"}, "done"),
     "Bash to come": _use("Bash", {"command": "ls"}),
     "Agent to come": _use("Agent", {"subagent_type": "Explore", "prompt": "look"}),
     "TaskCreate to come": _use("TaskCreate", {"subject": "a task"}),
@@ -167,16 +180,23 @@ PARTS: dict[str, Callable[[Pens], Part]] = {
     "agent done": _result({"agentId": "a11", "status": "completed"}),
     "task made": _result({"task": {"id": "1", "subject": "a task"}}),
     "searched": _result({"query": "x", "searchCount": 2}),
-    "TodoWrite": lambda pens: call("TodoWrite", _TODOS, "ok", own=_TODOS),
+    "TodoWrite": lambda _pens: call("TodoWrite", _TODOS, "ok", own=_TODOS),
     "title": lambda pens: meta("custom-title", customTitle=f"Title {pens.number()}"),
     "ai title": lambda pens: meta("ai-title", aiTitle=f"Named {pens.number()}"),
-    "summary": lambda pens: meta("summary", summary=f"Summary {pens.number()}", leafUuid="00000001-0000-4000-8000-000000000001"),
+    "summary": lambda pens: meta(
+        "summary", summary=f"Summary {pens.number()}", leafUuid="00000001-0000-4000-8000-000000000001"
+    ),
     "last prompt": lambda pens: meta("last-prompt", lastPrompt=_text(pens)),
     "compaction": lambda pens: chain(
-        "system", subtype="compact_boundary", content="", compactMetadata={"trigger": "auto", "preTokens": pens.number()}
+        "system",
+        subtype="compact_boundary",
+        content="",
+        compactMetadata={"trigger": "auto", "preTokens": pens.number()},
     ),
-    "compact summary": lambda pens: prompt("so far", isCompactSummary=True),
-    "attached": lambda pens: chain("attachment", attachment={"type": "edited_text_file", "filename": "/d", "snippet": ""}),
+    "compact summary": lambda _pens: prompt("so far", isCompactSummary=True),
+    "attached": lambda _pens: chain(
+        "attachment", attachment={"type": "edited_text_file", "filename": "/d", "snippet": ""}
+    ),
     "sidechain": lambda pens: prompt(_text(pens), isSidechain=True),
     "sidechain reply": lambda pens: reply(_text(pens), isSidechain=True, agentId="a33"),
     "elsewhere": _bare(cwd="/elsewhere/deep"),
@@ -184,7 +204,9 @@ PARTS: dict[str, Callable[[Pens], Part]] = {
     "timeless": _bare(timestamp="left out"),
     "odd time": _bare(timestamp="2026-01-05T09:00+02:00"),
     "other session": _bare(sessionId="5e551011-0000-4000-8000-000000000003"),
-    "half a character": lambda pens: b'{"type":"user","uuid":"h%d","message":{"role":"user","content":"\\ud83d x"}}\n' % pens.number(),
+    "half a character": lambda pens: (
+        b'{"type":"user","uuid":"h%d","message":{"role":"user","content":"\\ud83d x"}}\n' % pens.number()
+    ),
     "garbage": lambda pens: b"\xff\xfe not json %d\n" % pens.number(),
     "empty": lambda _pens: b"\n",
     "two in one": lambda pens: b'{"type":"summary","summary":"a%d"}{"type":"summary","summary":"b"}\n' % pens.number(),

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+from pprint import pformat
 from random import Random
-from typing import Any
 
 import pytest
-from tests.index.test_refresh import _content, _refreshed
+from tests.index.content import anew, content, differences
+from tests.index.test_refresh import _refreshed
 
 from threadline.demo import write
+from threadline.find import homes
+from threadline.index import store
+from threadline.index.fresh import fresh
+from threadline.index.refresh import refresh
 
 SOURCE = str(Path(__file__).parents[2] / "src")
-KILLS = 12
+KILLS = int(os.environ.get("THREADLINE_KILLS", "12"))
 # Every transaction is short, so that kills fall between them as well as into them.
 REFRESH = """
 import sys, pathlib
@@ -28,10 +36,30 @@ refresh._WORTH_WORKERS = int(sys.argv[4])
 print("begun", flush=True)
 refresh.refresh(pathlib.Path(sys.argv[1]), homes(sys.argv[2]))
 """
+# Dies by its own hand when it comes to a statement of that number.
+REFRESH_UP_TO = """
+import os, pathlib, signal, sys
+from threadline.find import homes
+from threadline.index import refresh, store
+refresh._COMMIT_EVERY = 0.0
+left = int(sys.argv[3])
+def count(statement):
+    global left
+    left -= 1
+    if left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+prepare = store._prepare
+def prepare_and_count(connection, *, is_new):
+    connection.set_trace_callback(count)
+    prepare(connection, is_new=is_new)
+store._prepare = prepare_and_count
+print("begun", flush=True)
+refresh.refresh(pathlib.Path(sys.argv[1]), homes(sys.argv[2]))
+"""
 REBUILD = """
 import sys, pathlib
 from threadline.find import homes
-from threadline.index.rebuild import rebuild
+from threadline.index.refresh import rebuild
 print("begun", flush=True)
 rebuild(pathlib.Path(sys.argv[1]), homes(sys.argv[2]))
 """
@@ -124,18 +152,26 @@ def _killed(code: str, seconds: float, *arguments: object) -> bool:
     with _started(code, *arguments) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"begun\n"
-        time.sleep(seconds)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
         process.kill()
         _out, err = process.communicate()
     assert err == b""
     return process.returncode == -signal.SIGKILL
 
 
-def _anew(home: Path, folder: Path) -> dict[str, list[Any]]:
-    path = folder / "anew.sqlite"
-    path.unlink(missing_ok=True)
-    _refreshed(home, path)
-    return _content(path)
+def _gone_on_with(index: Path, home: Path, *, is_asked: bool) -> None:
+    """What a killed one left is finished by the next refresh, or by the next one that asks; nothing else lies about."""
+    if is_asked:
+        made = fresh(index, homes(home))
+        assert made is not None
+        made.connection.close()
+    else:
+        _refreshed(home, index)
+    beside = {one.name.removeprefix(index.name) for one in index.parent.glob(f"{index.name}*")}
+    assert beside <= {"", "-wal", "-shm", ".lock"}
+    told = differences(content(index), anew(home, index.parent))
+    assert not told, pformat(told)
 
 
 def _how_long(home: Path, folder: Path, *options: object) -> float:
@@ -159,19 +195,52 @@ def test_a_killed_refresh_is_gone_on_with(growing: Growing, tmp_path: Path, work
     whole = _how_long(home, tmp_path, *options)
     killed = 0
     for number in range(KILLS):
-        if number == KILLS // 2:  # the first half dies while it is made from nothing, the second on the way to changes
-            _refreshed(home, index)
-        if number >= KILLS // 2:
+        is_first = number < KILLS // 2  # while it is made from nothing; the second half on the way to changes
+        if is_first and random.random() < 1 / 2:
+            store.remove(index)
+        elif not is_first:
             growing.change()
-        killed += _killed(
-            REFRESH, random.uniform(0, whole if number < KILLS // 2 else whole / 4), index, home, *options
-        )
-        if number % 3 == 2:
-            _refreshed(home, index)
-            assert _content(index) == _anew(home, tmp_path)
-    assert killed >= KILLS // 3
+        killed += _killed(REFRESH, random.uniform(0, whole if is_first else whole / 4), index, home, *options)
+        if random.random() < 1 / 2:
+            _gone_on_with(index, home, is_asked=random.random() < 1 / 2)
+    assert killed >= KILLS // 4
+    _gone_on_with(index, home, is_asked=True)
+
+
+def _statements(index: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many statements a refresh of a copy of this index comes to."""
+    copy = index.with_name("copy.sqlite")
+    shutil.copy(index, copy)
+    count = 0
+    prepare = store._prepare
+
+    def counted(_statement: str) -> None:
+        nonlocal count
+        count += 1
+
+    def prepare_and_count(connection: sqlite3.Connection, *, is_new: bool) -> None:
+        connection.set_trace_callback(counted)
+        prepare(connection, is_new=is_new)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "_prepare", prepare_and_count)
+        patched.setattr("threadline.index.refresh._COMMIT_EVERY", 0.0)
+        refresh(copy, homes(home))
+    return count
+
+
+def test_killed_at_any_statement(growing: Growing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between any two things that it writes, and as often between the last ones, where transcripts are done with."""
+    home = growing.path
+    random = Random(13)  # noqa: S311 - seeded, so that a failure comes again
+    index = tmp_path / "index.sqlite"
     _refreshed(home, index)
-    assert _content(index) == _anew(home, tmp_path)
+    for number in range(KILLS):
+        growing.change()
+        count = _statements(index, home, monkeypatch)
+        at = random.randrange(count) if number % 2 else count - 1 - random.randrange(min(count, 60))
+        assert _killed(REFRESH_UP_TO, 60.0, index, home, at)
+        _gone_on_with(index, home, is_asked=number % 4 < 2)
 
 
 def test_a_killed_rebuild_leaves_the_old_index_or_the_new_one(growing: Growing, tmp_path: Path) -> None:
@@ -180,13 +249,13 @@ def test_a_killed_rebuild_leaves_the_old_index_or_the_new_one(growing: Growing, 
     random = Random(7)  # noqa: S311 - seeded, so that a failure comes again
     index = tmp_path / "index.sqlite"
     _refreshed(home, index)
-    before = _content(index)
+    before = content(index)
     whole = _how_long(home, tmp_path, 2.0, 1 << 40)
     killed = sum(_killed(REBUILD, random.uniform(0, whole), index, home) for _ in range(KILLS // 3))
     assert killed
-    assert _content(index) == before
+    assert content(index) == before
     _refreshed(home, index)
-    assert _content(index) == before
+    assert content(index) == before
 
 
 @pytest.mark.parametrize("wait_ms", [1, 5_000], ids=["impatient", "patient"])
@@ -208,4 +277,4 @@ def test_two_refresh_and_four_read_at_once(growing: Growing, tmp_path: Path, wai
     assert sum(int(out.split()[0]) for out, _err in answers[:2]) >= 2
     assert all(int(out) for out, _err in answers[2:])
     _refreshed(home, index)
-    assert _content(index) == _anew(home, tmp_path)
+    assert content(index) == anew(home, tmp_path)

@@ -6,8 +6,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.index.content import anew, content
 from tests.index.test_crash import Growing
-from tests.index.test_refresh import _anew, _content, _refreshed
+from tests.index.test_refresh import _refreshed
 from tests.make import write as write_lines
 
 from threadline.index.store import open_to_read
@@ -33,7 +34,7 @@ def test_growing_in_several_places_at_once(tmp_path: Path, seed: int) -> None:
     index = tmp_path / "index.sqlite"
     for _ in range(6):
         _refreshed(growing.path, index)
-        assert _content(index) == _anew(growing.path, tmp_path)
+        assert content(index) == anew(growing.path, tmp_path)
         growing.change()
 
 
@@ -49,5 +50,5 @@ def test_a_search_whose_result_comes_later_is_charged(tmp_path: Path) -> None:
         _refreshed(home, index)
         with closing(open_to_read(index)) as connection:
             told += connection.execute("SELECT web_searches, (SELECT COUNT(*) FROM waiting) FROM charges").fetchall()
-        assert _content(index) == _anew(home, tmp_path)
+        assert content(index) == anew(home, tmp_path)
     assert told == [(0, 1), (0, 1), (3, 0), (3, 0)]

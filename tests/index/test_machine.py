@@ -10,8 +10,8 @@ import random
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable
-from contextlib import closing
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from pprint import pformat
 from typing import Any
@@ -165,7 +165,7 @@ class Transcripts(RuleBasedStateMachine):
             path = self.path(number)
             data = self.some_lines(path, parts)
             cuts = [0, *sorted(order.randrange(len(data) + 1) for _ in range(2)), len(data)]
-            pieces += [(writer, path, data[a:b]) for a, b in zip(cuts, cuts[1:], strict=False)]
+            pieces += [(writer, path, data[a:b]) for a, b in pairwise(cuts)]
         waiting = sorted(pieces, key=lambda _piece: order.random())
         turns: dict[int, list[bytes]] = {}
         for writer, _path, data in pieces:
@@ -258,8 +258,13 @@ class Transcripts(RuleBasedStateMachine):
     def move_to_another_project(self, number: int, folder: str) -> None:
         """By the same name."""
         source = self.path(number)
-        path = self.home / "projects" / folder / source.relative_to(self.home / "projects").relative_to(
-            source.relative_to(self.home / "projects").parts[0]
+        path = (
+            self.home
+            / "projects"
+            / folder
+            / source.relative_to(self.home / "projects").relative_to(
+                source.relative_to(self.home / "projects").parts[0]
+            )
         )
         path.parent.mkdir(parents=True, exist_ok=True)
         source.replace(path)

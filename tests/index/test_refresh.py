@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.index.content import anew, content
 
 import threadline
 from threadline.demo import write
@@ -31,31 +32,6 @@ def _refreshed(home: Path, index: Path) -> Refreshed:
     return refresh(index, homes(home))
 
 
-def _content(index: Path) -> dict[str, list[Any]]:
-    """All that an index tells, without numbers that depend on the order of reading."""
-    with closing(open_to_read(index)) as connection:
-        questions = {
-            "said": "SELECT transcript, line, offset, length, kind, uuid, timestamp, message, session, agent, project"
-            " FROM said",
-            "problems": "SELECT path, line, p.kind, message, recovered FROM problems p"
-            " JOIN transcripts USING(transcript_id)",
-            "charges": "SELECT message, part, path, c.session, c.agent, project, model, timestamp, input, output,"
-            " cache_write_5m, cache_write_1h, cache_read, amount, copied FROM charges c JOIN transcripts"
-            " USING(transcript_id)",
-            "transcripts": "SELECT path, t.kind, session, agent, size, read_to, lines FROM transcripts t",
-            "text": "SELECT transcript, line FROM said JOIN text ON text.rowid = said.entry_id WHERE text MATCH 'the'",
-        }
-        return {name: sorted(connection.execute(asked), key=repr) for name, asked in questions.items()}
-
-
-def _anew(home: Path, folder: Path) -> dict[str, list[Any]]:
-    """The content of an index that is made from nothing."""
-    path = folder / "anew.sqlite"
-    path.unlink(missing_ok=True)
-    _refreshed(home, path)
-    return _content(path)
-
-
 def test_the_index_has_every_entry_at_its_place(home: Path, tmp_path: Path) -> None:
     """Each entry of each transcript is a row, and its offset and length give its bytes."""
     index = tmp_path / "index.sqlite"
@@ -65,7 +41,7 @@ def test_the_index_has_every_entry_at_its_place(home: Path, tmp_path: Path) -> N
     whole = [entry for entry in told if entry.raw.endswith(b"\n")]
     assert done.entries == len(whole)
     told_of = {(e.place.transcript, e.line.number, e.line.offset, len(e.raw), e.kind) for e in whole}
-    assert {row[:5] for row in _content(index)["said"]} == told_of
+    assert {row[1:6] for row in content(index)["said"]} == told_of
 
 
 def test_the_indexs_charges_are_the_ledgers(home: Path, tmp_path: Path) -> None:
@@ -87,9 +63,9 @@ def test_a_refresh_with_nothing_changed_reads_nothing(home: Path, tmp_path: Path
     """Not even when files were written to just before: their ends are compared, and then they are known."""
     index = tmp_path / "index.sqlite"
     _refreshed(home, index)
-    before = _content(index)
+    before = content(index)
     assert _refreshed(home, index) == Refreshed()
-    assert _content(index) == before
+    assert content(index) == before
 
 
 def _append(path: Path) -> None:
@@ -147,7 +123,7 @@ def test_after_any_change_the_index_is_as_if_made_anew(home: Path, tmp_path: Pat
     for path in list(_some(home)):
         change(path)
         _refreshed(home, index)
-        assert _content(index) == _anew(home, tmp_path)
+        assert content(index) == anew(home, tmp_path)
 
 
 def test_an_appended_line_costs_that_line(home: Path, tmp_path: Path) -> None:
@@ -171,7 +147,7 @@ def test_one_writes_and_others_are_told(home: Path, tmp_path: Path, monkeypatch:
         connection.execute("BEGIN IMMEDIATE")
         with pytest.raises(IndexBusy, match="Another threadline is refreshing"):
             _refreshed(home, index)
-        assert _content(index)["said"]
+        assert content(index)["said"]
 
 
 def test_a_damaged_index_is_told(tmp_path: Path) -> None:
