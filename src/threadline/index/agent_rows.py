@@ -94,18 +94,25 @@ class Agents:
         self._changed: set[str] = set()
         self.starts: dict[tuple[str, str], Start] = {}
 
-    def add(self, entry: Entry) -> str | None:
-        """One more entry; gives whose it is, where it is not the transcript's own agent's."""
-        if self._own is not None:
-            self._of(self._own).add(entry)
-        elif self._is_main and isinstance(entry, ChainEntry):
-            if entry.is_agent:
-                agent = self._inside(entry)
-                self._of(agent).add(entry)
-                return agent
-            if MAIN not in self.state.agents:
-                self._of(MAIN).entries = 1
-        return None
+        self.counts = self._own is not None
+        """Whether every entry is one agent's: the transcript's own."""
+
+    def own(self, entry: Entry) -> None:
+        """One more entry of the transcript's own agent."""
+        self._of(self._own or "").add(entry)
+
+    def inside(self, entry: ChainEntry) -> str | None:
+        """One more entry that is marked as an agent's; gives which, where it is not the transcript's own."""
+        if not self._is_main:
+            return None
+        agent = self._inside(entry)
+        self._of(agent).add(entry)
+        return agent
+
+    def main(self) -> None:
+        """There is an entry of the main agent's."""
+        if self._is_main and MAIN not in self.state.agents:
+            self._of(MAIN).entries = 1
 
     def _of(self, agent: str) -> AgentState:
         self._changed.add(agent)

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from threadline.index.reread import entry_at
 from threadline.index.texts import as_number, as_text
-from threadline.model.block import McpToolUseBlock, ServerToolUseBlock, ToolResultBlock, ToolUseBlock
+from threadline.model.block import McpToolUseBlock, ServerToolUseBlock, TextBlock, ToolResultBlock, ToolUseBlock
 from threadline.model.call import Outcome, ResultBlock
 from threadline.model.entries import AssistantEntry, UserEntry
 from threadline.model.ids import AgentId
@@ -21,6 +21,7 @@ LISTS = frozenset({"TodoWrite", "TaskCreate", "TaskGet", "TaskUpdate", "TaskList
 """The tools that keep lists."""
 
 _PLAIN = frozenset(TOOL_RESULTS) - OUTPUT_TOOLS
+_LEADING = frozenset({"", "E"})  # of texts that may tell an exit code
 _USES = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
 
 
@@ -32,18 +33,29 @@ class Ending(Struct, frozen=True, gc=False):
     started: AgentId | None = None
 
 
+_PLAIN_ENDING = Ending(Outcome.OK)
+
+
 def ending(tool: str, entry: UserEntry | AssistantEntry, block: ResultBlock) -> Ending:
     """How a call of a tool ended, by its result: as `threadline.thread.calls` has it."""
     raw = entry.tool_use_result if type(entry) is UserEntry else None
-    content = block.content
-    text = content if type(content) is str else extract_text(content)
-    if _is_plain(tool, entry, block, raw):
-        outcome, value = Outcome.OK, None
-    else:
-        value = typed_result(raw, tool)
-        outcome = verdicts.judge(verdicts.Answer(tool, entry, block, value, text))[0]
+    is_plain = _is_plain(tool, entry, block, raw)
+    if is_plain and tool not in STARTERS and not _may_tell_more(raw, block.content):
+        return _PLAIN_ENDING
+    text = extract_text(block.content)
+    value = typed_result(raw, tool) if not is_plain else None
+    outcome = Outcome.OK if is_plain else verdicts.judge(verdicts.Answer(tool, entry, block, value, text))[0]
     started = agent_in_result(raw) or (agent_in_text(text) if tool in STARTERS else None)
     return Ending(outcome, as_number(exit_code_in(tool, value, text)), started)
+
+
+def _may_tell_more(raw: Any, content: Any) -> bool:
+    """Whether a result may name an agent or an exit code, with which its text begins."""
+    if raw is not None and ("agentId" in raw or "agent_id" in raw):
+        return True
+    if type(content) is list and content:
+        content = content[0].text if type(content[0]) is TextBlock else " "
+    return type(content) is str and (content[:1] in _LEADING or content[:1].isspace())
 
 
 def _is_plain(tool: str, entry: UserEntry | AssistantEntry, block: ResultBlock, raw: Any) -> bool:

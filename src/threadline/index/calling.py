@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
@@ -31,7 +31,8 @@ _RESULT = frozenset({ToolResultBlock, McpToolResultBlock, *ServerResultBlock.__s
 _MOST = 200
 # The tools whose input is asked for, as a rule or often.
 _GIVEN = frozenset({"Read", "Write", "Edit", "MultiEdit", "NotebookEdit", *STARTERS, *LISTS})
-_Open = tuple[Any, str | None, int, str | None]
+# The tools whose results tell of no file, no list and no agent.
+_MUTE = frozenset({"Bash", "PowerShell", "Glob", "Grep", "WebFetch", "WebSearch", "ToolSearch", "BashOutput"})
 
 
 class Waiting(Struct, array_like=True, gc=False):
@@ -60,6 +61,21 @@ class CallState(Struct, array_like=True):
     loose: dict[str, tuple[int, int]] = {}
 
 
+class _Met(Struct, gc=False):
+    """A call that was met or is remembered: its row, where its use stands, and what it was given if that is asked for.
+
+    Its entry is not held on to: it is quicker where the memory of entries is used again at once.
+    """
+
+    row: CallRow
+    offset: int
+    line: int
+    message: str | None
+    agent: str | None
+    use: Any = None
+    followed: bool = False
+
+
 class Calling:
     """The calls, while entries are added. `answered` is told of each that gets a result, and whose it is."""
 
@@ -70,12 +86,9 @@ class Calling:
         self._path = path
         self._is_whole = is_whole
         self._answered = answered
-        self._rows: dict[str, CallRow] = {}
+        self._met = {call: _remembered(call, one) for call, one in state.waiting.items()}
+        self._unfollowed = {call: one for call, one in self._met.items() if not one.followed}
         self._loose: dict[str, tuple[int, int, int]] = {}
-        # Those of this reading that have no result so far; what is to be remembered of them is only made in the end.
-        self._open: dict[str, _Open] = {}
-        self._places: dict[str, tuple[int, int]] = {}
-        self._unfollowed = {call: None for call, one in state.waiting.items() if not one.followed}
 
     def reply(self, at: int, entry: AssistantEntry, agent: str | None) -> None:
         """One more entry of a model's."""
@@ -103,27 +116,27 @@ class Calling:
             self._follow(entry, agent)
 
     def _use(self, at: int, entry: AssistantEntry, block: Any, index: int, agent: str | None) -> None:
-        call = call_name(block, entry, index)
-        row = self._rows.get(call)
-        state = self.state
-        if row is None:
-            row = self._rows[call] = _row(call, state.waiting.get(call))
-        row.at, row.position, row.tool, row.agent = at, index, as_text(block.name) or "", agent
-        row.moment = moment_of(entry)
-        if row.result is not None:  # it is told again; what came of it stays
+        call, tool = call_name(block, entry, index), as_text(block.name) or ""
+        before = self._met.get(call)
+        row = CallRow(call, tool, at, index, agent, None, None, None, moment_of(entry))
+        if before is not None:
+            row.known_line, row.known_position = before.row.known_line, before.row.known_position
+            if before.row.result is not None:  # it is told again; what came of it stays
+                row.result, row.outcome = before.row.result, before.row.outcome
+                row.exit_code, row.started = before.row.exit_code, before.row.started
+        line = entry.line
+        message = entry.message.id if entry.message is not None else None
+        met = _Met(row, line.offset, line.number, message, agent, block if tool in _GIVEN else None)
+        self._met[call] = met
+        if row.result is not None:
             return
-        state.waiting.pop(call, None)
-        # Entries are not held on to: it is quicker where their memory is used again at once.
-        kept = block if row.tool in _GIVEN else None
-        self._open[call] = kept, entry.message.id if entry.message is not None else None, index, agent
-        self._places[call] = entry.line.offset, entry.line.number
-        row.outcome = None
         if entry.is_aborted_mid_stream:
             row.outcome = Outcome.INTERRUPTED.value
+            met.followed = True
             self._unfollowed.pop(call, None)
         else:
-            self._unfollowed[call] = None
-        if call in self._loose or call in state.loose:
+            self._unfollowed[call] = met
+        if self.state.loose and call in self.state.loose:
             self._tied(call, agent)
 
     def _tied(self, call: str, agent: str | None) -> None:
@@ -136,67 +149,63 @@ class Calling:
                     self._result(here[0] if here is not None else -line, entry, block, agent)
 
     def _result(self, at: int, entry: UserEntry | AssistantEntry, block: ResultBlock, agent: str | None) -> None:
-        for call in self._answered_by(entry, block):
-            row, use = self._rows.get(call), self._open.pop(call, None)
-            known = self.state.waiting.pop(call, None) if use is None else None
-            if row is None:
-                if known is None:
-                    self._loose[call] = (at, entry.line.offset, entry.line.number)
-                    self.state.loose[call] = (entry.line.offset, entry.line.number)
-                    continue
-                row = self._rows[call] = _row(call, known)
-            if known is not None:
-                self._places[call] = known.offset, known.line
+        named = block.tool_use_id
+        for call in (as_text(named) or "",) if named else self._near(entry):
+            met = self._met.get(call)
+            if met is None:
+                self._loose[call] = (at, entry.line.offset, entry.line.number)
+                self.state.loose[call] = (entry.line.offset, entry.line.number)
+                continue
             self._unfollowed.pop(call, None)
+            row = met.row
             is_again = row.result is not None
             end = ending(row.tool, entry, block)
             row.result, row.outcome, row.exit_code = at, end.outcome.value, end.exit_code
+            if row.tool in _MUTE and end.started is None and not is_again:
+                continue
             row.started = as_text(end.started)
-            given = use[0] if use is not None else None
-            place = self._places[call]
-            one = Answered(call, row.tool, entry, block, at, end, self._path, given, *place, is_again)
-            self._answered(one, agent)
+            place = met.offset, met.line
+            self._answered(
+                Answered(call, row.tool, entry, block, at, end, self._path, met.use, *place, is_again), agent
+            )
+            met.use = None  # another result is not likely, and what was given can be large
 
-    def _answered_by(self, entry: UserEntry | AssistantEntry, block: ResultBlock) -> Iterable[str]:
-        """The calls that a result is of; one that names none is told by the row that it hangs off."""
-        if block.tool_use_id:
-            return (as_text(block.tool_use_id) or "",)
+    def _near(self, entry: UserEntry | AssistantEntry) -> list[str]:
+        """The calls of a result that names none: those without an id in the entry that it hangs off."""
         near = (entry.source_tool_assistant_uuid or entry.parent_uuid) if isinstance(entry, UserEntry) else None
-        return [call for call in (*self.state.waiting, *self._open) if near and call.startswith(f"{near}#")]
+        return [call for call in self._met if near and call.startswith(f"{as_text(near)}#")]
 
     def _follow(self, entry: UserEntry | AssistantEntry, agent: str | None) -> None:
         """The conversation goes on: calls before it are not answered any more, as a rule."""
         message = entry.message.id if type(entry) is AssistantEntry and entry.message is not None else None
-        for call in list(self._unfollowed):
-            known = self.state.waiting.get(call)
-            if known is not None:
-                own, made_by = known.message, known.agent
-            else:
-                _, own, _, made_by = self._open[call]
-            if made_by != agent or (message is not None and message == own):
-                continue
-            del self._unfollowed[call]
-            if known is not None:
-                known.followed = True
-            row = self._rows.get(call) or self._rows.setdefault(call, _row(call, known))
-            row.outcome = end_by(entry)[0].value
+        for call, met in list(self._unfollowed.items()):
+            if met.agent == agent and (message is None or message != met.message):
+                del self._unfollowed[call]
+                met.followed = True
+                met.row.outcome = end_by(entry)[0].value
 
     def done(self) -> CallRows:
         """The rows, when all entries have been added."""
         state = self.state
-        for call, (_, message, index, agent) in self._open.items():
-            place = (*self._places[call], index)
-            followed = call not in self._unfollowed
-            state.waiting[call] = Waiting(self._rows[call].tool, *place, as_text(message), agent, followed)
+        state.waiting = {call: _waiting(met) for call, met in self._met.items() if met.row.result is None}
         for most in (state.waiting, state.loose):
             for call in list(most)[:-_MOST]:
                 del most[call]
+        rows = [met.row for met in self._met.values() if _has_changed(met.row)]
         loose = [(call, *place) for call, place in self._loose.items()]
-        return CallRows(os.fsencode(self._path), list(self._rows.values()), loose, self._is_whole)
+        return CallRows(os.fsencode(self._path), rows, loose, self._is_whole)
 
 
-def _row(call: str, known: Waiting | None) -> CallRow:
-    """The row of a call that was not met in this reading so far."""
-    if known is None:
-        return CallRow(call)
-    return CallRow(call, known.tool, known_line=known.line, known_position=known.position)
+def _remembered(call: str, one: Waiting) -> _Met:
+    row = CallRow(call, one.tool, known_line=one.line, known_position=one.position)
+    return _Met(row, one.offset, one.line, one.message, one.agent, followed=one.followed)
+
+
+def _waiting(met: _Met) -> Waiting:
+    row = met.row
+    position = row.position if row.at is not None else row.known_position
+    return Waiting(row.tool, met.offset, met.line, position, as_text(met.message), met.agent, met.followed)
+
+
+def _has_changed(row: CallRow) -> bool:
+    return row.at is not None or row.result is not None or row.outcome is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Mapping
 from typing import Any
@@ -46,6 +47,8 @@ _BY_INPUT: dict[str, tuple[How, tuple[str, ...]]] = {
     "NotebookEdit": (How.EDIT, ()),
     "Read": (How.READ, ()),
 }
+# What a path has that can be told in fewer words.
+_DETOURS = re.compile(r"/(?:/|\.\.?(?:/|$)|$)")
 # A first line is enough to see that lines are numbered.
 _BEGINNING = 100
 
@@ -85,7 +88,9 @@ class Touching:
                     self._add(entry, read, How.ATTACHED, at=at)
 
     def _add(self, entry: ChainEntry, path: str, how: How, *, at: int, call: str | None = None) -> None:
-        whole = full_path(path, entry.cwd or self.cwd)
+        cwd = entry.cwd or self.cwd
+        is_whole = path[:1] == "/" == (cwd or "/")[0] and not _DETOURS.search(path)
+        whole = path if is_whole else full_path(path, cwd)
         self.rows.append(Touch(as_text(whole) or "", how.value, at, moment_of(entry), call))
 
 

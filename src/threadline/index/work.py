@@ -51,7 +51,7 @@ class Work:
 
     def __init__(self, state: WorkState, transcript: Transcript, *, is_whole: bool) -> None:
         self.state = state
-        self._is_whole = is_whole
+        self._has_main = False
         self._calls = Calling(state.calls, str(transcript.path), self._answered, is_whole=is_whole)
         self._compactions = Compacting(state.compactions)
         self._agents = Agents(state.agents, transcript)
@@ -60,22 +60,32 @@ class Work:
 
     def add(self, at: int, entry: Entry) -> None:
         """One more entry, the one of that number among those that are read now."""
-        agent = self._agents.add(entry)
+        if self._agents.counts:
+            self._agents.own(entry)
         if isinstance(entry, ChainEntry):
-            if entry.cwd:
-                self._files.cwd = entry.cwd
-            if isinstance(entry, AssistantEntry):
-                self._calls.reply(at, entry, agent)
-            elif isinstance(entry, UserEntry):
-                self._user(at, entry, agent)
-            elif isinstance(entry, AttachmentEntry):
-                self._attachment(at, entry, agent)
-            elif isinstance(entry, SystemEntry):
-                self._compactions.system(at, entry, agent)
-            elif isinstance(entry, ProgressEntry):
-                self._agents.progress(entry)
+            self._chain(at, entry)
         elif isinstance(entry, AgentMetadataEntry):
             self._agents.metadata(entry)
+
+    def _chain(self, at: int, entry: ChainEntry) -> None:
+        agent = None
+        if entry.is_agent:
+            agent = self._agents.inside(entry)
+        elif not self._has_main:
+            self._has_main = True
+            self._agents.main()
+        if entry.cwd:
+            self._files.cwd = entry.cwd
+        if isinstance(entry, AssistantEntry):
+            self._calls.reply(at, entry, agent)
+        elif isinstance(entry, UserEntry):
+            self._user(at, entry, agent)
+        elif isinstance(entry, AttachmentEntry):
+            self._attachment(at, entry, agent)
+        elif isinstance(entry, SystemEntry):
+            self._compactions.system(at, entry, agent)
+        elif isinstance(entry, ProgressEntry):
+            self._agents.progress(entry)
 
     def _user(self, at: int, entry: UserEntry, agent: str | None) -> None:
         self._calls.user(at, entry, agent)
