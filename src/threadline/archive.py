@@ -122,10 +122,18 @@ class Archive:
 
     def overview(self) -> Overview:
         """All homes at a glance."""
-        from threadline.find.look import look
+        from threadline.find.look import look, side_file_counts
         from threadline.survey.overview import overview
 
         known = self._fresh
+        if known is not None and not known.problems:
+            from threadline.index.found import found as known_found
+            from threadline.index.lights import Lights
+
+            counts = [side_file_counts(home) for home in self.homes]
+            looked = known_found(known.connection, self.homes, [one.problems for one in counts])
+            glances = Lights(known.connection).glances
+            return overview(looked, glances=glances, side_files=[one.kinds for one in counts])
         found = [look(home) for home in self.homes]
         if known is not None:
             from threadline.index.lights import Lights
@@ -276,9 +284,9 @@ class Archive:
 
         known = self._fresh
         if known is not None:
-            from threadline.index.found import found
+            from threadline.index.found import found, parted
 
-            return found(known.connection, self.homes, known.problems)
+            return found(known.connection, self.homes, parted(known.problems, self.homes))
         return [look(home, side_files=False) for home in self.homes]
 
     @property

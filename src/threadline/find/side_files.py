@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from threadline.find.transcripts import session_id
@@ -10,7 +11,7 @@ from threadline.model.found import SideFileKind
 from threadline.model.secret import is_secret_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from threadline.model.ids import SessionId
 
@@ -39,18 +40,16 @@ _DIRECTORIES: Final = {
     PROJECTS: SideFileKind.OTHER,
 }
 
-# Patterns of paths below the home, first match wins.
-_BY_NAME: Final = tuple(
-    (re.compile(pattern, re.DOTALL), kind)
-    for pattern, kind in (
-        (r"history\.jsonl", SideFileKind.HISTORY),
-        (r"stats-cache\.json", SideFileKind.STATS_CACHE),
-        (r"(backups/)?\.claude\.json.*|\.config\.json", SideFileKind.CONFIG),
-        (r"([^/]*-)?settings(\.[^/]*)?\.json", SideFileKind.SETTINGS),
-        (r"tasks/([^/]*/)*\.[^/]*", SideFileKind.TASK_MARK),
+# Patterns of paths below the home by the directory they lie in, first match wins; those of all others come last.
+_BY_NAME: Final[dict[str, tuple[tuple[str, SideFileKind], ...]]] = {
+    "backups": ((r"backups/\.claude\.json.*", SideFileKind.CONFIG),),
+    "tasks": ((r"tasks/([^/]*/)*\.[^/]*", SideFileKind.TASK_MARK),),
+    "teams": (
         (r"teams/[^/]*/config\.json", SideFileKind.TEAM),
         (r"teams/[^/]*/inboxes/.*", SideFileKind.INBOX),
-        (r"sessions/[0-9]+\.json", SideFileKind.LIVE_SESSION),
+    ),
+    "sessions": ((r"sessions/[0-9]+\.json", SideFileKind.LIVE_SESSION),),
+    PROJECTS: (
         (r"projects/[^/]*/sessions-index\.json", SideFileKind.SESSIONS_INDEX),
         (r"projects/[^/]*/\.session-aliases", SideFileKind.SESSION_ALIASES),
         (r"projects/[^/]*/memory/.*", SideFileKind.MEMORY),
@@ -59,8 +58,14 @@ _BY_NAME: Final = tuple(
         (r"projects/[^/]*/[^/]*/workflows/[^/]*\.json", SideFileKind.WORKFLOW_RUN),
         (r"projects/.*/agent-[^/]*\.meta\.json", SideFileKind.AGENT_META),
         (r"projects/[^/]*/[^/]*/custom-title\.json", SideFileKind.TITLE),
-    )
-)
+    ),
+    "": (
+        (r"history\.jsonl", SideFileKind.HISTORY),
+        (r"stats-cache\.json", SideFileKind.STATS_CACHE),
+        (r"\.claude\.json.*|\.config\.json", SideFileKind.CONFIG),
+        (r"([^/]*-)?settings(\.[^/]*)?\.json", SideFileKind.SETTINGS),
+    ),
+}
 
 BY_NAME_ONLY: Final = frozenset({SideFileKind.SECRET, SideFileKind.SETTINGS})
 """Kinds that are listed from the directory entry alone: not opened, and not even asked for their size."""
@@ -88,10 +93,17 @@ def kind_of(parts: Sequence[str]) -> SideFileKind:
     if is_secret(parts):
         return SideFileKind.SECRET
     path = "/".join(parts)
-    for pattern, kind in _BY_NAME:
-        if pattern.fullmatch(path):
+    for matches, kind in _patterns(parts[0]):
+        if matches(path):
             return kind
     return _DIRECTORIES.get(parts[0], SideFileKind.OTHER) if len(parts) > 1 else SideFileKind.OTHER
+
+
+@cache
+def _patterns(directory: str) -> tuple[tuple[Callable[[str], re.Match[str] | None], SideFileKind], ...]:
+    """The patterns of what lies in a directory; made when they are first asked for, which few commands do."""
+    known = directory if directory in _DIRECTORIES else ""
+    return tuple((re.compile(pattern, re.DOTALL).fullmatch, kind) for pattern, kind in _BY_NAME.get(known, ()))
 
 
 def session_of(parts: Sequence[str]) -> SessionId | None:

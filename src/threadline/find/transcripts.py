@@ -90,9 +90,12 @@ def agent_id(name: str) -> AgentId | None:
     return AgentId(match[1]) if match else None
 
 
+_LAST = frozenset(SUFFIX[-1] + SUFFIX[-1].upper())
+
+
 def is_transcript(name: str) -> bool:
     """Say whether a file of this name below a project is a transcript, of whatever kind."""
-    return name.lower().endswith(SUFFIX)
+    return name[-1:] in _LAST and name.lower().endswith(SUFFIX)
 
 
 def _beside_sessions(name: str) -> Naming:

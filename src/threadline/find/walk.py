@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from threadline.find.transcripts import is_transcript
@@ -13,12 +14,16 @@ from threadline.model.problem import Problem, ProblemKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+_name = attrgetter("name")
 _SPECIAL: Final = (
     (stat.S_ISFIFO, "a named pipe"),
     (stat.S_ISSOCK, "a socket"),
     (stat.S_ISCHR, "a character device"),
     (stat.S_ISBLK, "a block device"),
 )
+
+
+_HAS_JUNCTIONS: Final = hasattr(os.DirEntry, "is_junction")
 
 
 class Seen(NamedTuple):
@@ -46,10 +51,10 @@ class Walk:
             for entry in self._entries(directory):
                 below = (*above, entry.name)
                 try:
-                    if entry.is_symlink() or is_junction(entry):
-                        yield Seen(entry, below, is_link=True)
-                    elif entry.is_file(follow_symlinks=False):
+                    if entry.is_file(follow_symlinks=False):  # most are; a link is none
                         yield Seen(entry, below, is_link=False)
+                    elif entry.is_symlink() or is_junction(entry):
+                        yield Seen(entry, below, is_link=True)
                     elif not entry.is_dir(follow_symlinks=False):
                         self.special(entry)
                     elif is_transcript(entry.name):
@@ -72,7 +77,7 @@ class Walk:
     def _entries(self, directory: str) -> list[os.DirEntry[str]]:
         try:
             with os.scandir(directory) as entries:
-                return sorted(entries, key=lambda entry: entry.name)
+                return sorted(entries, key=_name)
         except OSError as error:
             self.unreadable(directory, error)
             return []
@@ -85,5 +90,4 @@ class Walk:
 
 def is_junction(entry: os.DirEntry[str]) -> bool:
     """Whether it is a Windows link that does not call itself one; Python can ask from 3.12 on."""
-    ask = getattr(entry, "is_junction", None)
-    return ask is not None and ask()
+    return _HAS_JUNCTIONS and entry.is_junction()  # type: ignore[attr-defined, no-any-return, unused-ignore]

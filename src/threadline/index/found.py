@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from threadline.find.look import look_again
 from threadline.find.transcripts import SUFFIX, naming
@@ -22,11 +23,13 @@ _WITH_RUN = frozenset({TranscriptKind.WORKFLOW_AGENT, TranscriptKind.JOURNAL})
 _META = ".meta.json"
 
 
-def found(connection: sqlite3.Connection, homes: Sequence[Home], problems: Sequence[Problem] = ()) -> list[Found]:
+def found(
+    connection: sqlite3.Connection, homes: Sequence[Home], problems: Sequence[Sequence[Problem]] | None = None
+) -> list[Found]:
     """What `look` without side files gives of each home, of an index that is fresh.
 
     An agent's `meta` is where it would lie; whether it does is told when it is opened. `problems` are those of the
-    look that found the index to be fresh.
+    look that found the index to be fresh, or of another, home by home.
     """
     by_home: dict[str, list[Transcript]] = {str(home.path): [] for home in homes}
     named = {str(home.path): home for home in homes}
@@ -34,26 +37,23 @@ def found(connection: sqlite3.Connection, homes: Sequence[Home], problems: Seque
     for one in _transcripts(rows, named):
         by_home[str(one.home.path)].append(one)
     return [
-        look_again(
-            home,
-            sorted(by_home[str(home.path)], key=lambda one: str(one.path)),
-            [one for one in problems if _is_below(one, home)],
-        )
-        for home in homes
+        look_again(home, sorted(by_home[str(home.path)], key=lambda one: str(one.path)), told)
+        for home, told in zip(homes, problems or [()] * len(homes), strict=True)
     ]
 
 
-def _is_below(problem: Problem, home: Home) -> bool:
-    return str(problem.place.transcript).startswith(str(home.path))
+def parted(problems: Sequence[Problem], homes: Sequence[Home]) -> list[list[Problem]]:
+    """Problems home by home."""
+    return [[one for one in problems if str(one.place.transcript).startswith(str(home.path))] for home in homes]
 
 
 def _transcripts(rows: list[tuple[object, ...]], homes: dict[str, Home]) -> Iterator[Transcript]:
     directories: dict[str, Path] = {}
     for top, folder, path, kind, session, agent, size, mtime_ns in rows:
-        home = homes.get(os.fsdecode(top))  # type: ignore[arg-type]
+        home = homes.get(_text(top))
         if home is None:
             continue
-        text = os.fsdecode(path)  # type: ignore[arg-type]
+        text = _text(path)
         directory, _, name = text.rpartition(os.sep)
         if directory not in directories:
             directories[directory] = Path(directory + os.sep)
@@ -61,7 +61,7 @@ def _transcripts(rows: list[tuple[object, ...]], homes: dict[str, Home]) -> Iter
         yield Transcript(
             directories[directory] / name,
             home,
-            os.fsdecode(folder),  # type: ignore[arg-type]
+            _text(folder),
             of_kind,
             int(size),  # type: ignore[call-overload]
             int(mtime_ns),  # type: ignore[call-overload]
@@ -70,6 +70,10 @@ def _transcripts(rows: list[tuple[object, ...]], homes: dict[str, Home]) -> Iter
             _run(text, home) if of_kind in _WITH_RUN else None,
             directories[directory] / f"{name[: -len(SUFFIX)]}{_META}" if agent is not None else None,
         )
+
+
+def _text(kept: Any) -> str:
+    return kept if kept.__class__ is str else os.fsdecode(kept)
 
 
 def _run(path: str, home: Home) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -90,10 +90,12 @@ def overview(
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
     glances: Callable[[Iterable[Transcript]], Iterable[tuple[Transcript, Glance]]] | None = None,
+    side_files: Iterable[Mapping[str, int]] | None = None,
 ) -> Overview:
     """All homes at a glance. `progress` is told the bytes of each transcript as it is read.
 
-    `glances` gives a glance at each transcript, where somebody has read them before.
+    `glances` gives a glance at each transcript, where somebody has read them before; `side_files` are the numbers of
+    those in each home, where they have been counted and are not listed.
     """
     looked = list(distinct(found))
     transcripts = [transcript for one in looked for transcript in one.transcripts]
@@ -103,7 +105,21 @@ def overview(
         if progress is not None:
             progress(transcript.size)
     ordered = [told[transcript.path] for transcript in transcripts]
-    return summed(looked, ordered)
+    counted = side_files if side_files is not None else (_kinds(one) for one in looked)
+    return summed(looked, ordered, _added(counted))
+
+
+def _kinds(found: Found) -> Counter[str]:
+    return Counter(str(side.kind) for side in found.side_files)
+
+
+def _added(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
+    """All of them together; of kinds that are as many, the one that came first is first."""
+    added: Counter[str] = Counter()
+    for some in counts:
+        for name, number in some.items():
+            added[name] += number
+    return added
 
 
 def _read(transcripts: list[Transcript], jobs: int | None) -> Iterator[tuple[Transcript, Glance]]:
@@ -112,13 +128,10 @@ def _read(transcripts: list[Transcript], jobs: int | None) -> Iterator[tuple[Tra
     return each(glance, transcripts, jobs=jobs)
 
 
-def summed(found: list[Found], glances: list[tuple[Transcript, Glance]]) -> Overview:
+def summed(found: list[Found], glances: list[tuple[Transcript, Glance]], side_files: Counter[str]) -> Overview:
     """The homes at a glance, when each of their transcripts has been glanced at."""
-    kinds: Counter[str] = Counter()
-    versions: Counter[str] = Counter()
-    for _transcript, seen in glances:
-        kinds.update(seen.kinds)
-        versions.update(seen.versions)
+    kinds = _added(seen.kinds for _transcript, seen in glances)
+    versions = _added(seen.versions for _transcript, seen in glances)
     names = {(project.home, project.folder): project.name for one in found for project in one.projects}
     mains = [(transcript, seen) for transcript, seen in glances if transcript.kind is TranscriptKind.MAIN]
     largest = sorted(glances, key=lambda pair: -pair[0].size)[:_LARGEST]
@@ -151,7 +164,7 @@ def summed(found: list[Found], glances: list[tuple[Transcript, Glance]]) -> Over
             )
             for transcript, seen in largest
         ),
-        side_files=dict(Counter(str(side.kind) for one in found for side in one.side_files).most_common()),
+        side_files=dict(side_files.most_common()),
         problems=tuple(problems),
     )
 
