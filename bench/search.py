@@ -143,14 +143,14 @@ def whole(home: Path, queries: Sequence[Asked]) -> dict[str, float]:
 
 def print_table(told: dict[str, dict[str, Any]]) -> None:
     """Median and p99 of each kind, side by side; the share that was found, and of how many queries."""
-    print(f"\n{'ms: median / p99 (found)':<26}" + "".join(f"{name:>30}" for name in told))
+    print(f"\n{'ms: median / p99 (found)':<26}" + "".join(f"{name:>36}" for name in told))
     for kind in KINDS:
         cells = []
         for one in told.values():
             row = one.get(kind)
             few = f" of {row['queries']}" if row and row["queries"] < QUERIES else ""
             cells.append(f"{row['median']:,.1f} / {row['p99']:,.1f} ({row['found']:.0%}{few})" if row else "-")
-        print(f"{kind:<26}" + "".join(f"{cell:>30}" for cell in cells))
+        print(f"{kind:<26}" + "".join(f"{cell:>36}" for cell in cells))
 
 
 def targets(told: dict[str, Any]) -> list[Target]:
