@@ -77,7 +77,7 @@ def blocks(
     """
     from datetime import timedelta
 
-    from threadline.account.windows import limit_of, windows
+    from threadline.account.windows import limit_of
     from threadline.cli import output as out
     from threadline.cli import screen
     from threadline.cli.when import moment
@@ -92,7 +92,7 @@ def blocks(
     ledger = _ledger(homes, prices, jobs)
     if ledger is None:
         return screen.nothing("No home, no windows.")
-    every = windows(ledger, now=present, hours=hours)
+    every = ledger.windows(now=present, hours=hours)
     limit = limit_of(every, _tokens(limited), asked=limited is not None)
     if recent:
         begin = present - timedelta(days=_RECENT_DAYS)
@@ -108,7 +108,7 @@ def blocks(
         from threadline.cli.blocks_page import page
 
         coloured = screen.colour(wanted=not no_color)
-        timeless = len([one for one in ledger if one.timestamp is None])
+        timeless = ledger.timeless
         lines = page(
             shown, limit, now=present, zone=here, width=out.terminal_width(), coloured=coloured, timeless=timeless
         )
@@ -167,7 +167,7 @@ def _print(shown: list[UsageWindow], limit: WindowLimit | None, ledger: Ledger, 
             "rows": rows,
             "limit": {"tokens": limit.tokens, "given": limit.is_given} if limit is not None else None,
             "now": now,
-            "timeless": len([one for one in ledger if one.timestamp is None]),
+            "timeless": ledger.timeless,
             "prices": {"digest": ledger.rates.digest},
         }
     )

@@ -20,7 +20,7 @@ from threadline.account.charges import charges
 from threadline.account.ledger import Ledger
 from threadline.account.placed import placed
 from threadline.account.rates import Rates
-from threadline.account.windows import HOURS, active, windows
+from threadline.account.windows import HOURS, active
 from threadline.errors import Error
 from threadline.find.changed import TooLate, beside, changed, main_of, of_session
 from threadline.find.transcripts import is_transcript, session_id
@@ -85,7 +85,7 @@ class Recent(Struct, frozen=True):
         A window begins where the one before ended, so that only a pause of five hours proves where one does.
         """
         lately = self.ledger.where(since=self.since, until=now)
-        every = windows(lately, now=now)
+        every = lately.windows(now=now)
         found = active(every)
         if found is None or found.first is None:
             return None, True
