@@ -137,7 +137,8 @@ def searched(
                 ranking.left_out = False
                 found.take(checking.checked(ranking.rest(planned.match, checking.seen)), limit)
         is_ranked = sort == "rank" and bool(texts)
-        gone = list(islice(gone_prompts(connection, query), LOOKED_AT if limit is not None else None))
+        most = READ_AT if limit is not None else None
+        gone = list(islice(gone_prompts(connection, query, bounded=limit is not None), most))
         for number, typed in enumerate(gone, 1):
             found.add(_row(-number, typed, ranking))
         if not phrases or gone:

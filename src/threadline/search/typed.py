@@ -35,6 +35,8 @@ _HISTORY = "history.jsonl"
 _DECODER = msgspec.json.Decoder(HistoryPrompt)
 _PLAIN = re.compile("[0-9A-Za-z]{2,}")
 _FIRST_WORDS = 8
+_NAMELESS = 10
+_SESSION = b'"sessionId":"'
 
 
 class Typed(NamedTuple):
@@ -55,17 +57,37 @@ class Typed(NamedTuple):
         )
 
 
-def gone_prompts(connection: sqlite3.Connection, query: Query) -> Iterator[Typed]:
+def gone_prompts(connection: sqlite3.Connection, query: Query, *, bounded: bool = False) -> Iterator[Typed]:
     """The prompts that a query asks for whose sessions have no transcript any more, those typed last first.
 
-    Rows of old versions do not name a session; those count as gone whose words no prompt of the index has.
+    Rows of old versions do not name a session; those count as gone whose words no prompt of the index has. That takes a
+    while to find out, so with `bounded`, only a few of them are looked at.
     """
     needed = list(_needed(expanded(query)))
     patience = Patience()
+    known = _sessions(connection)
+    nameless = 0
     for (home,) in connection.execute("SELECT path FROM homes ORDER BY home_id").fetchall():
-        for typed in _rows(Path(home) / _HISTORY, needed):
-            if matches(query, typed.document, patience) and _is_gone(connection, typed.prompt):
+        for typed in _rows(Path(home) / _HISTORY, needed, known):
+            if (typed.prompt.session_id or "").lower() in known or not matches(query, typed.document, patience):
+                continue
+            if typed.prompt.session_id:
                 yield typed
+            elif not bounded or nameless < _NAMELESS:
+                nameless += 1
+                if not _is_said(connection, typed.prompt.display or ""):
+                    yield typed
+
+
+def _sessions(connection: sqlite3.Connection) -> set[str]:
+    return {session for (session,) in connection.execute("SELECT DISTINCT session FROM transcripts") if session}
+
+
+def _is_said(connection: sqlite3.Connection, text: str) -> bool:
+    """Whether some prompt of the index begins so, or it has no words to tell."""
+    words = " ".join(tokens(searchable(text))[:_FIRST_WORDS])
+    asked = "SELECT 1 FROM text WHERE text MATCH ? LIMIT 1"
+    return not words or connection.execute(asked, (f'{{prompt}}:"{words}"',)).fetchone() is not None
 
 
 def text_at(place: Place) -> str:
@@ -77,48 +99,46 @@ def text_at(place: Place) -> str:
     return ""
 
 
-def _is_gone(connection: sqlite3.Connection, prompt: HistoryPrompt) -> bool:
-    if prompt.session_id:
-        asked, given = "SELECT 1 FROM transcripts WHERE session = ? LIMIT 1", prompt.session_id.lower()
-    else:
-        words = tokens(searchable(prompt.display or ""))[:_FIRST_WORDS]
-        asked, given = "SELECT 1 FROM text WHERE text MATCH ? LIMIT 1", f'{{prompt}}:"{" ".join(words)}"'
-        if not words:
-            return False
-    return connection.execute(asked, (given,)).fetchone() is None
-
-
-def _rows(path: Path, needed: list[tuple[bytes, ...]]) -> Iterator[Typed]:
-    """The rows of a history that may be asked for, the last one first."""
-    data, begin = _end_of(path)
-    end = begin + len(data)
-    number = data.count(b"\n") + 1 if begin == 0 else 0  # of a part, lines cannot be told
-    for raw, low in zip(reversed(data.split(b"\n")), reversed(data.lower().split(b"\n")), strict=True):
-        start = end - len(raw)
-        if raw and _may_be_asked(low, needed):
-            place = Place(str(path), number, start, len(raw))
+def _rows(path: Path, needed: list[tuple[bytes, ...]], known: set[str]) -> Iterator[Typed]:
+    """The rows of a history that may be asked for and may be gone, the last one first."""
+    lines, begin, sessions = _history(path)
+    offset = begin + sum(map(len, lines)) + max(0, len(lines) - 1)
+    for number in range(len(lines), 0, -1):
+        raw = lines[number - 1]
+        offset -= len(raw)
+        if raw and sessions[number - 1] not in known and _may_be_asked(raw.lower(), needed):
+            place = Place(str(path), number if begin == 0 else 0, offset, len(raw))  # of a part, lines cannot be told
             prompt = _decoded(raw, place)
             if prompt is not None and prompt.display:
                 yield Typed(prompt, place)
-        end, number = start - 1, max(0, number - 1)
+        offset -= 1
 
 
-def _end_of(path: Path) -> tuple[bytes, int]:
-    """The last bytes of a file from the beginning of a line on, and where that is."""
+def _history(path: Path) -> tuple[list[bytes], int, list[str]]:
+    """The last lines of a history, where they begin, and the session that each names, as far as its bytes show that."""
     with suppress(OSError, Error):
         known = path.stat()
         return _read(path, known.st_size, known.st_mtime_ns)
-    return b"", 0
+    return [], 0, []
 
 
 @lru_cache(maxsize=2)
-def _read(path: Path, size: int, _mtime_ns: int) -> tuple[bytes, int]:
+def _read(path: Path, size: int, _mtime_ns: int) -> tuple[list[bytes], int, list[str]]:
     """The same, once for several queries: where nothing is found, others are tried."""
     with os.fdopen(open_transcript(path), "rb") as file:
         begin = file.seek(max(0, size - MOST_BYTES))
         data = file.read(MOST_BYTES)
     cut = data.find(b"\n") + 1 if begin else 0
-    return data[cut:], begin + cut
+    lines = data[cut:].split(b"\n")
+    return lines, begin + cut, [_session(line) for line in lines]
+
+
+def _session(line: bytes) -> str:
+    at = line.rfind(_SESSION)
+    if at < 0:
+        return ""
+    start = at + len(_SESSION)
+    return line[start : line.find(b'"', start)].decode(errors="replace").lower()
 
 
 def _may_be_asked(low: bytes, needed: list[tuple[bytes, ...]]) -> bool:
