@@ -116,7 +116,9 @@ class Calling:
             self._follow(entry, agent)
 
     def _use(self, at: int, entry: AssistantEntry, block: Any, index: int, agent: str | None) -> None:
-        call, tool = call_name(block, entry, index), as_text(block.name) or ""
+        call, tool = block.id, block.name
+        if not call or not call.isascii() or not tool.isascii():
+            call, tool = call_name(block, entry, index), as_text(tool) or ""
         before = self._met.get(call)
         row = CallRow(call, tool, at, index, agent, None, None, None, moment_of(entry))
         if before is not None:
@@ -150,25 +152,32 @@ class Calling:
 
     def _result(self, at: int, entry: UserEntry | AssistantEntry, block: ResultBlock, agent: str | None) -> None:
         named = block.tool_use_id
-        for call in (as_text(named) or "",) if named else self._near(entry):
-            met = self._met.get(call)
-            if met is None:
-                self._loose[call] = (at, entry.line.offset, entry.line.number)
-                self.state.loose[call] = (entry.line.offset, entry.line.number)
-                continue
-            self._unfollowed.pop(call, None)
-            row = met.row
-            is_again = row.result is not None
-            end = ending(row.tool, entry, block)
-            row.result, row.outcome, row.exit_code = at, end.outcome.value, end.exit_code
-            if row.tool in _MUTE and end.started is None and not is_again:
-                continue
-            row.started = as_text(end.started)
-            place = met.offset, met.line
-            self._answered(
-                Answered(call, row.tool, entry, block, at, end, self._path, met.use, *place, is_again), agent
-            )
-            met.use = None  # another result is not likely, and what was given can be large
+        if not named:
+            for call in self._near(entry):
+                self._answer(call, at, entry, block, agent)
+        else:
+            self._answer(named if named.isascii() else as_text(named) or "", at, entry, block, agent)
+
+    def _answer(
+        self, call: str, at: int, entry: UserEntry | AssistantEntry, block: ResultBlock, agent: str | None
+    ) -> None:
+        met = self._met.get(call)
+        if met is None:
+            self._loose[call] = (at, entry.line.offset, entry.line.number)
+            self.state.loose[call] = (entry.line.offset, entry.line.number)
+            return
+        self._unfollowed.pop(call, None)
+        row = met.row
+        is_again = row.result is not None
+        end = ending(row.tool, entry, block)
+        row.result, row.outcome, row.exit_code = at, end.outcome.value, end.exit_code
+        if row.tool in _MUTE and end.started is None and not is_again:
+            return
+        row.started = as_text(end.started)
+        place = met.offset, met.line
+        one = Answered(call, row.tool, entry, block, at, end, self._path, met.use, *place, is_again)
+        self._answered(one, agent)
+        met.use = None  # another result is not likely, and what was given can be large
 
     def _near(self, entry: UserEntry | AssistantEntry) -> list[str]:
         """The calls of a result that names none: those without an id in the entry that it hangs off."""

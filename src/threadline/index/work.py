@@ -101,7 +101,8 @@ class Work:
 
     def _answered(self, one: Answered, agent: str | None) -> None:
         self._files.answered(one)
-        self._agents.answered(one)
+        if one.ending.started is not None:
+            self._agents.answered(one)
         if one.tool in LISTS:
             self._lists.answered(one, agent)
 
