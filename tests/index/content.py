@@ -41,7 +41,8 @@ NOT_TOLD = {
 
 _COUNTED = {
     "problems": {"problem_id"},
-    "transcripts": {"racy"},  # a matter of seconds: whether it was written to just before it was looked at
+    # Whether it was written to just before it was looked at is a matter of seconds; states are compared by themselves.
+    "transcripts": {"racy", "state"},
 }
 """Columns that are left out."""
 
@@ -52,6 +53,7 @@ def content(index: Path) -> Content:
         connection.execute("BEGIN")  # all of it as it is at one moment
         reading = _Reading(connection)
         made = {name: reading.rows(name) for name in (*TABLES, *VIEWS) if name not in NOT_COMPARED}
+        made["states"] = reading.states()
         made["sightings"] = reading.sightings()
         words = reading.words()
         made["text"] = words
@@ -78,6 +80,11 @@ def differences(one: Content, other: Content) -> dict[str, Any]:
         for name in one
         if one[name] != other[name]
     }
+
+
+def _drop(some: dict[str, Any], names: set[str]) -> None:
+    for name in names & some.keys():
+        del some[name]
 
 
 class _Reading:
@@ -108,17 +115,28 @@ class _Reading:
             "origin_id": self._origins.get,
             **{self._columns(name)[0]: self._named(f"SELECT * FROM {name}").get for name in ("message_ids", *_NAMED)},  # noqa: S608 - our own names
             "sharers": lambda told: sorted(repr(self._transcripts.get(int(one))) for one in told.split()),
-            "state": self._state,
         }
-        self._calls = {call for (call,) in connection.execute("SELECT call FROM call_rows")}
 
-    def _state(self, packed: bytes) -> Any:
-        """What lines come to. That a result was loose when it came is of no more use once its call is known."""
-        state = unpacked_state(packed)
-        if state.work is not None:
-            for call in self._calls & state.work.calls.loose.keys():
-                del state.work.calls.loose[call]
-        return msgspec.to_builtins(state)
+    def states(self) -> list[Any]:
+        """What the lines of each transcript come to.
+
+        Of calls that are told again, more or less may be remembered: not who waits for what the index knows.
+        """
+        known: dict[int, set[str]] = {}
+        answered: dict[int, set[str]] = {}
+        asked = "SELECT transcript_id, call, result_entry_id FROM call_rows JOIN entries USING(entry_id)"
+        for number, call, result in self._connection.execute(asked):
+            known.setdefault(number, set()).add(call)
+            if result is not None:
+                answered.setdefault(number, set()).add(call)
+        made = []
+        for number, path, packed in self._connection.execute("SELECT transcript_id, path, state FROM transcripts"):
+            state = unpacked_state(packed)
+            if state.work is not None:
+                _drop(state.work.calls.loose, known.get(number, set()))
+                _drop(state.work.calls.waiting, answered.get(number, set()))
+            made.append((path, msgspec.to_builtins(state)))
+        return sorted(made, key=repr)
 
     def _columns(self, table: str) -> list[str]:
         return [row[1] for row in self._connection.execute(f"PRAGMA table_info({table})")]

@@ -9,14 +9,18 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from pprint import pformat
 from random import Random
 
 import pytest
 from tests.index.content import anew, content, differences
+from tests.index.parts import PARTS, Pens
 from tests.index.test_refresh import _refreshed
+from tests.make import transcript
+from tests.make import write as write_lines
 
 from threadline.demo import write
 from threadline.find import homes
@@ -26,6 +30,15 @@ from threadline.index.refresh import refresh
 
 SOURCE = str(Path(__file__).parents[2] / "src")
 KILLS = int(os.environ.get("THREADLINE_KILLS", "12"))
+SMALL = [
+    ("-work-lib", "1", ["prompt", "Bash", "title", "shared"]),
+    ("-work-app", "1", ["prompt", "reply", "Edit", "compaction", "compact summary", "TodoWrite", "elsewhere"]),
+    ("-work-app", "2", ["prompt", "shared", "Read", "WebSearch to come", "searched", "title", "summary", "cached"]),
+    ("-work-app", "3", ["prompt", "Bash", "shared", "Agent to come", "agent done", "cached"]),
+    ("-work-app", "1/a11", ["prompt", "shared", "Read", "growing", "TodoWrite"]),
+    ("-work-app", "4", ["prompt", "reply", "two in one", "TaskCreate to come", "task made"]),
+]
+"""Transcripts by project and name, and what is in them."""
 # Every transaction is short, so that kills fall between them as well as into them.
 REFRESH = """
 import sys, pathlib
@@ -207,29 +220,38 @@ def test_a_killed_refresh_is_gone_on_with(growing: Growing, tmp_path: Path, work
     _gone_on_with(index, home, is_asked=True)
 
 
-def _statements(index: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How many statements a refresh of a copy of this index comes to."""
-    copy = index.with_name("copy.sqlite")
-    shutil.copy(index, copy)
+@contextmanager
+def _counting(counted: Callable[[int], object]) -> Iterator[None]:
+    """Tell of each statement that is written meanwhile, by its number."""
     count = 0
     prepare = store._prepare
 
-    def counted(_statement: str) -> None:
+    def count_one(_statement: str) -> None:
         nonlocal count
         count += 1
+        counted(count)
 
     def prepare_and_count(connection: sqlite3.Connection, *, is_new: bool) -> None:
-        connection.set_trace_callback(counted)
+        connection.set_trace_callback(count_one)
         prepare(connection, is_new=is_new)
 
-    with monkeypatch.context() as patched:
+    with pytest.MonkeyPatch.context() as patched:
         patched.setattr(store, "_prepare", prepare_and_count)
         patched.setattr("threadline.index.refresh._COMMIT_EVERY", 0.0)
+        yield
+
+
+def _statements(index: Path, home: Path) -> int:
+    """How many statements a refresh of a copy of this index comes to."""
+    copy = index.with_name("copy.sqlite")
+    shutil.copy(index, copy)
+    counts = [0]
+    with _counting(counts.append):
         refresh(copy, homes(home))
-    return count
+    return counts[-1]
 
 
-def test_killed_at_any_statement(growing: Growing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_at_any_statement(growing: Growing, tmp_path: Path) -> None:
     """Between any two things that it writes, and as often between the last ones, where transcripts are done with."""
     home = growing.path
     random = Random(13)  # noqa: S311 - seeded, so that a failure comes again
@@ -237,10 +259,74 @@ def test_killed_at_any_statement(growing: Growing, tmp_path: Path, monkeypatch: 
     _refreshed(home, index)
     for number in range(KILLS):
         growing.change()
-        count = _statements(index, home, monkeypatch)
+        count = _statements(index, home)
         at = random.randrange(count) if number % 2 else count - 1 - random.randrange(min(count, 60))
         assert _killed(REFRESH_UP_TO, 60.0, index, home, at)
         _gone_on_with(index, home, is_asked=number % 4 < 2)
+
+
+def _small_home(home: Path) -> None:
+    """Three projects, and all of that which a transcript can be to another."""
+    pens = Pens()
+    for folder, name, parts in SMALL:
+        path = pens.place(home, folder, name)
+        write_lines(path, *transcript(*(PARTS[part](pens) for part in parts), pen=pens.of(path)))
+
+
+def _change_all(home: Path) -> None:
+    """A project goes, one comes, and to each transcript that is left something else happens."""
+    pens = Pens()
+    gone, cut, grown, moved, agents, _replaced = (pens.place(home, folder, name) for folder, name, _ in SMALL)
+    gone.unlink()
+    os.truncate(cut, cut.stat().st_size // 2)
+    data = grown.read_bytes()
+    with grown.open("ab") as file:
+        file.write(data[: len(data) // 2])
+    to = pens.place(home, "-home-u-notes-", "4")
+    to.parent.mkdir()
+    moved.rename(to)
+    agents.rename(agents.with_name("agent-a22.jsonl"))
+    other = pens.place(home, "-home-u-notes-", "3")
+    other.write_bytes(data)
+    other.replace(pens.place(home, *SMALL[-1][:2]))
+
+
+def _dies_at(statement: int, index: Path, home: Path) -> bool:
+    """Refresh in another process that dies at that statement; whether it did."""
+    child = os.fork()
+    if not child:
+        try:
+            with _counting(lambda count: count <= statement or os.kill(os.getpid(), signal.SIGKILL)):
+                refresh(index, homes(home), jobs=1)
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_killed_at_each_statement(tmp_path: Path) -> None:
+    """Of a refresh after all kinds of changes, at each statement in turn, or at every so manyth of them."""
+    home, before, index = tmp_path / "home", tmp_path / "before.sqlite", tmp_path / "index.sqlite"
+    _small_home(home)
+    refresh(before, homes(home))
+    _change_all(home)
+    at, every = 0, max(1, 120 // KILLS)
+    told = anew(home, tmp_path)
+    while True:
+        store.remove(index)
+        shutil.copy(before, index)
+        if not _dies_at(at, index, home):
+            break
+        if at % 2:
+            refresh(index, homes(home))
+        else:
+            made = fresh(index, homes(home))
+            assert made is not None
+            made.connection.close()
+        differs = differences(content(index), told)
+        assert not differs, f"{at} {pformat(differs, width=200)}"
+        at += every
+    assert at > 100
 
 
 def test_a_killed_rebuild_leaves_the_old_index_or_the_new_one(growing: Growing, tmp_path: Path) -> None:

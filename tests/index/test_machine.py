@@ -139,6 +139,16 @@ class Transcripts(RuleBasedStateMachine):
         self.done(path)
 
     @precondition(lambda self: self.paths())
+    @rule(number=which, share=shares, lines_more=st.integers(1, 6))
+    def append_again(self, number: int, share: float, lines_more: int) -> None:
+        """Lines that it has already, as a session that is resumed may have them."""
+        path = self.path(number)
+        told = path.read_bytes().splitlines(keepends=True)
+        first = int(len(told) * share)
+        self.append(path, b"".join(told[first : first + lines_more]))
+        self.done(path)
+
+    @precondition(lambda self: self.paths())
     @rule(number=which, parts=some_parts)
     def append_without_an_end(self, number: int, parts: list[str]) -> None:
         """The last line is whole but for its newline."""

@@ -101,9 +101,11 @@ def _is_current(connection: sqlite3.Connection, told: Changes) -> bool:
     """Whether nothing is left to be done, of this refresh or of one that was killed."""
     if told.changed or told.renewed:
         return False
-    left = connection.execute("SELECT EXISTS(SELECT 1 FROM stale), (SELECT value FROM meta WHERE name = 'prices')")
-    is_stale, digest = left.fetchone()
-    return not is_stale and digest == shipped_digest()
+    if connection.execute("SELECT 1 FROM stale LIMIT 1").fetchone() is not None:
+        return False
+    noted = dict(connection.execute("SELECT name, value FROM meta"))
+    is_finished = "unsettled" not in noted and noted.get("terms_to") == noted["next_entry"]
+    return is_finished and noted.get("prices") == shipped_digest()
 
 
 def _bytes(told: Changes) -> int:

@@ -14,8 +14,18 @@ _KNOWN = "SELECT p.project_id, h.path, p.folder, p.path, p.path_source FROM proj
 _RENEW = "UPDATE projects SET path = ?, path_source = ? WHERE project_id = ?"
 
 
+def unsettle(connection: sqlite3.Connection) -> None:
+    """Note that the paths are to be renewed: by this refresh or, if it is killed, by the next."""
+    connection.execute("INSERT OR IGNORE INTO meta VALUES('unsettled', 'projects')")
+
+
+def are_unsettled(connection: sqlite3.Connection) -> bool:
+    """Whether that was noted."""
+    return connection.execute("SELECT 1 FROM meta WHERE name = 'unsettled'").fetchone() is not None
+
+
 def renew_projects(connection: sqlite3.Connection, homes: Sequence[Home]) -> None:
-    """Write down the true paths as the transcripts tell them now, and forget projects and homes that have none any more."""
+    """Write down the true paths as the transcripts tell them now, and forget projects and homes without any."""
     connection.execute("BEGIN IMMEDIATE")
     connection.execute("DELETE FROM projects WHERE project_id NOT IN (SELECT project_id FROM transcripts)")
     connection.execute("DELETE FROM homes WHERE home_id NOT IN (SELECT home_id FROM projects)")
@@ -27,4 +37,5 @@ def renew_projects(connection: sqlite3.Connection, homes: Sequence[Home]) -> Non
         if project is not None and (project.path, str(project.path_source)) != (path, source):
             now = stored(project.path) if project.path is not None else None
             connection.execute(_RENEW, (now, str(project.path_source), number))
+    connection.execute("DELETE FROM meta WHERE name = 'unsettled'")
     connection.execute("COMMIT")

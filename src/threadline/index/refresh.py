@@ -19,7 +19,7 @@ from threadline.errors import Unreadable
 from threadline.index.charging import charge_stale
 from threadline.index.known import Told, generation
 from threadline.index.plan import Places, Plan, Step, named, plan, renew
-from threadline.index.projects import renew_projects
+from threadline.index.projects import are_unsettled, renew_projects, unsettle
 from threadline.index.rows import Reading, Rows, rows
 from threadline.index.schema import FIELDS, OF_ENTRIES, OF_TRANSCRIPT
 from threadline.index.sighted import STALE_OF
@@ -119,7 +119,7 @@ def _refreshed(  # noqa: PLR0917 - as they were given
         if progress is not None:
             progress(step.size)
     writing.finish()
-    if work.may_move_projects:
+    if are_unsettled(connection):
         renew_projects(connection, homes)
     charged = charge_stale(connection, homes)
     return Refreshed(len(work.steps), work.size, writing.entries, len(work.gone), charged)
@@ -183,6 +183,8 @@ class _Writing:
             renew(self.connection, number, known)
         for number, transcript in work.moved:
             self._move(number, transcript)
+        if work.may_move_projects:
+            unsettle(self.connection)
         self.commit()
 
     def _move(self, number: int, transcript: Transcript) -> None:

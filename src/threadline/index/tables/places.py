@@ -7,7 +7,7 @@ from threadline.index.tables.table import Topic
 PLACES = Topic(
     tables={
         "meta": """CREATE TABLE meta(
-        name TEXT PRIMARY KEY, -- schema, prices, ranks, next_entry, terms_to, generation
+        name TEXT PRIMARY KEY, -- schema, prices, ranks, next_entry, terms_to, generation, unsettled
         value TEXT NOT NULL -- its value
     ) WITHOUT ROWID""",
         "homes": """CREATE TABLE homes(
