@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -119,6 +120,9 @@ def usage(home: Path, program: Path | None) -> dict[str, Any]:
     except (SystemExit, OSError, subprocess.CalledProcessError) as error:
         print(f"ccusage is left out: {error}; name its program with --ccusage PATH.")
         return {}
+    if not os.access(rival, os.X_OK):
+        print(f"ccusage is left out: {rival} cannot be run; name its program with --ccusage PATH.")
+        return {}
     theirs, ours = [], []
     for turn in range(USAGES + 1):
         other = run([rival, "daily", "--json", "--offline"], {"CLAUDE_CONFIG_DIR": str(home), "TZ": "UTC"})
@@ -131,7 +135,7 @@ def usage(home: Path, program: Path | None) -> dict[str, Any]:
 
 def measured_peers(home: Path, growing: Growing, told: dict[str, Any]) -> dict[str, Any]:
     """All of the peers' figures about indexing; those that are known are not measured again."""
-    for peer in peers.indexing():
+    for peer in peers.indexing(home):
         if peer.name in told:
             print(f"{peer.name} is not measured again.")
             continue

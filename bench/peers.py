@@ -69,9 +69,9 @@ class Peer(Protocol):
         """A context in which it can be asked."""
 
 
-def environment(name: str) -> dict[str, str]:
-    """No home but the one given, and no calls home."""
-    home = FOLDER / f"{name}-home"
+def environment(name: str, measured: Path) -> dict[str, str]:
+    """No home but the one given, and no calls home; each home that is measured has an index of its own."""
+    home = FOLDER / f"{name}-{measured.name}"
     home.mkdir(parents=True, exist_ok=True)
     return {
         "HOME": str(home),
@@ -111,9 +111,9 @@ class Agentsview:
         " but no tool results, and pieces and expressions in everything, by its modes substring and regex"
     )
 
-    def __init__(self, programs: Path) -> None:
+    def __init__(self, programs: Path, home: Path) -> None:
         self._program = str(programs / "agentsview")
-        self._environment = environment(self.name)
+        self._environment = environment(self.name, home)
         self._folder = Path(self._environment["AGENTSVIEW_DATA_DIR"])
 
     def _with(self, home: Path) -> dict[str, str]:
@@ -179,9 +179,9 @@ class ClaudeCodeLog:
         " it knows words, phrases and prefixes"
     )
 
-    def __init__(self, programs: Path) -> None:
+    def __init__(self, programs: Path, home: Path) -> None:
         self._script = [str(programs / "python"), str(Path(__file__).parent / "peer_claude_code_log.py")]
-        self._environment = environment(self.name)
+        self._environment = environment(self.name, home)
         self._database = Path(self._environment["HOME"]) / "cache.db"
 
     def refresh(self, home: Path) -> Ran:
@@ -287,13 +287,13 @@ def _out(process: subprocess.Popen[str]) -> IO[str]:
     return process.stdout
 
 
-def indexing() -> list[Peer]:
-    """The peers that have an index, as far as they can be had."""
+def indexing(home: Path) -> list[Peer]:
+    """The peers that have an index, as far as they can be had, for this home."""
     made: list[Peer] = []
     if programs := fetched("agentsview"):
-        made.append(Agentsview(programs))
+        made.append(Agentsview(programs, home))
     if programs := fetched("claude-code-log"):
-        made.append(ClaudeCodeLog(programs))
+        made.append(ClaudeCodeLog(programs, home))
     return made
 
 

@@ -21,6 +21,7 @@ LINES = 100
 COMMON = 0.02  # of the entries
 RARE = 0.0005
 SHORT = 5
+TRIES = 100
 _WORD = re.compile(r"(?<![\w\\])[A-Za-z]{3,20}(?!\w)")
 _NOT_SAID = {"id", "tool_use_id", "signature", "data", "type", "media_type"}
 
@@ -39,14 +40,16 @@ class Asked(NamedTuple):
 
 
 def drawn(home: Path, count: int) -> list[Asked]:
-    """So many queries of each kind; the same home gives the same ones."""
+    """So many queries of each kind, fewer where a home has few words; the same home gives the same ones."""
     chance = random.Random(SEED)
     texts = list(_texts(home, chance))
     words = _by_band(texts)
     found = []
     for kind in KINDS:
         taken: set[tuple[str, ...]] = set()
-        while len(taken) < count:
+        for _try in range(TRIES * count):
+            if len(taken) == count:
+                break
             band = BANDS[len(taken) % len(BANDS)]
             word, at = chance.choice(words[band])
             parts = _asked(kind, word, texts[at], chance)
@@ -99,7 +102,7 @@ def _by_band(texts: list[str]) -> dict[str, list[tuple[str, int]]]:
     bands: dict[str, list[tuple[str, int]]] = {band: [] for band in BANDS}
     for word, count in sorted(seen.items()):
         share = count / len(texts)
-        band = "common" if share >= COMMON else "rare" if share <= RARE else "middling"
+        band = "rare" if share <= RARE or count == 1 else "common" if share >= COMMON else "middling"
         bands[band].append((word, last[word]))
     return bands
 

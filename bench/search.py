@@ -177,7 +177,7 @@ def measure(options: argparse.Namespace) -> None:
     }
     with ExitStack() as stack:
         asking: dict[str, peers.Asking] = {"threadline": stack.enter_context(closing(ours(copy)))}
-        for peer in peers.indexing():
+        for peer in peers.indexing(copy):
             if peer.name not in others and up_to_date(peer, copy):
                 asking[peer.name] = stack.enter_context(peer.asking(copy))
         if "ripgrep" not in others and (scanner := peers.ripgrep()) is not None:
