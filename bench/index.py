@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
+import shutil
 import subprocess
 import sys
 import time
@@ -120,7 +120,7 @@ def usage(home: Path, program: Path | None) -> dict[str, Any]:
     except (SystemExit, OSError, subprocess.CalledProcessError) as error:
         print(f"ccusage is left out: {error}; name its program with --ccusage PATH.")
         return {}
-    if not os.access(rival, os.X_OK):
+    if shutil.which(rival) is None:
         print(f"ccusage is left out: {rival} cannot be run; name its program with --ccusage PATH.")
         return {}
     theirs, ours = [], []

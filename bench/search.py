@@ -169,7 +169,7 @@ def measure(options: argparse.Namespace) -> None:
     copy = home.with_name(f"{home.name}-grown")
     if not copy.exists():
         writable(home)
-    queries = drawn(copy, options.queries)
+    queries = drawn(home, options.queries)  # not from the copy, which a run that was ended may have left grown
     print(f"\n{options.queries} queries of each kind; load {told['machine']['load_at_start'][0]:.2f}")
     # Figures about other queries than these say nothing here.
     others = {
