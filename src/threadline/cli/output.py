@@ -6,13 +6,10 @@ Transcripts hold hostile text. Nothing that could steer a terminal leaves here r
 
 from __future__ import annotations
 
-import csv
 import io
 import os
 import re
-import shutil
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -102,6 +99,8 @@ def table(
 def terminal_width() -> int:
     """The terminal's width; where there is none, what COLUMNS says, or else plenty."""
     if sys.stdout.isatty():
+        import shutil
+
         return shutil.get_terminal_size((100, 24)).columns
     said = os.environ.get("COLUMNS", "")
     return int(said[:6]) if said.isascii() and said.isdecimal() and int(said[:6]) else _PIPED
@@ -117,6 +116,8 @@ def heading(text: str) -> str:
 
 def wrapped(text: str, first: str = "", indent: str | None = None) -> str:
     """Plain text over as many lines as the terminal needs, after `first`, its other lines after `indent`."""
+    import textwrap
+
     return textwrap.fill(
         plain(text),
         max(40, terminal_width()),
@@ -214,6 +215,8 @@ def _csv_lines(rows: Iterable[Mapping[str, Any]], *, exact: bool) -> Iterator[st
 
 
 def _csv_line(cells: Sequence[str]) -> str:
+    import csv
+
     line = io.StringIO()
     csv.writer(line).writerow(cells)  # quotes what holds a carriage return or newline, as its own line end does
     return line.getvalue().removesuffix("\r\n")

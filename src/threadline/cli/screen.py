@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -76,6 +74,9 @@ def pager_command() -> list[str]:
 
     What PAGER says is words, and no shell reads them: `;`, `$( )` and the like mean nothing.
     """
+    import shlex
+    import shutil
+
     said = os.environ.get("PAGER")
     if os.environ.get("TERM") == "dumb" or said == "":
         return []

@@ -12,6 +12,7 @@ from threadline.cli.zone import zone_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime, tzinfo
 
 _TIMES = frozenset({"day", "week", "month", "hour"})
 _SHOWN = 40
@@ -115,7 +116,6 @@ def usage(
     """
     from threadline.cli.usage_answer import Asked, answer
     from threadline.cli.usage_wanted import Wanted
-    from threadline.cli.when import moment
     from threadline.cli.zone import zone
 
     # Another program's rows have the models in them in any case.
@@ -127,8 +127,8 @@ def usage(
         project,
         model,
         session,
-        moment(since, zone=here) if since is not None else None,
-        moment(until, end=True, zone=here) if until is not None else None,
+        _moment(since, here) if since is not None else None,
+        _moment(until, here, end=True) if until is not None else None,
     )
     asked = Asked(
         names=tuple(names),
@@ -147,6 +147,12 @@ def usage(
         pager=pager,
     )
     return answer(asked)
+
+
+def _moment(text: str, here: tzinfo, *, end: bool = False) -> datetime:
+    from threadline.cli.when import moment
+
+    return moment(text, end=end, zone=here)
 
 
 def _refuse_what_does_not_go_together(
