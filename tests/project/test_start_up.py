@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 HELP = ("-c", "from threadline.cli import main; main()", "--help")
@@ -66,3 +69,41 @@ def test_help_answers_at_once() -> None:
     ratio = best[HELP] / best[LIBRARIES]
     print(f"--help {best[HELP] * 1000:.0f} ms, libraries {best[LIBRARIES] * 1000:.0f} ms: {ratio:.2f}")  # noqa: T201 - a figure
     assert ratio < 2
+
+
+@pytest.mark.parametrize("command", [[], ["list"], ["usage"]], ids=["overview", "list", "usage"])
+def test_a_fresh_index_is_asked_without_a_reader(command: list[str], tmp_path: Path) -> None:
+    """With a fresh index, nothing is loaded that reads transcripts, makes processes, or knows of entries."""
+    home = tmp_path / "home"
+    folder = home / "projects" / "-work"
+    folder.mkdir(parents=True)
+    session = "00000000-0000-4000-8000-000000000001"
+    common = {"sessionId": session, "version": "2.1.9", "cwd": "/work", "timestamp": "2026-02-01T10:00:00.000Z"}
+    said = {"type": "user", "uuid": "a", "message": {"role": "user", "content": "Hello"}, **common}
+    (folder / f"{session}.jsonl").write_text(json.dumps(said) + "\n")
+    # An agent of the old layout, whose path does not name its session.
+    (folder / "agent-0a1b2c3d.jsonl").write_text(
+        json.dumps({**said, "isSidechain": True, "agentId": "0a1b2c3d"}) + "\n"
+    )
+    for path in folder.iterdir():
+        os.utime(path, (1_700_000_000, 1_700_000_000))  # one that was just written to would be opened again
+    asked = [*command, "--home", str(home)]
+    code = (
+        f"import os, sys; os.environ['THREADLINE_CACHE'] = {str(tmp_path / 'cache')!r}\n"
+        f"from threadline.cli import run; run({asked!r})"
+    )
+    python("-c", code)  # makes the index
+    loaded = modules_after(code)
+    assert "threadline.index.fresh" in loaded
+    assert not {name for name in loaded if name.startswith(("threadline.model.entries", "threadline.thread"))}
+    assert not loaded & {
+        "threadline.parse.reader",
+        "threadline.parse.decode",
+        "threadline.index.refresh",
+        "threadline.survey.crew",
+        "threadline.survey.light",
+        "multiprocessing",
+        "pickle",
+        "shutil",
+        "csv",
+    }
