@@ -30,6 +30,7 @@ from threadline.index.refresh import refresh
 
 SOURCE = str(Path(__file__).parents[2] / "src")
 KILLS = int(os.environ.get("THREADLINE_KILLS", "12"))
+_FEW = 6
 SMALL = [
     ("-work-lib", "1", ["prompt", "Bash", "title", "shared"]),
     ("-work-app", "1", ["prompt", "reply", "Edit", "compaction", "compact summary", "TodoWrite", "elsewhere"]),
@@ -122,12 +123,13 @@ class Growing:
         write(path, megabytes=2)
         self.path = path
         self._random = Random(seed)  # noqa: S311 - seeded, so that a failure comes again
+        self._gone: dict[Path, bytes] = {}
         self._whole = {one: one.read_bytes() for one in sorted(path.glob("projects/**/*.jsonl"))}
         for one, data in self._whole.items():
             os.truncate(one, self._random.randrange(len(data) // 2, len(data)))
 
     def change(self) -> None:
-        """Some transcripts grow, up to anywhere in a line; one is cut, one replaced, one goes, one is renamed."""
+        """Some transcripts grow, up to anywhere in a line; one is cut, replaced, goes, comes back, is renamed."""
         random = self._random
         for path in random.sample(sorted(self._whole), 12):
             with path.open("ab") as file:
@@ -136,10 +138,14 @@ class Growing:
         os.truncate(cut, cut.stat().st_size * 2 // 3)
         replaced, gone, renamed = random.sample(sorted(self._whole), 3)
         other = replaced.with_name("other.tmp")
-        other.write_bytes(b"".join(reversed(self._whole.pop(replaced).splitlines(keepends=True))))
+        other.write_bytes(b"".join(reversed(self._whole[replaced].splitlines(keepends=True))))
         other.replace(replaced)
-        del self._whole[gone]
         gone.unlink()
+        self._gone |= {one: self._whole.pop(one) for one in (replaced, gone)}
+        while len(self._gone) > _FEW:
+            back = random.choice(sorted(self._gone))
+            self._whole[back] = self._gone.pop(back)
+            back.write_bytes(self._whole[back][: random.randrange(len(self._whole[back]))])
         name = renamed.with_name(f"99{renamed.name[2:]}" if renamed.name[:2] != "ag" else f"agent-9{renamed.name[7:]}")
         self._whole[name] = self._whole.pop(renamed)
         renamed.rename(name)

@@ -14,11 +14,12 @@ from threadline.find.changes import changes
 from threadline.find.look import look
 from threadline.find.seen import seen
 from threadline.index.known import KNOWN, Remembered
+from threadline.index.projects import unsure
+from threadline.index.state import tells_cwd
 from threadline.index.texts import as_text, stored
 from threadline.model.change import Change, ChangeKind, Changes, Known, Looked
 from threadline.model.found import Home, Project, Transcript
 
-_UNSURE = "SELECT transcript_id FROM transcripts JOIN projects USING(project_id) WHERE path_source <> 'cwd'"
 _AGAIN = frozenset({ChangeKind.TRUNCATED, ChangeKind.REWRITTEN, ChangeKind.REPLACED})
 _RENEW = f"UPDATE transcripts SET ({KNOWN}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE transcript_id = ?"  # noqa: S608 - our own names
 
@@ -77,7 +78,9 @@ class Plan(Struct, frozen=True):
     @property
     def may_move_projects(self) -> bool:
         """Whether a project's true path may be another afterwards: transcripts tell it, mostly by their first lines."""
-        new = any(step.before is None or step.transcript_id in self.unsure for step in self.steps)
+        new = any(
+            step.before is None or step.transcript_id in self.unsure or not tells_cwd(step.state) for step in self.steps
+        )
         return new or bool(self.gone or self.moved)
 
     @property
@@ -93,7 +96,7 @@ def plan(connection: sqlite3.Connection, homes: Sequence[Home], told: Changes | 
     numbers = {path: _row(connection, path) for path in paths}
     places = Places(connection)
     renewed = [(numbers[one.path].number, one) for one in told.renewed]
-    made = Plan([], [], renewed, [], {number for (number,) in connection.execute(_UNSURE)} if told.changed else set())
+    made = Plan([], [], renewed, [], unsure(connection) if told.changed else set())
     for change in told.changed:
         _add(made, change, numbers, places)
     return made

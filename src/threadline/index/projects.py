@@ -6,12 +6,24 @@ import os
 import sqlite3
 from collections.abc import Sequence
 
+from threadline.find.folder_name import folder_matches
 from threadline.index.found import found
 from threadline.index.texts import stored
-from threadline.model.found import Home
+from threadline.model.found import Home, PathSource
 
+_TRANSCRIPTS = "SELECT transcript_id, project_id FROM transcripts"
 _KNOWN = "SELECT p.project_id, h.path, p.folder, p.path, p.path_source FROM projects p JOIN homes h USING(home_id)"
 _RENEW = "UPDATE projects SET path = ?, path_source = ? WHERE project_id = ?"
+
+
+def unsure(connection: sqlite3.Connection) -> set[int]:
+    """The transcripts of projects whose true path may be another once they go on: none told one that fits so far."""
+    projects = {
+        number
+        for number, _home, folder, path, source in connection.execute(_KNOWN)
+        if source != str(PathSource.CWD) or not folder_matches(os.fsdecode(folder), os.fsdecode(path))
+    }
+    return {number for number, project in connection.execute(_TRANSCRIPTS) if project in projects} if projects else set()
 
 
 def unsettle(connection: sqlite3.Connection) -> None:

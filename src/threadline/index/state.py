@@ -35,6 +35,12 @@ def unpacked_state(packed: bytes) -> State:
     return _decode(packed) if packed else State(Glancing())
 
 
+def tells_cwd(packed: bytes) -> bool:
+    """Whether a line so far has said in which directory it was written."""
+    work = unpacked_state(packed).work
+    return work is not None and work.cwd is not None
+
+
 class Folded(Struct, gc=False):
     """What came of some entries: the state after them, packed, and their rows."""
 
