@@ -23,7 +23,8 @@ def unsure(connection: sqlite3.Connection) -> set[int]:
         for number, _home, folder, path, source in connection.execute(_KNOWN)
         if source != str(PathSource.CWD) or not folder_matches(os.fsdecode(folder), os.fsdecode(path))
     }
-    return {number for number, project in connection.execute(_TRANSCRIPTS) if project in projects} if projects else set()
+    asked = connection.execute(_TRANSCRIPTS) if projects else ()
+    return {number for number, project in asked if project in projects}
 
 
 def unsettle(connection: sqlite3.Connection) -> None:
