@@ -113,14 +113,15 @@ class Lights:
 
     def _row(self, transcript: Transcript) -> _Row | None:
         """What the index has of a transcript; None where it has nothing that could be relied on."""
-        row = self._rows.get(str(transcript.path))
+        told = self._rows.get(str(transcript.path))
+        row = _Row(*told) if told is not None else None
         # One that has bytes and no line was never read: the machine refused, or its first line has no end.
         return None if row is None or (row.size and not row.lines) else row
 
     @cached_property
-    def _rows(self) -> dict[str, _Row]:
+    def _rows(self) -> dict[str, tuple[bytes, int, int, int]]:
         asked = self._connection.execute("SELECT path, state, read_to, size, lines FROM transcripts")
-        return {path if path.__class__ is str else os.fsdecode(path): _Row(*told) for path, *told in asked}
+        return {row[0] if row[0].__class__ is str else os.fsdecode(row[0]): row[1:] for row in asked}
 
     @cached_property
     def _first(self) -> dict[str, tuple[str, str, int, int]]:

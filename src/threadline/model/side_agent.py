@@ -27,8 +27,13 @@ _PREFIXES = (
 )
 
 
+_ANY = tuple(prefix for prefix, _kind in _PREFIXES)
+
+
 def kind_by_id(id_: str) -> SideKind | None:
     """Which kind of side agent an id names; None where it names none."""
+    if not id_.startswith(_ANY):
+        return None
     return next((kind for prefix, kind in _PREFIXES if id_.startswith(prefix)), None)
 
 

@@ -26,6 +26,11 @@ def parse_timestamp(text: Any) -> datetime | None:
     >>> parse_timestamp("yesterday") is None
     True
     """
+    if text.__class__ is str and text[-1:] == "Z":  # as nearly all are written
+        try:
+            return datetime.fromisoformat(text)
+        except ValueError:
+            return _written(text.strip())
     if isinstance(text, datetime):
         return _in_utc(text)
     if isinstance(text, int | float) and not isinstance(text, bool):

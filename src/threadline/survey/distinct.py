@@ -11,8 +11,12 @@ from threadline.model.found import Found
 
 def distinct(found: Iterable[Found]) -> Iterator[Found]:
     """Each home with the transcripts that no home before it has, and the projects that still have one."""
+    homes = list(found)
+    if len(homes) == 1:
+        yield from homes
+        return
     seen: set[str] = set()
-    for one in found:
+    for one in homes:
         own = tuple(transcript for transcript in one.transcripts if str(transcript.path) not in seen)
         if len(own) == len(one.transcripts):
             yield one
