@@ -53,12 +53,15 @@ def fingerprint(path: str | os.PathLike[str], read_to: int) -> tuple[bytes, byte
     return _hash(head), _hash(tail)
 
 
-def seen(looked: Looked, read_to: int, *, before: Known | None = None, last: bytes = b"") -> Known:
+def seen(
+    looked: Looked, read_to: int, *, before: Known | None = None, last: bytes = b"", is_open: bool = False
+) -> Known:
     """What is to be known of a transcript of which the lines up to `read_to` were just read.
 
     `before` is what was known if lines were kept: then only the bytes since are summed up. `last` are the last bytes
     that were read, as many as are at hand: if they are not there any more, or what was known before is not, then the
-    file was rewritten meanwhile, and it is made known in a way that will not match.
+    file was rewritten meanwhile, and it is made known in a way that will not match. `is_open` says that the last line
+    that was read has no end.
 
     Raises:
         OSError: it cannot be read (any more), or is not a regular file.
@@ -80,7 +83,7 @@ def seen(looked: Looked, read_to: int, *, before: Known | None = None, last: byt
         checksum=checksum,
         racy=looked.racy,
     )
-    is_as_read = is_kept and tail.endswith(last[-END:]) and (read_to == 0 or tail.endswith(b"\n"))
+    is_as_read = is_kept and tail.endswith(last[-END:]) and (read_to == 0 or is_open or tail.endswith(b"\n"))
     return known if is_as_read else replace(known, head_hash=b"", tail_hash=b"", racy=True)
 
 

@@ -15,6 +15,7 @@ from threadline.find.look import look
 from threadline.find.seen import seen
 from threadline.index.known import KNOWN, Remembered
 from threadline.index.projects import unsure
+from threadline.index.rows import Rows
 from threadline.index.state import tells_cwd
 from threadline.index.texts import as_text, stored
 from threadline.model.change import Change, ChangeKind, Changes, Known, Looked
@@ -27,7 +28,8 @@ _RENEW = f"UPDATE transcripts SET ({KNOWN}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHE
 class Step(Struct, frozen=True, gc=False):
     """One transcript to be read: on from where it was read to (`before` says what was known of it), or all of it.
 
-    `is_renamed` says that its name tells of another session or agent than before.
+    `is_renamed` says that its name tells of another session or agent than before, `is_open` that the last line that
+    was read has no end.
     """
 
     transcript: Transcript
@@ -39,20 +41,23 @@ class Step(Struct, frozen=True, gc=False):
     is_renamed: bool = False
     waiting: tuple[str, ...] = ()
     state: bytes = b""
+    is_open: bool = False
 
     @property
     def size(self) -> int:
         """How many bytes of it are to be read."""
         return max(0, self.looked.size - self.offset)
 
-    def note(self, connection: sqlite3.Connection, read_to: int, lines: int, last: bytes) -> None:
+    def note(self, connection: sqlite3.Connection, made: Rows) -> None:
         """Write down how far it has been read; where it cannot be looked at any more, it is read again next time."""
+        before = self.before if not made.is_anew else None
         try:
-            known = seen(self.looked, read_to, before=self.before, last=last)
+            known = seen(self.looked, made.read_to, before=before, last=made.last, is_open=made.is_open)
         except OSError:
             known = Known(self.looked.path, 0, 0, 0, 0, 0, b"", b"", 0, racy=True)
         renew(connection, self.transcript_id, known)
-        connection.execute("UPDATE transcripts SET lines = ? WHERE transcript_id = ?", (lines, self.transcript_id))
+        told = (made.lines, made.is_open, self.transcript_id)
+        connection.execute("UPDATE transcripts SET lines = ?, is_open = ? WHERE transcript_id = ?", told)
 
 
 def renew(connection: sqlite3.Connection, number: int, known: Known) -> None:
@@ -103,9 +108,9 @@ def plan(connection: sqlite3.Connection, homes: Sequence[Home], told: Changes | 
 
 
 def _row(connection: sqlite3.Connection, path: str) -> _Row:
-    asked = "SELECT transcript_id, lines, session, agent, state FROM transcripts WHERE path = ?"
-    number, lines, session, agent, state = connection.execute(asked, (stored(path),)).fetchone()
-    return _Row(number, lines, (session, agent), state)
+    asked = "SELECT transcript_id, lines, session, agent, state, is_open FROM transcripts WHERE path = ?"
+    number, lines, session, agent, state, is_open = connection.execute(asked, (stored(path),)).fetchone()
+    return _Row(number, lines, (session, agent), state, bool(is_open))
 
 
 class _Row(NamedTuple):
@@ -115,6 +120,7 @@ class _Row(NamedTuple):
     lines: int
     named: tuple[str | None, str | None]
     state: bytes = b""
+    is_open: bool = False
 
 
 def _add(made: Plan, change: Change, rows: dict[str, _Row], places: Places) -> None:
@@ -145,6 +151,7 @@ def _add(made: Plan, change: Change, rows: dict[str, _Row], places: Places) -> N
                 known,
                 waiting=calls,
                 state=row.state,
+                is_open=row.is_open,
             )
         )
 
@@ -170,7 +177,7 @@ class Places:
         """The number of a transcript that is new."""
         home, project = self.of(transcript)
         made = self._connection.execute(
-            "INSERT INTO transcripts VALUES(NULL, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, x'', x'', 0, 1, x'')",
+            "INSERT INTO transcripts VALUES(NULL, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0, x'', x'', 0, 1, x'')",
             (stored(path), home, project, str(transcript.kind), *named(transcript)),
         )
         return made.lastrowid or 0

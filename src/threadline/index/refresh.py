@@ -32,6 +32,7 @@ from threadline.survey.each import cores
 _WORTH_WORKERS = 4 * 1024 * 1024
 _COMMIT_EVERY = 2.0  # seconds: how much a killed refresh may lose
 _TEXT = f"INSERT INTO text(rowid, {', '.join(FIELDS)}) VALUES({', '.join('?' * (len(FIELDS) + 1))})"
+_CLOSED = "UPDATE entries SET length = length + 1 WHERE transcript_id = ? AND line = ?"
 _ENTRY = "INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -137,7 +138,7 @@ def _read(steps: Sequence[Step], jobs: int | None) -> Iterator[tuple[Step, Rows]
 
 
 def _rows(step: Step) -> Rows:
-    return rows(Reading(step.transcript, step.offset, step.line, step.state, step.waiting))
+    return rows(Reading(step.transcript, step.offset, step.line, step.state, step.waiting, step.is_open))
 
 
 def _all(steps: list[Step]) -> list[Rows]:
@@ -200,8 +201,10 @@ class _Writing:
     def add(self, step: Step, made: Rows) -> None:
         """The rows of one transcript, and how far it has been read."""
         self._begin()
-        if step.before is None:
+        if step.before is None or made.is_anew:
             self._forget(step.transcript_id)
+        elif made.is_closed:
+            self.connection.execute(_CLOSED, (step.transcript_id, step.line - 1))
         if step.is_renamed:  # not before: until its rows are made anew, they go by the old name
             self._move(step.transcript_id, step.transcript)
         first = self._next
@@ -218,7 +221,7 @@ class _Writing:
         self._vocabulary.add(said for _at, said in made.texts)
         self._next += len(made.entries)
         self.entries += len(made.entries)
-        step.note(self.connection, made.read_to, made.lines, made.last)
+        step.note(self.connection, made)
         if not self._at_once and monotonic() - self._begun > _COMMIT_EVERY:
             self.commit()
 

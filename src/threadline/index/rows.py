@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from threadline.errors import Error
 from threadline.index.fields import fields
@@ -17,6 +19,7 @@ from threadline.index.words import searchable
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry
 from threadline.model.found import Transcript
 from threadline.parse import entries
+from threadline.parse.chunks import open_transcript
 
 _LAST = 4096
 EntryRow = tuple[int, int, int, str, str | None, str | None, str | None, str | None, str | None]
@@ -27,7 +30,7 @@ class Reading(Struct, frozen=True, gc=False):
     """A transcript to be read, from where on, and the number of the line there.
 
     `state` is what the lines before it come to; `waiting` are calls for web searches among them, whose results may
-    come now.
+    come now. `is_open` says that the last of them has no end.
     """
 
     transcript: Transcript
@@ -35,13 +38,16 @@ class Reading(Struct, frozen=True, gc=False):
     line: int = 1
     state: bytes = b""
     waiting: tuple[str, ...] = ()
+    is_open: bool = False
 
 
 class Rows(Struct, gc=False):
     """The rows of a transcript, in its order. `texts` have the number of their entry among those read.
 
     `read_to` is where the last whole line ends, `lines` how many there are up to it, `last` its last bytes. `problem`
-    says why the transcript could not be read.
+    says why the transcript could not be read. `is_open` says that the last line is whole and has no end yet,
+    `is_closed` that the one before these has got its end now; `is_anew` that all of the transcript was read, since that
+    line went on in another way.
     """
 
     entries: list[EntryRow]
@@ -53,16 +59,43 @@ class Rows(Struct, gc=False):
     lines: int = 0
     last: bytes = b""
     problem: str | None = None
+    is_open: bool = False
+    is_closed: bool = False
+    is_anew: bool = False
 
 
 def rows(reading: Reading) -> Rows:
     """Read on in a transcript. Refusals of the machine become a problem."""
+    try:
+        if reading.is_open and not _is_ended(reading):
+            anew = _read(Reading(reading.transcript))
+            anew.is_anew = True
+            return anew
+        if reading.is_open:
+            closed = _read(replace(reading, offset=reading.offset + 1))
+            closed.is_closed = True
+            closed.last = closed.last or b"\n"
+            return closed
+    except (OSError, Error) as error:
+        return Rows([], [], [], Sighted(), Folded(reading.state), reading.offset, reading.line - 1, problem=str(error))
+    return _read(reading)
+
+
+def _is_ended(reading: Reading) -> bool:
+    """Whether the line that had no end has one now."""
+    with os.fdopen(open_transcript(reading.transcript.path), "rb") as file:
+        file.seek(reading.offset)
+        return file.read(1) == b"\n"
+
+
+def _read(reading: Reading) -> Rows:
     transcript = reading.transcript
     made = Rows([], [], [], Sighted(), Folded(reading.state), reading.offset, reading.line - 1)
     folding = Folding(reading.state, transcript)
     try:
         for entry in _finished(entries(transcript.path, offset=reading.offset, line=reading.line)):
             _add(made, entry, transcript, folding)
+        made.is_open = bool(made.entries) and not made.last.endswith(b"\n")
         made.folded = folding.folded(lambda: _up_to(transcript, made.read_to))
         made.sighted = sighted(transcript, reading.offset, made.read_to, reading.waiting)
     except Error as error:
@@ -76,7 +109,7 @@ def _up_to(transcript: Transcript, read_to: int) -> Iterator[Entry]:
 
 
 def _finished(some: Iterable[Entry]) -> Iterator[Entry]:
-    """The entries of lines that have an end; a last line without one is left for the next time."""
+    """The entries of lines that have an end; a last line without one is left for the next time, unless it is whole."""
     waiting: list[Entry] = []  # a line may hold several entries, of which only the last has the end
     for entry in some:
         if waiting and entry.line.number != waiting[0].line.number:
@@ -85,6 +118,8 @@ def _finished(some: Iterable[Entry]) -> Iterator[Entry]:
         if entry.line.raw.endswith(b"\n"):
             yield from waiting
             waiting.clear()
+    if len(waiting) == 1 and not waiting[0].problems and waiting[0].line.raw.rstrip().endswith(b"}"):
+        yield waiting[0]
 
 
 def _add(made: Rows, entry: Entry, transcript: Transcript, folding: Folding) -> None:

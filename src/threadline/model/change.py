@@ -13,9 +13,10 @@ from threadline.model.problem import Problem
 class Known(Struct, frozen=True, array_like=True, gc=False):
     """A transcript as it was when it was last read.
 
-    `read_to` is the offset up to which whole lines were read: 0, or just after a newline. `size` and `mtime_ns` are
-    from before the reading, so that nothing written meanwhile is taken for read. `head_hash` and `tail_hash` are of the
-    first and the last bytes before `read_to`, `checksum` (CRC-32, which an appended line extends) is of them all.
+    `read_to` is the offset up to which lines were read: 0, just after a newline, or the end of a whole line that has
+    none. `size` and `mtime_ns` are from before the reading, so that nothing written meanwhile is taken for read.
+    `head_hash` and `tail_hash` are of the first and the last bytes before `read_to`, `checksum` (CRC-32, which an
+    appended line extends) is of them all.
 
     `racy` says that it was written to so shortly before it was looked at that a later write may bear the same time:
     then equal times prove nothing, and its ends are compared.

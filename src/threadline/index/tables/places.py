@@ -36,6 +36,7 @@ PLACES = Topic(
         inode INTEGER NOT NULL, -- the same
         read_to INTEGER NOT NULL, -- up to where whole lines have been read
         lines INTEGER NOT NULL, -- how many those are
+        is_open INTEGER NOT NULL DEFAULT 0, -- the last of them is whole, but has no end yet
         head_hash BLOB NOT NULL, -- of the first bytes that were read
         tail_hash BLOB NOT NULL, -- of the last ones
         checksum INTEGER NOT NULL, -- of them all
