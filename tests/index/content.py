@@ -120,7 +120,8 @@ class _Reading:
     def states(self) -> list[Any]:
         """What the lines of each transcript come to.
 
-        Of calls that are told again, more or less may be remembered: not who waits for what the index knows.
+        Of calls that are told again, more or less may be remembered: not who waits for what the index knows, nor when
+        a list was told last. What comes of it is compared where it is written down.
         """
         known: dict[int, set[str]] = {}
         answered: dict[int, set[str]] = {}
@@ -135,6 +136,7 @@ class _Reading:
             if state.work is not None:
                 _drop(state.work.calls.loose, known.get(number, set()))
                 _drop(state.work.calls.waiting, answered.get(number, set()))
+                state.work.lists.times.clear()
             made.append((path, msgspec.to_builtins(state)))
         return sorted(made, key=repr)
 

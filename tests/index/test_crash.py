@@ -297,12 +297,16 @@ def _change_all(home: Path) -> None:
     other.replace(pens.place(home, *SMALL[-1][:2]))
 
 
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def _dies_at(statement: int, index: Path, home: Path) -> bool:
     """Refresh in another process that dies at that statement; whether it did."""
     child = os.fork()
     if not child:
         try:
-            with _counting(lambda count: count <= statement or os.kill(os.getpid(), signal.SIGKILL)):
+            with _counting(lambda count: _die() if count > statement else None):
                 refresh(index, homes(home), jobs=1)
         finally:
             os._exit(0)
