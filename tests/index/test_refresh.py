@@ -38,7 +38,7 @@ def test_the_index_has_every_entry_at_its_place(home: Path, tmp_path: Path) -> N
     done = _refreshed(home, index)
     found = threadline.look(home)
     told = [entry for one in found.transcripts for entry in threadline.entries(one.path)]
-    whole = [entry for entry in told if entry.raw.endswith(b"\n")]
+    whole = [entry for entry in told if entry.raw.endswith(b"\n") or not entry.problems]
     assert done.entries == len(whole)
     told_of = {(e.place.transcript, e.line.number, e.line.offset, len(e.raw), e.kind) for e in whole}
     assert {row[1:6] for row in content(index)["said"]} == told_of
@@ -195,3 +195,19 @@ def test_an_index_of_an_older_schema_goes_when_its_successor_is_whole(home: Path
     _refreshed(home, index)
     left = {path.name for path in tmp_path.iterdir() if path.name.startswith("index-")}
     assert left == others | {index.name, f"{index.name}.lock"}
+
+
+def test_a_whole_line_without_an_end_is_read_and_goes_on_when_there_is_more(home: Path, tmp_path: Path) -> None:
+    """It is found at once; an end that comes later adds nothing, and another ending makes it be read anew."""
+    path = max(home.rglob("*.jsonl"), key=lambda one: one.stat().st_size)
+    whole = b"".join(line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"}\n"))
+    index = tmp_path / "index.sqlite"
+    begun = whole.rfind(b"\n", 0, len(whole) - 1) + 1
+    for end in (len(whole) - 1, len(whole), len(whole) - 1, begun, begun + 40, len(whole) - 1):
+        path.write_bytes(whole[:end])
+        _refreshed(home, index)
+        assert content(index) == anew(home, tmp_path)
+    with path.open("ab") as file:
+        file.write(whole[begun:])  # glued to the line that had no end
+    _refreshed(home, index)
+    assert content(index) == anew(home, tmp_path)
