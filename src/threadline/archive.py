@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from threadline.errors import NotFound
-from threadline.find.homes import homes as all_homes
+from threadline.find.home_places import homes as all_homes
 from threadline.model.found import Found, Home
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Archive:
 
     def overview(self) -> Overview:
         """All homes at a glance."""
-        from threadline.find.look import look, side_file_counts
+        from threadline.find.looking import look, side_file_counts
         from threadline.survey.overview import overview
 
         known = self._fresh
@@ -161,7 +161,7 @@ class Archive:
             NotFound: there is none of that name.
             Ambiguous: there are several; the text lists them.
         """
-        from threadline.find.at import by_id
+        from threadline.find.at_path import by_id
         from threadline.survey.sessions import Wanted
 
         if name != "last":
@@ -267,7 +267,7 @@ class Archive:
         Raises:
             NotFound: there is no such session.
         """
-        from threadline.find.at import by_id
+        from threadline.find.at_path import by_id
         from threadline.survey.follow import Follower
 
         if session is None:
@@ -280,7 +280,7 @@ class Archive:
     @cached_property
     def found(self) -> list[Found]:
         """What lies in the homes; of side files, only those that tell of projects."""
-        from threadline.find.look import look
+        from threadline.find.looking import look
 
         known = self._fresh
         if known is not None:

@@ -277,7 +277,7 @@ def test_what_cannot_be_read_is_a_problem_and_the_rest_is_read(
     assert "every transcript that could be read came back" in answer.out
     write(gone, *transcript(prompt("b")))
     monkeypatch.setenv("THREADLINE_INDEX", "off")
-    monkeypatch.setattr(sys.modules["threadline.find.look"], "look", lambda home: found_homes((str(home.path),))[0])
+    monkeypatch.setattr(sys.modules["threadline.find.looking"], "look", lambda home: found_homes((str(home.path),))[0])
     seen = ask("--home", home, "--json").json
     assert (seen["sessions"], len(seen["problems"])) == (1, 1)
 

@@ -10,7 +10,7 @@ import pytest
 
 from threadline.errors import NotFound
 from threadline.find import look
-from threadline.find.look import side_file_counts
+from threadline.find.looking import side_file_counts
 from threadline.model.found import Home
 
 

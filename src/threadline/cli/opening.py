@@ -28,7 +28,7 @@ def archive_of(
         NotFound: a home that was named is not there.
     """
     from threadline.archive import LITTLE, Archive
-    from threadline.find.homes import homes as found_homes
+    from threadline.find.home_places import homes as found_homes
 
     is_used = os.environ.get("THREADLINE_INDEX", "").strip().lower() not in _OFF
     wanted = tuple(found) if found is not None else found_homes(*homes)

@@ -13,7 +13,7 @@ from threadline.account.rates import Rates, rates
 from threadline.cli.opening import archive_of
 from threadline.cli.statusline_input import Told
 from threadline.cli.when import moment
-from threadline.find.homes import homes as all_homes
+from threadline.find.home_places import homes as all_homes
 from threadline.model.rate import EXACT
 from threadline.model.sum import Sum
 from threadline.model.window import UsageWindow

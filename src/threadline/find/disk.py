@@ -6,7 +6,7 @@ import os
 import re
 import unicodedata
 
-from threadline.find.folder_name import LONGEST, dashed
+from threadline.find.folder_names import LONGEST, dashed
 
 _MOST_LISTINGS = 1000
 _DRIVE = re.compile("[A-Za-z]--")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.find.folder_name import is_windows, stem, stems
+from threadline.find.folder_names import is_windows, stem, stems
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard
 from msgspec import Raw, Struct
 
 from threadline.find.disk import Disk
-from threadline.find.folder_name import LONGEST, folder_matches
+from threadline.find.folder_names import LONGEST, folder_matches
 from threadline.find.known_paths import KnownPaths
 from threadline.find.reading import decoded, lines, whole
 from threadline.model.found import PathSource, TranscriptKind

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from threadline.find.look import look_again
+from threadline.find.looking import look_again
 from threadline.find.transcripts import SUFFIX, naming
 from threadline.model.found import Found, Home, Transcript, TranscriptKind
 from threadline.model.ids import AgentId, SessionId

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from threadline.find.changes import changes
-from threadline.find.look import look
+from threadline.find.looking import look
 from threadline.find.seen import seen
 from threadline.index.known import KNOWN, Remembered
 from threadline.index.projects import unsure

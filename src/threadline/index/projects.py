@@ -6,7 +6,7 @@ import os
 import sqlite3
 from collections.abc import Sequence
 
-from threadline.find.folder_name import folder_matches
+from threadline.find.folder_names import folder_matches
 from threadline.index.found import found
 from threadline.index.texts import stored
 from threadline.model.found import Home, PathSource

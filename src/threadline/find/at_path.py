@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from threadline.errors import Ambiguous, BadQuery, NotFound, Unreadable
-from threadline.find.homes import homes
-from threadline.find.look import look
+from threadline.find.home_places import homes
+from threadline.find.looking import look
 from threadline.find.side_files import BY_NAME_ONLY, MARKS, PROJECTS, is_put_aside, kind_of
 from threadline.find.transcripts import SUFFIX, is_transcript, transcript
 from threadline.find.walk import Walk

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from threadline.errors import NotFound
-from threadline.find.homes import homes
+from threadline.find.home_places import homes
 from threadline.find.links import real_projects, target
 from threadline.find.projects import projects
 from threadline.find.side_files import (
