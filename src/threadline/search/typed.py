@@ -34,6 +34,11 @@ MOST_BYTES = 16 * 1024 * 1024
 _HISTORY = "history.jsonl"
 _DECODER = msgspec.json.Decoder(HistoryPrompt)
 _PLAIN = re.compile("[0-9A-Za-z]{2,}")
+# How characters begin in UTF-8 that may be taken for plain letters: with accents, in other forms. Dashes, arrows, emoji
+# and Chinese are none of them.
+_LETTERS = re.compile(
+    rb"[\xc2-\xcd]|\xe1[\xb4-\xbf]|\xe2[\x82-\x84\x91-\x93\xb1]|\xea|\xef[\xac\xbc\xbd]|\xf0\x9d|\xf0\x9f[\x84-\x87]"
+)
 _FIRST_WORDS = 8
 _NAMELESS = 10
 _SESSION = b'"sessionId":"'
@@ -142,8 +147,11 @@ def _session(line: bytes) -> str:
 
 
 def _may_be_asked(low: bytes, needed: list[tuple[bytes, ...]]) -> bool:
-    """Whether a row's bytes have what is needed; letters with accents and those written by number may be others."""
-    return all(any(one in low for one in some) for some in needed) or not low.isascii() or b"\\u" in low
+    """Whether a row's bytes have what is needed, or have letters that may be taken for others."""
+    for some in needed:
+        if not any(one in low for one in some):
+            return b"\\u" in low or (not low.isascii() and _LETTERS.search(low) is not None)
+    return True
 
 
 def _decoded(raw: bytes, place: Place) -> HistoryPrompt | None:
