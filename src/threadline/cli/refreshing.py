@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from threadline.index.refresh import Refreshed
     from threadline.model.found import Home
 
+Made_co = TypeVar("Made_co", covariant=True)
 
-class Making(Protocol):
-    """`refresh` or `rebuild`."""
+
+class Making(Protocol[Made_co]):
+    """`refresh`, `rebuild` or `fresh`."""
 
     def __call__(  # noqa: D102 - the class says it
         self,
@@ -23,7 +24,7 @@ class Making(Protocol):
         jobs: int | None = None,
         progress: Callable[[int], None] | None = None,
         planned: Callable[[int], None] | None = None,
-    ) -> Refreshed: ...
+    ) -> Made_co: ...
 
 
 def index_of(homes: Sequence[Home]) -> Path:
@@ -33,7 +34,7 @@ def index_of(homes: Sequence[Home]) -> Path:
     return place(home.path for home in homes)
 
 
-def shown(make: Making, homes: Sequence[Home], *, jobs: int | None = None, label: str = "Indexing") -> Refreshed:
+def shown(make: Making[Made_co], homes: Sequence[Home], *, jobs: int | None = None, label: str = "Indexing") -> Made_co:
     """Refresh or rebuild the index of these homes; how far it has come is shown on standard error."""
     from threadline.cli.reading import progress
 

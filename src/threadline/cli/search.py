@@ -103,9 +103,9 @@ def search(
     """
     from threadline.cli import output as out
     from threadline.cli import screen
-    from threadline.cli.search_open import open_hit
     from threadline.cli.reading import say_no_home
     from threadline.cli.refreshing import index_of
+    from threadline.cli.search_open import open_hit
     from threadline.cli.search_page import page
     from threadline.cli.zone import zone
     from threadline.find import homes as find_homes
@@ -158,7 +158,7 @@ def _is_there(homes: Sequence[Home], *, fresh: bool) -> bool:
     from threadline.cli.refreshing import index_of, shown
     from threadline.cli.screen import nothing
     from threadline.errors import IndexBusy
-    from threadline.index.refresh import refresh
+    from threadline.index.fresh import fresh as made_fresh
 
     path = index_of(homes)
     if not fresh:
@@ -166,7 +166,9 @@ def _is_there(homes: Sequence[Home], *, fresh: bool) -> bool:
             nothing(f"There is no index at {str(path)!r} yet; leave out --no-refresh to make it.")
         return path.exists()
     try:
-        shown(refresh, homes)
+        made = shown(made_fresh, homes)
+        if made is not None:
+            made.connection.close()
     except IndexBusy as error:
         if not path.exists():
             raise
