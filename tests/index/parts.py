@@ -99,17 +99,18 @@ def _use(tool: str, given: Any) -> Callable[[Pens], Writer]:
 
 
 def _result(own: Any, *, error: bool = False, first: bool = False) -> Callable[[Pens], Writer]:
-    """The result of a call that was made before: the last one, or the first of all. Told again, it is the same."""
+    """The result of a call that was made before: the last one, or the first of all. Told again, it is the same row."""
 
     def made(pens: Pens) -> Writer:
         def part(pen: Pen) -> Iterator[Row]:
             if pens.open:
                 use = pens.open[0 if first else -1]
-                told = pens.results.setdefault(use, {"is_error": error, "own": own})
-                block: Row = {"tool_use_id": use, "type": "tool_result", "content": "Exit code 2"}
-                block |= {"is_error": True} if told["is_error"] else {}
-                fields = {"toolUseResult": told["own"]} if told["own"] is not None else {}
-                yield pen.chain("user", message={"role": "user", "content": [block]}, **fields)
+                if use not in pens.results:
+                    block: Row = {"tool_use_id": use, "type": "tool_result", "content": "Exit code 2"}
+                    block |= {"is_error": True} if error else {}
+                    fields = {"toolUseResult": own} if own is not None else {}
+                    pens.results[use] = pen.chain("user", message={"role": "user", "content": [block]}, **fields)
+                yield pens.results[use]
 
         return part
 

@@ -36,7 +36,7 @@ def _started(*arguments: object) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.parametrize("rebuilds", [0, 20], ids=["refreshed", "made-anew-now-and-then"])
+@pytest.mark.parametrize("rebuilds", [0, 3], ids=["refreshed", "made-anew-now-and-then"])
 def test_two_refresh_and_ten_read_at_once(tmp_path: Path, rebuilds: int, record_property: Any) -> None:
     """One of the two waits for its turn, one gives up at once and says why; every answer is right for its moment."""
     home, index = tmp_path / "home", tmp_path / "index.sqlite"

@@ -23,7 +23,7 @@ from threadline.index.projects import are_unsettled, renew_projects, unsettle
 from threadline.index.rows import Reading, Rows, rows
 from threadline.index.schema import FIELDS, OF_ENTRIES, OF_TRANSCRIPT
 from threadline.index.sighted import STALE_OF
-from threadline.index.store import alone, open_to_make, open_to_write, remove, remove_older
+from threadline.index.store import NEW, alone, open_alone, open_to_make, remove, remove_older
 from threadline.index.vocabulary import Noting
 from threadline.model.found import Home, Transcript
 from threadline.survey.crew import can_fork, crew
@@ -63,10 +63,11 @@ def refresh(
         IndexBusy: another process is refreshing it.
         Unreadable: it is damaged, or may not be written.
     """
-    if not index.exists():
-        return rebuild(index, homes, jobs=jobs, progress=progress, planned=planned)
-    with open_to_write(index) as connection:
-        return _refreshed(_Writing(connection), homes, jobs, progress, planned, told)
+    with alone(index):
+        if not index.exists():  # not asked before: another may just have made it
+            return _made(index, homes, jobs, progress, planned)
+        with open_alone(index) as connection:
+            return _refreshed(_Writing(connection), homes, jobs, progress, planned, told)
 
 
 def rebuild(
@@ -85,19 +86,30 @@ def rebuild(
         IndexBusy: another process is refreshing it.
         Unreadable: its folder may not be written.
     """
-    new = index.with_name(f"{index.name}.new")
     with alone(index):
-        with open_to_make(new) as connection:
-            done = _refreshed(_Writing(connection, at_once=True), homes, jobs, progress, planned)
-        try:
-            # The old file goes first: a log that outlives its index is thrown away, but one that finds another in its
-            # place would be played back into it.
-            remove(index)
-            new.replace(index)
-            remove_older(index)
-        except OSError as error:
-            raise Unreadable(f"The index {str(index)!r} cannot be written: {error}.") from None
-        return done
+        return _made(index, homes, jobs, progress, planned)
+
+
+def _made(
+    index: Path,
+    homes: Sequence[Home],
+    jobs: int | None,
+    progress: Callable[[int], None] | None,
+    planned: Callable[[int], None] | None,
+) -> Refreshed:
+    """Make the index beside the old one, and put it in its place."""
+    new = index.with_name(f"{index.name}{NEW}")
+    with open_to_make(new) as connection:
+        done = _refreshed(_Writing(connection, at_once=True), homes, jobs, progress, planned)
+    try:
+        # The old file goes first: a log that outlives its index is thrown away, but one that finds another in its
+        # place would be played back into it.
+        remove(index)
+        new.replace(index)
+        remove_older(index)
+    except OSError as error:
+        raise Unreadable(f"The index {str(index)!r} cannot be written: {error}.") from None
+    return done
 
 
 def _refreshed(  # noqa: PLR0917 - as they were given

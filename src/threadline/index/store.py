@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
+from time import monotonic, sleep
 
 from threadline.errors import IndexBusy, Unreadable
 from threadline.index.version import VERSION
@@ -21,6 +22,9 @@ _WAIT_MS = 5_000
 _NAME = 12
 _VERSIONED = re.compile(r"(?P<name>index-[0-9a-f]+)-v(?P<version>[0-9]{1,6})\.sqlite")
 _JOIN_RUNS = 4
+_MOMENT = 0.5  # seconds
+NEW = ".new"
+"""What is added to the name of an index while it is made."""
 
 
 def place(homes: Iterable[str | Path], cache: Path | None = None) -> Path:
@@ -48,13 +52,18 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     Raises:
         Unreadable: it is not there, or no index.
     """
+    until = monotonic() + _MOMENT
     while True:
         before = _inode(path)
         try:
             connection = _opened(path)
         except sqlite3.Error as error:
-            told = f"The index {str(path)!r} cannot be read ({error}); run `threadline index rebuild`."
-            raise Unreadable(told) from None
+            # One that is made anew takes its place in a moment, in which there is none, or only some of it.
+            if (before and _inode(path) == before) or monotonic() > until or not _is_made(path):
+                told = f"The index {str(path)!r} cannot be read ({error}); run `threadline index rebuild`."
+                raise Unreadable(told) from None
+            sleep(_MOMENT / 50)
+            continue
         if _inode(path) == before:
             return connection
         connection.close()  # made anew meanwhile: what was opened could be some of both
@@ -70,6 +79,11 @@ def _opened(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _is_made(path: Path) -> bool:
+    """Whether it is there, or about to be."""
+    return path.exists() or Path(f"{path}{NEW}").exists() or path.exists()
 
 
 def _inode(path: Path) -> int:
@@ -104,6 +118,17 @@ def alone(path: Path) -> Iterator[None]:
         yield
     finally:
         lock.close()
+
+
+@contextmanager
+def open_alone(path: Path) -> Iterator[sqlite3.Connection]:
+    """The index for one that is alone with it already.
+
+    Raises:
+        Unreadable: it is damaged, or its folder may not be written.
+    """
+    with _written(path) as connection:
+        yield connection
 
 
 @contextmanager
