@@ -202,7 +202,25 @@ OUTPUT: dict[str, tuple[tuple[str, Keys], ...]] = {
     ),
     "calls": (
         (
-            "A row for each call",
+            "Of all sessions, a row for each call",
+            {
+                "timestamp": "when it began",
+                "session": "the session's id",
+                "project": "the project",
+                "agent": "the subagent that made it; null for the main one",
+                "tool": "the tool's name",
+                "input": "the part of its input that tells most",
+                "outcome": "how it ended",
+                "exit_code": "of a command, where it is told",
+                "seconds": "how long it took",
+                "started_agent": "the subagent that it started",
+                "call": "the call's id",
+                "place": _PLACE,
+                "result_place": "the same of its result",
+            },
+        ),
+        (
+            "Of one session, a row for each call",
             {
                 "timestamp": "when it began",
                 "tool": "the tool's name",
@@ -238,7 +256,19 @@ OUTPUT: dict[str, tuple[tuple[str, Keys], ...]] = {
     ),
     "files": (
         (
-            "A row for each file",
+            "Of all sessions, a row for each file and session that touched it",
+            {
+                "path": "the file",
+                "session": "the session's id",
+                "project": "the project",
+                "reads": "how often it was read",
+                "writes": "how often it was written or edited",
+                "first": "when it was first touched",
+                "last": "when it was last",
+            },
+        ),
+        (
+            "Of one session, a row for each file",
             {
                 "path": "the file",
                 "proven": "how much of its text is: whole, partial, absent (that it was not there) or unknown",

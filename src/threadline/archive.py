@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from threadline.index.refresh import Refreshed
     from threadline.load import Session
     from threadline.model.hit import Hits
+    from threadline.model.listed import ListedCall, ListedFile
     from threadline.search.ranking import Sort
     from threadline.survey.follow import Follower
     from threadline.survey.overview import Overview
@@ -219,6 +220,65 @@ class Archive:
 
         with self._showing("Reading", _size(self.found)) as advance:
             return ledger_of(self.found, prices or shipped(), jobs=self._jobs, progress=advance, calls=calls)
+
+    def calls(
+        self,
+        *,
+        tools: Sequence[str] = (),
+        outcomes: Sequence[str] = (),
+        session: str | None = None,
+        project: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 50,
+    ) -> list[ListedCall]:
+        """Calls of all sessions, newest first, each once. The index is made if it is not there.
+
+        `session` is the start of an id, `project` a text that the project's path holds.
+
+        Raises:
+            IndexBusy: another process is making the index.
+        """
+        from threadline.index.call_list import calls
+
+        return calls(
+            self.connection,
+            tools=tools,
+            outcomes=outcomes,
+            session=session,
+            project=project,
+            since=since,
+            until=until,
+            limit=limit,
+        )
+
+    def call_input(self, call: ListedCall) -> Any:
+        """What a call was given, read from its place; None where it is not there any more."""
+        from threadline.index.answer import input_at
+
+        place = call.place
+        return input_at(place.transcript, place.offset or 0, place.line, call.id)
+
+    def files(
+        self,
+        path: str | None = None,
+        *,
+        session: str | None = None,
+        project: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 50,
+    ) -> list[ListedFile]:
+        """Files that sessions touched, those touched last first. The index is made if it is not there.
+
+        `path` is a file's path or the end of it; the others are those of `calls`.
+
+        Raises:
+            IndexBusy: another process is making the index.
+        """
+        from threadline.index.file_list import files
+
+        return files(self.connection, path, session=session, project=project, since=since, until=until, limit=limit)
 
     def recent(self, named: Named, rates: Rates, *, since: datetime, seconds: float) -> Recent:
         """A session and what was spent since a moment, for a line that is written anew on every prompt.

@@ -151,9 +151,10 @@ def test_every_key_is_explained(environment: dict[str, str], tmp_path: Path) -> 
         "sql": [["--schema", "--jsonl"], ["--export", str(tmp_path / "tables"), "--jsonl"]],
         "index": [["refresh", "--json"], ["status", "--json"]],
         "demo": [[str(tmp_path / "new"), "--megabytes", "0.1", "--json"]],
-        "files": [[str(edited), "--jsonl"]],
+        "files": [["--jsonl"], [str(edited), "--jsonl"]],
+        "calls": [["--jsonl"], ["last", "--jsonl"]],
         **{name: [["--jsonl"]] for name in ("list", "errors", "history")},
-        **{name: [["last", "--jsonl"]] for name in ("show", "tree", "calls", "todos", "request")},
+        **{name: [["last", "--jsonl"]] for name in ("show", "tree", "todos", "request")},
     }
     assert set(asked) == set(sections)
     for name, questions in asked.items():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from threadline.cli import FOUND
-from threadline.cli.options import home_option, output_options
+from threadline.cli.options import everywhere_options, home_option, output_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,11 +22,13 @@ Examples:
   threadline calls last                           all calls, also of agents
   threadline calls last --tool Bash --outcome error
   threadline calls 55604662 --agent main --csv    without those of agents
+  threadline calls --tool Bash --outcome error    of all sessions, newest first
+  threadline calls --since 7d --project app
 """
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("session")
+@click.argument("session", required=False)
 @click.option("--tool", "tools", multiple=True, metavar="TOOL", help="Only this tool; may be given several times.")
 @click.option(
     "--outcome",
@@ -37,27 +39,40 @@ Examples:
     help=f"Only calls that ended so: {', '.join(_OUTCOMES)}; may be given several times.",
 )
 @click.option("--agent", metavar="ID", help="Only this agent's, by the start of its id; `main` for the main one.")
+@everywhere_options
 @home_option
 @output_options
 def calls(
-    session: str,
+    session: str | None,
     *,
     tools: tuple[str, ...],
     outcomes: tuple[str, ...],
     agent: str | None,
+    project: str | None,
+    since: str | None,
+    until: str | None,
+    limit: int | None,
     homes: tuple[str, ...],
     output: str,
 ) -> int:
     """List the calls of a session: time, tool, input, outcome, duration, agent, turn, place.
 
-    SESSION is the start of its id, a transcript, or `last`. On a page narrower than 100 columns, agent and line are
-    left out, and the date where all is of one day.
+    SESSION is the start of its id, a transcript, or `last`. Without it, the newest calls of all sessions, from the
+    index. On a page narrower than 100 columns, agent and line are left out, and the date where all is of one day.
     """
     from threadline.cli import output as out
     from threadline.cli import screen
+    from threadline.cli.everywhere import Everywhere, refuse_for_one
     from threadline.cli.session import named
     from threadline.cli.session_rows import call_row
 
+    if session is None:
+        from threadline.cli.calls_everywhere import show
+
+        if agent is not None:
+            raise click.UsageError("--agent goes with a SESSION.")
+        return show(Everywhere.of(project, since, until, limit), tools, outcomes, homes, output)
+    refuse_for_one(project, since, until, limit)
     found = named(session, homes)
     chosen = [
         call

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from threadline.cli import FOUND, NOTHING
-from threadline.cli.options import home_option, output_options
+from threadline.cli.options import everywhere_options, home_option, output_options
 
 if TYPE_CHECKING:
     from threadline.load import Session
@@ -23,24 +23,31 @@ Examples:
   threadline files last --path app.py --content
   threadline files last --diff 40 120       what changed between two places
   threadline files 55604662 --diff 40 120 > my.patch
+  threadline files --path app.py            the sessions that touched it
+  threadline files --since 7d --project app
 """
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("session")
+@click.argument("session", required=False)
 @click.option("--at", "at", metavar="PLACE", help="As they stood after this place: FILE:LINE, or a line's number.")
 @click.option("--diff", "diff", nargs=2, metavar="A B", help="What changed between two places.")
 @click.option("--path", "path", metavar="P", help="Only files whose path is this or ends with it.")
 @click.option("--content", is_flag=True, help="Print the text of the one file that --path names.")
+@everywhere_options
 @home_option
 @output_options
 def files(
-    session: str,
+    session: str | None,
     *,
     at: str | None,
     diff: tuple[str, str] | None,
     path: str | None,
     content: bool,
+    project: str | None,
+    since: str | None,
+    until: str | None,
+    limit: int | None,
     homes: tuple[str, ...],
     output: str,
 ) -> int:
@@ -48,10 +55,19 @@ def files(
 
     SESSION is the start of its id, a transcript, or `last`. A file is proven whole by what was written, edited or read
     of it; commands prove nothing, and are counted. Line ends are shown as newlines, whatever the file has on disk.
+    Without SESSION, the files that any session touched, those touched last first, from the index.
     """
     from threadline.cli import screen
+    from threadline.cli.everywhere import Everywhere, refuse_for_one
     from threadline.cli.session import named
 
+    if session is None:
+        from threadline.cli.files_everywhere import show
+
+        if at or diff or content:
+            raise click.UsageError("--at, --diff and --content go with a SESSION.")
+        return show(Everywhere.of(project, since, until, limit), path, homes, output)
+    refuse_for_one(project, since, until, limit)
     if diff and (at or content):
         raise click.UsageError("--diff names both places itself; leave out --at and --content.")
     found = named(session, homes)

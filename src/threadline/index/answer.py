@@ -101,13 +101,19 @@ class Answered(Struct, frozen=True, gc=False):
     @property
     def input(self) -> Any:
         """What the tool was given; read once more where need be."""
-        use = self.use
-        if use is None and self.line:
-            entry = entry_at(self.path, self.offset, self.line)
-            content = entry.message.content if isinstance(entry, AssistantEntry) and entry.message is not None else None
-            uses = (one for one in enumerate(content or ()) if isinstance(one[1], _USES))
-            use = next((one for index, one in uses if call_name(one, entry, index) == self.call), None)
-        return use.input if use is not None else None
+        if self.use is None and self.line:
+            return input_at(self.path, self.offset, self.line, self.call)
+        return self.use.input if self.use is not None else None
+
+
+def input_at(path: str, offset: int, line: int, call: str) -> Any:
+    """What the tool was given by a call whose use stands there; None where it does not, any more."""
+    entry = entry_at(path, offset, line)
+    content = entry.message.content if isinstance(entry, AssistantEntry) and entry.message is not None else None
+    for index, one in enumerate(content or ()):
+        if isinstance(one, _USES) and call_name(one, entry, index) == call:
+            return one.input
+    return None
 
 
 def call_name(block: Any, entry: Any, index: int) -> str:

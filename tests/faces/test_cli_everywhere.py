@@ -1,0 +1,76 @@
+"""Calls and files of all sessions: `threadline calls` and `threadline files` without a session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.faces.asking import Asker
+
+import threadline
+
+
+def test_calls_of_all_sessions_come_newest_first_and_each_once(ask: Asker, demo_home: Path) -> None:
+    """As many as all sessions have together, copies counted once, in the order of time."""
+    rows = ask("calls", "--home", demo_home, "--limit", "100000", "--json").json
+    with threadline.open(demo_home, index=False) as archive:
+        told = {call.id for one in archive.sessions().sessions for call in threadline.read(one.path).calls}
+    assert {row["call"] for row in rows} >= told
+    assert len({row["call"] for row in rows}) == len(rows)
+    times = [row["timestamp"] for row in rows]
+    assert times == sorted(times, reverse=True)
+
+
+def test_a_listed_call_is_the_sessions_own(ask: Asker, demo_home: Path) -> None:
+    """Tool, input, outcome and place are those that `threadline calls SESSION` tells."""
+    row = ask("calls", "--home", demo_home, "--limit", "1", "--json").json[0]
+    own = ask("calls", row["session"], "--home", demo_home, "--json").json
+    (same,) = (one for one in own if one["call"] == row["call"])
+    assert {key: row[key] for key in ("tool", "input", "outcome", "seconds", "agent", "place")} == {
+        key: same[key] for key in ("tool", "input", "outcome", "seconds", "agent", "place")
+    }
+
+
+def test_calls_are_chosen_by_tool_outcome_time_and_project(ask: Asker, demo_home: Path) -> None:
+    """Each filter leaves those that fit it."""
+    every = ask("calls", "--home", demo_home, "--limit", "100000", "--json").json
+    failed = ask("calls", "--home", demo_home, "--outcome", "error", "--limit", "100000", "--json").json
+    assert failed == [row for row in every if row["outcome"] == "error"]
+    bash = ask("calls", "--home", demo_home, "--tool", "Bash", "--limit", "100000", "--json").json
+    assert bash == [row for row in every if row["tool"] == "Bash"]
+    middle = every[len(every) // 2]["timestamp"]
+    newer = ask("calls", "--home", demo_home, "--since", middle, "--limit", "100000", "--json").json
+    assert newer == [row for row in every if row["timestamp"] >= middle]
+    project = every[0]["project"]
+    own = ask("calls", "--home", demo_home, "--project", project, "--limit", "100000", "--json").json
+    assert own == [row for row in every if project in row["project"]]
+
+
+def test_files_tell_the_sessions_that_touched_them(ask: Asker, demo_home: Path) -> None:
+    """A file by the end of its path, one row a session, those touched last first."""
+    every = ask("files", "--home", demo_home, "--limit", "100000", "--json").json
+    name = every[0]["path"].rsplit("/", 1)[-1]
+    rows = ask("files", "--home", demo_home, "--path", name, "--limit", "100000", "--json").json
+    assert rows == [row for row in every if row["path"].endswith(f"/{name}")]
+    assert sum(row["reads"] for row in every)
+    assert sum(row["writes"] for row in every)
+    lasts = [row["last"] for row in every]
+    assert lasts == sorted(lasts, reverse=True)
+
+
+@pytest.mark.parametrize("command", ["calls", "files"])
+def test_what_asks_about_all_sessions_does_not_go_with_one(ask: Asker, demo_home: Path, command: str) -> None:
+    """And nothing that fits is said, with exit code 1."""
+    refused = ask(command, "last", "--since", "7d", "--home", demo_home)
+    assert (refused.code, "--since asks about all sessions; leave SESSION out." in refused.err) == (2, True)
+    none = ask(command, "--project", "no such project", "--home", demo_home)
+    assert none.code == 1
+    assert none.err.startswith("threadline: No ")
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 160])
+def test_the_page_fits(ask: Asker, demo_home: Path, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line is longer than the terminal."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    for command in ("calls", "files"):
+        assert max(map(len, ask(command, "--home", demo_home).out.splitlines())) <= width
