@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from threadline.account.calendar import ahead
 from threadline.cli.zone import Local, in_zone, zone, zone_name
 from threadline.errors import BadQuery
 
@@ -126,3 +127,18 @@ def test_this_machines_zone_loads_no_database() -> None:
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src"), "TZ": "Europe/Berlin"}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True, text=True, timeout=60)  # noqa: S603 - our own code
     assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize("name", ["Europe/Berlin", "Australia/Lord_Howe", "Pacific/Apia", "Asia/Kathmandu", "UTC"])
+def test_the_short_way_tells_the_same_offset(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How far ahead the clocks here are is the same asked of a moment, and of the time that they show then."""
+    monkeypatch.setenv("TZ", name)
+    time.tzset()
+    try:
+        here = zone()
+        for hours in range(0, 24 * 366 * 3, 5):
+            moment = datetime(2010, 12, 1, tzinfo=UTC) + timedelta(hours=hours, minutes=15)
+            assert ahead(here, moment) == moment.astimezone(here).utcoffset(), moment
+    finally:
+        monkeypatch.undo()
+        time.tzset()

@@ -80,6 +80,13 @@ class Calendar:
         return local.date().isoformat(), f"{local:%H}:00"
 
 
+def ahead(zone: tzinfo, moment: datetime) -> timedelta | None:
+    """How far ahead of UTC the clocks of a zone are at a moment; a zone may have a short way to tell."""
+    short = getattr(zone, "ahead", None)
+    told: timedelta | None = short(moment) if short is not None else moment.astimezone(zone).utcoffset()
+    return told
+
+
 def zone_named(name: str) -> tzinfo:
     """The zone of a name such as `Europe/Berlin`.
 

@@ -50,6 +50,13 @@ class Local(tzinfo):
         except (OSError, OverflowError, ValueError):
             return timedelta(0)
 
+    def ahead(self, moment: datetime) -> timedelta | None:
+        """How far ahead of UTC the clocks here are at a moment: what `utcoffset` says of it when they show it."""
+        try:
+            return moment.astimezone().utcoffset()
+        except (OSError, OverflowError, ValueError):
+            return moment.astimezone(self).utcoffset()
+
     def dst(self, dt: datetime | None) -> timedelta | None:
         """Not told apart from the offset."""
         del dt

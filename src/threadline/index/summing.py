@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from threadline.account.adding import COUNTS, Group, Priced
-from threadline.account.calendar import Calendar
+from threadline.account.calendar import Calendar, ahead
 from threadline.account.keys import TIMES
 from threadline.account.ledger import within
 from threadline.index.chosen import Chosen
@@ -176,7 +176,7 @@ class _Days:
 
 def _shift(day: int, zone: tzinfo) -> int | None:
     begins = _EPOCH + timedelta(days=day)
-    offsets = {(begins + timedelta(hours=hours)).astimezone(zone).utcoffset() for hours in (0, 6, 12, 18, 24)}
+    offsets = {ahead(zone, begins + timedelta(hours=hours)) for hours in (0, 6, 12, 18, 24)}
     if len(offsets) > 1 or (offset := offsets.pop()) is None or offset % _A_QUARTER:
         return None
     return offset // _A_QUARTER
