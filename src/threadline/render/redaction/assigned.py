@@ -1,0 +1,245 @@
+"""Secrets that are told by what they are assigned to: keys, variables, options, headers, parameters, addresses.
+
+A name is found by one letter of the word that makes it one (`k` of key and token, `p` of password): that letter is
+rare, and a search for it passes over everything else.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from collections.abc import Iterator
+
+from threadline.render.redaction import plausible
+from threadline.render.redaction.naming import is_env_key, is_password, is_secret, services_named
+from threadline.render.redaction.span import Span
+
+# How the rest of a name, and what stands between it and its value, may look; the value is what follows.
+_REST = rb"[a-z0-9_.-]{0,24}"
+_ASSIGNS = (
+    rb"(?:\\*[\"'`\])]|&quot;|%22){0,3}[ \t]{0,8}"
+    rb"(?:=>|:=|\?=|\+=|={1,3}|:{1,2}|,(?=[ \t]*\\*[\"'])|%3[ad]|>)[ \t]{0,8}"
+    # No number, list, object or call.
+    rb"(?![0-9]{1,20}(?:[,}\]\s]|\Z)|[{(\[]|true|false|null|none)"
+)
+_TOKEN_WORD = re.compile(rb"k(?:(?<=tok)en(?!s)|ey(?!s|w|b))" + _REST + _ASSIGNS)
+_OPTION = re.compile(
+    rb"--(?:[a-z0-9]+-){0,4}(?:token|password|passwd|pass|secret|key|apikey|credentials?|passphrase)"
+    rb"[ \t]{1,4}(?=[^\s-])"
+)
+_PASS_WORD = re.compile(rb"p(?:ass(?:w(?:or[dt]|d)|phrase|code)?|wd?)(?![a-z])" + _REST + _ASSIGNS)
+_SECRET_WORD = re.compile(rb"cre(?:t(?<=secret)|d(?:s|entials?)?(?![a-z]))" + _REST + _ASSIGNS)
+_ENV_WORD = re.compile(rb"_(?:pin|auth|jwt|salt|dsn|sid|pat|psk)" + _ASSIGNS)
+_NAMED = (_TOKEN_WORD, _PASS_WORD, _SECRET_WORD, _ENV_WORD)
+_NAME = re.compile(rb"[A-Za-z0-9_.-]+")
+_NAME_BACKWARDS = re.compile(rb"[A-Za-z0-9_.-]{0,61}")
+_BACKSLASH = 0x5C
+_LONGEST_NAME = 60
+_ESCAPES = ("n", "r", "t")
+_QUOTED = re.compile(rb"(?:b|r|f|rb|br|u|@)?(\\*)([\"'`])")
+_BARE = re.compile(rb"[^\s\"'`,;(){}\[\]<>\\&|]{1,4096}")
+_CALLS = frozenset((b"(", b"[", b"{"))
+_UNQUOTED_END = re.compile(rb"[.:!?]+\Z")
+
+_AUTHORIZATION = re.compile(
+    rb"z(?<=authoriz)ation(?:\\*[\"'][ \t]{0,4},|(?:\\*[\"'])?[ \t]{0,4}[:=])[ \t]{0,4}(?:\\*[\"'])?[ \t]*"
+    rb"(?:(?:basic|bearer|token|digest|negotiate|apikey|api-key|bot|aws4-hmac-sha256|oauth|hmac|signature)[ \t]+)?"
+    rb"((?:[^\"'`\\\r\n<>]|\\[^\"'`nr\\]){6,4096})"
+)
+_BEARER = re.compile(rb"bearer(?: |%20|\+)([a-z0-9._~+/=-]{12,4096})")
+_BASIC = re.compile(rb"basic ([a-z0-9+/=_-]{8,1024})(?![a-z0-9+/=_-])")
+_COOKIE = re.compile(
+    rb"k(?<=cook)ie2?(?:\\*[\"'][ \t]{0,4},|(?:\\*[\"'])?[ \t]{0,4}[:=])[ \t]{0,4}(?:\\*[\"'])?[ \t]*"
+    rb"([^\s=;,\"'\\:]{1,64}=[^\"'`\\\r\n]{4,8192})"
+)
+_HEADERS = (
+    (b"authoriz", _AUTHORIZATION, "authorization-header"),
+    (b"bearer", _BEARER, "bearer-token"),
+    (b"basic ", _BASIC, "basic-authorization"),
+    (b"cookie", _COOKIE, "cookie"),
+)
+# A login before a host: a name and a password, or a token alone.
+_LOGIN = re.compile(rb"://([^\s/@\"'`<>\\]{1,400})@")
+_TOKEN = re.compile(r"[A-Za-z0-9_~.-]{16,255}\Z")
+_PARAMETER = (
+    rb"(?:amp;)?(?:sig|signature|x-amz-signature|x-amz-security-token|x-amz-credential|x-goog-signature|x-goog-credential"
+    rb"|auth|authkey|session|sessionid|session_id|sid|jwt|hmac|hash|otp|pat|pass|pwd|code|ticket|assertion|code_verifier)="
+    rb"([^&\s\"'`<>\\#]{8,4096})"
+)
+# Two searches for one letter are faster than one for either.
+_PARAMETERS = (re.compile(rb"&" + _PARAMETER), re.compile(rb"\?" + _PARAMETER))
+_CURL_USER = re.compile(
+    rb" (?:-u|--user|--proxy-user)[ =]?(?:\\*[\"'])?([^\s:\"'\\+%$-][^\s:\"'\\]{0,128}):([^\s\"'\\]{3,256})"
+)
+_WEBHOOKS = {
+    b"hooks.slack.com/": re.compile(rb"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_-]{20,})"),
+    b"/webhooks/": re.compile(rb"/webhooks/([0-9]{15,20}/[A-Za-z0-9_-]{40,})"),
+    b"webhookb2/": re.compile(rb"webhookb2/([A-Za-z0-9@/-]{60,})"),
+    b"api.telegram.org/bot": re.compile(rb"api\.telegram\.org/bot([0-9]+:[A-Za-z0-9_-]{30,})"),
+    b"hooks.zapier.com/": re.compile(rb"hooks\.zapier\.com/hooks/catch/([A-Za-z0-9/]{8,})"),
+}
+_QUOTES = frozenset((b'"', b"'", b"`"))
+# Words of everyday: names of something only where they are quoted, or a part of a name.
+_SHORT_WORDS = frozenset(("pass", "pw", "pin", "pwd", "oldpwd", "cred", "token.", "pass."))
+_PASSWORDS = frozenset(("password", "secret", "admin", "test", "token"))
+_RANDOM, _RATHER_RANDOM = 3.5, 3  # bits a character
+_SCHEMES = frozenset((b"basic", b"bearer", b"token"))
+
+
+def assigned(view: bytes, low: bytes) -> Iterator[Span]:
+    """All that is assigned to a name that says so; `low` is the view in lower case."""
+    for pattern in _NAMED:
+        for found in pattern.finditer(low):
+            span = _value(view, found.start(), found.end())
+            if span is not None:
+                yield span
+    for found in _OPTION.finditer(low):
+        span = value_at(view, found[0].decode().strip("- \t").replace("-", "_"), found.end())
+        if span is not None:
+            yield span
+    yield from _headers(view, low)
+    yield from _addresses(view, low)
+
+
+def _value(view: bytes, at: int, end: int) -> Span | None:
+    """The value behind a name, if the name says that it is secret and the value can be."""
+    before = _NAME_BACKWARDS.match(view[max(0, at - 61) : at][::-1])
+    begin = at - (before.end() if before else 0)
+    after = _NAME.match(view, at)
+    stop = after.end() if after else end
+    name = view[begin:stop].decode()
+    # An escape that ends just before the name is no part of it.
+    if begin and view[begin - 1] == _BACKSLASH and name[:1] in _ESCAPES:
+        name = name[1:]
+    if not is_secret(name) and not is_env_key(name):
+        return None
+    if len(name) > _LONGEST_NAME:
+        return None
+    quoted = view[begin - 1 : begin] in _QUOTES
+    if not quoted and (b"," in view[stop:end] or name.lower() in _SHORT_WORDS):
+        return None
+    return value_at(view, name.lstrip("-."), end)
+
+
+def value_at(view: bytes, name: str, at: int) -> Span | None:
+    """The value at a place, for a name; quoted or bare."""
+    opening = _QUOTED.match(view, at)
+    if opening:
+        start = opening.end()
+        stop = _closing(view, start, opening[1] + opening[2])
+        if stop < 0:
+            return None
+    else:
+        bare = _BARE.match(view, at)
+        if bare is None:
+            return None
+        start = at
+        stop = at + len(_UNQUOTED_END.sub(b"", bare[0]))
+        if view[stop : stop + 1] in _CALLS:
+            return None
+    value = view[start:stop].decode("latin-1")
+    if not is_credible(name, value, quoted=opening is not None):
+        return None
+    return Span(start, stop, kind_of(name, value), weak=not is_everywhere(value))
+
+
+def is_credible(name: str, value: str, *, quoted: bool) -> bool:
+    """Whether the value can be the secret that its name says."""
+    if is_password(name):
+        if name.lower().endswith("pwd") and plausible.is_path(value):  # the working directory
+            return False
+        in_file = name.isupper() or "_" in name
+        return plausible.is_password(value, quoted=quoted or in_file) and (value.count(" ") < 4)  # noqa: PLR2004 - a sentence
+    if " " in value:
+        return False
+    if not is_secret(name):
+        return plausible.is_key(value, quoted=quoted) and plausible.entropy(value) > _RATHER_RANDOM
+    return plausible.is_key(value, quoted=quoted)
+
+
+def is_everywhere(value: str) -> bool:
+    """Whether a value is telling enough to be taken away wherever it stands, and not only behind its name."""
+    if len(value) < 6:  # noqa: PLR2004 - shorter ones are in many words
+        return False
+    kinds = any(map(str.isalpha, value)) + any(map(str.isdigit, value)) + (not value.isalnum())
+    return kinds > 1 and plausible.entropy(value) > 2  # noqa: PLR2004 - bits a character
+
+
+def kind_of(name: str, value: str) -> str:
+    """The kind of a value by its name: a service's own, or what it is in general."""
+    for service in services_named(name):
+        if re.fullmatch(service.pattern, value):
+            return service.kind
+    if is_password(name):
+        return "password"
+    return "assigned-secret"
+
+
+def _closing(view: bytes, start: int, quote: bytes) -> int:
+    """Where the quoted value ends: at the same quote, on the same line."""
+    limit = start + 4096
+    end = view.find(quote, start, limit)
+    while end > 0 and len(quote) == 1 and view[end - 1 : end] == b"\\" and view[end - 2 : end - 1] != b"\\":
+        end = view.find(quote, end + 1, limit)
+    line = view.find(b"\n", start, end if end >= 0 else limit)
+    return -1 if line >= 0 else end
+
+
+def _headers(view: bytes, low: bytes) -> Iterator[Span]:
+    for mark, pattern, kind in _HEADERS:
+        for found in pattern.finditer(low) if mark in low else ():
+            start, end = found.span(1)
+            value = view[start:end].rstrip()
+            said = value.decode("latin-1")
+            if value.lower() in _SCHEMES or not plausible.is_literal(said) or _is_talk(kind, said):
+                continue
+            yield Span(start, start + len(value), kind, weak=kind == "cookie" or not is_everywhere(said))
+
+
+def _is_talk(kind: str, value: str) -> bool:
+    """Whether it is a sentence about headers, and no header."""
+    if kind == "cookie":
+        return False
+    if kind == "basic-authorization":
+        return not _is_login(value)
+    if kind == "authorization-header" and value.lower().startswith(("credential=", "username=")):
+        return False
+    return value.count(" ") > 1 or not (any(map(str.isdigit, value)) or plausible.entropy(value) > _RANDOM)
+
+
+def _is_login(value: str) -> bool:
+    """Whether it is base64 of a name and a password."""
+    try:
+        return b":" in b64decode(value + "==", validate=False)
+    except ValueError:
+        return False
+
+
+def _addresses(view: bytes, low: bytes) -> Iterator[Span]:
+    for found in _LOGIN.finditer(view):
+        span = _login(found)
+        if span is not None:
+            yield span
+    for pattern in _PARAMETERS:
+        for found in pattern.finditer(low):
+            value = found[1].decode("latin-1")
+            if plausible.is_literal(value) and (any(map(str.isdigit, value)) or plausible.entropy(value) > _RANDOM):
+                yield Span(*found.span(1), "url-parameter", weak=not is_everywhere(value))
+    for found in _CURL_USER.finditer(view) if b"curl" in low or b"--user" in low else ():
+        if plausible.is_literal(found[2].decode("latin-1")):
+            yield Span(*found.span(2), "curl-password", weak=not is_everywhere(found[2].decode("latin-1")))
+    for mark, pattern in _WEBHOOKS.items() if b"hook" in low or b"telegram" in low else ():
+        for found in pattern.finditer(view) if mark in low else ():
+            yield Span(*found.span(1), "webhook")
+
+
+def _login(found: re.Match[bytes]) -> Span | None:
+    """The password of a login, or the token that stands for one."""
+    name, colon, password = found[1].decode("latin-1").partition(":")
+    start = found.start(1)
+    if colon and password != "x-oauth-basic":  # noqa: S105 - what stands there is no password
+        if password and (plausible.is_literal(password) or password in _PASSWORDS):
+            return Span(start + len(name) + 1, found.end(1), "url-password", weak=not is_everywhere(password))
+    elif _TOKEN.match(name) and any(map(str.isdigit, name)) and plausible.entropy(name) > _RATHER_RANDOM:
+        return Span(start, start + len(name), "url-token")
+    return None

@@ -1,0 +1,112 @@
+"""All rules at once over a text of any length, window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from threadline.render.redaction.addresses import addresses
+from threadline.render.redaction.armour import armoured
+from threadline.render.redaction.assigned import assigned
+from threadline.render.redaction.formed import azure, formed, looked_at
+from threadline.render.redaction.homes import homes
+from threadline.render.redaction.seams import seamless
+from threadline.render.redaction.span import Span
+from threadline.render.redaction.unnamed import unnamed
+
+WINDOW = 256 * 1024
+"""How much is looked at at once: it stays in the processor's cache, and memory does not grow with the text."""
+_BEYOND = 8 * 1024
+_BEFORE = 256
+_MOST_BEYOND = 128 * 1024
+PERSONAL = frozenset(("email", "ip", "host", "home", "user"))
+"""Kinds that are no secrets, but tell of people and machines."""
+
+
+def spans(text: str, *, personal: bool = True) -> list[Span]:
+    """All that is to be taken away; the text with and without its seams is looked at. Some may overlap."""
+    found = list(_in_windows(_view(text), personal=personal))
+    without = seamless(text)
+    if without is not None:
+        for span in _in_windows(_view(without.text), personal=personal):
+            start, end = without.where(span.start, span.end)
+            found.append(Span(start, end, span.kind, span.weak))
+    return found
+
+
+def spans_of_bytes(view: bytes, *, personal: bool = False) -> list[Span]:
+    """The same for bytes as they are in a file, by their offsets; seams are left alone."""
+    return list(_in_windows(view, personal=personal))
+
+
+def _view(text: str) -> bytes:
+    """The text as bytes, one a character, so that offsets are the same."""
+    return text.encode("ascii", "replace")
+
+
+def _in_windows(view: bytes, *, personal: bool) -> Iterator[Span]:
+    if len(view) <= WINDOW + _BEYOND:
+        yield from _in_window(view, personal=personal)
+        return
+    start = 0
+    while start < len(view):
+        stop = start + WINDOW
+        begin = max(0, start - _BEFORE)
+        beyond = _BEYOND
+        while True:
+            end = min(len(view), stop + beyond)
+            found = [
+                Span(span.start + begin, span.end + begin, span.kind, span.weak)
+                for span in _in_window(view[begin:end], personal=personal)
+            ]
+            # What touches the window's end may go on behind it.
+            if (
+                end == len(view)
+                or beyond >= _MOST_BEYOND
+                or all(span.end < end or span.start >= stop for span in found)
+            ):
+                break
+            beyond *= 4
+        yield from (span for span in found if start <= span.start < stop or span.start < start < span.end)
+        start = stop
+
+
+def _in_window(view: bytes, *, personal: bool) -> Iterator[Span]:
+    yield from armoured(view)
+    low = view.lower()
+    done = 0
+    for start, end, is_hex in looked_at(view):
+        if end <= done:
+            continue
+        span = (None if is_hex else formed(view, start, end)) or unnamed(view, start, end)
+        if span is not None:
+            done = span.end
+            yield span
+    yield from azure(view)
+    yield from assigned(view, low)
+    if personal:
+        for home, _owner in homes(view):
+            yield home
+        yield from addresses(view)
+
+
+def disjoint(found: list[Span]) -> list[tuple[int, int, Span]]:
+    """The spans in order, those that overlap made one: from where to where, and which of them says what it is."""
+    kept: list[tuple[int, int, Span]] = []
+    for span in sorted(found, key=lambda span: (span.start, -span.end)):
+        if kept and span.start < kept[-1][1]:
+            start, end, first = kept[-1]
+            tells = span if (first.kind in PERSONAL and span.kind not in PERSONAL) else first
+            kept[-1] = (start, max(end, span.end), tells)
+        else:
+            kept.append((span.start, span.end, span))
+    return kept
+
+
+def owners(text: str) -> set[str]:
+    """Whose home directories the text names."""
+    view = _view(text)
+    found = set()
+    for _home, owner in homes(view):
+        if owner is not None:
+            found.add(text[owner.start : owner.end])
+    return found

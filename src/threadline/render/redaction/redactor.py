@@ -1,0 +1,215 @@
+"""The redactor: takes away what must not be shared, the same thing always by the same placeholder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from threadline.render.redaction import plausible
+from threadline.render.redaction.armour import KIND as PRIVATE_KEY
+from threadline.render.redaction.armour import body_lines
+from threadline.render.redaction.assigned import is_credible, is_everywhere, kind_of
+from threadline.render.redaction.finder import PERSONAL, disjoint, owners, spans
+from threadline.render.redaction.finding import Finding
+from threadline.render.redaction.homes import NOBODY
+from threadline.render.redaction.known import Known
+from threadline.render.redaction.naming import is_secret
+from threadline.render.redaction.placeholders import Placeholders, family_of
+from threadline.render.redaction.settings import Settings
+from threadline.render.redaction.span import Span
+
+_ROUNDS = 5
+_DEEP = 300
+_PIECE = 1000
+_OVERLAP = 200
+_LEAST_NAME = 3
+_LEAST_SAID = 4
+
+
+class Redactor:
+    """Takes secrets and what tells of people and machines out of the texts of one export.
+
+    Let it `learn` every text first: what is told by its surroundings in one place is then taken away in all. `redact`
+    learns from what it is given, too, but cannot go back to what it gave out before.
+    """
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self._settings = settings or Settings()
+        self._patterns = self._settings.compiled()
+        self._keep = frozenset(self._settings.keep)
+        self._placeholders = Placeholders()
+        self._known = Known()
+        self._found: Counter[tuple[str, str, str]] = Counter()
+        for word in sorted(self._settings.words, key=len, reverse=True):
+            self._known.add_word(word, "word", whole=False)
+        for user in self._settings.users:
+            self._learn_user(user)
+        for host in self._settings.hosts:
+            self._known.add_word(host, "host", whole=True)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was taken away so far, by kind and place, in the order in which it was met."""
+        return [Finding(kind, place, made, count) for (kind, place, made), count in self._found.items()]
+
+    def learn(self, text: str) -> None:
+        """Learn what a text tells to be secret, so that it is taken away wherever it stands."""
+        for name in owners(text):
+            self._learn_user(name)
+        for span in spans(text):
+            self._learn(text[span.start : span.end], span)
+
+    def learn_value(self, value: Any) -> None:
+        """The same of every text in a tree of lists and objects, by its keys, too."""
+        for text, key in _texts(value):
+            if key is not None and self._is_secret_by(key, text):
+                self._learn(text, Span(0, len(text), kind_of(key, text), weak=not is_everywhere(text)))
+            else:
+                self.learn(text)
+
+    def redact(self, text: str, place: str = "") -> str:
+        """The text without what is to be taken away. `place` is where it is from, for the findings."""
+        for _round in range(_ROUNDS):
+            changed = self._once(text, place)
+            if changed == text:
+                break
+            text = changed
+        return text
+
+    def redact_value(self, value: Any, place: str = "") -> Any:
+        """A tree of lists and objects without what is to be taken away; keys are redacted, too."""
+        self.learn_value(value)
+        return self._value(value, place, None, 0)
+
+    def check(self, text: str, place: str = "") -> list[Finding]:
+        """What is still to be found in a text that was redacted: nothing, or it must not be given out."""
+        found = Counter((tells.kind, self._placeholder(tells, text)) for _start, _end, tells in self._all(text))
+        return [Finding(kind, place, made, count) for (kind, made), count in found.items()]
+
+    def _once(self, text: str, place: str) -> str:
+        self.learn(text)
+        parts: list[str] = []
+        last = 0
+        for start, end, tells in self._all(text):
+            made = self._placeholder(tells, text)
+            self._found[tells.kind, place, made] += 1
+            parts += [text[last:start], made]
+            last = end
+        return "".join([*parts, text[last:]]) if parts else text
+
+    def _all(self, text: str) -> list[tuple[int, int, Span]]:
+        """All that is to be taken away, without what is kept and what was put there."""
+        found = [span for span in spans(text) if text[span.start : span.end] not in self._keep]
+        found += [Span(start, end, "known-secret", value=value) for start, end, value in self._known.secrets_in(text)]
+        found += [Span(start, end, kind, value=word) for start, end, word, kind in self._known.words_in(text)]
+        found += self._by_patterns(text)
+        if not found:
+            return []
+        put = [one.span() for one in plausible.PLACEHOLDER.finditer(text)]
+        return disjoint([piece for span in found for piece in _outside(span, put, text)])
+
+    def _by_patterns(self, text: str) -> Iterator[Span]:
+        """What own patterns find: line by line, and long lines in pieces, so that no pattern can take forever."""
+        for name, pattern in self._patterns.items():
+            for start, end in _pieces(text):
+                for found in pattern.finditer(text, start, end):
+                    if found[0] and found[0] not in self._keep:
+                        yield Span(found.start(), found.end(), name)
+
+    def _placeholder(self, span: Span, text: str) -> str:
+        value = span.value or text[span.start : span.end]
+        family = span.kind if span.kind in self._patterns else family_of(span.kind)
+        if family in {"user", "host", "email", "word"}:
+            value = value.lower()
+        return self._placeholders.of(family, value)
+
+    def _learn(self, value: str, span: Span) -> None:
+        """Know a thing from now on, and let its number be by the order in which things were met."""
+        if value in self._keep or plausible.PLACEHOLDER.search(value):
+            return
+        if span.kind in PERSONAL:
+            if span.kind == "user":
+                self._learn_user(value)
+            elif span.kind == "host":
+                self._known.add_word(value, "host", whole=True)
+            return
+        self._placeholders.of("secret", value)
+        if not span.weak and value not in self._known:
+            self._known.add(value)
+            for line in body_lines(value) if span.kind == PRIVATE_KEY else ():
+                self._placeholders.same("secret", line, value)
+                self._known.add(line)
+
+    def _learn_user(self, name: str) -> None:
+        if len(name) >= _LEAST_NAME and name.lower() not in NOBODY and name not in self._keep:
+            self._known.add_word(name, "user", whole=True)
+
+    def _is_secret_by(self, key: str, text: str) -> bool:
+        return is_secret(key) and is_credible(key, text, quoted=True) and text not in self._keep
+
+    def _value(self, value: Any, place: str, key: str | None, depth: int) -> Any:
+        if isinstance(value, str):
+            if key is not None and self._is_secret_by(key, value):
+                span = Span(0, len(value), kind_of(key, value))
+                made = self._placeholder(span, value)
+                self._found[span.kind, place, made] += 1
+                return made
+            return self.redact(value, place)
+        if depth > _DEEP:
+            return None
+        if isinstance(value, dict):
+            return {
+                self.redact(str(name), place): self._value(
+                    one, f"{place}.{name}" if place else place, str(name), depth + 1
+                )
+                for name, one in value.items()
+            }
+        if isinstance(value, list | tuple):
+            return [self._value(one, place, key, depth + 1) for one in value]
+        return value
+
+
+def leftovers(redactor: Redactor, text: str, place: str = "") -> list[Finding]:
+    """What a text that is about to be given out still holds; an export with any is refused."""
+    return redactor.check(text, place)
+
+
+def _outside(span: Span, put: list[tuple[int, int]], text: str) -> Iterator[Span]:
+    """The parts of a span that lie outside of placeholders, if they can say anything."""
+    at = span.start
+    inside = [(start, end) for start, end in put if start < span.end and span.start < end]
+    if not inside:
+        yield span
+        return
+    for start, end in [*inside, (span.end, span.end)]:
+        piece = text[at:start]
+        if sum(map(str.isalnum, piece)) >= _LEAST_SAID:
+            yield Span(at, start, span.kind, weak=True)
+        at = max(at, end)
+
+
+def _pieces(text: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        while end - start > _PIECE:
+            yield start, start + _PIECE
+            start += _PIECE - _OVERLAP
+        yield start, end
+        start = end + 1
+
+
+def _texts(value: Any) -> Iterator[tuple[str, str | None]]:
+    """All texts of a tree, each with the key it belongs to; keys are texts, too."""
+    waiting: list[tuple[Any, str | None]] = [(value, None)]
+    while waiting:
+        one, key = waiting.pop()
+        if isinstance(one, str):
+            yield one, key
+        elif isinstance(one, dict):
+            waiting += [(name, None) for name in one if isinstance(name, str)]
+            waiting += [(inner, str(name)) for name, inner in reversed(one.items())]
+        elif isinstance(one, list | tuple):
+            waiting += [(inner, key) for inner in reversed(one)]

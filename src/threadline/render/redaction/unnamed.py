@@ -1,0 +1,73 @@
+"""Runs of letters and digits that nothing gives away but what they are assigned to, or that they are random."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from threadline.render.redaction import plausible
+from threadline.render.redaction.naming import is_secret, services_named, words_of
+from threadline.render.redaction.span import Span
+from threadline.render.redaction.wordlist import words
+
+# How ids of all kinds are set apart, in JSON and in JSON within JSON: nearly every run stands behind one of these.
+_IDS = tuple(
+    (name + quote + colon + quote).encode()
+    for name in ("uid", "Id", "_id", "id", "ignature", "sha", "Sha", "hash", "Hash", "data", "slug", "name", "ommit")
+    for quote in ('"', '\\"')
+    for colon in (":", ": ")
+)
+_PATHS = frozenset(b"/.~")
+_DIGIT = re.compile(rb"[0-9]")
+_DELIMITERS = frozenset(b"\"'`=: >,\t")
+_ASSIGNS = b"=:>,"
+_AROUND = b" \t\"'`\\)]=:>,"
+_NAME_BACKWARDS = re.compile(rb"[\w.-]*")
+_VALUE = re.compile(rb"[A-Za-z0-9_+/=.~%-]{20,512}")
+_ENDS = frozenset(b"\"'`\\ \t\r\n,;)}]<&|")
+# A value of such a name is long and looks random, and is no secret.
+_HARMLESS = words(
+    "id ids uuid guid hash hashes sha md digest checksum integrity signature commit etag data content"
+    " cursor request message parent leaf prompt slug version url uri image fingerprint blob tree rev"
+    " revision src href file path name class classname svg d base body text resolved sum ref build icon"
+    " thumbnail buffer snapshot source map model type title label description fixture expected actual diff"
+    " patch encoded output input result line x y seed etag cid did tag digest256 sha256 sha1 sha512 nonce"
+    " alg kid thumbprint publickey modulus address tx block chunk asset bundle"
+)
+
+
+def unnamed(view: bytes, start: int, end: int) -> Span | None:
+    """The credential at a run by what it is assigned to: a service's own, or random under a name that says nothing."""
+    if not start or view[start - 1] not in _DELIMITERS or view.endswith(_IDS, 0, start):
+        return None
+    if view[start] in _PATHS or not _DIGIT.search(view, start, end):
+        return None
+    before = view[max(0, start - 64) : start]
+    head = before.rstrip(b" \t\"'`\\")
+    if not head or head[-1] not in _ASSIGNS:
+        return None
+    backwards = _NAME_BACKWARDS.match(head.rstrip(_AROUND)[::-1])
+    name = backwards[0][::-1].decode() if backwards else ""
+    services, harmless = _verdict(name)
+    if not services and harmless:
+        return None
+    found = _VALUE.match(view, start)
+    stop = found.end() if found else end
+    value = view[start:stop].decode().rstrip(".")
+    for pattern, kind in services:
+        if pattern.fullmatch(value):
+            return Span(start, start + len(value), kind)
+    if harmless or (stop < len(view) and view[stop] not in _ENDS) or not plausible.is_random(value):
+        return None
+    return Span(start, start + len(value), "random-value")
+
+
+@lru_cache(maxsize=4096)
+def _verdict(name: str) -> tuple[tuple[tuple[re.Pattern[str], str], ...], bool]:
+    """The forms that values of services that the name mentions have; and whether a random value says nothing."""
+    services = tuple((re.compile(service.pattern), service.kind) for service in services_named(name))
+    words = words_of(name)
+    if name and name.upper() == name:
+        return services, False
+    harmless = not words or bool(_HARMLESS & set(words)) or any(word.endswith(("id", "sha", "hash")) for word in words)
+    return services, harmless and not is_secret(name)
