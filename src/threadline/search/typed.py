@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -74,13 +75,12 @@ def gone_prompts(connection: sqlite3.Connection, query: Query, *, bounded: bool 
     nameless = 0
     for (home,) in connection.execute("SELECT path FROM homes ORDER BY home_id").fetchall():
         for typed in _rows(Path(home) / _HISTORY, needed, known):
-            if (typed.prompt.session_id or "").lower() in known or not matches(query, typed.document, patience):
+            session = (typed.prompt.session_id or "").lower()
+            if session in known or (not session and bounded and nameless >= _NAMELESS):
                 continue
-            if typed.prompt.session_id:
-                yield typed
-            elif not bounded or nameless < _NAMELESS:
-                nameless += 1
-                if not _is_said(connection, typed.prompt.display or ""):
+            if matches(query, typed.document, patience):
+                nameless += not session
+                if session or not _is_said(connection, typed.prompt.display or ""):
                     yield typed
 
 
@@ -106,36 +106,50 @@ def text_at(place: Place) -> str:
 
 def _rows(path: Path, needed: list[tuple[bytes, ...]], known: set[str]) -> Iterator[Typed]:
     """The rows of a history that may be asked for and may be gone, the last one first."""
-    lines, begin, sessions = _history(path)
-    offset = begin + sum(map(len, lines)) + max(0, len(lines) - 1)
-    for number in range(len(lines), 0, -1):
-        raw = lines[number - 1]
-        offset -= len(raw)
-        if raw and sessions[number - 1] not in known and _may_be_asked(raw.lower(), needed):
-            place = Place(str(path), number if begin == 0 else 0, offset, len(raw))  # of a part, lines cannot be told
+    history = _history(path)
+    may_be_gone = chain.from_iterable(lines for session, lines in history.sessions.items() if session not in known)
+    for number in sorted(may_be_gone, reverse=True):
+        raw, low, offset = history.lines[number]
+        if _may_be_asked(low, needed):
+            # Of a part of a file, lines cannot be told.
+            place = Place(str(path), number + 1 if history.is_whole else 0, offset, len(raw))
             prompt = _decoded(raw, place)
             if prompt is not None and prompt.display:
                 yield Typed(prompt, place)
-        offset -= 1
 
 
-def _history(path: Path) -> tuple[list[bytes], int, list[str]]:
-    """The last lines of a history, where they begin, and the session that each names, as far as its bytes show that."""
+class _History(NamedTuple):
+    """Lines of a history, each in small letters, too, and with its offset; and the lines of each session.
+
+    The session is told as far as the bytes of a line show it.
+    """
+
+    lines: list[tuple[bytes, bytes, int]]
+    sessions: dict[str, list[int]]
+    is_whole: bool = True
+
+
+def _history(path: Path) -> _History:
     with suppress(OSError, Error):
         known = path.stat()
         return _read(path, known.st_size, known.st_mtime_ns)
-    return [], 0, []
+    return _History([], {})
 
 
 @lru_cache(maxsize=2)
-def _read(path: Path, size: int, _mtime_ns: int) -> tuple[list[bytes], int, list[str]]:
-    """The same, once for several queries: where nothing is found, others are tried."""
+def _read(path: Path, size: int, _mtime_ns: int) -> _History:
+    """The end of a history, read once for several queries: where nothing is found, others are tried."""
     with os.fdopen(open_transcript(path), "rb") as file:
         begin = file.seek(max(0, size - MOST_BYTES))
         data = file.read(MOST_BYTES)
     cut = data.find(b"\n") + 1 if begin else 0
-    lines = data[cut:].split(b"\n")
-    return lines, begin + cut, [_session(line) for line in lines]
+    history = _History([], {}, begin == 0)
+    offset = begin + cut
+    for number, (raw, low) in enumerate(zip(data[cut:].split(b"\n"), data[cut:].lower().split(b"\n"), strict=True)):
+        history.lines.append((raw, low, offset))
+        history.sessions.setdefault(_session(raw), []).append(number)
+        offset += len(raw) + 1
+    return history
 
 
 def _session(line: bytes) -> str:
