@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from pprint import pformat
 from random import Random
@@ -19,7 +20,7 @@ import pytest
 from tests.index.content import anew, content, differences
 from tests.index.parts import PARTS, Pens
 from tests.index.test_refresh import _refreshed
-from tests.make import transcript
+from tests.make import SESSION, prompt, reply, transcript
 from tests.make import write as write_lines
 
 from threadline.demo import write
@@ -337,6 +338,27 @@ def test_killed_at_each_statement(tmp_path: Path) -> None:
         assert not differs, f"{at} {pformat(differs, width=200)}"
         at += every
     assert at > 100
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_when_lines_began_is_not_taken_from_those_before_them(tmp_path: Path) -> None:
+    """Killed after a transcript's messages went, and before their origins did: what comes then begins anew."""
+    home, index = tmp_path / "home", tmp_path / "index.sqlite"
+    told = transcript(prompt("a"), reply("b"), prompt("c"), reply("d"))
+    path = write_lines(home / f"projects/-work-app/{SESSION}.jsonl", *reversed(told))
+    refresh(index, homes(home))
+    write_lines(path, told[0])
+    for statement in count(0):
+        copy = tmp_path / "copy.sqlite"
+        store.remove(copy)
+        shutil.copy(index, copy)
+        if not _dies_at(statement, copy, home):
+            break
+        data = path.read_bytes()
+        write_lines(path, *told)
+        refresh(copy, homes(home))
+        assert differences(content(copy), anew(home, tmp_path)) == {}
+        path.write_bytes(data)
 
 
 def test_a_killed_rebuild_leaves_the_old_index_or_the_new_one(growing: Growing, tmp_path: Path) -> None:

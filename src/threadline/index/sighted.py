@@ -26,6 +26,8 @@ _Shared = tuple[str | None, str | None, str | None, str | None, bool | None, boo
 _Sighting = tuple[str, int, int, str | None, int | str, int, bytes]
 _ID_OF = "(SELECT message_id FROM message_ids WHERE message = ?)"
 _ORIGIN = "session, agent, version, git_branch, is_agent, forked, skill, agent_type"
+_ORIGINS = f"SELECT origin_id, began, {_ORIGIN} FROM origins o WHERE transcript_id = ?1"  # noqa: S608 - our own names
+_IS_USED = "EXISTS(SELECT 1 FROM sightings s WHERE s.transcript_id = ?1 AND s.origin_id = o.origin_id)"
 
 
 class Sighted(Struct, gc=False):
@@ -72,10 +74,12 @@ class Sighted(Struct, gc=False):
     def _origins(self, connection: sqlite3.Connection, number: int) -> list[int]:
         """The numbers of the origins; those that the transcript has already are the same."""
         began = self.began
+        # One that is not used waits to be taken out: it tells when other lines began, which stood there before.
+        asked = f"{_ORIGINS} AND {_IS_USED}"
         if self.is_all:
             connection.execute("UPDATE origins SET began = ? WHERE transcript_id = ?", (began, number))
+            asked = _ORIGINS
         known: dict[tuple[object, ...], int] = {}
-        asked = f"SELECT origin_id, began, {_ORIGIN} FROM origins WHERE transcript_id = ?"  # noqa: S608 - our own names
         for origin, begins, *shared in connection.execute(asked, (number,)):
             known[tuple(shared)] = origin
             began = begins
