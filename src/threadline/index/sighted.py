@@ -15,6 +15,7 @@ from threadline.model.sighting import Origin
 from threadline.parse.gathering import Gathering
 from threadline.parse.lines_with import first_lines, lines_with
 from threadline.parse.sightings import NEEDLE
+from threadline.parse.usage_rows import first_time
 
 STALE_OF = "INSERT OR IGNORE INTO stale(message_id) SELECT message_id FROM sightings WHERE transcript_id = ?"
 """What a transcript told of is to be charged anew."""
@@ -22,6 +23,7 @@ STALE_OF = "INSERT OR IGNORE INTO stale(message_id) SELECT message_id FROM sight
 # Where no line says a time, that of the file is taken, and the file has changed.
 _TIMELESS = f"{STALE_OF} AND EXISTS(SELECT 1 FROM origins WHERE transcript_id = ? AND began = '')"  # noqa: S608 - our own names
 
+_BEGAN_ELSE = "SELECT 1 FROM origins WHERE transcript_id = ? AND began <> ?"
 _Shared = tuple[str | None, str | None, str | None, str | None, bool | None, bool, str | None, str | None]
 _Sighting = tuple[str, int, int, str | None, int | str, int, bytes]
 _ID_OF = "(SELECT message_id FROM message_ids WHERE message = ?)"
@@ -35,6 +37,7 @@ class Sighted(Struct, gc=False):
 
     `sightings` are key, offset, number of the origin, model, time, rows and what they tell. `waiting` are calls for web
     searches without a result so far; `is_all` says that this is of the whole transcript, and not from `offset` on.
+    `first` is the time that the first lines name, if they do: of damaged ones, the lines that follow may be the first.
     """
 
     sightings: list[_Sighting] = []
@@ -43,6 +46,7 @@ class Sighted(Struct, gc=False):
     waiting: list[str] = []
     is_all: bool = False
     offset: int = 0
+    first: str = ""
 
     def write(self, connection: sqlite3.Connection, number: int) -> None:
         """Write it down for the transcript of that number, and that its messages are to be charged anew."""
@@ -54,6 +58,10 @@ class Sighted(Struct, gc=False):
             connection.execute(f"{STALE_OF} AND offset >= ?", (number, self.offset))
             connection.execute("DELETE FROM sightings WHERE transcript_id = ? AND offset >= ?", (number, self.offset))
         connection.execute(_TIMELESS, (number, number))
+        if self.first and connection.execute(_BEGAN_ELSE, (number, self.first)).fetchone() is not None:
+            connection.execute(STALE_OF, (number,))
+            connection.execute("DELETE FROM owned WHERE transcript_id = ?", (number,))
+            connection.execute("UPDATE origins SET began = ? WHERE transcript_id = ?", (self.first, number))
         execute = connection.executemany
         if self.sightings:
             origins = self._origins(connection, number)
@@ -142,6 +150,7 @@ def sighted(transcript: Transcript, offset: int, read_to: int, waiting: tuple[st
         before + [as_text(call) or "" for call in gathering.waiting],
         is_all,
         offset,
+        as_text(first_time(first)) or "",
     )
 
 
