@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from tests.find.a_home import ANOTHER, SESSION, found, write
 
 from threadline.find import project_path, reading
-from threadline.model.found import SideFileKind
+from threadline.find.listing import Listing
+from threadline.find.session_files import transcript_at
+from threadline.model.found import Home, SideFileKind
 from threadline.model.problem import ProblemKind
 
 if TYPE_CHECKING:
@@ -285,6 +287,16 @@ def test_twins_are_all_listed(tmp_path: Path) -> None:
     listed = {path.name for path in (tmp_path / "projects").iterdir()}  # some disks do not tell twins apart
     assert {project.folder for project in found(tmp_path).projects} == listed
     assert {path.stem for path in transcripts(tmp_path)} == listed
+
+
+def test_a_name_as_long_as_names_may_be_is_listed(tmp_path: Path) -> None:
+    """Of an agent whose transcript's name has 255 bytes, no .meta.json can lie beside it; that is no failure."""
+    named = f"agent-{'a' * (255 - len('agent-.jsonl'))}.jsonl"
+    file = write(tmp_path, f"projects/-a/{named}", {"type": "user"})
+    listing = Listing(Home(tmp_path, "option"))
+    ((path, status),) = listing.stats()
+    assert listing.transcript(path, status) == found(tmp_path).transcripts[0]
+    assert transcript_at(file).meta is None
 
 
 def test_very_deep_directories_end(tmp_path: Path) -> None:

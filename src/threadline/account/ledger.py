@@ -103,8 +103,8 @@ class Ledger:
         return [one for one in self if holds(one, session, transcripts)]
 
     def messages(self, start: str) -> list[str]:
-        """The ids of messages that start so."""
-        return list(dict.fromkeys(one.message for one in self if one.message.startswith(start)))
+        """The ids of messages that start so, in the order of the alphabet."""
+        return sorted({one.message for one in self if one.message.startswith(start)})
 
     def of_messages(self, ids: Collection[str]) -> Sequence[Charge]:
         """The charges of messages, by their ids."""

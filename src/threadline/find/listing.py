@@ -73,9 +73,11 @@ class Listing:
         """The transcript at a path that was listed."""
         parts = self._linked.get(path) or self._parts(path)
         folder = parts[0] if len(parts) > 1 else ""
-        meta = Path(path[: -len(SUFFIX)] + _META)
-        is_there = meta.is_file() and not meta.is_symlink()
-        return transcript(Path(path), self.home, folder, status, parts[1:] or parts, meta=meta if is_there else None)
+        meta = path[: -len(SUFFIX)] + _META
+        # Paths as text once more: `Path.is_file` raises where the name is longer than names may be.
+        is_there = os.path.isfile(meta) and not os.path.islink(meta)  # noqa: PTH113, PTH114
+        known = Path(meta) if is_there else None
+        return transcript(Path(path), self.home, folder, status, parts[1:] or parts, meta=known)
 
     def _is_entered(self, entry: os.DirEntry[str], above: tuple[str, ...]) -> bool:
         if is_junction(entry):

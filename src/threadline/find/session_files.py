@@ -84,4 +84,5 @@ def _transcript(path: Path, parts: tuple[str, ...], home: Home) -> Transcript:
 
 def _is_own_file(path: Path) -> bool:
     """Whether it is a regular file here, and no link: one may lead to a secret."""
-    return path.is_file() and not path.is_symlink()
+    # Not `path.is_file`: it raises where the name is longer than names may be.
+    return os.path.isfile(path) and not os.path.islink(path)  # noqa: PTH113, PTH114

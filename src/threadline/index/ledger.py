@@ -107,10 +107,10 @@ class IndexedLedger(Ledger):
         return [one for one in self._made_of(asked, (as_text(session), *paths)) if holds(one, session, transcripts)]
 
     def messages(self, start: str) -> list[str]:
-        """The ids of messages that start so."""
+        """The ids of messages that start so, in the order of the alphabet."""
         if self._chosen != _ALL:
             return super().messages(start)
-        asked = "SELECT message FROM message_ids WHERE message >= ? AND message < ? ORDER BY message_id"
+        asked = "SELECT message FROM message_ids WHERE message >= ? AND message < ? ORDER BY message"
         named = self._connection.execute(asked, (as_text(start), f"{as_text(start)}{chr(sys.maxunicode)}"))
         return [message for (message,) in named]
 
