@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import lru_cache
-from itertools import chain
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,21 +71,17 @@ def gone_prompts(connection: sqlite3.Connection, query: Query, *, bounded: bool 
     """
     needed = list(_needed(expanded(query)))
     patience = Patience()
-    known = _sessions(connection)
     nameless = 0
     for (home,) in connection.execute("SELECT path FROM homes ORDER BY home_id").fetchall():
-        for typed in _rows(Path(home) / _HISTORY, needed, known):
+        left = _left(connection, Path(os.fsdecode(home)) / _HISTORY)
+        for typed in left.asked(needed):
             session = (typed.prompt.session_id or "").lower()
-            if session in known or (not session and bounded and nameless >= _NAMELESS):
+            if session in left.sessions or (not session and bounded and nameless >= _NAMELESS):
                 continue
             if matches(query, typed.document, patience):
                 nameless += not session
                 if session or not _is_said(connection, typed.prompt.display or ""):
                     yield typed
-
-
-def _sessions(connection: sqlite3.Connection) -> set[str]:
-    return {session for (session,) in connection.execute("SELECT DISTINCT session FROM transcripts") if session}
 
 
 def _is_said(connection: sqlite3.Connection, text: str) -> bool:
@@ -104,52 +100,86 @@ def text_at(place: Place) -> str:
     return ""
 
 
-def _rows(path: Path, needed: list[tuple[bytes, ...]], known: set[str]) -> Iterator[Typed]:
-    """The rows of a history that may be asked for and may be gone, the last one first."""
-    history = _history(path)
-    may_be_gone = chain.from_iterable(lines for session, lines in history.sessions.items() if session not in known)
-    for number in sorted(may_be_gone, reverse=True):
-        raw, low, offset = history.lines[number]
-        if _may_be_asked(low, needed):
+class _Left:
+    """The rows of a history that no transcript is left of, as far as bytes tell: the last one first, one below another.
+
+    `sessions` are those that have a transcript. A row is found by looking through all of them at once: most queries ask for what none of them has.
+    """
+
+    def __init__(self, path: Path, rows: list[tuple[int, int, bytes]], sessions: set[str], *, is_whole: bool) -> None:
+        self.sessions = sessions
+        self._path = path
+        self._rows = rows
+        self._is_whole = is_whole
+        lowered = [raw.lower() for _number, _offset, raw in rows]
+        self._text = b"\n".join(lowered)
+        self._begins = [0, *accumulate(len(one) + 1 for one in lowered)]
+        # What may be taken for other letters is looked at whatever is asked for.
+        self._odd = [at for at, one in enumerate(lowered) if _is_odd(one)]
+
+    def asked(self, needed: list[tuple[bytes, ...]]) -> Iterator[Typed]:
+        """Those that may be asked for."""
+        for at in self._numbers(needed):
+            number, offset, raw = self._rows[at]
             # Of a part of a file, lines cannot be told.
-            place = Place(str(path), number + 1 if history.is_whole else 0, offset, len(raw))
+            place = Place(str(self._path), number + 1 if self._is_whole else 0, offset, len(raw))
             prompt = _decoded(raw, place)
             if prompt is not None and prompt.display:
                 yield Typed(prompt, place)
 
+    def _numbers(self, needed: list[tuple[bytes, ...]]) -> Iterable[int]:
+        if not needed:
+            return range(len(self._rows))
+        found = set.intersection(*({at for one in some for at in self._with(one)} for some in needed))
+        return sorted(found.union(self._odd))
 
-class _History(NamedTuple):
-    """Lines of a history, each in small letters, too, and with its offset; and the lines of each session.
-
-    The session is told as far as the bytes of a line show it.
-    """
-
-    lines: list[tuple[bytes, bytes, int]]
-    sessions: dict[str, list[int]]
-    is_whole: bool = True
+    def _with(self, part: bytes) -> Iterator[int]:
+        """The rows that have a part in them."""
+        at = self._text.find(part)
+        while at >= 0:
+            row = bisect_right(self._begins, at) - 1
+            yield row
+            at = self._text.find(part, self._begins[row + 1])
 
 
-def _history(path: Path) -> _History:
+def _is_odd(low: bytes) -> bool:
+    return b"\\u" in low or (not low.isascii() and _LETTERS.search(low) is not None)
+
+
+def _left(connection: sqlite3.Connection, path: Path) -> _Left:
     with suppress(OSError, Error):
-        known = path.stat()
-        return _read(path, known.st_size, known.st_mtime_ns)
-    return _History([], {})
+        status = path.stat()
+        asked = "SELECT value FROM meta WHERE name = 'generation'"
+        return _read(connection, path, (status.st_size, status.st_mtime_ns, connection.execute(asked).fetchone()))
+    return _Left(path, [], set(), is_whole=True)
 
 
-@lru_cache(maxsize=2)
-def _read(path: Path, size: int, _mtime_ns: int) -> _History:
-    """The end of a history, read once for several queries: where nothing is found, others are tried."""
+_HOMES = 8
+_READ: dict[Path, tuple[object, _Left]] = {}
+
+
+def _read(connection: sqlite3.Connection, path: Path, state: tuple[int, int, object]) -> _Left:
+    """What is left, read once for several queries of one index: where nothing is found, others are tried."""
+    known = _READ.get(path)
+    if known is not None and known[0] == state:
+        return known[1]
+    sessions = {one for (one,) in connection.execute("SELECT DISTINCT session FROM transcripts") if one}
     with os.fdopen(open_transcript(path), "rb") as file:
-        begin = file.seek(max(0, size - MOST_BYTES))
+        begin = file.seek(max(0, state[0] - MOST_BYTES))
         data = file.read(MOST_BYTES)
     cut = data.find(b"\n") + 1 if begin else 0
-    history = _History([], {}, begin == 0)
+    rows = []
     offset = begin + cut
-    for number, (raw, low) in enumerate(zip(data[cut:].split(b"\n"), data[cut:].lower().split(b"\n"), strict=True)):
-        history.lines.append((raw, low, offset))
-        history.sessions.setdefault(_session(raw), []).append(number)
+    for number, raw in enumerate(data[cut:].split(b"\n")):
+        if _session(raw) not in sessions:
+            rows.append((number, offset, raw))
         offset += len(raw) + 1
-    return history
+    rows.reverse()
+    made = _Left(path, rows, sessions, is_whole=begin == 0)
+    if len(_READ) >= _HOMES:
+        _READ.clear()
+    _READ[path] = state, made
+    return made
 
 
 def _session(line: bytes) -> str:
@@ -158,14 +188,6 @@ def _session(line: bytes) -> str:
         return ""
     start = at + len(_SESSION)
     return line[start : line.find(b'"', start)].decode(errors="replace").lower()
-
-
-def _may_be_asked(low: bytes, needed: list[tuple[bytes, ...]]) -> bool:
-    """Whether a row's bytes have what is needed, or have letters that may be taken for others."""
-    for some in needed:
-        if not any(one in low for one in some):
-            return b"\\u" in low or (not low.isascii() and _LETTERS.search(low) is not None)
-    return True
 
 
 def _decoded(raw: bytes, place: Place) -> HistoryPrompt | None:
