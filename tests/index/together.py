@@ -31,7 +31,7 @@ from threadline.model.sum import Row
 SESSIONS = 4
 _EACH = struct.Struct("<2q")
 _LINES_EACH = 2
-_PAUSE = 0.02  # readers that never rest would leave those who write nothing of two cores
+_PAUSE = 0.02  # those who never rest would leave the others nothing of two cores
 
 
 def session(number: int) -> str:
@@ -128,7 +128,7 @@ def refreshing(index: Path, home: Path, seconds: float, wait_ms: int, rebuilds: 
         except IndexBusy as error:
             _check_sentence(error, index)
             busy += 1
-            time.sleep(0.01)
+        time.sleep(_PAUSE)
     sys.stdout.write(json.dumps({"done": done, "busy": busy}))
 
 

@@ -23,6 +23,7 @@ _NAME = 12
 _VERSIONED = re.compile(r"(?P<name>index-[0-9a-f]+)-v(?P<version>[0-9]{1,6})\.sqlite")
 _JOIN_RUNS = 4
 _MOMENT = 0.5  # seconds
+_TURN = 0.005
 NEW = ".new"
 """What is added to the name of an index while it is made."""
 
@@ -104,11 +105,11 @@ def alone(path: Path) -> Iterator[None]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         # Another database, never written to, and locked: that works on every platform, and forks do not inherit it.
-        lock = sqlite3.connect(f"{path}.lock", isolation_level=None, timeout=_WAIT_MS / 1000)
+        lock = sqlite3.connect(f"{path}.lock", isolation_level=None, timeout=0)
     except (OSError, sqlite3.Error) as error:
         raise Unreadable(f"The index {str(path)!r} cannot be written: {error}.") from None
     try:
-        lock.execute("BEGIN EXCLUSIVE")
+        _lock(lock)
     except sqlite3.Error as error:
         lock.close()
         if "locked" in str(error):
@@ -118,6 +119,20 @@ def alone(path: Path) -> Iterator[None]:
         yield
     finally:
         lock.close()
+
+
+def _lock(lock: sqlite3.Connection) -> None:
+    """Take the lock as soon as it is free; the database itself would look every tenth of a second, and miss turns."""
+    until = monotonic() + _WAIT_MS / 1000
+    while True:
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error as error:
+            if "locked" not in str(error) or monotonic() > until:
+                raise
+            sleep(_TURN)
+        else:
+            return
 
 
 @contextmanager
