@@ -19,7 +19,7 @@ from threadline.search import ranking
 from threadline.search.documents import Documents
 from threadline.search.parse_query import parse_query
 from threadline.search.searching import search, searched
-from threadline.search.session_title import titles
+from threadline.index.titles import titles
 from threadline.survey.session_titles import session_titles
 
 NOW = datetime(2026, 1, 6, tzinfo=UTC)

@@ -179,7 +179,7 @@ def _is_there(homes: Sequence[Home], *, fresh: bool) -> bool:
 def _titled(connection: sqlite3.Connection, hits: Iterable[Hit]) -> list[Hit]:
     from msgspec.structs import replace
 
-    from threadline.search.session_title import titles
+    from threadline.index.titles import titles
 
     listed = list(hits)
     known = titles(connection, {hit.session for hit in listed if hit.session is not None})
