@@ -35,7 +35,7 @@ from threadline.index.refresh import refresh
 from threadline.index.store import open_to_read
 from threadline.model.hit import Hit, Hits
 from threadline.search.searching import search
-from threadline.search.session_title import titles
+from threadline.index.titles import titles
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 MEGABYTES = 50

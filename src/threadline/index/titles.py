@@ -5,14 +5,19 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection
 
-_ASKED = "SELECT title FROM session_rows r JOIN transcripts t USING(transcript_id) WHERE r.session = ? ORDER BY t.path"
+_AT_ONCE = 500
+_ASKED = """
+SELECT r.session, r.title FROM session_rows r JOIN transcripts t USING(transcript_id)
+WHERE r.title <> '' AND r.session IN ({0}) ORDER BY t.path
+"""
 
 
 def titles(connection: sqlite3.Connection, sessions: Collection[str]) -> dict[str, str]:
-    """The titles of these sessions; of one that several transcripts hold, the first that has one."""
+    """The titles of these sessions, those that have one; of a session that several transcripts hold, the first's."""
+    wanted = list(sessions)
     found: dict[str, str] = {}
-    for session in sessions:
-        for (title,) in connection.execute(_ASKED, (session,)):
-            if title:
-                found.setdefault(session, title)
+    for at in range(0, len(wanted), _AT_ONCE):
+        some = wanted[at : at + _AT_ONCE]
+        for session, title in connection.execute(_ASKED.format(", ".join("?" * len(some))), some):
+            found.setdefault(session, title)
     return found

@@ -103,7 +103,8 @@ def text_at(place: Place) -> str:
 class _Left:
     """The rows of a history that no transcript is left of, as far as bytes tell: the last one first, one below another.
 
-    `sessions` are those that have a transcript. A row is found by looking through all of them at once: most queries ask for what none of them has.
+    `sessions` are those that have a transcript. A row is found by looking through all of them at once: most queries ask
+    for what none of them has.
     """
 
     def __init__(self, path: Path, rows: list[tuple[int, int, bytes]], sessions: set[str], *, is_whole: bool) -> None:
