@@ -13,6 +13,8 @@ from threadline.model.problem import Problem
 
 ISO = re.compile(r"2\d{3}-[01]\d-[0-3]\d[T ][0-2]\d:[0-5]\d")
 """How a time that sorts as text begins."""
+_SAYING = ("assistant", "user")
+_SUMMING_UP = ("user", "summary")
 _RUNNING_TOTALS = frozenset({"damaged", "pending", "blank"})
 
 
@@ -71,10 +73,11 @@ class Glancing(Struct, array_like=True):
             if head.is_agent:
                 self.agent_entries += 1
                 self.agent_roots += head.parent_uuid is None and kind == "user"
-        if head.message is not None and head.message.id is not None:
+        if head.message is not None and head.message.id is not None and kind in _SAYING:
             self.first_message = self.first_message or head.message.id
-        self.boundaries += head.subtype == "compact_boundary"
-        self.summaries += bool(head.is_compact_summary)
+        # Where lines ran into one another, a row may have what only rows of other kinds do.
+        self.boundaries += head.subtype == "compact_boundary" and kind == "system"
+        self.summaries += bool(head.is_compact_summary) and kind in _SUMMING_UP
 
     def glance(self, kind: TranscriptKind) -> Glance:
         """What the heads so far tell, of a transcript of that kind."""
