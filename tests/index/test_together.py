@@ -10,7 +10,9 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -34,6 +36,30 @@ def _started(*arguments: object) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def test_who_waited_for_the_first_one_takes_it_as_it_is(tmp_path: Path) -> None:
+    """Two find that there is no index: one makes it, and the other has nothing to make any more."""
+    home, index = tmp_path / "home", tmp_path / "index.sqlite"
+    writer = Writer(home, Counters(tmp_path / "counters"))
+    for _ in range(20):
+        writer.write()
+    begun, goes_on = Event(), Event()
+
+    def pause(_size: int) -> None:
+        begun.set()
+        goes_on.wait()
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(refresh, index, homes(home), planned=pause)
+        begun.wait()
+        second = pool.submit(refresh, index, homes(home))
+        time.sleep(0.05)
+        had_to_wait = not second.done()
+        goes_on.set()
+        assert had_to_wait
+        assert first.result().entries
+        assert not second.result().entries
 
 
 @pytest.mark.parametrize("rebuilds", [0, 3], ids=["refreshed", "made-anew-now-and-then"])
