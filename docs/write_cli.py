@@ -556,6 +556,7 @@ OUTPUT: dict[str, tuple[tuple[str, Keys], ...]] = {
                 "place": _PLACE,
                 "score": "how well it matches; 0 where it is sorted by time",
                 "more": "how many other entries of the session match, as far as they were counted",
+                "lacks": "words of the query that the entry has not; none where it matches exactly",
                 "gone": "whether only `history.jsonl` still has it, a prompt whose transcript is gone",
                 "before": "with `--context`: entries before it, as `threadline show` has them",
                 "after": "with `--context`: entries after it",

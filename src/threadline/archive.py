@@ -192,9 +192,11 @@ class Archive:
         sort: Sort = "rank",
         zone: tzinfo | None = None,
         now: datetime | None = None,
-        near: bool = False,
+        near: bool = True,
     ) -> Hits:
         """What a query finds, best first; `docs/search.md` has the language. The index is made if it is not there.
+
+        Without `near`, only what matches exactly: no other spelling, and no session that has the words apart.
 
         Raises:
             BadQuery: the query cannot be understood.

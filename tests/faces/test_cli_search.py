@@ -112,8 +112,13 @@ def test_no_hit_says_what_would_have_matched(ask: Asker, home: Path) -> None:
     assert (nothing.code, nothing.out) == (1, "")
     assert "Nothing in" in nothing.err
     rows = ask("search", "habrour", "--json", "--home", home)
-    assert (rows.code, rows.json) == (1, [])
+    assert (rows.code, "harbour" in rows.json[0]["snippet"]) == (1, True)
     assert "did you mean" in rows.err
+    lacking = ask("search", "closed", "staging", "--json", "--home", home)
+    assert (lacking.code, {word for row in lacking.json for word in row["lacks"]}) == (1, {"closed", "staging"})
+    exact = ask("search", "habrour", "--exact", "--json", "--home", home)
+    assert (exact.code, exact.json) == (1, [])
+    assert "did you mean" in exact.err
 
 
 def test_what_was_written_since_is_found(ask: Asker, home: Path) -> None:

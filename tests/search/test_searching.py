@@ -15,11 +15,11 @@ from tests.search.archive import FIRST, SECOND, Archive, found, scanned
 from threadline.demo import write as write_demo
 from threadline.find import homes, look
 from threadline.index.fields import FIELDS
+from threadline.index.titles import titles
 from threadline.search import ranking
 from threadline.search.documents import Documents
 from threadline.search.parse_query import parse_query
 from threadline.search.searching import search, searched
-from threadline.index.titles import titles
 from threadline.survey.session_titles import session_titles
 
 NOW = datetime(2026, 1, 6, tzinfo=UTC)
@@ -293,6 +293,7 @@ def test_filters_that_the_index_answers_read_nothing(archive: Archive, monkeypat
         with pytest.raises(AssertionError):
             search(connection, "tool:Bash")
         monkeypatch.setattr("threadline.search.searching._hit", lambda _query, row, _more, _documents: row)
+        monkeypatch.setattr("threadline.search.searching._titled", lambda _connection, found: found)
         assert search(connection, "timeout project:shop kind:user since:2026-02-01").total == 2
 
 

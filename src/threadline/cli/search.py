@@ -14,7 +14,7 @@ from threadline.cli.options import home_option, output_options
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from threadline.model.found import Home
     from threadline.model.hit import Hit, Hits
@@ -79,6 +79,7 @@ class _Asking(click.Command):
     metavar="[N]",
     help="Show the turn of the Nth hit, the first unless said, instead of the hits.",
 )
+@click.option("--exact", is_flag=True, help="Only what matches: no other spelling, and nothing that lacks a word.")
 @click.option("--no-refresh", is_flag=True, help="Ask the index as it is, and do not read what changed since.")
 @click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")
 @home_option
@@ -91,6 +92,7 @@ def search(
     every: bool,
     context: int,
     opened: int | None,
+    exact: bool,
     no_refresh: bool,
     no_color: bool,
     homes: tuple[str, ...],
@@ -124,19 +126,18 @@ def search(
     text = " ".join(words)
     is_page = output == "table"
     with closing(open_to_read(index_of(found))) as connection:
-        hits = find(connection, text, limit=limit, every=every, sort=cast("Sort", sort), zone=zone(), near=is_page)
+        hits = find(connection, text, limit=limit, every=every, sort=cast("Sort", sort), zone=zone(), near=not exact)
         if opened is not None:
             _say(connection, text, hits)
             return open_hit(hits.hits, opened, colour=not no_color) if hits.hits else NOTHING
-        named = _titled(connection, hits.hits)
         if not is_page:
-            out.print_rows((_row(connection, hit, context) for hit in named), output)
+            out.print_rows((_row(connection, hit, context) for hit in hits.hits), output)
         else:
             _say(connection, text, hits)
             coloured = screen.colour(wanted=not no_color)
-            for line in page(connection, hits, named, context, coloured=coloured):
+            for line in page(connection, hits, context, coloured=coloured):
                 click.echo(line, color=coloured)
-        if not is_page and not hits.hits:
+        if not is_page and (hits.near or not hits.hits):
             _say(connection, text, hits)
     return FOUND if hits.hits and not hits.near else NOTHING
 
@@ -176,16 +177,6 @@ def _is_there(homes: Sequence[Home], *, fresh: bool) -> bool:
     return True
 
 
-def _titled(connection: sqlite3.Connection, hits: Iterable[Hit]) -> list[Hit]:
-    from msgspec.structs import replace
-
-    from threadline.index.titles import titles
-
-    listed = list(hits)
-    known = titles(connection, {hit.session for hit in listed if hit.session is not None})
-    return [replace(hit, title=known.get(hit.session or "")) for hit in listed]
-
-
 def _row(connection: sqlite3.Connection, hit: Hit, context: int) -> dict[str, Any]:
     from threadline.cli import output as out
     from threadline.cli.session_rows import entry_row
@@ -205,6 +196,7 @@ def _row(connection: sqlite3.Connection, hit: Hit, context: int) -> dict[str, An
         "place": str(hit.place),
         "score": hit.score,
         "more": hit.more,
+        "lacks": list(hit.lacks),
         "gone": hit.gone,
         "before": [out.to_plain(entry_row(one, None, hit.agent)) for one in before],
         "after": [out.to_plain(entry_row(one, None, hit.agent)) for one in after],

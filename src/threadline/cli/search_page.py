@@ -16,7 +16,7 @@ from threadline.search.around import around
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from threadline.model.hit import Hit, Hits
     from threadline.render.style import Spans
@@ -25,19 +25,17 @@ _LEAST = 20
 _SNIPPET_LINES = 3
 
 
-def page(
-    connection: sqlite3.Connection, hits: Hits, named: Sequence[Hit], context: int, *, coloured: bool
-) -> Iterator[str]:
-    """The lines of the page; `named` are the hits with the titles of their sessions."""
+def page(connection: sqlite3.Connection, hits: Hits, context: int, *, coloured: bool) -> Iterator[str]:
+    """The lines of the page."""
     style = Style(colour=coloured)
     width = screen.width()
-    numbers = len(str(len(named)))
-    for number, hit in enumerate(named, 1):
+    numbers = len(str(len(hits.hits)))
+    for number, hit in enumerate(hits.hits, 1):
         if number > 1:
             yield ""
         for line in _lines(connection, hit, f"{number:>{numbers}}", width, context):
             yield style.line(line)
-    more = hits.total - sum(1 + hit.more for hit in named if not hit.lacks)
+    more = hits.total - sum(1 + hit.more for hit in hits.hits if not hit.lacks)
     if more > 0:
         least = "At least " if hits.at_least else ""
         yield ""

@@ -10,6 +10,7 @@ from itertools import islice
 from msgspec.structs import replace
 
 from threadline.index.fields import fields
+from threadline.index.titles import titles
 from threadline.index.vocabulary import Vocabulary
 from threadline.model.hit import Hit, Hits
 from threadline.model.place import Place
@@ -61,6 +62,26 @@ def search(
     found = searched(connection, query, limit=limit, every=every, sort=sort, now=now)
     if not near:
         return found
+    return _titled(connection, _nearest(connection, query, found, limit, every=every, sort=sort, now=now))
+
+
+def _titled(connection: sqlite3.Connection, found: Hits) -> Hits:
+    """The hits with what their sessions are called."""
+    known = titles(connection, {hit.session for hit in found.hits if hit.session is not None})
+    return replace(found, hits=tuple([replace(hit, title=known.get(hit.session or "")) for hit in found.hits]))
+
+
+def _nearest(
+    connection: sqlite3.Connection,
+    query: Query,
+    found: Hits,
+    limit: int | None,
+    *,
+    every: bool,
+    sort: Sort,
+    now: datetime,
+) -> Hits:
+    """What was found with what lies near, or that alone where nothing was."""
     spelt = respelt(connection, query) if not found.hits else None
     if spelt is not None:
         found = replace(
@@ -147,7 +168,7 @@ def searched(
             _hit(whole, row, more, documents) if row.entry_id > 0 else _gone(whole, row, more, gone[-row.entry_id - 1])
             for row, more in found.best(limit, ranked=is_ranked)
         ]
-    return Hits(tuple(hits), found.total, at_least=not found.is_whole or ranking.left_out)
+    return _titled(connection, Hits(tuple(hits), found.total, at_least=not found.is_whole or ranking.left_out))
 
 
 class _Checking:
