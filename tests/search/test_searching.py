@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.make import Pen, call, meta, prompt, reply
+from tests.make import Pen, call, meta, prompt, reply, transcript, write
 from tests.search.archive import FIRST, SECOND, Archive, found, scanned
 
 from threadline.demo import write as write_demo
@@ -335,3 +335,16 @@ def test_all_answers_come_from_one_query(archive: Archive) -> None:
     """A query that is understood already gives the same."""
     with _mixed(archive).opened() as connection:
         assert searched(connection, parse_query("timeout"), now=NOW) == search(connection, "timeout", now=NOW)
+
+
+def test_an_agent_is_found_by_the_type_that_its_call_asked_for(archive: Archive) -> None:
+    """Old versions put nothing beside an agent's transcript: the call that started it says what it is."""
+    given = {"description": "look", "prompt": "look for the pier", "subagent_type": "Explore"}
+    archive.write(
+        prompt("begin"), call("Task", given, result="done", own={"agentId": "a1b2c3d4", "status": "completed"})
+    )
+    path = archive.home / "projects" / "-work-app" / FIRST / "subagents" / "agent-a1b2c3d4.jsonl"
+    write(path, *transcript(prompt("look for the pier"), pen=Pen(FIRST, isSidechain=True, agentId="a1b2c3d4")))
+    assert archive.places("agent:explore") == {("agent-a1b2c3d4", 1)}
+    assert archive.places("pier agent:Explore") == {("agent-a1b2c3d4", 1)}
+    assert archive.places("agent:Plan") == set()

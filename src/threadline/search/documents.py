@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from threadline.errors import Error
+from threadline.index.ledger import IndexedLedger
 from threadline.index.fields import fields
 from threadline.model.block import (
     McpToolResultBlock,
@@ -100,8 +101,8 @@ class Documents:
         self._needles = list(_needles(query))
         self._asks_tool = any(getattr(one, "field", None) == "tool" for one in asked)
         self._asks_agent = any(getattr(one, "field", None) == "agent" for one in asked)
-        self._costs = _costs(connection) if any(isinstance(one, Cost) for one in asked) else {}
-        self._agent_types: dict[str, str | None] = {}
+        self._costs = costs(connection) if any(isinstance(one, Cost) for one in asked) else {}
+        self._agent_types: dict[tuple[int, str], tuple[str, ...]] = {}
         self._files: dict[str, int] = {}
         self._last: tuple[str, int, int, bytes | None] = ("", 0, 0, None)  # it is asked for twice in a row
 
@@ -182,11 +183,17 @@ class Documents:
         if named:
             yield named
         if self._asks_agent:
-            if row.transcript not in self._agent_types:
-                self._agent_types[row.transcript] = _agent_type(row.transcript)
-            kind = self._agent_types[row.transcript]
-            if kind and kind != named:
-                yield kind
+            yield from self._types(row, row.agent)
+
+    def _types(self, row: Row, agent: str) -> tuple[str, ...]:
+        """The types of an agent: the one that lies beside its transcript, and the one that the index knows."""
+        key = (row.transcript_id, agent)
+        if key not in self._agent_types:
+            asked = "SELECT type FROM agents WHERE transcript_id = ? AND agent = ? AND type IS NOT NULL"
+            known = [kind for (kind,) in self._connection.execute(asked, key)]
+            beside = _agent_type(row.transcript)
+            self._agent_types[key] = tuple(dict.fromkeys([*([beside] if beside else []), *known]))
+        return self._agent_types[key]
 
     def _tools(self, row: Row, entry: Entry) -> Iterator[str]:
         """The tools that an entry calls, and those whose results it has."""
@@ -275,9 +282,7 @@ def _agent_type(transcript: str) -> str | None:
     return None
 
 
-def _costs(connection: sqlite3.Connection) -> dict[str | None, Decimal]:
-    """What each session cost."""
-    found: dict[str | None, Decimal] = {}
-    for session, amount in connection.execute("SELECT session, amount FROM charges WHERE amount IS NOT NULL"):
-        found[session] = found.get(session, Decimal(0)) + Decimal(amount)
-    return found
+def costs(connection: sqlite3.Connection) -> dict[str | None, Decimal]:
+    """What each session cost, those of which that is known."""
+    rows = IndexedLedger(connection).by("session")
+    return {row.keys["session"]: row.amount for row in rows if row.amount is not None}
