@@ -270,7 +270,7 @@ def test_killed_at_any_statement(growing: Growing, tmp_path: Path) -> None:
     random = Random(13)  # noqa: S311 - seeded, so that a failure comes again
     index = tmp_path / "index.sqlite"
     _refreshed(home, index)
-    for number in range(KILLS):
+    for number in range(KILLS // 2):
         growing.change()
         count = _statements(index, home)
         at = random.randrange(count) if number % 2 else count - 1 - random.randrange(min(count, 60))
@@ -354,7 +354,7 @@ def test_when_lines_began_is_not_taken_from_those_before_them(tmp_path: Path) ->
     path = write_lines(home / f"projects/-work-app/{SESSION}.jsonl", *reversed(told))
     refresh(index, homes(home))
     write_lines(path, told[0])
-    for statement in count(0):
+    for statement in count(0, max(1, 36 // KILLS)):
         copy = tmp_path / "copy.sqlite"
         store.remove(copy)
         shutil.copy(index, copy)
