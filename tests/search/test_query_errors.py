@@ -16,7 +16,13 @@ from threadline.search.query import Query
     [
         ("foo promt:bar", 5, "did you mean prompt:?"),
         ("path:a.py", 1, "did you mean file:?"),
-        ("zzz:a", 1, "fields are title, prompt,"),
+        ("zzz:a", 1, "put it in quotes. Fields are title, prompt,"),
+        ("localhost:3000", 1, "no field localhost:; to find it as text, put it in quotes."),
+        ("localhost:a", 1, "no field localhost:; to find it as text, put it in quotes."),
+        ("tol:Bash", 1, "did you mean tool:?"),
+        ("a !gradient", 3, "a minus before it: -word"),
+        ('!"a b"', 1, "a minus before it: -word"),
+        ("file:*.go", 6, r"is found by file:/\.go$/."),
         ('foo "bar', 5, "never closed"),
         ("foo /ba.*r", 5, "never closed with a slash"),
         ("foo OR", 5, "OR needs a term"),
@@ -61,6 +67,13 @@ def test_an_error_points_at_its_column(text: str, column: int, says: str) -> Non
     assert sentence.endswith(f"(column {column})")
     assert shown == f"  {text}"
     assert caret.index("^") == column + 1
+
+
+@pytest.mark.parametrize("text", ["hello!", "wow! yes", "a!b", '"!important"', r"\!important"])
+def test_a_sign_that_means_nothing_else_is_no_error(text: str) -> None:
+    """An exclamation mark is refused only where it stands for a minus."""
+    query = parse_query(text)
+    assert parse_query(str(query)) == query
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\t"])

@@ -40,6 +40,7 @@ MOST_TERMS = 256
 """The terms that a query may have."""
 DEEPEST = 12
 """How deep parentheses may be nested: SQLite's own parser gives up soon after."""
+_LIKE = 0.7
 
 _IN_A_PATH = re.compile(r"\\(?=[^\W_])")
 _SPACES = re.compile(r"\s*")
@@ -47,6 +48,8 @@ _SPACES = re.compile(r"\s*")
 _REGEX = re.compile(r"/((?:[^\\/]|\\.|/(?![ic]*(?:[\s)]|$)))+)/([ic]*)(?=[\s)]|$)", re.DOTALL)
 _PATH = re.compile(r"/[\w./~@+:-]*\*?(?=[\s()]|$)")
 _AMOUNT = re.compile(r"(>=|<=|>|<|=|)\$?(\d{1,12}(?:\.\d{1,12})?|\.\d{1,12})")
+_BANG = re.compile(r'!(?=[\w"(/])')
+_ENDING = re.compile(r"\*(\.\w+)(?=[\s()]|$)")
 _ENDS_A_WORD = frozenset('"()')
 _MEANT = {"path": "file", "user": "prompt", "assistant": "reply", "after": "since", "before": "until", "price": "cost"}
 _NEEDLESS = {
@@ -125,6 +128,8 @@ class _Reader:
 
     def _term(self) -> Query:
         at = self._at
+        if _BANG.match(self._text, at):
+            raise self._refused(at, 'What is not wanted has a minus before it: -word; to find the sign, use "quotes".')
         if self._text[at] != "-" or self._text.startswith("--", at):
             return self._atom()
         self._at += 1
@@ -145,7 +150,7 @@ class _Reader:
         field = named[1].lower() if named is not None else ""
         is_field = field in FIELDS
         if named is not None and not is_field and not self._ends(named.end()):
-            raise self._refused(at, _no_field(named[1]))
+            raise self._refused(at, _no_field(named[1], self._text[named.end() : named.end() + 1]))
         if named is None or not is_field:
             return self._anywhere()
         self._at = named.end()
@@ -181,6 +186,10 @@ class _Reader:
         regex = self._regex(field) if field not in {"since", "until", "cost"} else None
         if regex is not None:
             return regex
+        ending = _ENDING.match(self._text, start) if field in TEXTS else None
+        if ending is not None:
+            meant = f"{field}:/{re.escape(ending[1])}$/"
+            raise self._refused(start, f"A star stands at the end of a word; what ends so is found by {meant}.")
         if self._text.startswith("*", start) and self._ends(start + 1):
             self._at = start + 1
             return self._any_value(field, at)
@@ -295,11 +304,14 @@ class _Reader:
         return refused(self._text, at, sentence)
 
 
-def _no_field(name: str) -> str:
-    near = get_close_matches(name.lower()[:40], FIELDS, n=1)
+def _no_field(name: str, after: str) -> str:
+    """What to say of a name before a colon; a number after it is as a rule a port, a line or a time."""
+    near = get_close_matches(name.lower()[:40], FIELDS, n=1, cutoff=_LIKE) if not after.isdecimal() else []
     meant = _MEANT.get(name.lower()) or (near[0] if near else None)
-    hint = f"did you mean {meant}:?" if meant is not None else f"fields are {', '.join(FIELDS)}."
-    return f"There is no field {name[:40]}:; {hint} To find it as text, put it in quotes."
+    there = f"There is no field {name[:40]}:;"
+    if meant is not None:
+        return f"{there} did you mean {meant}:? To find it as text, put it in quotes."
+    return f"{there} to find it as text, put it in quotes. Fields are {', '.join(FIELDS)}."
 
 
 def _before(typed: str, at: int) -> int:

@@ -40,7 +40,7 @@ SIGN = re.compile(r"(OR|AND|NOT)(?=[\s()]|$)")
 """Words that are no words."""
 
 _MARKS = frozenset('"()\\*')
-_STARTS_ELSE = frozenset("-/:")
+_STARTS_ELSE = frozenset("-/:!")
 
 
 class Text(Struct, frozen=True):
