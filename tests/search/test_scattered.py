@@ -153,3 +153,15 @@ def test_backslashes_divide_a_path(archive: Archive) -> None:
     archive.write(call("Read", "/work/app/src/store/names.py", result="x"), session=THIRD)
     with archive.opened() as connection:
         assert found(connection, r"src\store\names.py") == found(connection, "src/store/names.py") != set()
+
+
+@pytest.mark.parametrize(("asked", "said"), [("redesign", "redesigning"), ("leaks", "leaking"), ("query", "queries")])
+def test_another_form_is_marked_where_it_stands(tmp_path: Path, asked: str, said: str) -> None:
+    """Not the beginning of what was said, but the words around the form that was found."""
+    archive = Archive(tmp_path)
+    archive.write(prompt("anchor"), reply("word " * 100 + f"we are {said} the pier"))
+    with archive.opened() as connection:
+        (hit,) = search(connection, f"{asked} pier", now=NOW, near=True).hits
+    marked = [hit.snippet[start:end] for start, end in hit.highlights]
+    assert said in marked
+    assert "pier" in marked

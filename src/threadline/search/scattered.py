@@ -10,6 +10,7 @@ import math
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from os.path import commonprefix
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -71,7 +72,11 @@ class Words(Struct, frozen=True):
     @property
     def beginnings(self) -> tuple[Text, ...]:
         """What all forms of each word begin with: where to look for them in a text."""
-        return tuple(Text(min(some, key=len), one.field, prefix=True) for one in self.texts if (some := _forms(one)))
+        return tuple(
+            Text(commonprefix([one.text.lower(), *some]), one.field, prefix=True)
+            for one in self.texts
+            if (some := _forms(one))
+        )
 
 
 class Scattered(Struct, frozen=True):
