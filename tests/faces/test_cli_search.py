@@ -227,3 +227,19 @@ def test_a_prompt_whose_transcript_is_gone(ask: Asker, home: Path) -> None:
     opened = ask("search", "anchor", "--open", "--home", home)
     assert opened.out == "an anchor\nof old\n"
     assert "gone" in opened.err
+
+
+@pytest.mark.parametrize("command", [["search", "harbour"], ["list"], ["history"]])
+def test_a_page_is_as_wide_as_columns_says(
+    ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    """In a pipe, too; only places, which programs take from there, are whole."""
+    (home / "history.jsonl").write_text(f'{{"display":"{"harbour " * 40}","timestamp":1767600000000}}\n')
+    long = transcript(prompt("harbour " * 40), pen=Pen(SECOND))
+    write(home / "projects" / "-srv-shop" / f"{SECOND}.jsonl", *long)
+    widths = []
+    for columns in ("80", "140"):
+        monkeypatch.setenv("COLUMNS", columns)
+        lines = ask(*command, "--home", home).out.splitlines()
+        widths.append(max(len(line) for line in lines if ".jsonl:" not in line))
+    assert widths[0] <= 80 < widths[1] <= 140

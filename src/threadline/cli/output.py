@@ -96,14 +96,14 @@ def table(
     return "\n".join(lines)
 
 
-def terminal_width() -> int:
-    """The terminal's width; where there is none, what COLUMNS says, or else plenty."""
+def terminal_width(*, piped: int = _PIPED) -> int:
+    """The terminal's width; where there is none, what COLUMNS says, or else plenty: `piped`."""
     if sys.stdout.isatty():
         import shutil
 
         return shutil.get_terminal_size((100, 24)).columns
     said = os.environ.get("COLUMNS", "")
-    return int(said[:6]) if said.isascii() and said.isdecimal() and int(said[:6]) else _PIPED
+    return int(said[:6]) if said.isascii() and said.isdecimal() and int(said[:6]) else piped
 
 
 def heading(text: str) -> str:

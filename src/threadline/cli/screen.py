@@ -26,10 +26,10 @@ def colour(*, wanted: bool = True) -> bool:
 
 
 def width() -> int:
-    """How wide a page is: as the terminal, or as reads well where there is none."""
+    """How wide a page is: as the terminal, or where there is none as COLUMNS says, or as reads well."""
     from threadline.cli import output as out
 
-    return max(40, out.terminal_width()) if sys.stdout.isatty() else _PIPED
+    return max(40, out.terminal_width(piped=_PIPED))
 
 
 def nothing(sentence: str) -> int:
