@@ -22,7 +22,7 @@ Examples:
   threadline calls last                           all calls, also of agents
   threadline calls last --tool Bash --outcome error
   threadline calls 55604662 --agent main --csv    without those of agents
-  threadline calls --tool Bash --outcome error    of all sessions, newest first
+  threadline calls --tool Bash --outcome error    of all sessions
   threadline calls --since 7d --project app
 """
 

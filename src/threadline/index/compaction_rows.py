@@ -19,7 +19,7 @@ class CompactionState(Struct, array_like=True):
     """The ids of boundaries so far, and the summaries that hang off an entry which is none, by that entry's id."""
 
     boundaries: list[str] = []
-    summaries: dict[str, str] = {}
+    summaries: dict[str, list[str]] = {}
 
 
 class CompactionRow(Struct, array_like=True, gc=False):
@@ -52,7 +52,7 @@ class Compacting:
             trigger = told.trigger if told is not None else None
             self._add(CompactionRow(uuid, at, CompactionKind.BOUNDARY, as_text(trigger), *tokens, agent))
             self.state.boundaries = [*(one for one in self.state.boundaries if one != uuid), uuid][-_MOST:]
-            if (summary := self.state.summaries.pop(uuid, None)) is not None:
+            for summary in self.state.summaries.pop(uuid, ()):
                 self._add(CompactionRow(summary))
         elif entry.subtype == "microcompact_boundary":
             micro = entry.microcompact_metadata
@@ -69,7 +69,8 @@ class Compacting:
             return
         self._add(CompactionRow(uuid, at, CompactionKind.SUMMARY, agent=agent))
         if parent is not None:
-            self.state.summaries[parent] = uuid
+            some = self.state.summaries.setdefault(parent, [])
+            some += [uuid] if uuid not in some else []
 
     def _add(self, row: CompactionRow) -> None:
         self._rows[row.uuid] = row

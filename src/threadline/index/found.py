@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from threadline.find.looking import look_again
 from threadline.find.transcripts import SUFFIX, naming
 from threadline.model.found import Found, Home, Transcript, TranscriptKind
@@ -36,10 +38,22 @@ def found(
     rows = connection.execute(_ASKED).fetchall()
     for one in _transcripts(rows, named):
         by_home[str(one.home.path)].append(one)
-    return [
+    looked = [
         look_again(home, sorted(by_home[str(home.path)], key=lambda one: str(one.path)), told)
         for home, told in zip(homes, problems or [()] * len(homes), strict=True)
     ]
+    return list(_once(looked)) if len(looked) > 1 else looked
+
+
+def _once(looked: Sequence[Found]) -> Iterator[Found]:
+    """Each home; of one that shares its projects with another through a link, only what the index calls its own."""
+    met: set[str] = set()
+    for one in looked:
+        projects = os.path.realpath(one.home.path / "projects")
+        own = {transcript.folder for transcript in one.transcripts}
+        kept = tuple(project for project in one.projects if project.folder in own)
+        yield replace(one, projects=kept) if projects in met else one
+        met.add(projects)
 
 
 def parted(problems: Sequence[Problem], homes: Sequence[Home]) -> list[list[Problem]]:

@@ -18,6 +18,7 @@ from msgspec import Struct
 from threadline.errors import Unreadable
 from threadline.index.charging import charge_stale
 from threadline.index.known import Told, generation
+from threadline.index.order import last_told
 from threadline.index.plan import Places, Plan, Step, named, plan, renew
 from threadline.index.projects import are_unsettled, renew_projects, unsettle
 from threadline.index.rows import Reading, Rows, rows
@@ -161,11 +162,15 @@ _BATCH_BYTES = 1024 * 1024
 _BATCH_FILES = 50
 
 
+def _age(step: Step) -> str:
+    return last_told(step.looked.path, step.looked.size, step.looked.mtime_ns)
+
+
 def _batches(steps: Sequence[Step]) -> Iterator[list[Step]]:
     """Some transcripts at a time, the oldest first: of words that many entries have, those with high numbers count."""
     batch: list[Step] = []
     size = 0
-    for step in sorted(steps, key=lambda one: one.looked.mtime_ns):
+    for step in sorted(steps, key=_age):
         batch.append(step)
         size += step.size
         if size >= _BATCH_BYTES or len(batch) >= _BATCH_FILES:
@@ -175,13 +180,20 @@ def _batches(steps: Sequence[Step]) -> Iterator[list[Step]]:
         yield batch
 
 
+def _next_entry(connection: sqlite3.Connection) -> int:
+    found = connection.execute("SELECT value FROM meta WHERE name = 'next_entry'").fetchone()
+    if found is None or not str(found[0]).isdecimal():
+        raise sqlite3.DatabaseError("it does not tell which number the next entry has")
+    return int(found[0])
+
+
 class _Writing:
     """The one that writes, transcript by transcript, committing every now and then, or all `at_once`."""
 
     def __init__(self, connection: sqlite3.Connection, *, at_once: bool = False) -> None:
         self.connection = connection
         self._at_once = at_once
-        self._next = int(connection.execute("SELECT value FROM meta WHERE name = 'next_entry'").fetchone()[0])
+        self._next = _next_entry(connection)
         self._begun = 0.0
         self._vocabulary = Noting(connection)
         self.entries = 0

@@ -122,7 +122,10 @@ def sighted(transcript: Transcript, offset: int, read_to: int, waiting: tuple[st
     """
     gathering = Gathering(transcript)
     before, is_all = list(waiting), not offset
-    if _gather(gathering, offset, read_to, waiting):  # the call tells what its result adds to, and that was read before
+    is_named = _gather(gathering, offset, read_to, waiting)
+    # The call tells what its result adds to, and a row that says no time has that of the one before: both were read
+    # before, and are read again.
+    if is_named or (offset and any(one.timeless for one in gathering.sightings)):
         gathering = Gathering(transcript)
         _gather(gathering, 0, read_to, ())
         before, is_all = [], True

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from threadline.errors import Error
-from threadline.index.ledger import IndexedLedger
 from threadline.index.fields import fields
+from threadline.index.ledger import IndexedLedger
 from threadline.model.block import (
     McpToolResultBlock,
     McpToolUseBlock,

@@ -69,6 +69,11 @@ def fits(asked: Is, value: str) -> bool:
     return there == wanted or (asked.field == "version" and there.startswith(f"{wanted}."))
 
 
+def costs_so(asked: Cost, amount: Decimal) -> bool:
+    """Whether what a session cost is what is asked for."""
+    return bool(_COMPARED[asked.operator](amount, asked.amount))
+
+
 @lru_cache(maxsize=64)
 def _expanded(query: Query) -> Query:
     return expanded(query)
@@ -110,8 +115,8 @@ class _Reading:
             case When(field, moment):
                 written = document.timestamp
                 return written is not None and (written >= moment if field == "since" else written <= moment)
-            case Cost(operator, amount):
-                return document.cost is not None and bool(_COMPARED[operator](document.cost, amount))
+            case Cost():
+                return document.cost is not None and costs_so(query, document.cost)
         raise TypeError(f"{type(query).__name__} is not asked of a document")
 
     def _read(self, field: str | None) -> tuple[str, ...]:

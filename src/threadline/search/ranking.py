@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
+from heapq import nlargest
 from itertools import chain
 from typing import Literal
 
@@ -14,10 +15,10 @@ from msgspec import Struct
 
 from threadline.index.schema import FIELDS
 from threadline.model.time import parse_timestamp
-from threadline.search.documents import COLUMNS, JOINED, Row
+from threadline.search.documents import COLUMNS, JOINED, Row, costs
 from threadline.search.fts import expression
-from threadline.search.match import Document, fits
-from threadline.search.query import And, Is, Phrase, Query, When, any_of
+from threadline.search.match import Document, costs_so, fits
+from threadline.search.query import And, Cost, Is, Phrase, Query, When, any_of
 
 Sort = Literal["rank", "time"]
 
@@ -34,6 +35,8 @@ WEIGHTS = {
 }
 """How much a field's words count: what a person typed and what was said to them, before what tools printed."""
 
+MOST_DATED = 100_000
+"""How many matching entries are looked at for those that were written last."""
 MOST_RANKED = 2_000
 """How many matching entries are ranked; of more than that, some of each field that counts."""
 NEWEST = 600
@@ -58,6 +61,12 @@ _NAMED = 1.25
 _FADES = timedelta(days=60)
 _FRESH = 0.3
 _MARGIN = timedelta(days=1)
+_FEW_SESSIONS = 500
+_WITH_TOOL = """t.transcript_id IN (SELECT DISTINCT u.transcript_id FROM call_rows k
+    CROSS JOIN entries u ON u.entry_id = k.entry_id WHERE k.tool_id IN ({0}))"""
+_LAST = """SELECT t.transcript_id,
+    COALESCE(r.last, (SELECT MAX(o.last) FROM session_rows o WHERE o.session = t.session)), t.mtime_ns
+    FROM transcripts t LEFT JOIN session_rows r USING(transcript_id)"""
 
 
 class Narrowed(Struct, frozen=True):
@@ -83,6 +92,18 @@ def narrowed(connection: sqlite3.Connection, query: Query) -> Narrowed:
         elif isinstance(one, Is) and one.field == "session" and one.value.isascii():
             parts.append("substr(lower(COALESCE(e.session, t.session)), 1, ?) = ?")
             values += len(one.value), one.value.lower()
+        elif isinstance(one, Is) and one.field == "tool":
+            tools = [
+                number for number, name in connection.execute("SELECT tool_id, tool FROM tools") if fits(one, name)
+            ]
+            # All entries of transcripts that have a call of it: results are found by where their calls stand.
+            parts.append(_WITH_TOOL.format(", ".join("?" * len(tools))))
+            values += tools
+        elif isinstance(one, Cost):
+            fitting = [session for session, amount in costs(connection).items() if costs_so(one, amount)]
+            if len(fitting) <= _FEW_SESSIONS:
+                parts.append(f"COALESCE(e.session, t.session) IN ({', '.join('?' * len(fitting))})")
+                values += fitting
         elif isinstance(one, When):
             _add_moment(one, parts, values)
     return Narrowed("".join(f" AND {part}" for part in parts), tuple(values))
@@ -123,16 +144,28 @@ class Ranking:
 
         `left_out` says afterwards whether there is more that matches.
         """
-        numbers = self.numbers(match, MOST_RANKED + 1 if bounded else None)
-        self.left_out = bounded and len(numbers) > MOST_RANKED
         if not self.is_by_rank:
+            numbers = self._newest_of(match, bounded=bounded)
             rows = [row for at in range(0, len(numbers), _BLOCK) for row in self.rows(numbers[at : at + _BLOCK])]
             yield from sorted(rows, key=newest_first)
             return
+        numbers = self.numbers(match, MOST_RANKED + 1 if bounded else None)
+        self.left_out = bounded and len(numbers) > MOST_RANKED
         tiers = self._tiers(match) if numbers else []
         if self.left_out:
             numbers = list(dict.fromkeys([*chain(*tiers), *numbers[:NEWEST]]))
         yield from self._best_first(numbers, tiers)
+
+    def _newest_of(self, match: str, *, bounded: bool) -> list[int]:
+        """The numbers of entries that match, of those that were written last; of very many, those indexed last."""
+        asked = (
+            f"SELECT e.entry_id, e.timestamp FROM text CROSS JOIN entries e ON e.entry_id = text.rowid {JOINED}"  # noqa: S608 - our own names
+            f" WHERE text MATCH ?{self._narrowed.condition} ORDER BY text.rowid DESC"
+            + (f" LIMIT {MOST_DATED + 1}" if bounded else "")
+        )
+        dated = [(written or "", number) for number, written in self._connection.execute(asked, self._given(match))]
+        self.left_out = bounded and len(dated) > MOST_RANKED
+        return [number for _written, number in (nlargest(MOST_RANKED, dated) if self.left_out else dated)]
 
     def rest(self, match: str, without: Collection[int]) -> Iterator[Row]:
         """What else matches, the newest first."""
@@ -246,14 +279,19 @@ class Ranking:
         words = common + len(self._rare) * math.log(1 + self._last / _A_FEW)
         return words * _saturated(weight, row.length / _USUAL) * factor * self._worth(row)
 
-    def newest(self) -> Iterator[Row]:
-        """All entries, those of the transcripts that were written last first, each from its end."""
-        condition, values = self._narrowed.condition, self._narrowed.values
-        order = self._connection.execute("SELECT transcript_id FROM transcripts ORDER BY mtime_ns DESC, transcript_id")
-        for (number,) in order.fetchall():
-            asked = f"SELECT e.entry_id, 0.0, {COLUMNS} FROM entries e {JOINED} WHERE e.transcript_id = ?{condition}"  # noqa: S608 - our own names
-            found = self._connection.execute(f"{asked} ORDER BY e.line DESC, e.entry_id DESC", (number, *values))
-            yield from map(Row._make, found.fetchall())
+    def newest(self) -> Iterator[tuple[float, Iterator[Row]]]:
+        """The entries of each transcript from its end, and the last time that its session tells, the newest first."""
+        dated = [
+            (_seconds(last) if last is not None else mtime_ns / 1e9, number)
+            for number, last, mtime_ns in self._connection.execute(_LAST)
+        ]
+        for last, number in sorted(dated, key=lambda one: (-one[0], one[1])):
+            yield last, self._from_its_end(number)
+
+    def _from_its_end(self, number: int) -> Iterator[Row]:
+        asked = f"SELECT e.entry_id, 0.0, {COLUMNS} FROM entries e {JOINED} WHERE e.transcript_id = ?"  # noqa: S608 - our own names
+        order = f"{self._narrowed.condition} ORDER BY e.line DESC, e.entry_id DESC"
+        yield from map(Row._make, self._connection.execute(asked + order, (number, *self._narrowed.values)))
 
 
 def _saturated(weight: float, length: float) -> float:
@@ -286,8 +324,12 @@ class Freshness:
 
 def newest_first(row: Row) -> tuple[float, int]:
     """What to sort rows by, for those written last to come first; what has no time comes last."""
-    written = parse_timestamp(row.timestamp)
-    return (-written.timestamp() if written is not None else 0.0, row.entry_id)
+    return -_seconds(row.timestamp), row.entry_id
+
+
+def _seconds(written: str | None) -> float:
+    moment = parse_timestamp(written)
+    return moment.timestamp() if moment is not None else 0.0
 
 
 def best_first(row: Row) -> tuple[float, int]:

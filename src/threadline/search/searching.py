@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
+from heapq import nlargest
 from itertools import islice
 
 from msgspec.structs import replace
@@ -32,7 +33,9 @@ LOOKED_AT = 300
 """How many matching entries are looked at for a page of hits, once the page is full."""
 READ_AT = 60
 """The same, where entries have to be read to know whether they match."""
-LONGER = 1_000
+ENOUGH = 20
+"""How many of one transcript, where no word tells which are best."""
+LONGER = 20_000
 """How many where the page is not full: one session can have thousands."""
 SHARES = (1.0, 0.35, 0.15, 0.05)
 """What a session's best hits count for it, the others nothing."""
@@ -147,14 +150,13 @@ def searched(
         found = _Found(every=every, looked=LOOKED_AT if planned.rest is None else READ_AT)
         checking = _Checking(query, planned.rest, documents, ranking)
         if planned.match is None:
-            found.take(checking.checked(ranking.newest()), limit)
+            found.take_each(((last, checking.checked(rows)) for last, rows in ranking.newest()), limit)
         elif not phrases:
             found.take(checking.checked(ranking.rest(planned.match, ())), limit)
         else:
             found.take(checking.checked(ranking.matching(planned.match, bounded=limit is not None)), limit)
-            few = found.groups < (limit or 0) if planned.rest is not None else not found.total
-            if ranking.left_out and few:
-                # Of what was ranked, filters left too little, or all of it is gone: now everything is looked at.
+            if ranking.left_out and found.groups < (limit or 0):
+                # What was ranked is of too few sessions, or filters left too little of it: now everything is looked at.
                 ranking.left_out = False
                 found.take(checking.checked(ranking.rest(planned.match, checking.seen)), limit)
         is_ranked = sort == "rank" and bool(texts)
@@ -168,7 +170,8 @@ def searched(
             _hit(whole, row, more, documents) if row.entry_id > 0 else _gone(whole, row, more, gone[-row.entry_id - 1])
             for row, more in found.best(limit, ranked=is_ranked)
         ]
-    return _titled(connection, Hits(tuple(hits), found.total, at_least=not found.is_whole or ranking.left_out))
+    at_least = not found.is_whole or ranking.left_out
+    return _titled(connection, Hits(tuple(hits), found.total, at_least=at_least, listed=found.groups))
 
 
 class _Checking:
@@ -216,6 +219,27 @@ class _Found:
             if limit is not None and at >= (self._looked if self.groups >= limit else LONGER):
                 self.is_whole = False
                 return
+
+    def take_each(self, parts: Iterable[tuple[float, Iterable[Row]]], limit: int | None) -> None:
+        """As many rows of each transcript as a page needs, or all. Each comes with the last time of its session.
+
+        The newest come first, so that a page is full when no other transcript can have anything newer than it shows.
+        """
+        newest: dict[object, float] = {}
+        for last, rows in parts:
+            if limit is not None and self._is_full(newest, limit, last):
+                self.is_whole = False
+                return
+            for at, row in enumerate(rows, 1):
+                self.add(row)
+                group = self._group(row)
+                newest[group] = max(newest.get(group, 0.0), -newest_first(row)[0])
+                if limit is not None and at >= (limit if self._every else ENOUGH):
+                    self.is_whole = False
+                    break
+
+    def _is_full(self, newest: dict[object, float], limit: int, last: float) -> bool:
+        return self.groups >= limit and nlargest(limit, newest.values())[-1] >= last
 
     def sort(self, key: Callable[[Row], tuple[float, int]]) -> None:
         """Put the rows in order."""
