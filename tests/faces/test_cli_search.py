@@ -243,3 +243,45 @@ def test_a_page_is_as_wide_as_columns_says(
         lines = ask(*command, "--home", home).out.splitlines()
         widths.append(max(len(line) for line in lines if ".jsonl:" not in line))
     assert widths[0] <= 80 < widths[1] <= 140
+
+
+def test_a_title_is_shown_once_and_with_a_time(ask: Asker, home: Path) -> None:
+    """That of its session; below it stands what was typed first, unless that is the title."""
+    lines = ask("search", "Deploying", "--exact", "--home", home).out.splitlines()
+    assert lines[0] == "1  5e551011  Deploying"
+    assert lines[1].strip() == "2026-01-05 09:00 · title · /work/app"
+    assert lines[2].strip() == "why does the harbour deploy fail?"
+    assert ".jsonl:" in lines[3]
+
+
+def test_what_is_not_shown_is_counted_by_sessions_and_entries(ask: Asker, home: Path) -> None:
+    """`--limit` counts sessions, and `--all` shows the entries of each; what was given is not advised."""
+    last = ask("search", "harbour", "--limit", "1", "--home", home).out.splitlines()[-1]
+    assert last == "1 more session (1 entry): see --limit N. 3 more entries in those shown: see --all."
+    assert ask("search", "harbour", "--home", home).out.splitlines()[-1] == "3 more entries in those shown: see --all."
+    every = ask("search", "harbour", "--limit", "2", "--all", "--home", home).out.splitlines()[-1]
+    assert every == "3 more entries: see --limit N."
+    assert "see --" not in ask("search", "harbour", "--all", "--home", home).out
+
+
+def test_a_file_is_called_as_it_is_asked_for(ask: Asker, home: Path) -> None:
+    """`file`, on the page and in rows."""
+    write(
+        home / "projects" / "-srv-shop" / f"{SECOND}.jsonl",
+        *transcript(prompt("begin"), call("Read", "/srv/shop/mole.py", result="x"), pen=Pen(SECOND, cwd="/srv/shop")),
+    )
+    assert " · file · " in ask("search", "file:mole.py", "--home", home).out
+    assert ask("search", "file:mole.py", "--json", "--home", home).json[0]["field"] == "file"
+
+
+def test_a_session_of_which_only_agents_are_left(ask: Asker, home: Path) -> None:
+    """Its prompt is found in the history, and says of the others that they are what is left."""
+    gone = "0ld00000-0000-4000-8000-000000000009"
+    row = f'{{"display":"an anchor","timestamp":1767700000000,"project":"/srv/old","sessionId":"{gone}"}}\n'
+    (home / "history.jsonl").write_text(row)
+    pen = Pen(gone, isSidechain=True, agentId="a1b2c3d4")
+    agent = home / "projects" / "-srv-old" / "agent-a1b2c3d4.jsonl"
+    write(agent, *transcript(prompt("look at the anchor and its long chain"), reply("An anchor, it is."), pen=pen))
+    page = ask("search", "anchor", "--sort", "time", "--home", home).out
+    assert "its transcript is gone · +2 more of what is left · /srv/old" in page
+    assert "only this prompt" not in page

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 from tests.faces import counting
 from tests.faces.asking import COMMAND, Answer, ask_alone, environment, start, steering
+from tests.make import SESSION, prompt, reply, transcript, write
 
 QUESTIONS: tuple[list[str], ...] = (
     [],
@@ -293,3 +295,25 @@ def test_headings_are_bold_on_a_terminal(demo_home: Path, question: list[str]) -
         assert heading in plainly
         assert b"\x1b[1m" not in plainly
     assert b"\x1b" not in ask_alone(*words).raw
+
+
+def test_an_opened_hit_is_where_the_pager_begins(tmp_path: Path) -> None:
+    """The pager is told the line; with --no-pager the turn is printed."""
+    less = tmp_path / "bin" / "less"
+    less.parent.mkdir()
+    less.write_text('#!/bin/sh\necho "less $*"\ncat > /dev/null\n')
+    less.chmod(0o755)
+    said = "\n\n".join(f"paragraph {number}" for number in range(50))
+    rows = transcript(prompt("begin"), reply(f"{said}\n\nthe mole is wet\n\n{said}"))
+    write(tmp_path / "home" / "projects" / "-srv" / f"{SESSION}.jsonl", *rows)
+    words: list[str | Path] = ["search", "mole", "--open", "--home", tmp_path / "home"]
+    env = {"PAGER": str(less), "THREADLINE_CACHE": str(tmp_path / "cache")}
+    paged = shown_on_a_terminal(*words, **env).decode()
+    begin = re.search(r"less \+(\d+)", paged)
+    assert begin is not None
+    printed = shown_on_a_terminal(*words, "--no-pager", **env).decode()
+    assert "the mole is wet" in printed
+    assert "less +" not in printed
+    before, after = printed.split("the mole is wet")
+    assert before.count("\n") - 10 < int(begin[1]) <= before.count("\n")
+    assert after.count("\n") > 50

@@ -59,10 +59,15 @@ def pager_option(function: Decorated) -> Decorated:
     )(function)
 
 
-def show_lines(lines: Iterable[str], *, coloured: bool, pager: bool = True) -> None:
-    """Print lines as they come: a session may have a million. On a terminal, through a pager."""
+def show_lines(lines: Iterable[str], *, coloured: bool, pager: bool = True, begin: int = 0) -> None:
+    """Print lines as they come: a session may have a million. On a terminal, through a pager.
+
+    One that knows how to shows what stands at line `begin` first.
+    """
     command = pager_command() if pager and sys.stdout.isatty() else []
     if command:
+        # The line above it tells that there is more.
+        command += [f"+{begin - 1}"] if begin > 1 and Path(command[0]).stem in {"less", "more"} else []
         _page(lines, command)
         return
     for line in lines:

@@ -11,6 +11,7 @@ import click
 
 from threadline.cli import FOUND, NOTHING
 from threadline.cli.options import home_option, output_options
+from threadline.cli.screen import pager_option
 
 if TYPE_CHECKING:
     import sqlite3
@@ -61,7 +62,7 @@ class _Asking(click.Command):
     default=_SHOWN,
     show_default=True,
     metavar="N",
-    help="No more than this many.",
+    help="No more sessions than this, or with --all no more entries.",
 )
 @click.option(
     "--sort",
@@ -82,6 +83,7 @@ class _Asking(click.Command):
 @click.option("--exact", is_flag=True, help="Only what matches: no other spelling, and nothing that lacks a word.")
 @click.option("--no-refresh", is_flag=True, help="Ask the index as it is, and do not read what changed since.")
 @click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")
+@pager_option
 @home_option
 @output_options
 def search(
@@ -95,6 +97,7 @@ def search(
     exact: bool,
     no_refresh: bool,
     no_color: bool,
+    pager: bool,
     homes: tuple[str, ...],
     output: str,
 ) -> int:
@@ -129,13 +132,13 @@ def search(
         hits = find(connection, text, limit=limit, every=every, sort=cast("Sort", sort), zone=zone(), near=not exact)
         if opened is not None:
             _say(connection, text, hits)
-            return open_hit(hits.hits, opened, colour=not no_color) if hits.hits else NOTHING
+            return open_hit(hits.hits, opened, colour=not no_color, pager=pager) if hits.hits else NOTHING
         if not is_page:
             out.print_rows((_row(connection, hit, context) for hit in hits.hits), output)
         else:
             _say(connection, text, hits)
             coloured = screen.colour(wanted=not no_color)
-            for line in page(connection, hits, context, coloured=coloured):
+            for line in page(connection, hits, context, coloured=coloured, every=every):
                 click.echo(line, color=coloured)
         if not is_page and (hits.near or not hits.hits):
             _say(connection, text, hits)

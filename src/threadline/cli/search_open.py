@@ -9,14 +9,14 @@ import click
 from threadline.cli import FOUND, NOTHING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from threadline.model.hit import Hit
     from threadline.model.session import Session
 
 
-def open_hit(hits: Sequence[Hit], number: int, *, colour: bool) -> int:
-    """Show the turn of a hit; the number counts from 1."""
+def open_hit(hits: Sequence[Hit], number: int, *, colour: bool, pager: bool = True) -> int:
+    """Show the turn of a hit; the number counts from 1. A pager begins where the hit stands, if it can."""
     from threadline.cli import output as out
     from threadline.cli import screen
     from threadline.load import read
@@ -45,8 +45,28 @@ def open_hit(hits: Sequence[Hit], number: int, *, colour: bool) -> int:
         turn=turn,
     )
     click.echo(f"threadline: {out.plain(str(hit.place))}", err=True)
-    screen.show_lines(text.session(session, options, notifications(session)), coloured=coloured)
+    lines: Iterable[str] = text.session(session, options, notifications(session))
+    begin = 0
+    if turn is not None or branch is not None:
+        lines = list(lines)
+        begin = _line_of(hit, lines)
+    screen.show_lines(lines, coloured=coloured, pager=pager, begin=begin)
     return FOUND if len(session) else NOTHING
+
+
+def _line_of(hit: Hit, lines: Sequence[str]) -> int:
+    """The line that has most of a hit's words together with the two after it; 0 where what was asked for is in none."""
+    asked = {
+        hit.snippet[start:end].split()[0].lower() for start, end in hit.highlights if hit.snippet[start:end].split()
+    }
+    words = {word.lower() for word in hit.snippet.strip("…").split()}
+    shown = [click.unstyle(line).lower() for line in lines]
+    best, at = 0, 0
+    for number, line in enumerate(shown, 1):
+        if any(one in line for one in asked):
+            has = len(words.intersection(" ".join(shown[number - 1 : number + 2]).split()))
+            best, at = max((best, at), (has, number), key=lambda one: one[0])
+    return at
 
 
 def _where(session: Session, line: int) -> tuple[int | None, int | None]:

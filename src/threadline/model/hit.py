@@ -38,6 +38,7 @@ class Hit(Struct, frozen=True):
 class Hits(Struct, frozen=True):
     """What a query finds. There are `total` matching entries, or `at_least` so many.
 
+    `listed` is how many hits there would be if no limit were set: one a session, or one an entry if all are asked for.
     `note` says what the hits match instead, where some do not match exactly; where none does, they are only `near`.
     """
 
@@ -46,3 +47,4 @@ class Hits(Struct, frozen=True):
     at_least: bool = False
     note: str | None = None
     near: bool = False
+    listed: int = 0

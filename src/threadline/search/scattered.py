@@ -73,7 +73,7 @@ class Words(Struct, frozen=True):
     def beginnings(self) -> tuple[Text, ...]:
         """What all forms of each word begin with: where to look for them in a text."""
         return tuple(
-            Text(commonprefix([one.text.lower(), *some]), one.field, prefix=True)
+            Text(commonprefix([one.text.lower(), *some]), one.field, prefix=True)  # noqa: RUF071 - of letters
             for one in self.texts
             if (some := _forms(one))
         )
@@ -110,7 +110,7 @@ def scattered(
         for entry in ranking.numbers(expression(Phrase(words.in_a_row)), _NEWEST, _FAR):
             looked.know(entry, _IN_A_ROW)
     for hit in exact:
-        looked.know(hit.entry_id, _WEIGHTS.get(hit.field or "", _ANYWHERE))
+        looked.know(hit.entry_id, _WEIGHTS.get(TEXTS.get(hit.field or "", ""), _ANYWHERE))
     shown: set[tuple[str, str]] = set()
     for score, entry in looked.judged():
         for row in ranking.rows([entry]):

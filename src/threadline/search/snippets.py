@@ -18,6 +18,7 @@ from threadline.search.regex import finder
 WIDTH = 200
 """How many characters a snippet has, more or less."""
 
+_TYPED = {column: field for field, column in TEXTS.items()}
 _BEFORE = 50
 _MOST_SPANS = 200
 _FEW = 40
@@ -27,7 +28,10 @@ _MARKS = "[\u0300-\u036f]*"
 
 
 class Snippet(NamedTuple):
-    """A piece of a field's text on one line; `highlights` say from where to where it was asked for."""
+    """A piece of a field's text on one line; `highlights` say from where to where it was asked for.
+
+    The field has the name that it is asked for by.
+    """
 
     field: str | None
     text: str
@@ -53,9 +57,9 @@ def snippet(query: Query, said: Mapping[str, str]) -> Snippet:
         if not said:
             return Snippet(None, "", ())
         name = max(said, key=lambda one: WEIGHTS[one])
-        return Snippet(name, *_shown(visible(said[name]), []))
+        return Snippet(_TYPED[name], *_shown(visible(said[name]), []))
     _rank, name, found = best
-    return Snippet(name, *_shown(visible(said[name]), _merged(found)))
+    return Snippet(_TYPED[name], *_shown(visible(said[name]), _merged(found)))
 
 
 @lru_cache(maxsize=16)
