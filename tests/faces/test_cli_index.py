@@ -129,6 +129,17 @@ def test_a_damaged_index_is_told_and_rebuilt(ask: Asker, home: Path) -> None:
     assert {path.name.split(".sqlite")[1] for path in index.parent.iterdir()} <= {"", "-wal", "-shm", ".lock"}
 
 
+@pytest.mark.parametrize(("table", "command"), [("spent", "usage"), ("session_rows", "search the")])
+def test_damage_that_shows_while_it_is_asked_is_one_sentence(ask: Asker, home: Path, table: str, command: str) -> None:
+    """A table that only an answer needs is gone: no traceback, and what to do."""
+    assert ask("index", "refresh", "--home", home).code == 0
+    with closing(sqlite3.connect(_index(home))) as connection:
+        connection.execute(f"DROP TABLE {table}")
+    answer = ask(*command.split(), "--home", home)
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert "run `threadline index rebuild`" in answer.err
+
+
 def test_an_index_that_is_busy(ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While another refreshes, refresh and rebuild say so; status and path answer."""
     monkeypatch.setattr("threadline.index.store._WAIT_MS", 20)

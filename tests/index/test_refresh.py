@@ -16,6 +16,7 @@ import threadline
 from threadline.demo import write
 from threadline.errors import IndexBusy, Unreadable
 from threadline.find import homes
+from threadline.index.fresh import fresh
 from threadline.index.refresh import Refreshed, refresh
 from threadline.index.store import open_to_read, open_to_write, place
 
@@ -158,6 +159,42 @@ def test_a_damaged_index_is_told(tmp_path: Path) -> None:
         open_to_read(index)
     with pytest.raises(Unreadable, match="index rebuild"):
         refresh(index, [])
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DROP TABLE transcripts",
+        "DROP TABLE stale",
+        "DROP TABLE meta",
+        "DELETE FROM meta",
+        "UPDATE meta SET value = 'x' WHERE name = 'next_entry'",
+    ],
+)
+def test_an_index_that_lacks_something_is_left_alone(home: Path, tmp_path: Path, damage: str) -> None:
+    """Whoever needs it is told; whoever only wants to be quick reads the transcripts instead."""
+    index = tmp_path / "index.sqlite"
+    _refreshed(home, index)
+    with closing(sqlite3.connect(index)) as connection:
+        connection.execute(damage)
+        connection.commit()
+    with pytest.raises(Unreadable, match="index rebuild"):
+        _refreshed(home, index)
+    with pytest.raises(Unreadable, match="index rebuild"):
+        fresh(index, homes(home))
+    assert fresh(index, homes(home), most=1 << 30) is None
+
+
+def test_tables_that_are_no_text_are_told(home: Path, tmp_path: Path) -> None:
+    """SQLite quotes a damaged definition in its error, and that cannot be read either."""
+    index = tmp_path / "index.sqlite"
+    _refreshed(home, index)
+    written = index.read_bytes()
+    index.write_bytes(written.replace(b"CREATE TABLE meta(", b"CREATE TABLE \xba\xff((("))
+    with pytest.raises(Unreadable, match="index rebuild"):
+        open_to_read(index)
+    with pytest.raises(Unreadable, match="index rebuild"):
+        _refreshed(home, index)
 
 
 def test_an_index_is_private_and_has_its_homes_name(home: Path, tmp_path: Path) -> None:

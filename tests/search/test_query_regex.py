@@ -14,7 +14,7 @@ from threadline.search.automaton import Automaton
 from threadline.search.match import Document, matches
 from threadline.search.parse_query import parse_query
 from threadline.search.query import Regex
-from threadline.search.regex import OVERLAP, PIECE, BadRegex, Patience, finder, found, literals
+from threadline.search.regex import OVERLAP, PIECE, BadRegex, Patience, _count, _parts, finder, found, literals
 
 _ONE = st.sampled_from(
     ["a", "b", "B", "k", "é", ".", r"\d", r"\W", "[ab]", "[^a]", "[a-c1]", r"[^\w]", " ", r"\.", "中"]
@@ -102,6 +102,13 @@ def test_a_long_line_is_seen_whole(before: int, length: int) -> None:
     assert finder(Regex("x$")).first(line) is None
     assert finder(Regex(r"x\B.?$|-\b-")).first(line) is None
     assert finder(Regex("^x")).first(line) == ((0, 1) if before == 0 else None)
+
+
+@pytest.mark.parametrize("pattern", [f"{'(' * 60}ab{'){2}' * 60}", f"{'(' * 60}a|b{'|c){1}' * 60}"])
+def test_what_is_repeated_within_what_is_repeated_is_spelt_out_in_bounds(pattern: str) -> None:
+    """Each repetition has its inside at both of its ends; sixty of them within one another have that a few times."""
+    tree = import_module("re._parser").parse(pattern)
+    assert _count(_parts(tree)) < 1_000
 
 
 def test_case_counts_only_when_asked() -> None:

@@ -60,6 +60,16 @@ def run(arguments: list[str]) -> int:
         return INTERRUPTED
     except OSError as error:
         return _refused(error)
+    except Exception as error:
+        if not _is_of_database(error):
+            raise
+        return _say_plainly(Error(f"The index is damaged ({error}); run `threadline index rebuild`."))
+
+
+def _is_of_database(error: Exception) -> bool:
+    """Whether SQLite raised it; most commands never load that."""
+    loaded = sys.modules.get("sqlite3")
+    return loaded is not None and isinstance(error, loaded.Error)
 
 
 def _open_streams() -> None:

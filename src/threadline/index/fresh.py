@@ -13,7 +13,7 @@ from threadline.errors import IndexBusy, Unreadable
 from threadline.find.changes import changes
 from threadline.find.listing import stats
 from threadline.index.known import Remembered, Told, generation
-from threadline.index.store import open_to_read
+from threadline.index.store import damaged, open_to_read
 from threadline.model.change import Changes
 from threadline.model.found import Home
 from threadline.model.problem import Problem
@@ -74,6 +74,9 @@ def _compared(  # noqa: PLR0917 - as they were given
             connection.close()
             return None
         now = Told(told, generation(connection))
+    except sqlite3.Error as error:
+        connection.close()
+        raise damaged(index, error) from None
     except BaseException:
         connection.close()
         raise
@@ -104,7 +107,7 @@ def _is_current(connection: sqlite3.Connection, told: Changes) -> bool:
     if connection.execute("SELECT 1 FROM stale LIMIT 1").fetchone() is not None:
         return False
     noted = dict(connection.execute("SELECT name, value FROM meta"))
-    is_finished = "unsettled" not in noted and noted.get("terms_to") == noted["next_entry"]
+    is_finished = "unsettled" not in noted and noted.get("terms_to") == noted.get("next_entry", "")
     return is_finished and noted.get("prices") == shipped_digest()
 
 

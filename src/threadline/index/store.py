@@ -23,6 +23,9 @@ _NAME = 12
 _VERSIONED = re.compile(r"(?P<name>index-[0-9a-f]+)-v(?P<version>[0-9]{1,6})\.sqlite")
 _JOIN_RUNS = 4
 _MOMENT = 0.5  # seconds
+# Where the table of tables is damaged, SQLite quotes it in its error, and that need not be text.
+_DAMAGE = (sqlite3.Error, UnicodeDecodeError)
+_NOT_WHOLE = ("no such ", "already exists", "malformed")
 _TURN = 0.005
 NEW = ".new"
 """What is added to the name of an index while it is made."""
@@ -58,7 +61,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
         before = _inode(path)
         try:
             connection = _opened(path)
-        except sqlite3.Error as error:
+        except _DAMAGE as error:
             # One that is made anew takes its place in a moment, in which there is none, or only some of it.
             if (before and _inode(path) == before) or monotonic() > until or not _is_made(path):
                 told = f"The index {str(path)!r} cannot be read ({error}); run `threadline index rebuild`."
@@ -76,7 +79,7 @@ def _opened(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA query_only = 1")
         connection.execute(f"PRAGMA busy_timeout = {_WAIT_MS}")
         connection.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
-    except sqlite3.Error:
+    except _DAMAGE:
         connection.close()
         raise
     return connection
@@ -92,6 +95,11 @@ def _inode(path: Path) -> int:
         return path.stat().st_ino
     except OSError:
         return 0
+
+
+def damaged(path: Path, error: Exception) -> Unreadable:
+    """What to say of an index that is not whole."""
+    return Unreadable(f"The index {str(path)!r} is damaged ({error}); run `threadline index rebuild`.")
 
 
 @contextmanager
@@ -210,9 +218,11 @@ def _written(path: Path, *, is_new: bool = False) -> Iterator[sqlite3.Connection
     except sqlite3.OperationalError as error:
         if "locked" in str(error):
             raise IndexBusy(f"Another threadline is refreshing {str(path)!r}; wait for it, or try again.") from None
+        if any(sign in str(error) for sign in _NOT_WHOLE):
+            raise damaged(path, error) from None
         raise Unreadable(f"The index {str(path)!r} cannot be written: {error}.") from None
-    except sqlite3.DatabaseError as error:
-        raise Unreadable(f"The index {str(path)!r} is damaged ({error}); run `threadline index rebuild`.") from None
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        raise damaged(path, error) from None
     finally:
         connection.close()
 

@@ -24,6 +24,7 @@ OVERLAP = 512
 """How much of one piece the next one sees again: a match of a long line may be that long."""
 
 _EDGE = 64
+_MOST_PARTS = 64
 # How many steps at one position are left to Python's own engine, which tries one way of matching after the other.
 _FEW = PIECE * 32
 _MANY = _FEW + 1
@@ -200,11 +201,17 @@ def _parts(items: Iterable[Any]) -> Iterator[_Part]:
         elif name == "BRANCH":
             yield tuple(list(_parts(inner)) for inner in value[1])
         elif name in {"MAX_REPEAT", "MIN_REPEAT"} and value[0]:
-            yield from _parts(value[2])
+            inner = list(_parts(value[2]))
+            yield from inner
             yield None
-            yield from _parts(value[2])
+            if _count(inner) <= _MOST_PARTS:  # twice of twice of twice has no end
+                yield from inner
         elif name not in {"AT", "ASSERT", "ASSERT_NOT"}:
             yield None
+
+
+def _count(parts: Iterable[_Part]) -> int:
+    return sum(sum(map(_count, one)) if isinstance(one, tuple) else 1 for one in parts)
 
 
 def _understood(regex: Regex) -> tuple[re.Pattern[str], Any]:
