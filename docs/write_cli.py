@@ -631,6 +631,18 @@ OUTPUT: dict[str, tuple[tuple[str, Keys], ...]] = {
             },
         ),
     ),
+    "scan": (
+        (
+            "A row for each kind at each place",
+            {
+                "kind": "what it is; [the kinds](redaction.md#the-kinds)",
+                "place": _PLACE,
+                "count": "how often it stands there",
+                "session": "the session's id, where the file or the line names one",
+                "timestamp": _WHEN,
+            },
+        ),
+    ),
     "demo": (("One row", _DEMO),),
 }
 """The keys of what each command prints for programs; a test compares them with what is printed."""

@@ -149,6 +149,7 @@ def test_every_key_is_explained(environment: dict[str, str], tmp_path: Path) -> 
         "watch": [["--since", "99999d", "--limit", "1", "--jsonl"]],
         "search": [["the", "--jsonl"]],
         "sql": [["--schema", "--jsonl"], ["--export", str(tmp_path / "tables"), "--jsonl"]],
+        "scan": [["--personal", "--jsonl"]],
         "index": [["refresh", "--json"], ["status", "--json"]],
         "demo": [[str(tmp_path / "new"), "--megabytes", "0.1", "--json"]],
         "files": [["--jsonl"], [str(edited), "--jsonl"]],

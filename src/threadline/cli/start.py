@@ -30,6 +30,7 @@ COMMANDS = (
     "prices",
     "statusline",
     "doctor",
+    "scan",
     "entries",
     "history",
     "sql",

@@ -8,15 +8,14 @@ from collections.abc import Iterator
 from threadline.render.redaction.span import Span
 
 KIND = "private-key"
-_BEGIN = re.compile(rb"-----BEGIN[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----")
-_END = re.compile(rb"-----END[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----")
+_MARK = re.compile(rb"-----(BEGIN|END)[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----")
 _CUT_END = re.compile(rb"-----END[ A-Z0-9_-]{0,60}\Z|-----E?N?D?\Z|-{1,4}\Z")
 # How a private key begins under its armour: OpenSSH's own, and a sequence whose first number is a version.
-_BODIES = (
-    re.compile(rb"b3BlbnNzaC1rZXktdj[A-Za-z0-9+/=]{8,}"),
-    re.compile(rb"MII[A-Za-z0-9+/]{3,4}IBA[AD][A-Za-z0-9+/=]{20,}"),
-)
-_PUTTY = re.compile(rb"Private-Lines: [0-9]+")
+_BODIES = {
+    b"b3BlbnNzaC1rZXktdj": re.compile(rb"b3BlbnNzaC1rZXktdj[A-Za-z0-9+/=]{8,}"),
+    b"IBA": re.compile(rb"MII[A-Za-z0-9+/]{3,4}IBA[AD][A-Za-z0-9+/=]{20,}"),
+    b"Private-Lines": re.compile(rb"Private-Lines: [0-9]+"),
+}
 _LONGEST = 64 * 1024
 _BREAK = re.compile(rb"\r?\n|(?:\\+r)?\\+n")
 # What may stand before a line of it: signs of a diff or quotation, a number, and what separates that from the line.
@@ -28,39 +27,42 @@ _FEW = 16
 
 def armoured(view: bytes) -> Iterator[Span]:
     """All private keys."""
+    marks = list(_MARK.finditer(view)) if b"PRIVATE KEY" in view else []
+    for at, mark in enumerate(marks):
+        begun = at > 0 and marks[at - 1][1] == b"BEGIN" and _is_body(view, marks[at - 1].end(), mark.start())
+        if mark[1] == b"BEGIN":
+            yield Span(mark.start(), _end_of(view, mark.end(), marks[at + 1] if at + 1 < len(marks) else None), KIND)
+        elif not begun:
+            yield Span(_start_of(view, mark.start(), marks[at - 1].end() if at else 0), mark.end(), KIND)
     done = 0
-    if b"PRIVATE KEY" in view:
-        for begin in _BEGIN.finditer(view):
-            if begin.start() >= done:
-                done = _end_of(view, begin.end())
-                yield Span(begin.start(), done, KIND)
-        for end in _END.finditer(view):
-            if not _is_begun(view, end.start()):
-                yield Span(_start_of(view, end.start()), end.end(), KIND)
-    for pattern in (*_BODIES, _PUTTY):
-        for found in pattern.finditer(view):
-            yield Span(found.start(), _lines_after(view, found.end()), KIND)
+    for sign, pattern in _BODIES.items():
+        for found in pattern.finditer(view) if sign in view else ():
+            if found.start() >= done:
+                done = _lines_after(view, found.end(), len(view))
+                yield Span(found.start(), done, KIND)
 
 
-def _is_begun(view: bytes, at: int) -> bool:
-    before = view[max(0, at - _LONGEST) : at]
-    begins = [found.start() for found in _BEGIN.finditer(before)]
-    ends = [found.start() for found in _END.finditer(before)]
-    return bool(begins) and (not ends or begins[-1] > ends[-1])
+def _is_body(view: bytes, start: int, end: int) -> bool:
+    """Whether what stands between two marks is a key, and not a program or a page that names both."""
+    if end - start > _LONGEST:
+        return False
+    for line in _BREAK.split(view[start:end]):
+        bare = line[_MARGIN.match(line).end() :]  # type: ignore[union-attr]
+        if bare.strip().count(b" ") > 1 and not _HEADER_LINE.match(bare):
+            return False
+    return True
 
 
-def _end_of(view: bytes, at: int) -> int:
+def _end_of(view: bytes, at: int, following: re.Match[bytes] | None) -> int:
     """Where the key ends whose armour begins before `at`: with the armour, or with the last line that can be of it."""
-    end = _END.search(view, at, at + _LONGEST)
-    again = _BEGIN.search(view, at, end.start() if end else at + _LONGEST)
-    if end and not again:
-        return end.end()
-    return _lines_after(view, at)
+    if following is not None and following[1] == b"END" and _is_body(view, at, following.start()):
+        return following.end()
+    return _lines_after(view, at, following.start() if following is not None else len(view))
 
 
-def _lines_after(view: bytes, at: int) -> int:
+def _lines_after(view: bytes, at: int, stop_at: int) -> int:
     """The end of the last of the lines from `at` on that can be of a key."""
-    limit = min(len(view), at + _LONGEST)
+    limit = min(stop_at, at + _LONGEST)
     end = at
     while at < limit:
         found = _BREAK.search(view, at, limit)
@@ -75,9 +77,9 @@ def _lines_after(view: bytes, at: int) -> int:
     return end
 
 
-def _start_of(view: bytes, at: int) -> int:
+def _start_of(view: bytes, at: int, not_before: int) -> int:
     """Where the key begins whose armour ends at `at`, and whose beginning is cut off."""
-    floor = max(0, at - _LONGEST)
+    floor = max(not_before, at - _LONGEST)
     lines = list(_BREAK.finditer(view, floor, at))
     start = at
     stop = at

@@ -11,7 +11,7 @@ from base64 import b64decode
 from collections.abc import Iterator
 
 from threadline.render.redaction import plausible
-from threadline.render.redaction.naming import is_env_key, is_password, is_secret, services_named
+from threadline.render.redaction.naming import is_env_key, is_password, is_secret, services_named, words_of
 from threadline.render.redaction.span import Span
 
 # How the rest of a name, and what stands between it and its value, may look; the value is what follows.
@@ -20,7 +20,7 @@ _ASSIGNS = (
     rb"(?:\\*[\"'`\])]|&quot;|%22){0,3}[ \t]{0,8}"
     rb"(?:=>|:=|\?=|\+=|={1,3}|:{1,2}|,(?=[ \t]*\\*[\"'])|%3[ad]|>)[ \t]{0,8}"
     # No number, list, object or call.
-    rb"(?![0-9]{1,20}(?:[,}\]\s]|\Z)|[{(\[]|true|false|null|none)"
+    rb"(?![0-9]{1,12}(?:[,}\]\s]|\Z)|[{(\[]|true|false|null|none)"
 )
 _TOKEN_WORD = re.compile(rb"k(?:(?<=tok)en(?!s)|ey(?!s|w|b))" + _REST + _ASSIGNS)
 _OPTION = re.compile(
@@ -37,7 +37,8 @@ _BACKSLASH = 0x5C
 _LONGEST_NAME = 60
 _ESCAPES = ("n", "r", "t")
 _QUOTED = re.compile(rb"(?:b|r|f|rb|br|u|@)?(\\*)([\"'`])")
-_BARE = re.compile(rb"[^\s\"'`,;(){}\[\]<>\\&|]{1,4096}")
+_BARE = re.compile(rb"[^\s\"'`,;(){}\[\]<>\\&|]{1,1024}")
+_LAST = frozenset((b"", b"\n", b"\r", b";", b"\\", b"&", b"<", b'"'))
 _CALLS = frozenset((b"(", b"[", b"{"))
 _UNQUOTED_END = re.compile(rb"[.:!?]+\Z")
 
@@ -46,17 +47,17 @@ _AUTHORIZATION = re.compile(
     rb"(?:(?:basic|bearer|token|digest|negotiate|apikey|api-key|bot|aws4-hmac-sha256|oauth|hmac|signature)[ \t]+)?"
     rb"((?:[^\"'`\\\r\n<>]|\\[^\"'`nr\\]){6,4096})"
 )
-_BEARER = re.compile(rb"bearer(?: |%20|\+)([a-z0-9._~+/=-]{12,4096})")
-_BASIC = re.compile(rb"basic ([a-z0-9+/=_-]{8,1024})(?![a-z0-9+/=_-])")
+_BEARER = re.compile(rb"b(?:earer)(?: |%20|\+)([a-z0-9._~+/=-]{12,4096})")
+_BASIC = re.compile(rb"b(?:asic) ([a-z0-9+/=_-]{8,1024})(?![a-z0-9+/=_-])")
 _COOKIE = re.compile(
     rb"k(?<=cook)ie2?(?:\\*[\"'][ \t]{0,4},|(?:\\*[\"'])?[ \t]{0,4}[:=])[ \t]{0,4}(?:\\*[\"'])?[ \t]*"
     rb"([^\s=;,\"'\\:]{1,64}=[^\"'`\\\r\n]{4,8192})"
 )
 _HEADERS = (
-    (b"authoriz", _AUTHORIZATION, "authorization-header"),
-    (b"bearer", _BEARER, "bearer-token"),
-    (b"basic ", _BASIC, "basic-authorization"),
-    (b"cookie", _COOKIE, "cookie"),
+    (_AUTHORIZATION, "authorization-header"),
+    (_BEARER, "bearer-token"),
+    (_BASIC, "basic-authorization"),
+    (_COOKIE, "cookie"),
 )
 # A login before a host: a name and a password, or a token alone.
 _LOGIN = re.compile(rb"://([^\s/@\"'`<>\\]{1,400})@")
@@ -71,13 +72,12 @@ _PARAMETERS = (re.compile(rb"&" + _PARAMETER), re.compile(rb"\?" + _PARAMETER))
 _CURL_USER = re.compile(
     rb" (?:-u|--user|--proxy-user)[ =]?(?:\\*[\"'])?([^\s:\"'\\+%$-][^\s:\"'\\]{0,128}):([^\s\"'\\]{3,256})"
 )
-_WEBHOOKS = {
-    b"hooks.slack.com/": re.compile(rb"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_-]{20,})"),
-    b"/webhooks/": re.compile(rb"/webhooks/([0-9]{15,20}/[A-Za-z0-9_-]{40,})"),
-    b"webhookb2/": re.compile(rb"webhookb2/([A-Za-z0-9@/-]{60,})"),
-    b"api.telegram.org/bot": re.compile(rb"api\.telegram\.org/bot([0-9]+:[A-Za-z0-9_-]{30,})"),
-    b"hooks.zapier.com/": re.compile(rb"hooks\.zapier\.com/hooks/catch/([A-Za-z0-9/]{8,})"),
-}
+_NETRC = re.compile(rb"login[ \t]+\S{1,128}(?:\s|\\n)+password[ \t]+([^\s\"'\\]{4,256})")
+# Addresses to which anybody may post who knows them: of Slack, Zapier, Teams and Discord.
+_WEBHOOK = re.compile(
+    rb"hook(?:s\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_-]{20,})|s\.zapier\.com/hooks/catch/([A-Za-z0-9/]{8,})"
+    rb"|b2/([A-Za-z0-9@/-]{60,})|s/([0-9]{15,20}/[A-Za-z0-9_-]{40,}))"
+)
 _QUOTES = frozenset((b'"', b"'", b"`"))
 # Words of everyday: names of something only where they are quoted, or a part of a name.
 _SHORT_WORDS = frozenset(("pass", "pw", "pin", "pwd", "oldpwd", "cred", "token.", "pass."))
@@ -89,9 +89,12 @@ _SCHEMES = frozenset((b"basic", b"bearer", b"token"))
 def assigned(view: bytes, low: bytes) -> Iterator[Span]:
     """All that is assigned to a name that says so; `low` is the view in lower case."""
     for pattern in _NAMED:
+        done = 0
         for found in pattern.finditer(low):
-            span = _value(view, found.start(), found.end())
+            # A name within a value is a part of it.
+            span = _value(view, found.start(), found.end()) if found.start() >= done else None
             if span is not None:
+                done = span.end
                 yield span
     for found in _OPTION.finditer(low):
         span = value_at(view, found[0].decode().strip("- \t").replace("-", "_"), found.end())
@@ -99,6 +102,7 @@ def assigned(view: bytes, low: bytes) -> Iterator[Span]:
             yield span
     yield from _headers(view, low)
     yield from _addresses(view, low)
+    yield from _tools(view)
 
 
 def _value(view: bytes, at: int, end: int) -> Span | None:
@@ -138,17 +142,19 @@ def value_at(view: bytes, name: str, at: int) -> Span | None:
         if view[stop : stop + 1] in _CALLS:
             return None
     value = view[start:stop].decode("latin-1")
-    if not is_credible(name, value, quoted=opening is not None):
+    if not is_credible(name, value, quoted=opening is not None, last=view[stop : stop + 1] in _LAST):
         return None
     return Span(start, stop, kind_of(name, value), weak=not is_everywhere(value))
 
 
-def is_credible(name: str, value: str, *, quoted: bool) -> bool:
-    """Whether the value can be the secret that its name says."""
+def is_credible(name: str, value: str, *, quoted: bool, last: bool = True) -> bool:
+    """Whether the value can be the secret that its name says; `last` is whether nothing follows it on its line."""
+    if any(re.fullmatch(service.pattern, value) for service in services_named(name)):
+        return True
     if is_password(name):
-        if name.lower().endswith("pwd") and plausible.is_path(value):  # the working directory
-            return False
-        in_file = name.isupper() or "_" in name
+        if name.lower().endswith("pwd") and not plausible.is_key(value, quoted=quoted):  # the working directory
+            return len(words_of(name)) > 1 and "." not in name and not plausible.is_path(value)
+        in_file = last and (name.isupper() or "_" in name)
         return plausible.is_password(value, quoted=quoted or in_file) and (value.count(" ") < 4)  # noqa: PLR2004 - a sentence
     if " " in value:
         return False
@@ -186,8 +192,8 @@ def _closing(view: bytes, start: int, quote: bytes) -> int:
 
 
 def _headers(view: bytes, low: bytes) -> Iterator[Span]:
-    for mark, pattern, kind in _HEADERS:
-        for found in pattern.finditer(low) if mark in low else ():
+    for pattern, kind in _HEADERS:
+        for found in pattern.finditer(low):
             start, end = found.span(1)
             value = view[start:end].rstrip()
             said = value.decode("latin-1")
@@ -225,12 +231,18 @@ def _addresses(view: bytes, low: bytes) -> Iterator[Span]:
             value = found[1].decode("latin-1")
             if plausible.is_literal(value) and (any(map(str.isdigit, value)) or plausible.entropy(value) > _RANDOM):
                 yield Span(*found.span(1), "url-parameter", weak=not is_everywhere(value))
-    for found in _CURL_USER.finditer(view) if b"curl" in low or b"--user" in low else ():
+
+
+def _tools(view: bytes) -> Iterator[Span]:
+    """What tools are given: curl its user, netrc its passwords, webhooks their addresses."""
+    for found in _CURL_USER.finditer(view):
         if plausible.is_literal(found[2].decode("latin-1")):
             yield Span(*found.span(2), "curl-password", weak=not is_everywhere(found[2].decode("latin-1")))
-    for mark, pattern in _WEBHOOKS.items() if b"hook" in low or b"telegram" in low else ():
-        for found in pattern.finditer(view) if mark in low else ():
-            yield Span(*found.span(1), "webhook")
+    for found in _NETRC.finditer(view):
+        if plausible.is_literal(found[1].decode("latin-1")):
+            yield Span(*found.span(1), "password", weak=not is_everywhere(found[1].decode("latin-1")))
+    for found in _WEBHOOK.finditer(view):
+        yield Span(*found.span(found.lastindex or 0), "webhook")
 
 
 def _login(found: re.Match[bytes]) -> Span | None:

@@ -11,7 +11,7 @@ from threadline.render.redaction.formed import azure, formed, looked_at
 from threadline.render.redaction.homes import homes
 from threadline.render.redaction.seams import seamless
 from threadline.render.redaction.span import Span
-from threadline.render.redaction.unnamed import unnamed
+from threadline.render.redaction.unnamed import short, unnamed
 
 WINDOW = 256 * 1024
 """How much is looked at at once: it stays in the processor's cache, and memory does not grow with the text."""
@@ -29,7 +29,7 @@ def spans(text: str, *, personal: bool = True) -> list[Span]:
     if without is not None:
         for span in _in_windows(_view(without.text), personal=personal):
             start, end = without.where(span.start, span.end)
-            found.append(Span(start, end, span.kind, span.weak))
+            found.append(span._replace(start=start, end=end))
     return found
 
 
@@ -55,7 +55,7 @@ def _in_windows(view: bytes, *, personal: bool) -> Iterator[Span]:
         while True:
             end = min(len(view), stop + beyond)
             found = [
-                Span(span.start + begin, span.end + begin, span.kind, span.weak)
+                span._replace(start=span.start + begin, end=span.end + begin)
                 for span in _in_window(view[begin:end], personal=personal)
             ]
             # What touches the window's end may go on behind it.
@@ -82,10 +82,10 @@ def _in_window(view: bytes, *, personal: bool) -> Iterator[Span]:
             done = span.end
             yield span
     yield from azure(view)
+    yield from short(view, low)
     yield from assigned(view, low)
     if personal:
-        for home, _owner in homes(view):
-            yield home
+        yield from homes(view)
         yield from addresses(view)
 
 
@@ -100,13 +100,3 @@ def disjoint(found: list[Span]) -> list[tuple[int, int, Span]]:
         else:
             kept.append((span.start, span.end, span))
     return kept
-
-
-def owners(text: str) -> set[str]:
-    """Whose home directories the text names."""
-    view = _view(text)
-    found = set()
-    for _home, owner in homes(view):
-        if owner is not None:
-            found.add(text[owner.start : owner.end])
-    return found

@@ -23,7 +23,7 @@ _WORD = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/.~"
 _IN_WORD = bytes(0x41 if byte in _WORD else 0x20 for byte in range(256))
 # Spelt out, not `A{18,}`: that has a prefix to search for, and is found many times faster.
 _RUN = re.compile(b"A" * SHORTEST + b"A*+")
-# Ids of any kind, and names and paths in lower case: no credential of the table looks so. The first group is what is hex.
+# Ids of any kind, and names and paths in lower case: no credential of the table looks so. The group is what is hex.
 _DULL = re.compile(rb"(?:([0-9a-f-]++)|[a-z_./+-]++|(?:toolu|srvtoolu|msg|req|agent)_[0-9A-Za-z]++)(?![\w./+-])")
 _JOINED_BACKWARDS = re.compile(rb"[\w.~:|$/+-]{1,80}")
 _JOINS = frozenset(b":|$")
@@ -94,15 +94,21 @@ _IN_BASE64 = frozenset(b"+/")
 _BASE64 = re.compile(rb"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])[A-Za-z0-9+/]{20}")
 
 
+# How the names of ids end, before the `":"` that Claude Code writes between a name and its value.
+_OF_IDS = frozenset(
+    [b"uid", b"UID", b"_id", b'"id', b"ash", b"sha", *(bytes((letter,)) + b"Id" for letter in range(0x61, 0x7B))]
+)
+
+
 def looked_at(view: bytes) -> Iterator[tuple[int, int, bool]]:
-    """The long runs of letters, digits and signs of base64 that are worth a look: from where to where, and if all is hex."""
+    """The long runs of letters, digits and signs of base64 that are worth a look, and whether they are all hex."""
     dull = _DULL.match
     for run in _RUN.finditer(view.translate(_IN_WORD)):
         start, end = run.span()
         before = view[start - 1] if start else _SPACE
         is_dull = dull(view, start)
         if is_dull is not None and before not in _JOINS:
-            if is_dull[1] is not None:
+            if is_dull[1] is not None and view[start - 6 : start - 3] not in _OF_IDS:
                 yield start, end, True
             continue
         # What stands behind `\` or `%` is a part of an escape, and not of the word.

@@ -26,17 +26,16 @@ NOBODY = words(
 """Names that are many people's: their home is taken away, but not the word."""
 
 
-def homes(view: bytes) -> Iterator[tuple[Span, Span | None]]:
-    """Each home directory, and where in it the name of its owner stands; the name alone in the names of folders."""
+def homes(view: bytes) -> Iterator[Span]:
+    """Each home directory, its value being the name of its owner; the name alone in the names of folders."""
     for pattern in _HOMES:
         for found in pattern.finditer(view):
             start = _begin(view, found.start())
             name = found[1].rstrip(b".- ")
             if start is not None and name:
-                end = found.start(1) + len(name)
-                yield Span(start, end, "home"), Span(found.start(1), end, "user")
+                yield Span(start, found.start(1) + len(name), "home", value=name.decode("latin-1"))
     for found in _FOLDER.finditer(view):
-        yield Span(*found.span(1), "user"), Span(*found.span(1), "user")
+        yield Span(*found.span(1), "user")
 
 
 def _begin(view: bytes, at: int) -> int | None:

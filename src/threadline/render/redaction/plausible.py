@@ -47,8 +47,8 @@ _LONG = 24
 def entropy(value: str) -> float:
     """Bits a character.
 
-    >>> round(entropy("aabb"), 1), round(entropy("aaaa"), 1)
-    (1.0, 0.0)
+    >>> entropy("aabb"), entropy("abcdefgh")
+    (1.0, 3.0)
     """
     size = len(value)
     return -sum(count / size * math.log2(count / size) for count in Counter(value).values()) if size else 0.0
@@ -82,7 +82,7 @@ def is_key(value: str, *, quoted: bool) -> bool:
         return False
     if _TALK.search(value) and entropy(value) < _RANDOM_LONG:
         return False
-    if not quoted and _DOTTED.match(value):
+    if not quoted and _DOTTED.match(value.lstrip("*&")):
         return False
     if _IDENTIFIER.match(value):
         # Letters alone: random where cases are mixed in a way that no name has.

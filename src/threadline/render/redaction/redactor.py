@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +11,7 @@ from threadline.render.redaction import plausible
 from threadline.render.redaction.armour import KIND as PRIVATE_KEY
 from threadline.render.redaction.armour import body_lines
 from threadline.render.redaction.assigned import is_credible, is_everywhere, kind_of
-from threadline.render.redaction.finder import PERSONAL, disjoint, owners, spans
+from threadline.render.redaction.finder import PERSONAL, disjoint, spans
 from threadline.render.redaction.finding import Finding
 from threadline.render.redaction.homes import NOBODY
 from threadline.render.redaction.known import Known
@@ -55,10 +56,7 @@ class Redactor:
 
     def learn(self, text: str) -> None:
         """Learn what a text tells to be secret, so that it is taken away wherever it stands."""
-        for name in owners(text):
-            self._learn_user(name)
-        for span in spans(text):
-            self._learn(text[span.start : span.end], span)
+        self._learned(text)
 
     def learn_value(self, value: Any) -> None:
         """The same of every text in a tree of lists and objects, by its keys, too."""
@@ -84,23 +82,31 @@ class Redactor:
 
     def check(self, text: str, place: str = "") -> list[Finding]:
         """What is still to be found in a text that was redacted: nothing, or it must not be given out."""
-        found = Counter((tells.kind, self._placeholder(tells, text)) for _start, _end, tells in self._all(text))
+        found = Counter(
+            (tells.kind, self._placeholder(tells, text)) for _start, _end, tells in self._all(text, spans(text))
+        )
         return [Finding(kind, place, made, count) for (kind, made), count in found.items()]
 
+    def _learned(self, text: str) -> list[Span]:
+        """What the rules find in a text, which is known from now on."""
+        found = spans(text)
+        for span in found:
+            self._learn(text[span.start : span.end], span)
+        return found
+
     def _once(self, text: str, place: str) -> str:
-        self.learn(text)
         parts: list[str] = []
         last = 0
-        for start, end, tells in self._all(text):
+        for start, end, tells in self._all(text, self._learned(text)):
             made = self._placeholder(tells, text)
             self._found[tells.kind, place, made] += 1
             parts += [text[last:start], made]
             last = end
         return "".join([*parts, text[last:]]) if parts else text
 
-    def _all(self, text: str) -> list[tuple[int, int, Span]]:
+    def _all(self, text: str, by_rules: list[Span]) -> list[tuple[int, int, Span]]:
         """All that is to be taken away, without what is kept and what was put there."""
-        found = [span for span in spans(text) if text[span.start : span.end] not in self._keep]
+        found = [span for span in by_rules if text[span.start : span.end] not in self._keep]
         found += [Span(start, end, "known-secret", value=value) for start, end, value in self._known.secrets_in(text)]
         found += [Span(start, end, kind, value=word) for start, end, word, kind in self._known.words_in(text)]
         found += self._by_patterns(text)
@@ -118,7 +124,7 @@ class Redactor:
                         yield Span(found.start(), found.end(), name)
 
     def _placeholder(self, span: Span, text: str) -> str:
-        value = span.value or text[span.start : span.end]
+        value = text[span.start : span.end] if span.kind == "home" else span.value or text[span.start : span.end]
         family = span.kind if span.kind in self._patterns else family_of(span.kind)
         if family in {"user", "host", "email", "word"}:
             value = value.lower()
@@ -129,8 +135,8 @@ class Redactor:
         if value in self._keep or plausible.PLACEHOLDER.search(value):
             return
         if span.kind in PERSONAL:
-            if span.kind == "user":
-                self._learn_user(value)
+            if span.kind in {"user", "home"}:
+                self._learn_user(span.value or value)
             elif span.kind == "host":
                 self._known.add_word(value, "host", whole=True)
             return
@@ -178,7 +184,9 @@ def leftovers(redactor: Redactor, text: str, place: str = "") -> list[Finding]:
 def _outside(span: Span, put: list[tuple[int, int]], text: str) -> Iterator[Span]:
     """The parts of a span that lie outside of placeholders, if they can say anything."""
     at = span.start
-    inside = [(start, end) for start, end in put if start < span.end and span.start < end]
+    first = bisect_right(put, (at, 0))
+    first -= first > 0 and put[first - 1][1] > at
+    inside = put[first : bisect_right(put, (span.end - 1, len(text) + 1))]
     if not inside:
         yield span
         return

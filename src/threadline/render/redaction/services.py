@@ -78,7 +78,7 @@ SERVICES = (
     Service("mailgun-signing-key", "Mailgun webhook signing key", ("mailgun",), "[a-h0-9]{32}-[a-h0-9]{8}-[a-h0-9]{8}"),
     Service("mattermost-token", "Mattermost access token", ("mattermost",), "[a-z0-9]{26}"),
     Service("messagebird-token", "MessageBird token", ("messagebird",), f"[A-Za-z0-9]{{25}}|{_UUID}"),
-    Service("netlify-access-token", "Netlify access token, old form", ("netlify",), "[A-Za-z0-9=_-]{40,46}"),
+    Service("netlify-access-token", "Netlify access token, old form", ("netlify",), "[A-Za-z0-9_-]{40,46}"),
     Service("newrelic-api-id", "New Relic user API id", ("newrelic",), "[A-Za-z0-9]{64}"),
     Service("nytimes-token", "New York Times token", ("nytimes", "newyorktimes"), _ANY32),
     Service("okta-token", "Okta API token", ("okta",), r"00[\w=-]{40}"),

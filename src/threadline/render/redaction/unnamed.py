@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from threadline.render.redaction import plausible
@@ -13,7 +14,22 @@ from threadline.render.redaction.wordlist import words
 # How ids of all kinds are set apart, in JSON and in JSON within JSON: nearly every run stands behind one of these.
 _IDS = tuple(
     (name + quote + colon + quote).encode()
-    for name in ("uid", "Id", "_id", "id", "ignature", "sha", "Sha", "hash", "Hash", "data", "slug", "name", "ommit")
+    for name in (
+        "uuid",
+        "Uuid",
+        "Id",
+        "_id",
+        '"id',
+        "ignature",
+        "sha",
+        "Sha",
+        "hash",
+        "Hash",
+        "data",
+        "slug",
+        "name",
+        "ommit",
+    )
     for quote in ('"', '\\"')
     for colon in (":", ": ")
 )
@@ -25,6 +41,19 @@ _AROUND = b" \t\"'`\\)]=:>,"
 _NAME_BACKWARDS = re.compile(rb"[\w.-]*")
 _VALUE = re.compile(rb"[A-Za-z0-9_+/=.~%-]{20,512}")
 _ENDS = frozenset(b"\"'`\\ \t\r\n,;)}]<&|")
+_SHORT_VALUE = re.compile(rb"[A-Za-z0-9_:-]{10,32}(?![A-Za-z0-9_-])")
+_SHORT_REST = rb"[a-z0-9_.-]{0,24}(?:\\*[\"'`])?[ \t]{0,4}(?:=>|:=|=|:|>)[ \t]{0,4}(?:\\*[\"'`])?"
+# Services whose credentials are shorter than the runs that are looked at, each by a letter of its name that is rare.
+_SHORT = tuple(
+    re.compile(name + _SHORT_REST)
+    for name in (
+        rb"b(?:(?<=airtab)le|(?<=contrib)sys)",
+        rb"x(?<=dropbox)",
+        rb"k(?<=link)edin",
+        rb"u(?:dant(?<=cloudant)|ent(?<=confluent)|mo(?<=sumo))",
+        rb"asana",
+    )
+)
 # A value of such a name is long and looks random, and is no secret.
 _HARMLESS = words(
     "id ids uuid guid hash hashes sha md digest checksum integrity signature commit etag data content"
@@ -42,12 +71,14 @@ def unnamed(view: bytes, start: int, end: int) -> Span | None:
         return None
     if view[start] in _PATHS or not _DIGIT.search(view, start, end):
         return None
-    before = view[max(0, start - 64) : start]
-    head = before.rstrip(b" \t\"'`\\")
+    head = view[max(0, start - 64) : start].rstrip(b" \t\"'`\\")
     if not head or head[-1] not in _ASSIGNS:
         return None
     backwards = _NAME_BACKWARDS.match(head.rstrip(_AROUND)[::-1])
-    name = backwards[0][::-1].decode() if backwards else ""
+    return _told(view, start, end, backwards[0][::-1].decode() if backwards else "")
+
+
+def _told(view: bytes, start: int, end: int, name: str) -> Span | None:
     services, harmless = _verdict(name)
     if not services and harmless:
         return None
@@ -62,6 +93,17 @@ def unnamed(view: bytes, start: int, end: int) -> Span | None:
     return Span(start, start + len(value), "random-value")
 
 
+def short(view: bytes, low: bytes) -> Iterator[Span]:
+    """Credentials that are shorter than the runs that are looked at, by the name of their service."""
+    for pattern in _SHORT:
+        for found in pattern.finditer(low):
+            value = _SHORT_VALUE.match(view, found.end())
+            name = low[max(0, found.start() - 6) : found.end()].decode("latin-1")
+            for one, kind in _verdict(name)[0] if value else ():
+                if value and one.fullmatch(value[0].decode()):
+                    yield Span(*value.span(), kind)
+
+
 @lru_cache(maxsize=4096)
 def _verdict(name: str) -> tuple[tuple[tuple[re.Pattern[str], str], ...], bool]:
     """The forms that values of services that the name mentions have; and whether a random value says nothing."""
@@ -69,5 +111,7 @@ def _verdict(name: str) -> tuple[tuple[tuple[re.Pattern[str], str], ...], bool]:
     words = words_of(name)
     if name and name.upper() == name:
         return services, False
-    harmless = not words or bool(_HARMLESS & set(words)) or any(word.endswith(("id", "sha", "hash")) for word in words)
+    harmless = (
+        not words or bool(_HARMLESS & set(words)) or any(word.endswith(("uuid", "sha", "hash")) for word in words)
+    )
     return services, harmless and not is_secret(name)

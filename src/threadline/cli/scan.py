@@ -1,0 +1,169 @@
+"""`threadline scan`: which secrets stand in the archive, and where; it never shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from threadline.cli import FOUND
+from threadline.cli.options import home_option, jobs_option, output_options
+
+if TYPE_CHECKING:
+    from threadline.model.found import Found, Transcript
+    from threadline.survey.scan import Exposure, Scanned
+
+_PLACES = 3
+_EPILOG = """
+\b
+Examples:
+  threadline scan                        all homes
+  threadline scan 55604662               the session whose id starts so
+  threadline scan session.jsonl other/   transcripts, or all below a folder
+  threadline scan --kind aws-access-key-id --kind password
+  threadline scan --since 7d --jsonl     every place of the last week
+  threadline scan --personal             addresses, names and homes, too
+
+\b
+Exit codes: 0 something was found; 1 nothing was; 2 an error.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("paths", nargs=-1, metavar="[SESSION|PATH]...")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only of this kind; may be given several times.")
+@click.option("--since", metavar="WHEN", help="Only what was written from then on: 2026-11-03, 7d, yesterday.")
+@click.option("--personal", is_flag=True, help="E-mail and IP addresses, host names, user names and homes, too.")
+@home_option
+@jobs_option
+@output_options
+def scan(
+    paths: tuple[str, ...],
+    *,
+    kinds: tuple[str, ...],
+    since: str | None,
+    personal: bool,
+    homes: tuple[str, ...],
+    jobs: int | None,
+    output: str,
+) -> int:
+    """Say which secrets stand in transcripts and the files beside them, by kind and place. They are never shown.
+
+    PATH is a transcript, a folder or a home; SESSION the start of a session's or agent's id; all homes when none is
+    given. Kinds are listed in docs/redaction.md. A secret may be gone from where it was used and still stand here.
+    """
+    from threadline.cli import output as out
+    from threadline.cli import screen
+    from threadline.cli.reading import found_homes, progress, say_no_home
+    from threadline.cli.when import moment
+    from threadline.survey.scan import Wanted
+    from threadline.survey.scan import scan as scanned
+
+    wanted = Wanted(_known(kinds), personal or bool(_personal(kinds)), moment(since) if since is not None else None)
+    found = _named(paths, homes) if paths else found_homes(homes)
+    if not found:
+        say_no_home()
+        return screen.nothing("Nothing was scanned.")
+    files = _files(found)
+    with progress("Scanning", sum(file.size for file in files), rate=True) as advance:
+        seen = list(scanned(files, wanted, jobs=jobs, progress=advance))
+    exposures = sorted((one for part in seen for one in part.exposures), key=lambda one: (one.kind, one.place))
+    _say_problems(seen)
+    if output != "table":
+        out.print_rows(map(_row, exposures), output)
+    elif exposures:
+        click.echo(_page(exposures, len(files)))
+    if exposures:
+        return FOUND
+    return screen.nothing(f"Nothing was found in {out.counted(len(files), 'file')}.")
+
+
+def _known(kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """The kinds that were asked for, if there are such.
+
+    Raises:
+        BadQuery: there is no such kind.
+    """
+    from difflib import get_close_matches
+
+    from threadline.errors import BadQuery
+    from threadline.render.redaction.kinds import KINDS
+
+    for kind in kinds:
+        if kind not in KINDS:
+            near = get_close_matches(kind, KINDS, n=1)
+            meant = f"did you mean {near[0]!r}?" if near else "docs/redaction.md lists all."
+            raise BadQuery(f"There is no kind {kind!r}; {meant}")
+    return kinds
+
+
+def _personal(kinds: tuple[str, ...]) -> frozenset[str]:
+    from threadline.render.redaction.finder import PERSONAL
+
+    return PERSONAL & set(kinds)
+
+
+def _named(paths: tuple[str, ...], homes: tuple[str, ...]) -> list[Found]:
+    """What lies at the paths; `--home` says where to look for ids."""
+    from threadline.cli.reading import found_by_name
+
+    return [found_by_name(path, homes)[0] for path in paths]
+
+
+def _files(found: Iterable[Found]) -> list[Transcript]:
+    """All that is scanned, each file once: two paths may lead to the same."""
+    from os.path import realpath
+
+    from threadline.survey.scan import readable
+
+    every = {realpath(one.path): one for home in found for one in (*home.transcripts, *readable(home.side_files))}
+    return [one for one in every.values() if one.size]
+
+
+def _row(one: Exposure) -> dict[str, Any]:
+    """A row for programs; what tells secrets apart within a run stays inside."""
+    from threadline.cli import output as out
+
+    return {
+        "kind": one.kind,
+        "place": str(one.place),
+        "count": one.count,
+        "session": one.session,
+        "timestamp": out.to_plain(one.timestamp),
+    }
+
+
+def _page(exposures: list[Exposure], files: int) -> str:
+    """A table of kinds, the most frequent first, and a few places of each."""
+    from threadline.cli import output as out
+    from threadline.render.redaction.kinds import KINDS
+
+    kinds: dict[str, list[Exposure]] = {}
+    for one in exposures:
+        kinds.setdefault(one.kind, []).append(one)
+    rows = []
+    for kind, ones in sorted(kinds.items(), key=lambda item: (-sum(one.count for one in item[1]), item[0])):
+        different = len(frozenset().union(*(one.marks for one in ones)))
+        rows.append([kind, f"{sum(one.count for one in ones):,}", f"{different:,}", f"{len(ones):,}", KINDS[kind]])
+    table = out.table(["kind", "found", "different", "places", "what"], rows, right=(1, 2, 3))
+    shown = [out.heading(f"Secrets in {out.counted(files, 'file')}"), "", table, "", out.heading("Where")]
+    return "\n".join([*shown, *_places(kinds)])
+
+
+def _places(kinds: dict[str, list[Exposure]]) -> Iterator[str]:
+    from threadline.cli import output as out
+
+    for kind, ones in kinds.items():
+        yield f"  {kind}"
+        for one in ones[:_PLACES]:
+            yield f"    {out.plain(str(one.place))}"
+        if len(ones) > _PLACES:
+            yield f"    and {len(ones) - _PLACES:,} more: threadline scan --kind {kind} --jsonl"
+
+
+def _say_problems(seen: Iterable[Scanned]) -> None:
+    from threadline.cli import output as out
+
+    for problem in (problem for part in seen for problem in part.problems):
+        click.echo(f"threadline: {out.plain(problem.message)}", err=True)

@@ -1,0 +1,121 @@
+"""`threadline scan`: which secrets stand where, without ever showing one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.faces.asking import Answer, Asker
+from tests.render.planted import formed_value, seeded
+
+from threadline.render.redaction.formed import FORMATS
+
+KINDS = {rule.kind: rule for rule in FORMATS}
+TOKEN = formed_value(KINDS["github-token"], seeded(1))
+KEY_ID = formed_value(KINDS["aws-access-key-id"], seeded(2))
+WORD = "q7!Zk" + "29xW"
+SESSION = "11111111-2222-4333-8444-555555555555"
+
+
+def entry(text: str, day: int, **more: object) -> bytes:
+    """A row of a transcript."""
+    row = {
+        "type": "user",
+        "sessionId": SESSION,
+        "uuid": f"11111111-2222-4333-8444-55555555555{day}",
+        "timestamp": f"2026-03-0{day}T10:00:00.000Z",
+        "message": {"role": "user", "content": text},
+        **more,
+    }
+    return json.dumps(row).encode() + b"\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with secrets in a transcript, in the history and in a tool's result."""
+    folder = tmp_path / "home/projects/-w-p"
+    (folder / SESSION / "tool-results").mkdir(parents=True)
+    rows = entry("nothing", 1), entry(f"use {TOKEN} and {TOKEN}", 2), entry("x", 3, env={"DB_PASSWORD": WORD})
+    (folder / f"{SESSION}.jsonl").write_bytes(b"".join(rows) + b"{torn " + KEY_ID.encode())
+    (folder / SESSION / "tool-results/b1.txt").write_text(f"first\nAWS_KEY={KEY_ID}\n")
+    (tmp_path / "home/history.jsonl").write_text(json.dumps({"display": f"log in with {TOKEN}", "timestamp": 1}) + "\n")
+    return tmp_path / "home"
+
+
+def shows_no_secret(answer: Answer) -> bool:
+    """Whether neither stream has a secret, or the beginning of one."""
+    return not any(secret[:6] in answer.out + answer.err for secret in (TOKEN, KEY_ID, WORD))
+
+
+def test_places_and_fields_are_told(ask: Asker, home: Path) -> None:
+    """Every place is told with kind, field and count, in transcripts, torn lines, side files and the history."""
+    answer = ask("scan", "--home", home, "--jsonl")
+    assert answer.code == 0
+    assert shows_no_secret(answer)
+    found = {(row["kind"], row["place"].removeprefix(f"{home}/"), row["count"]) for row in answer.jsonl}
+    main = f"projects/-w-p/{SESSION}.jsonl"
+    assert found == {
+        ("github-token", f"{main}:2$.message.content", 2),
+        ("password", f"{main}:3$.env.DB_PASSWORD", 1),
+        ("aws-access-key-id", f"{main}:4", 1),
+        ("aws-access-key-id", f"projects/-w-p/{SESSION}/tool-results/b1.txt:2", 1),
+        ("github-token", "history.jsonl:1$.display", 1),
+    }
+
+
+def test_the_table_counts_kinds(ask: Asker, home: Path) -> None:
+    """The table has a line a kind: how often, how many different ones, at how many places; and where they stand."""
+    answer = ask("scan", "--home", home)
+    assert answer.code == 0
+    assert shows_no_secret(answer)
+    lines = [line.split() for line in answer.out.splitlines()]
+    assert ["github-token", "3", "1", "2"] in [line[:4] for line in lines]
+    assert ["aws-access-key-id", "2", "1", "2"] in [line[:4] for line in lines]
+    assert f"{SESSION}.jsonl:2$.message.content" in answer.out
+
+
+def test_formats_agree(ask: Asker, home: Path) -> None:
+    """JSON, JSON Lines and CSV have the same rows."""
+    whole = ask("scan", "--home", home, "--json").json
+    assert ask("scan", "--home", home, "--jsonl").jsonl == whole
+    cells = ask("scan", "--home", home, "--csv").csv
+    assert [row["place"] for row in cells] == [row["place"] for row in whole]
+
+
+def test_kinds_days_sessions_and_paths_narrow_it(ask: Asker, home: Path) -> None:
+    """`--kind`, `--since`, a session's id and a path leave out all else."""
+    assert {row["kind"] for row in ask("scan", "--home", home, "--kind", "password", "--jsonl").jsonl} == {"password"}
+    late = ask("scan", "--home", home, "--since", "2026-03-03", "--kind", "github-token", "--jsonl").jsonl
+    assert [row["place"] for row in late if row["timestamp"]] == []
+    by_id = ask("scan", SESSION[:8], "--home", home, "--jsonl").jsonl
+    by_path = ask("scan", home / f"projects/-w-p/{SESSION}.jsonl", "--jsonl").jsonl
+    assert by_id == by_path
+    assert {row["session"] for row in by_id} == {SESSION}
+
+
+def test_workers_agree(ask: Asker, home: Path) -> None:
+    """One worker and two find the same."""
+    one, two = (ask("scan", "--home", home, "--jobs", jobs, "--jsonl").jsonl for jobs in ("1", "2"))
+    assert one == two
+
+
+def test_nothing_found_is_told(ask: Asker, demo_home: Path) -> None:
+    """Exit code 1, an empty list, and how much was scanned, where there is nothing; the demo has no secrets."""
+    answer = ask("scan", "--home", demo_home, "--json")
+    assert (answer.code, answer.json) == (1, [])
+    assert "Nothing was found in " in answer.err
+
+
+def test_people_are_told_only_when_asked(ask: Asker, demo_home: Path) -> None:
+    """`--personal` finds homes and addresses; without it there are none among what is found."""
+    kinds = {row["kind"] for row in ask("scan", "--home", demo_home, "--personal", "--jsonl").jsonl}
+    assert "home" in kinds
+    assert ask("scan", "--home", demo_home, "--kind", "home", "--json").code == 0
+
+
+def test_a_kind_that_there_is_not(ask: Asker, home: Path) -> None:
+    """A kind that there is not: exit code 2, and what was meant."""
+    answer = ask("scan", "--home", home, "--kind", "github-tokn")
+    assert (answer.code, answer.out) == (2, "")
+    assert "did you mean 'github-token'?" in answer.err

@@ -1,0 +1,165 @@
+"""Every kind of credential that a form or a name gives away is taken out, wherever and however it stands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.render.planted import formed_value, private_key, seeded, service_value
+
+from threadline.render.redaction import Redactor, leftovers
+from threadline.render.redaction.formed import FORMATS
+from threadline.render.redaction.kinds import KINDS
+from threadline.render.redaction.rule import Rule, Service
+from threadline.render.redaction.services import SERVICES
+
+
+def coloured(value: str) -> str:
+    """A value that colours cut in two."""
+    middle = len(value) // 2
+    return f"\x1b[31m{value[:middle]}\x1b[0m{value[middle:]}\x1b[m"
+
+
+CONTEXTS: dict[str, Callable[[str], str]] = {
+    "plain": lambda value: f"see {value} there",
+    "alone": lambda value: value,
+    "at the end of a sentence": lambda value: f"it is {value}.",
+    "quoted": lambda value: f"x = '{value}'",
+    "in brackets": lambda value: f"({value}),",
+    "in code": lambda value: f"`{value}`",
+    "in JSON": lambda value: json.dumps({"text": f"line\n{value}\nmore"}),
+    "in JSON in JSON": lambda value: json.dumps(json.dumps({"a": f"x\t{value}"})),
+    "in a URL's query": lambda value: f"https://h.example/p?x={value}&y=1",
+    "in a URL's path": lambda value: f"https://h.example/{value}/z",
+    "behind a percent code": lambda value: f"q=a%3D{value}",
+    "in a diff": lambda value: f"--- a\n+++ b\n-old\n+k: {value}\n",
+    "in a numbered line": lambda value: f"    12\u2192{value}",
+    "in XML": lambda value: f"<a>{value}</a>",
+    "in colours": coloured,
+    "in colours in JSON": lambda value: json.dumps(coloured(value)),
+    "with a space that takes no room": lambda value: f"{value[:9]}\u200b{value[9:]}",
+}
+ASSIGNED: dict[str, Callable[[str, str], str]] = {
+    "env": lambda name, value: f"{name}={value}",
+    "export": lambda name, value: f'export {name}="{value}"',
+    "JSON": lambda name, value: json.dumps({name: value}),
+    "JSON in JSON": lambda name, value: json.dumps(json.dumps({name: value})),
+    "YAML": lambda name, value: f"{name}: {value}\n",
+    "code": lambda name, value: f'{name} = "{value}"',
+    "script": lambda name, value: f"const {name} = '{value}';",
+    "diff": lambda name, value: f"+  {name}={value}\n",
+    "XML": lambda name, value: f"<{name}>{value}</{name}>",
+}
+
+
+def survives(value: str, text: str) -> bool:
+    """Whether a value, or each half of it, stands in a text."""
+    middle = len(value) // 2
+    return value in text or (value[:middle] in text and value[middle:] in text)
+
+
+@pytest.mark.parametrize("rule", FORMATS, ids=lambda rule: rule.kind)
+def test_a_form_gives_itself_away(rule: Rule) -> None:
+    """A credential of this kind is taken out in every surrounding, and what is left holds nothing more to find."""
+    for seed in range(3):
+        value = formed_value(rule, seeded(seed))
+        for name, context in CONTEXTS.items():
+            redactor = Redactor()
+            text = redactor.redact(context(value))
+            assert not survives(value, text), name
+            assert leftovers(redactor, text) == [], name
+
+
+@pytest.mark.parametrize("rule", FORMATS, ids=lambda rule: rule.kind)
+def test_a_form_is_called_by_its_name(rule: Rule) -> None:
+    """Where only its form speaks, the finding is of this kind, or of one that has the same form."""
+    redactor = Redactor()
+    redactor.redact(f"see {formed_value(rule, seeded(5))} there")
+    (finding,) = redactor.findings
+    same = {one.kind for one in FORMATS if one.anchor == rule.anchor or rule.anchor.startswith(one.anchor)}
+    assert finding.kind in same
+    assert finding.placeholder == "<secret-1>"
+
+
+@pytest.mark.parametrize("service", SERVICES, ids=lambda service: service.kind)
+def test_a_name_gives_its_value_away(service: Service) -> None:
+    """A credential of this service is taken out wherever it is assigned to a name that mentions the service."""
+    for seed in range(3):
+        value = service_value(service, seeded(seed))
+        word = service.names[0]
+        for name in (f"{word.upper()}_API_KEY", f"{word}_token", f"{word}Secret", word):
+            for form, assign in ASSIGNED.items():
+                assert value not in Redactor().redact(assign(name, value)), (name, form)
+
+
+@pytest.mark.parametrize(
+    "label", ["RSA PRIVATE KEY", "PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK", "EC PRIVATE KEY"]
+)
+def test_private_keys(label: str) -> None:
+    """A private key goes, whole or cut off at either end, escaped, numbered, quoted or in a diff; the rest stays."""
+    key = private_key(seeded(7), label=label)
+    lines = key.split("\n")
+    shapes = {
+        "whole": key,
+        "CRLF": key.replace("\n", "\r\n"),
+        "JSON": json.dumps({"k": key}),
+        "JSON in JSON": json.dumps(json.dumps({"k": key})),
+        "diff": "\n".join(f"+{line}" for line in lines),
+        "numbered": "\n".join(f"{at:6}\u2192{line}" for at, line in enumerate(lines)),
+        "quoted": "\n".join(f"> {line}" for line in lines),
+        "indented": "\n".join(f"    {line}" for line in lines),
+        "no end": "\n".join(lines[:7]),
+        "no end, in a line": "\n".join(lines[:7]) + "\n" + lines[7][:30],
+        "no beginning": "\n".join(lines[5:]),
+        "no beginning, in a line": lines[4][20:] + "\n" + "\n".join(lines[5:]),
+        "no end, in JSON": json.dumps("\n".join(lines[:7])),
+        "no beginning, in a diff": "\n".join(f"-{line}" for line in lines[6:]),
+        "coloured": "\n".join(f"\x1b[32m+{line}\x1b[m" for line in lines),
+    }
+    for name, shape in shapes.items():
+        redactor = Redactor()
+        text = redactor.redact(f"before it\n{shape}\nafter it")
+        assert not [line for line in lines[1:-1] if line[:40] in text or line[-40:] in text], name
+        assert text.startswith("before it\n"), name
+        assert text.endswith("\nafter it"), name
+        assert leftovers(redactor, text) == [], name
+
+
+def test_a_line_of_a_private_key_goes_elsewhere_too() -> None:
+    """A line of a key that was seen whole is taken out where it stands by itself."""
+    redactor = Redactor()
+    key = private_key(seeded(8))
+    redactor.learn(key)
+    assert redactor.redact(f"x {key.splitlines()[4]} y") == "x <secret-1> y"
+
+
+def test_a_page_about_keys_stays() -> None:
+    """A page that names both marks of a key, with sentences between them, loses the marks alone."""
+    dashes = "-" * 5
+    begin, end = (f"{dashes}{word} PRIVATE KEY{dashes}" for word in ("BEGIN", "END"))
+    text = Redactor().redact(f"It begins {begin}\nand some words that tell of it,\nwhere it ends {end} so")
+    assert text == "It begins <secret-1>\nand some words that tell of it,\nwhere it ends <secret-2> so"
+
+
+@given(st.data())
+def test_no_planted_credential_survives(data: st.DataObject) -> None:
+    """Whatever kind, value and surroundings: a planted credential is nowhere in what is given out, nor found there."""
+    rule = data.draw(st.sampled_from(FORMATS))
+    value = formed_value(rule, seeded(data.draw(st.integers(0, 2**32))))
+    outer, inner = (CONTEXTS[data.draw(st.sampled_from(sorted(CONTEXTS)))] for _ in range(2))
+    around = data.draw(st.text(alphabet=" \nabcXYZ09.,:;-_/\"'{}[]\\é→", max_size=40))
+    redactor = Redactor()
+    text = redactor.redact(f"{around} {outer(inner(value))} {around}")
+    assert value not in text
+    assert redactor.redact(text) == text
+    assert leftovers(redactor, text) == []
+
+
+def test_there_are_enough_kinds() -> None:
+    """There are more than 120 kinds of credentials, no two of the same name, each with words of its own."""
+    kinds = [rule.kind for rule in FORMATS] + [service.kind for service in SERVICES]
+    assert len(kinds) == len(set(kinds)) > 120
+    assert all(KINDS.values())

@@ -1,0 +1,91 @@
+"""Own patterns, words to hide, what to keep; and that no pattern and no text can make it take forever."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from threadline.errors import BadQuery
+from threadline.render.redaction import Redactor, Settings, leftovers
+from threadline.render.redaction.kinds import KINDS
+
+
+def test_own_patterns_have_own_placeholders() -> None:
+    """What an own pattern finds becomes a placeholder of its name, the same for the same text."""
+    redactor = Redactor(Settings(patterns={"ticket": r"TICK-[0-9]{3,6}"}))
+    assert redactor.redact("TICK-123, TICK-77777, TICK-123") == "<ticket-1>, <ticket-2>, <ticket-1>"
+    assert {finding.kind for finding in redactor.findings} == {"ticket"}
+
+
+def test_words_are_hidden_everywhere_in_any_case() -> None:
+    """A word to hide goes also within other words, whatever its case and alphabet."""
+    redactor = Redactor(Settings(words=("Acme", "Größe")))
+    assert redactor.redact("acme, ACMEcorp, my-Acme.io, die größe") == (
+        "<word-1>, <word-1>corp, my-<word-1>.io, die <word-2>"
+    )
+
+
+def test_what_is_to_be_kept_stays() -> None:
+    """An exact text that is to be kept stays, though a rule would take it."""
+    assert Redactor(Settings(keep=("ann@corp.io",))).redact("ann@corp.io bob@corp.io") == "ann@corp.io <email-1>"
+
+
+def test_names_that_are_given_are_hidden_as_words() -> None:
+    """User and host names that are given go where they stand by themselves, and not within other words."""
+    redactor = Redactor(Settings(users=("anna",), hosts=("box7",)))
+    text = redactor.redact("Anna at box7, not in annals or box77")
+    assert text == "<user-1> at <host-1>, not in annals or box77"
+    assert leftovers(redactor, text) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "told"),
+    [
+        ("a", "(", "no regular expression"),
+        ("a", "x*", "fits nothing"),
+        ("a", r"\s", "fits nothing or a space"),
+        ("a", "(a+)+b", "repeats a repeat"),
+        ("a", "(a|aa)+b", "repeats a repeat"),
+        ("a", r"(a)\1", "refers back"),
+        ("a", "a.*b.*c", "give all but one a bound"),
+        ("a", "x" * 2000, "more than 1,000"),
+        ("Secret!", "x", "cannot be a pattern's name"),
+        ("email", "x", "cannot be a pattern's name"),
+    ],
+)
+def test_a_bad_pattern_is_refused_in_a_sentence(name: str, pattern: str, told: str) -> None:
+    """A pattern that is wrong, that fits everything or that could take forever is refused, and the reason is told."""
+    with pytest.raises(BadQuery, match=told.replace("(", r"\(")) as refused:
+        Redactor(Settings(patterns={name: pattern}))
+    assert str(refused.value).endswith(".")
+
+
+UNITS = (
+    *("a", "A1b2", "=", "key=", "password=", "token: ", '"password": "', "/home/", "/home/a/", "-home-a-", "@", "a@b."),
+    *("-----BEGIN RSA " + "PRIVATE KEY-----\n", "-----END RSA " + "PRIVATE KEY-----\n", "://a:", "://a:b@", "1.1."),
+    *("10.2.3.4 ", ":a:b::", " -u a:", "authorization: ", "cookie: a=", "gh" + "p_", "eyJ.eyJ.", "\\", '\\"', "\x1b[3"),
+    *("\x1b]", "%3D", "&sig=", "Q~", "hook", ".local", "MIIEvAIBADAN", "login a password ", "Users\\", "<secret-1>"),
+)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_time_grows_with_the_text_and_no_faster(unit: str) -> None:
+    """Four times as much of anything takes about four times as long: less than nine times."""
+
+    def taken(size: int) -> float:
+        text = (unit * (size // len(unit) + 1))[:size]
+        best = float("inf")
+        for _ in range(3):
+            started = time.process_time()
+            Redactor().redact(text)
+            best = min(best, time.process_time() - started)
+        return best
+
+    small, large = taken(16_000), taken(64_000)
+    assert large / max(small, 0.002) < 9
+
+
+def test_every_kind_is_explained() -> None:
+    """Every kind has words that say what it is, no longer than fits a table."""
+    assert all(what and len(what) < 80 for what in KINDS.values())
