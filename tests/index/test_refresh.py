@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,7 +19,7 @@ from threadline.errors import IndexBusy, Unreadable
 from threadline.find import homes
 from threadline.index.fresh import fresh
 from threadline.index.refresh import Refreshed, refresh
-from threadline.index.store import open_to_read, open_to_write, place
+from threadline.index.store import cache_folder, open_to_read, open_to_write, place
 
 
 @pytest.fixture
@@ -195,6 +196,44 @@ def test_tables_that_are_no_text_are_told(home: Path, tmp_path: Path) -> None:
         open_to_read(index)
     with pytest.raises(Unreadable, match="index rebuild"):
         _refreshed(home, index)
+
+
+def test_an_index_that_could_not_be_made_leaves_nothing(home: Path, tmp_path: Path) -> None:
+    """Neither a full disk nor Ctrl-C leaves half an index behind."""
+    index = tmp_path / "cache" / "index.sqlite"
+
+    def stopped(_bytes: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        refresh(index, homes(home), progress=stopped)
+    assert [one.name for one in index.parent.iterdir()] == ["index.sqlite.lock"]
+
+
+def test_an_index_of_another_owner_is_told(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where its mode may not be changed, it is not written; whoever only wants to be quick does without."""
+    index = tmp_path / "index.sqlite"
+    _refreshed(home, index)
+    with next(home.glob("projects/*/*.jsonl")).open("ab") as file:
+        file.write(b'{"type": "user"}\n')
+
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "chmod", refused)
+    with pytest.raises(Unreadable, match="Operation not permitted"):
+        _refreshed(home, index)
+    assert fresh(index, homes(home), most=1 << 30) is None
+
+
+@pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="other folders are the platform's there")
+def test_a_relative_folder_for_caches_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """XDG_CACHE_HOME is to be absolute; else it is as if it were not set."""
+    monkeypatch.delenv("THREADLINE_CACHE", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for said, meant in (("x/y", tmp_path / ".cache"), ("", tmp_path / ".cache"), (str(tmp_path / "z"), tmp_path / "z")):
+        monkeypatch.setenv("XDG_CACHE_HOME", said)
+        assert cache_folder() == meant / "threadline"
 
 
 def test_an_index_is_private_and_has_its_homes_name(home: Path, tmp_path: Path) -> None:

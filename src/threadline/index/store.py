@@ -47,7 +47,9 @@ def cache_folder() -> Path:
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "threadline" / "cache"
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "threadline"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "threadline"
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    # By its own rules a relative one does not count: each directory would have an index of its own.
+    return (named if named.is_absolute() else Path.home() / ".cache") / "threadline"
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
@@ -180,11 +182,16 @@ def open_to_make(path: Path) -> Iterator[sqlite3.Connection]:
         remove(path)
     except OSError as error:
         raise Unreadable(f"The index {str(path)!r} cannot be written: {error}.") from None
-    with _written(path, is_new=True) as connection:
-        yield connection
-        # Words were written in a few long runs. From now on, what comes is little, and is joined to them by and by.
-        connection.execute("INSERT INTO text(text, rank) VALUES('automerge', ?)", (_JOIN_RUNS,))
-        connection.execute("PRAGMA journal_mode = WAL")
+    try:
+        with _written(path, is_new=True) as connection:
+            yield connection
+            # Words were written in a few long runs. From now on, what comes is little, and is joined to them by and by.
+            connection.execute("INSERT INTO text(text, rank) VALUES('automerge', ?)", (_JOIN_RUNS,))
+            connection.execute("PRAGMA journal_mode = WAL")
+    except BaseException:
+        with suppress(OSError):  # half an index is of no use, and may be what fills the disk
+            remove(path)
+        raise
 
 
 def remove(path: Path) -> None:
@@ -212,7 +219,7 @@ def _written(path: Path, *, is_new: bool = False) -> Iterator[sqlite3.Connection
     except sqlite3.Error as error:
         raise Unreadable(f"The index {str(path)!r} cannot be written: {error}.") from None
     try:
-        os.chmod(path, 0o600)  # noqa: PTH101 - what transcripts say is nobody else's business
+        _make_private(path)
         _prepare(connection, is_new=is_new)
         yield connection
     except sqlite3.OperationalError as error:
@@ -225,6 +232,14 @@ def _written(path: Path, *, is_new: bool = False) -> Iterator[sqlite3.Connection
         raise damaged(path, error) from None
     finally:
         connection.close()
+
+
+def _make_private(path: Path) -> None:
+    """What transcripts say is nobody else's business."""
+    try:
+        path.chmod(0o600)
+    except OSError as error:
+        raise Unreadable(f"The index {str(path)!r} cannot be written: {error.strerror or error}.") from None
 
 
 def _prepare(connection: sqlite3.Connection, *, is_new: bool) -> None:
