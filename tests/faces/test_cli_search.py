@@ -285,3 +285,29 @@ def test_a_session_of_which_only_agents_are_left(ask: Asker, home: Path) -> None
     page = ask("search", "anchor", "--sort", "time", "--home", home).out
     assert "its transcript is gone · +2 more of what is left · /srv/old" in page
     assert "only this prompt" not in page
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("tool:Bsh", "no tool is 'Bsh'; did you mean Bash?"),
+        ("kind:asistant", "did you mean assistant?"),
+        ("kind:zzz", "no kind is 'zzz'; kinds are "),
+        ("project:shpo", "did you mean shop?"),
+        ("model:gpt", "no model is 'gpt'; models are claude"),
+        ("branch:mian", "did you mean main?"),
+        ("version:1", "no version is '1'; versions are 2"),
+        ("agent:Explore", "no agent is 'Explore': there are no types of agents"),
+        ("session:zzz", "no session's id begins with 'zzz'; `threadline list` has them."),
+        ("since:2026-06-01", "the newest entry is of 2026-01-05"),
+        ("until:2025-06-01", "the oldest entry is of 2026-01-05"),
+        ("since:2026-06-01 until:2026-05-01", "since: is later than until:"),
+        ("harbour tool:Bsh", "did you mean Bash? Without tool:Bsh, 5 entries do."),
+    ],
+)
+def test_a_filter_that_nothing_fits_says_what_there_is(ask: Asker, home: Path, query: str, says: str) -> None:
+    """The nearest value or those that there are, the newest or the oldest time; words are not advised to be fewer."""
+    answer = ask("search", query, "--home", home)
+    assert (answer.code, answer.out) == (1, "")
+    assert says in answer.err
+    assert "fewer words" not in answer.err

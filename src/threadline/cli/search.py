@@ -219,14 +219,19 @@ def _say(connection: sqlite3.Connection, text: str, hits: Hits) -> None:
 def _why(connection: sqlite3.Connection, text: str) -> str:
     """Why nothing was found, and what would be."""
     from threadline.cli import output as out
+    from threadline.cli.missed import missed
     from threadline.cli.zone import zone
     from threadline.search.nearest import fewer, instead
     from threadline.search.parse_query import parse_query
+    from threadline.search.query import Regex, Text, leaves
     from threadline.search.searching import searched
 
     query = parse_query(text, zone=zone())
     (count,) = connection.execute("SELECT COUNT(*) FROM entries").fetchone()
     told = f"Nothing in {out.counted(count, 'entry', 'entries')} matches {text!r}"
+    reasons = "; ".join(missed(connection, query))
+    if reasons:
+        told = f"{told}: {reasons}"
     would = []
     for dropped, left in fewer(query):
         found = searched(connection, left, limit=1)
@@ -234,8 +239,13 @@ def _why(connection: sqlite3.Connection, text: str) -> str:
             more = "at least " if found.at_least else ""
             would.append(f"without {dropped}, {more}{out.counted(found.total, 'entry does', 'entries do')}")
     if would:
-        return f"{told}; {'; '.join(would[:_FEW])}."
+        would[0] = f" W{would[0][1:]}" if told.endswith("?") else f"; {would[0]}"
+        return f"{told}{'; '.join(would[:_FEW])}."
+    if reasons:
+        return told if told.endswith("?") else f"{told}."
     for other in instead(connection, query):
         if searched(connection, other.query, limit=1).total:
             return f"{told}. {other.note}"
-    return f"{told}; try fewer words, or the beginning of one with a star: wor*."
+    if any(isinstance(one, Text | Regex) for one in leaves(query)):
+        return f"{told}; try fewer words, or the beginning of one with a star: wor*."
+    return f"{told}."
