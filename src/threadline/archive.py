@@ -232,7 +232,7 @@ class Archive:
         project: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
-        limit: int = 50,
+        limit: int | None = 50,
     ) -> list[ListedCall]:
         """Calls of all sessions, newest first, each once. The index is made if it is not there.
 
@@ -269,7 +269,7 @@ class Archive:
         project: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
-        limit: int = 50,
+        limit: int | None = 50,
     ) -> list[ListedFile]:
         """Files that sessions touched, those touched last first. The index is made if it is not there.
 

@@ -59,13 +59,58 @@ def test_files_tell_the_sessions_that_touched_them(ask: Asker, demo_home: Path) 
 
 
 @pytest.mark.parametrize("command", ["calls", "files"])
-def test_what_asks_about_all_sessions_does_not_go_with_one(ask: Asker, demo_home: Path, command: str) -> None:
+def test_a_project_is_not_asked_for_beside_a_session(ask: Asker, demo_home: Path, command: str) -> None:
     """And nothing that fits is said, with exit code 1."""
-    refused = ask(command, "last", "--since", "7d", "--home", demo_home)
-    assert (refused.code, "--since asks about all sessions; leave SESSION out." in refused.err) == (2, True)
+    refused = ask(command, "last", "--project", "app", "--home", demo_home)
+    assert (refused.code, "--project asks about all sessions; leave SESSION out." in refused.err) == (2, True)
     none = ask(command, "--project", "no such project", "--home", demo_home)
     assert none.code == 1
     assert none.err.startswith("threadline: No ")
+
+
+def test_of_one_session_the_last_calls_are_listed_in_its_order(ask: Asker, demo_home: Path) -> None:
+    """And those of a time; where there are none, it says when there were."""
+    every = ask("calls", "last", "--home", demo_home, "--json").json
+    assert ask("calls", "last", "--limit", "3", "--home", demo_home, "--json").json == every[-3:]
+    middle = every[len(every) // 2]["timestamp"]
+    newer = ask("calls", "last", "--since", middle, "--home", demo_home, "--json").json
+    assert newer == [row for row in every if row["timestamp"] >= middle]
+    none = ask("calls", "last", "--until", "2001-01-01", "--home", demo_home)
+    assert (none.code, none.out) == (1, "")
+    assert f"the session's are from {every[0]['timestamp'][:10]}" in none.err
+
+
+def test_of_one_session_the_files_touched_last_are_listed(ask: Asker, demo_home: Path) -> None:
+    """In its order; those of a time are those that were touched in it."""
+    session = ask("files", "--home", demo_home, "--limit", "1", "--json").json[0]["session"]
+    every = ask("files", session, "--home", demo_home, "--json").json
+    last = ask("files", session, "--limit", "1", "--home", demo_home, "--json").json
+    assert len(last) == 1
+    assert last[0] in every
+    assert ask("files", session, "--since", "2001-01-01", "--home", demo_home, "--json").json == every
+    none = ask("files", session, "--until", "2001-01-01", "--home", demo_home)
+    assert (none.code, none.out) == (1, "")
+    assert f"met {len(every)} in all" in none.err
+
+
+@pytest.mark.parametrize("command", ["calls", "files"])
+def test_programs_get_all_unless_they_ask_for_less(ask: Asker, demo_home: Path, command: str) -> None:
+    """A page has 50, and says so; a time that ends before it begins is refused."""
+    every = ask(command, "--home", demo_home, "--json").json
+    assert every == ask(command, "--home", demo_home, "--limit", "100000", "--json").json
+    assert ask(command, "--home", demo_home, "--limit", "2", "--jsonl").jsonl == every[:2]
+    if len(every) > 50:
+        assert "see --limit N" in ask(command, "--home", demo_home).out
+    turned = ask(command, "--since", "2026-02-01", "--until", "2026-01-01", "--home", demo_home)
+    assert (turned.code, "nothing can lie between them" in turned.err) == (2, True)
+
+
+def test_a_tool_that_was_never_called_has_a_near_one(ask: Asker, demo_home: Path) -> None:
+    """It was meant, most likely; a time in which nothing was done tells the last one."""
+    none = ask("calls", "--tool", "Bsh", "--home", demo_home)
+    assert (none.code, "no tool is 'Bsh'; did you mean Bash?" in none.err) == (1, True)
+    none = ask("calls", "--since", "2099-01-01", "--home", demo_home)
+    assert (none.code, "the newest is of 20" in none.err) == (1, True)
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 160])

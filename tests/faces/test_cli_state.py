@@ -93,7 +93,7 @@ def test_a_diff_between_two_places(ask: Asker, home: Path) -> None:
         (["--at", "a.jsonl"], "is not a place; write FILE:LINE or LINE"),
         (["--content"], "--content needs to know which file"),
         (["--content", "--path", "none.py"], "The session met no file 'none.py'"),
-        (["--diff", "1", "2", "--at", "3"], "leave out --at and --content"),
+        (["--diff", "1", "2", "--at", "3"], "leave out --at, --content, --since"),
     ],
 )
 def test_mistakes_are_sentences(ask: Asker, home: Path, options: list[str], sentence: str) -> None:

@@ -21,6 +21,7 @@ _EPILOG = """
 Examples:
   threadline calls last                           all calls, also of agents
   threadline calls last --tool Bash --outcome error
+  threadline calls last --limit 10                the last ten
   threadline calls 55604662 --agent main --csv    without those of agents
   threadline calls --tool Bash --outcome error    of all sessions
   threadline calls --since 7d --project app
@@ -62,28 +63,35 @@ def calls(
     """
     from threadline.cli import output as out
     from threadline.cli import screen
-    from threadline.cli.everywhere import Everywhere, refuse_for_one
+    from threadline.cli.everywhere import Everywhere
     from threadline.cli.session import named
     from threadline.cli.session_rows import call_row
 
+    asked = Everywhere.of(project, since, until, limit)
     if session is None:
         from threadline.cli.calls_everywhere import show
 
         if agent is not None:
             raise click.UsageError("--agent goes with a SESSION.")
-        return show(Everywhere.of(project, since, until, limit), tools, outcomes, homes, output)
-    refuse_for_one(project, since, until, limit)
+        return show(asked.for_page(output), tools, outcomes, homes, output)
+    asked = asked.of_one()
     found = named(session, homes)
+    timely = [call for call in found.calls if asked.holds(call.timestamp)]
     chosen = [
         call
-        for call in found.calls
+        for call in timely
         if (not tools or call.tool in tools) and (not outcomes or call.outcome in outcomes) and _made_by(call, agent)
-    ]
+    ][-(limit or 0) :]
     if output != "table":
         out.print_rows(map(call_row, chosen), output)
     elif chosen:
         click.echo(_table(chosen))
-    return FOUND if chosen else screen.nothing(_why(found.calls, tools, outcomes))
+    if chosen or timely or not found.calls:
+        return FOUND if chosen else screen.nothing(_why(timely, tools, outcomes))
+    first, last = (
+        f"{one.timestamp:%Y-%m-%d %H:%M}" if one.timestamp else "?" for one in (found.calls[0], found.calls[-1])
+    )
+    return screen.nothing(f"No calls in that time; the session's are from {first} to {last} (UTC).")
 
 
 def _why(every: Sequence[Call], tools: tuple[str, ...], outcomes: tuple[str, ...]) -> str:

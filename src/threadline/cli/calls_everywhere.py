@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from threadline.cli import FOUND, NOTHING, screen
 from threadline.cli import output as out
 from threadline.cli.everywhere import Everywhere
+from threadline.cli.missed import missed_tools
 from threadline.cli.opening import archive_of
 from threadline.cli.places import short_path
 from threadline.cli.reading import say_no_home
@@ -18,6 +19,9 @@ from threadline.model.listed import ListedCall
 from threadline.render.call_text import OUTCOMES
 from threadline.render.figures import span_of_time
 from threadline.render.telling import telling
+
+if TYPE_CHECKING:
+    from threadline.archive import Archive
 
 _ROOMY = 120
 _PROJECT = 24
@@ -30,16 +34,24 @@ def show(asked: Everywhere, tools: Sequence[str], outcomes: Sequence[str], homes
             say_no_home()
             return NOTHING
         found = archive.calls(tools=tools, outcomes=outcomes, **asked.wanted())
-        told = {one.id: telling(one.tool, archive.call_input(one)) for one in found}
-    if output != "table":
-        out.print_rows((_row(one, told[one.id]) for one in found), output)
-    elif found:
-        click.echo(_table(found, told))
-        if len(found) == asked.limit:
-            click.echo(f"\nThe newest {asked.limit:,}: see --limit N.")
-    if found:
-        return FOUND
-    return screen.nothing("No call of any session fits; `threadline calls SESSION` lists those of one.")
+        if output != "table":
+            out.print_rows((_row(one, telling(one.tool, archive.call_input(one))) for one in found), output)
+        elif found:
+            click.echo(_table(found, {one.id: telling(one.tool, archive.call_input(one)) for one in found}))
+            if len(found) == asked.limit:
+                click.echo(f"\nThe newest {asked.limit:,}: see --limit N.")
+        return FOUND if found else screen.nothing(_why(archive, asked, tools))
+
+
+def _why(archive: Archive, asked: Everywhere, tools: Sequence[str]) -> str:
+    """Why no call is listed, and what there would be."""
+    unused = missed_tools(archive.connection, tools)
+    if unused is not None:
+        return f"No call of any session fits: {unused}" + ("" if unused.endswith("?") else ".")
+    newest = archive.calls(limit=1)
+    if (asked.since is not None or asked.until is not None) and newest and newest[0].timestamp is not None:
+        return f"No call of any session fits; the newest is of {newest[0].timestamp:%Y-%m-%d}."
+    return "No call of any session fits; `threadline calls SESSION` lists those of one."
 
 
 def _row(call: ListedCall, given: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from threadline.cli import FOUND, NOTHING
 from threadline.cli.options import everywhere_options, home_option, output_options
 
 if TYPE_CHECKING:
+    from threadline.cli.everywhere import Everywhere
     from threadline.load import Session
     from threadline.model.state import Evidence, FileDifference, FileState, FileVersion, State
 
@@ -58,36 +59,58 @@ def files(
     Without SESSION, the files that any session touched, those touched last first, from the index.
     """
     from threadline.cli import screen
-    from threadline.cli.everywhere import Everywhere, refuse_for_one
+    from threadline.cli.everywhere import Everywhere
     from threadline.cli.session import named
 
+    asked = Everywhere.of(project, since, until, limit)
     if session is None:
         from threadline.cli.files_everywhere import show
 
         if at or diff or content:
             raise click.UsageError("--at, --diff and --content go with a SESSION.")
-        return show(Everywhere.of(project, since, until, limit), path, homes, output)
-    refuse_for_one(project, since, until, limit)
-    if diff and (at or content):
-        raise click.UsageError("--diff names both places itself; leave out --at and --content.")
+        return show(asked.for_page(output), path, homes, output)
+    asked = asked.of_one()
+    if diff and (at or content or since or until or limit):
+        more = "--at, --content, --since, --until and --limit"
+        raise click.UsageError(f"--diff names both places itself; leave out {more}.")
     found = named(session, homes)
     if diff:
         return _print_difference(found, diff, path, output)
     state = _state(found, at)
-    chosen = [file for file in state.files.values() if _is_named(file.path, path)]
+    chosen = _touched(found, [file for file in state.files.values() if _is_named(file.path, path)], asked)
     if content:
         return _print_content(found, chosen, path, output)
     if output != "table":
         _print_rows((_row(file) for file in chosen), output)
     elif chosen:
         click.echo(_table(found, chosen))
-    return FOUND if chosen else screen.nothing(_why(found, at, path, state))
+    return FOUND if chosen else screen.nothing(_why(found, at, path, state, asked))
 
 
-def _why(session: Session, at: str | None, path: str | None, state: State) -> str:
+def _touched(session: Session, files: list[FileState], asked: Everywhere) -> list[FileState]:
+    """Those that were touched in a time, or the last of them, in the session's order."""
+    if not (asked.since or asked.until or asked.limit):
+        return files
+    from datetime import UTC, datetime
+
+    moments = {(entry.line.transcript, entry.line.number): getattr(entry, "timestamp", None) for entry in session}
+    long_ago = datetime.min.replace(tzinfo=UTC)
+    last: dict[str, datetime] = {}
+    for file in files:
+        times = [moments.get((one.place.transcript, one.place.line)) for one in file.evidence]
+        fitting = [when or long_ago for when in times if asked.holds(when)]
+        if fitting:
+            last[file.path] = max(fitting)
+    kept = set(sorted(last, key=lambda path: last[path])[-(asked.limit or 0) :])
+    return [file for file in files if file.path in kept]
+
+
+def _why(session: Session, at: str | None, path: str | None, state: State, asked: Everywhere) -> str:
     """Why no file is listed, and what there would be."""
     from threadline.cli.screen import some
 
+    if (asked.since or asked.until) and state.files:
+        return f"No such file was touched in that time; the session met {len(state.files):,} in all."
     if path is not None and state.files:
         names = (file.path.replace("\\", "/").rsplit("/", 1)[-1] for file in state.files.values())
         return f"No file {path!r}; the session met {some(dict.fromkeys(names))}."

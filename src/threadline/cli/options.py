@@ -59,11 +59,16 @@ def jobs_option(function: Decorated) -> Decorated:
 
 
 def everywhere_options(function: Decorated) -> Decorated:
-    """`--project`, `--since`, `--until`, `--limit`: of what all sessions hold, what to list."""
+    """`--project`, `--since`, `--until`, `--limit`: of what sessions hold, what to list."""
     for option in (
-        click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Of all sessions: no more than these."),
-        click.option("--until", metavar="WHEN", help="Of all sessions: only up to then."),
-        click.option("--since", metavar="WHEN", help="Of all sessions: only from then on: 2026-11-03, 7d, yesterday."),
+        click.option(
+            "--limit",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="No more than the last N; of all sessions 50 by default, and all with --json, --jsonl and --csv.",
+        ),
+        click.option("--until", metavar="WHEN", help="Only up to then."),
+        click.option("--since", metavar="WHEN", help="Only from then on: 2026-11-03, 7d, yesterday."),
         click.option("--project", metavar="TEXT", help="Of all sessions: only of projects whose path holds this."),
     ):
         function = option(function)

@@ -47,7 +47,7 @@ def calls(
     project: str | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
-    limit: int = 50,
+    limit: int | None = 50,
 ) -> list[ListedCall]:
     """The calls that fit all of these, newest first, each once: `calls` of the schema tells which of its copies.
 

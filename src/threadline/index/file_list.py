@@ -40,7 +40,7 @@ def files(
     project: str | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
-    limit: int = 50,
+    limit: int | None = 50,
 ) -> list[ListedFile]:
     """The files that fit all of these, one for each session that touched it; those touched last come first.
 
@@ -69,11 +69,11 @@ def _paths(connection: sqlite3.Connection, path: str) -> Iterator[int]:
             yield number
 
 
-def _first(rows: Iterator[_Key], limit: int) -> list[_Key]:
+def _first(rows: Iterator[_Key], limit: int | None) -> list[_Key]:
     """The first files, each once a session."""
     found: dict[_Key, None] = {}
     for key in rows:
-        if len(found) >= limit:
+        if limit is not None and len(found) >= limit:
             break
         found[key] = None
     return list(found)
