@@ -20,11 +20,14 @@ class Known:
         self._words: dict[str, tuple[str, str, bool]] = {}
         self._pattern: re.Pattern[str] | None = None
         self._short: set[str] = set()
+        self.changes = 0
+        """How often something new became known."""
 
     def add(self, secret: str) -> None:
         """Know a secret from now on."""
         if self._secrets.get(secret) != secret:
             self._secrets[secret] = secret
+            self.changes += 1
             for form in forms(secret):
                 self._secrets.setdefault(form, secret)
                 if len(form) < _WHOLE_WORD:
@@ -33,8 +36,9 @@ class Known:
 
     def add_word(self, word: str, kind: str, *, whole: bool) -> None:
         """Know a word from now on: `whole` where it counts only by itself, and not within another."""
-        if word:
-            self._words.setdefault(word.lower(), (word, kind, whole))
+        if word and word.lower() not in self._words:
+            self._words[word.lower()] = (word, kind, whole)
+            self.changes += 1
 
     def __contains__(self, secret: str) -> bool:
         return secret in self._secrets
@@ -63,11 +67,10 @@ class Known:
         """Where words stand, which, and of what kind."""
         if not self._words:
             return
-        low = text.lower() if text.isascii() else None
+        lowered = text.lower()
+        low = lowered if len(lowered) == len(text) else None  # a few letters become two
         for folded, (word, kind, whole) in self._words.items():
             if low is not None:
-                if not folded.isascii():
-                    continue
                 places = _places(low, folded)
             else:
                 places = [found.span() for found in re.finditer(re.escape(word), text, re.IGNORECASE)]

@@ -23,6 +23,7 @@ from threadline.render.redaction.span import Span
 _ROUNDS = 5
 _DEEP = 300
 _PIECE = 1000
+_SHORT = 256
 _OVERLAP = 200
 _LEAST_NAME = 3
 _LEAST_SAID = 4
@@ -42,6 +43,9 @@ class Redactor:
         self._placeholders = Placeholders()
         self._known = Known()
         self._found: Counter[tuple[str, str, str]] = Counter()
+        self._learnt: set[str] = set()
+        self._done: dict[str, tuple[str, Counter[tuple[str, str]]]] = {}
+        self._known_then = 0
         for word in sorted(self._settings.words, key=len, reverse=True):
             self._known.add_word(word, "word", whole=False)
         for user in self._settings.users:
@@ -56,7 +60,11 @@ class Redactor:
 
     def learn(self, text: str) -> None:
         """Learn what a text tells to be secret, so that it is taken away wherever it stands."""
-        self._learned(text)
+        # The same short texts, names and paths, come in every entry.
+        if text not in self._learnt:
+            self._learned(text)
+            if len(text) < _SHORT:
+                self._learnt.add(text)
 
     def learn_value(self, value: Any) -> None:
         """The same of every text in a tree of lists and objects, by its keys, too."""
@@ -68,12 +76,13 @@ class Redactor:
 
     def redact(self, text: str, place: str = "") -> str:
         """The text without what is to be taken away. `place` is where it is from, for the findings."""
-        for _round in range(_ROUNDS):
-            changed = self._once(text, place)
-            if changed == text:
-                break
-            text = changed
-        return text
+        done = self._done.get(text) if self._known.changes == self._known_then else None
+        if done is None:
+            done = self._redacted(text)
+        redacted, found = done
+        for (kind, made), count in found.items():
+            self._found[kind, place, made] += count
+        return redacted
 
     def redact_value(self, value: Any, place: str = "") -> Any:
         """A tree of lists and objects without what is to be taken away; keys are redacted, too."""
@@ -94,12 +103,28 @@ class Redactor:
             self._learn(text[span.start : span.end], span)
         return found
 
-    def _once(self, text: str, place: str) -> str:
+    def _redacted(self, text: str) -> tuple[str, Counter[tuple[str, str]]]:
+        """The text without all that is to be taken away, and what that was; remembered while nothing new is known."""
+        found: Counter[tuple[str, str]] = Counter()
+        redacted = text
+        for _round in range(_ROUNDS):
+            before = redacted
+            redacted = self._once(before, found)
+            if redacted == before:
+                break
+        if self._known.changes != self._known_then:
+            self._done.clear()
+            self._known_then = self._known.changes
+        if len(text) < _SHORT:
+            self._done[text] = redacted, found
+        return redacted, found
+
+    def _once(self, text: str, found: Counter[tuple[str, str]]) -> str:
         parts: list[str] = []
         last = 0
         for start, end, tells in self._all(text, self._learned(text)):
             made = self._placeholder(tells, text)
-            self._found[tells.kind, place, made] += 1
+            found[tells.kind, made] += 1
             parts += [text[last:start], made]
             last = end
         return "".join([*parts, text[last:]]) if parts else text

@@ -5,32 +5,49 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-# Colours and other sequences of a terminal, as they are or escaped; characters that take no room; a backspace.
-_SEAM = re.compile(
-    "(?:\x1b|\\\\{1,2}u001[bB]|\\\\{1,2}x1[bB]|\\\\{1,2}033|\\\\{1,2}e)\\[[0-9;:?]{0,32}[A-Za-z]"
-    "|\x1b\\][^\x07\x1b]{0,512}(?:\x07|\x1b\\\\)|\x1b[()][AB0]|\x9b[0-9;:?]{0,32}[A-Za-z]"
-    "|[\u200b-\u200f\u2060-\u2064\ufeff\u00ad\u202a-\u202e\u2066-\u2069\u034f\x08]"
-    "|\\\\{1,2}u(?:200[b-fB-F]|206[0-4]|[fF][eE][fF][fF]|00[aA][dD])"
-)
-_MARKS = ("\x1b", "\x9b", "\x08", "1b[", "1B[", "033[", "\\e[", "u200", "u206")
+_ENDS = "[0-9;:?]{0,32}[A-Za-z]"
+# Colours and other sequences of a terminal, as they are; each by a letter that is rare, which makes the search fast.
+_SEQUENCE = re.compile(f"\x1b(?:\\[{_ENDS}|\\][^\x07\x1b]{{0,512}}(?:\x07|\x1b\\\\)|[()][AB0])")
+_SEQUENCE_8_BIT = re.compile(f"\x9b{_ENDS}")
+# The same escaped, in JSON, in JSON within JSON, and in programs.
+_MAYBE_ESCAPED = re.compile(r"\[(?<=(?:1b|1B|33|\\e)\[)")
+_ESCAPED = re.compile(rf"\\{{1,2}}(?:u001[bB]|x1[bB]|033|e)\[{_ENDS}")
+# Characters that take no room, as they are and escaped; a backspace.
+_NO_ROOM = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad\u202a-\u202e\u2066-\u2069\u034f]")
+_NO_ROOM_ESCAPED = re.compile(r"\\{1,2}u(?:200[b-fB-F]|206[0-4]|[fF][eE][fF][fF]|00[aA][dD])")
+_MAYBE_NO_ROOM = re.compile(r"u(?:200|206|feff|FEFF|00ad|00AD)")
+_BACKSPACE = re.compile("\x08")
+
+
+def _seams(text: str) -> list[tuple[int, int]]:
+    """Where seams are, in order."""
+    found = [one.span() for pattern in (_SEQUENCE, _BACKSPACE) for one in pattern.finditer(text)]
+    if _MAYBE_ESCAPED.search(text):
+        found += [one.span() for one in _ESCAPED.finditer(text)]
+    if _MAYBE_NO_ROOM.search(text):
+        found += [one.span() for one in _NO_ROOM_ESCAPED.finditer(text)]
+    if not text.isascii():
+        found += [one.span() for pattern in (_SEQUENCE_8_BIT, _NO_ROOM) for one in pattern.finditer(text)]
+    return sorted(found)
 
 
 class Seamless:
     """A text without its seams, that knows where its characters stood."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, text: str, seams: list[tuple[int, int]]) -> None:
         self._starts: list[int] = []
         self._moved: list[int] = []
         parts: list[str] = []
         last = taken = 0
-        for seam in _SEAM.finditer(text):
-            parts.append(text[last : seam.start()])
-            taken += seam.end() - seam.start()
-            last = seam.end()
+        for start, end in seams:
+            if start < last:
+                continue
+            parts.append(text[last:start])
+            taken += end - start
+            last = end
             self._starts.append(last - taken)
             self._moved.append(taken)
-        self.text = "".join([*parts, text[last:]]) if parts else text
+        self.text = "".join([*parts, text[last:]])
 
     def where(self, start: int, end: int) -> tuple[int, int]:
         """Where a span of the seamless text stands in the text."""
@@ -43,10 +60,5 @@ class Seamless:
 
 def seamless(text: str) -> Seamless | None:
     """The text without seams, or None where it has none."""
-    if text.isascii():
-        if not any(mark in text for mark in _MARKS):
-            return None
-    elif not _SEAM.search(text):
-        return None
-    without = Seamless(text)
-    return without if without.text != text else None
+    seams = _seams(text)
+    return Seamless(text, seams) if seams else None
