@@ -179,6 +179,21 @@ def test_windows_are_the_same(ledgers: tuple[Ledger, IndexedLedger], hours: floa
     assert found.timeless == plain.timeless
 
 
+def test_models_of_one_moment_are_in_one_order(tmp_path: Path) -> None:
+    """Charges of the same time have none: a window then names its models by the alphabet, with an index and without."""
+    folder = tmp_path / "home" / "projects" / "-a"
+    folder.mkdir(parents=True)
+    for number, model in enumerate(("model-c", "model-a", "model-b")):
+        usage = f'{{"id": "msg_{9 - number}", "model": "{model}", "usage": {{"input_tokens": 1, "output_tokens": 1}}}}'
+        line = f'{{"type": "assistant", "timestamp": "2026-11-01T10:00:00.000Z", "message": {usage}}}\n'
+        (folder / f"{number}1234567-89ab-4cde-8f01-23456789abcd.jsonl").write_text(line)
+    now = datetime(2026, 11, 2, tzinfo=UTC)
+    with indexed(tmp_path / "index.sqlite", tmp_path / "home") as found:
+        for ledger in (threadline.ledger(tmp_path / "home"), found):
+            (window,) = ledger.windows(now=now)
+            assert window.models == ("model-a", "model-b", "model-c")
+
+
 def test_what_receipts_ask_for_is_the_same(ledgers: tuple[Ledger, IndexedLedger]) -> None:
     """The charges of a session, a transcript, a message, a day, without making all of them."""
     plain, found = ledgers

@@ -30,7 +30,9 @@ def windows(charges: Iterable[Charge], *, now: datetime, hours: float = HOURS) -
     `hours` after that, or more than `hours` after the charge before; in the second case there is a gap between.
     """
     length = timedelta(hours=hours)
-    timed = sorted(((when, one) for one in charges if (when := one.timestamp) is not None), key=lambda pair: pair[0])
+    timed = [(when, one) for one in charges if (when := one.timestamp) is not None]
+    # Models of the same moment come by their names: charges themselves have no order then.
+    timed.sort(key=lambda pair: (pair[0], pair[1].model or ""))
     found: list[UsageWindow] = []
     for some in parted(timed, length):
         first, last = some[0][0], some[-1][0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from operator import itemgetter
 
 from threadline.account.adding import COUNTS, Priced, rows_of
 from threadline.account.ledger import within
@@ -74,12 +73,12 @@ class Windowing:
         for quarter in {quarter for quarter, *_ in ends if quarter in torn}:
             low, high = max(first, quarter * QUARTER), min(last, quarter * QUARTER + QUARTER - 1)
             usual += self._connection.execute(_TIMES.format(f"time BETWEEN {low} AND {high}"))
-        usual.sort(key=itemgetter(0))
+        usual.sort(key=lambda told: (told[0], self._rates[told[1]][0] or ""))
         timed = [(_EPOCH + timedelta(milliseconds=told[0]), told) for told in usual]
         odd = [(parse_timestamp(told[0]), told) for told in self._connection.execute(_TIMES.format("time >= ''"))]
         if odd:
             timed += [(when, told) for when, told in odd if when is not None and _is_in(when, chosen)]
-            timed.sort(key=itemgetter(0))
+            timed.sort(key=lambda one: (one[0], self._rates[one[1][1]][0] or ""))
         return iter(timed)
 
     def _windows(self, parts: list[list[_Timed]], torn: set[_Quarter]) -> dict[_Quarter, int]:
