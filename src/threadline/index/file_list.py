@@ -21,6 +21,7 @@ _WALK = f"SELECT f.path_id, {SESSION} FROM file_rows f {_PLACE}"
 _DIRECT = f"""SELECT f.path_id, {SESSION} FROM transcripts t
     CROSS JOIN entries e ON e.transcript_id = t.transcript_id
     CROSS JOIN file_rows f ON f.entry_id = e.entry_id"""
+_AT_ONCE = 5_000
 _NEWEST = "ORDER BY f.moment DESC, f.entry_id DESC, f.position DESC"
 _TOLD = f"""SELECT f.path_id, {SESSION}, p.path, MIN(COALESCE(o.path, o.folder)),
         SUM(f.how IN ('read', 'attached')), SUM(f.how IN ('write', 'edit', 'user-modified')),
@@ -81,19 +82,20 @@ def _first(rows: Iterator[_Key], limit: int | None) -> list[_Key]:
 
 def _told(connection: sqlite3.Connection, keys: list[_Key], conditions: list[str]) -> list[ListedFile]:
     """What is told of files, in the order given."""
-    named = f"f.path_id IN ({', '.join(str(number) for number in {number for number, _ in keys})})"
-    where = " AND ".join([named, *conditions])
-    rows = connection.execute(f"{_TOLD} WHERE {where} GROUP BY 1, 2")
-    told = {
-        (number, session): ListedFile(
-            path=path,
-            session=SessionId(session) if session is not None else None,
-            project=os.fsdecode(project),
-            reads=reads,
-            writes=writes,
-            first=parse_timestamp(first),
-            last=parse_timestamp(last),
-        )
-        for number, session, path, project, reads, writes, first, last in rows
-    }
+    numbers = list(dict.fromkeys(number for number, _ in keys))
+    told: dict[_Key, ListedFile] = {}
+    for at in range(0, len(numbers), _AT_ONCE):
+        named = f"f.path_id IN ({', '.join(map(str, numbers[at : at + _AT_ONCE]))})"
+        where = " AND ".join([named, *conditions])
+        for row in connection.execute(f"{_TOLD} WHERE {where} GROUP BY 1, 2"):
+            number, session, path, project, reads, writes, first, last = row
+            told[number, session] = ListedFile(
+                path=path,
+                session=SessionId(session) if session is not None else None,
+                project=os.fsdecode(project),
+                reads=reads,
+                writes=writes,
+                first=parse_timestamp(first),
+                last=parse_timestamp(last),
+            )
     return [told[key] for key in keys]
