@@ -192,6 +192,16 @@ def test_values_are_redacted_by_key() -> None:
     }
 
 
+def test_the_owner_of_a_home_is_hidden_as_a_word() -> None:
+    """The name of the account that a project lies in goes everywhere; the name of a page below /home stays a word."""
+    redactor = Redactor()
+    tree = {"cwd": "/home/annika/src", "text": "ask Annika for /home/settings; the settings; root@ubuntu:~# on ubuntu"}
+    assert redactor.redact_value(tree) == {
+        "cwd": "<home>/src",
+        "text": "ask <user-1> for <home-2>; the settings; <user-2>@<host-1>:~# on ubuntu",
+    }
+
+
 def test_the_corpus_and_the_demo_hold_no_secrets(tmp_path: Path) -> None:
     """In all that the project wrote itself nothing is taken for a credential, but for what a case plants on purpose."""
     write(tmp_path / "home")

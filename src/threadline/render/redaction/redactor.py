@@ -26,6 +26,8 @@ _PIECE = 1000
 _SHORT = 256
 _OVERLAP = 200
 _LEAST_NAME = 3
+# Where Claude Code says in which directory it works.
+_PROJECT_KEYS = frozenset(("cwd", "project", "originalCwd", "projectPath", "worktreePath"))
 _LEAST_SAID = 4
 
 
@@ -44,6 +46,7 @@ class Redactor:
         self._known = Known()
         self._found: Counter[tuple[str, str, str]] = Counter()
         self._learnt: set[str] = set()
+        self._projects: set[str] = set()
         self._done: dict[str, tuple[str, Counter[tuple[str, str]]]] = {}
         self._known_then = 0
         for word in sorted(self._settings.words, key=len, reverse=True):
@@ -73,6 +76,10 @@ class Redactor:
                 self._learn(text, Span(0, len(text), kind_of(key, text), weak=not is_everywhere(text)))
             else:
                 self.learn(text)
+            if key in _PROJECT_KEYS and text not in self._projects:
+                self._projects.add(text)
+                for span in spans(text):
+                    self._learn_user(span.value if span.kind == "home" else "")
 
     def redact(self, text: str, place: str = "") -> str:
         """The text without what is to be taken away. `place` is where it is from, for the findings."""
@@ -100,7 +107,11 @@ class Redactor:
         """What the rules find in a text, which is known from now on."""
         found = spans(text)
         for span in found:
-            self._learn(text[span.start : span.end], span)
+            value = text[span.start : span.end]
+            # A page of a web site may be called /home/settings: only what looks like an account's home names one.
+            if span.kind == "home" and ("Users" in value or text.startswith("/.", span.end)):
+                self._learn_user(span.value)
+            self._learn(value, span)
         return found
 
     def _redacted(self, text: str) -> tuple[str, Counter[tuple[str, str]]]:
@@ -160,9 +171,9 @@ class Redactor:
         if value in self._keep or plausible.PLACEHOLDER.search(value):
             return
         if span.kind in PERSONAL:
-            if span.kind in {"user", "home"}:
-                self._learn_user(span.value or value)
-            elif span.kind == "host":
+            if span.kind == "user":
+                self._learn_user(value)
+            elif span.kind == "host" and value.lower() not in NOBODY:
                 self._known.add_word(value, "host", whole=True)
             return
         self._placeholders.of("secret", value)

@@ -1,0 +1,89 @@
+"""Another scanner finds nothing in what was redacted, and the real home is not taken for a heap of secrets."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from tests.render.planted import formed_value, password, private_key, seeded, service_value
+from tests.render.test_redaction_context import PASSWORDS
+from tests.render.test_redaction_rules import ASSIGNED, CONTEXTS
+
+from threadline.render.redaction import Redactor
+from threadline.render.redaction.finder import PERSONAL
+from threadline.render.redaction.formed import FORMATS
+from threadline.render.redaction.services import SERVICES
+from threadline.render.redaction.trees import found_in
+
+HOME = Path(__file__).parents[3] / "shared/corpus/home"
+
+
+def scanner() -> Path | None:
+    """Kingfisher's program, where its package is installed."""
+    package = find_spec("kingfisher")
+    inside = Path(package.origin).parent / "bin/kingfisher" if package and package.origin else None
+    found = shutil.which("kingfisher")
+    return inside if inside and inside.exists() else Path(found) if found else None
+
+
+def findings(folder: Path) -> list[str]:
+    """The rules of all that kingfisher finds below a folder, however unsure it is."""
+    program = scanner()
+    assert program is not None
+    options = ("--no-validate", "--no-update-check", "--confidence", "low", "--format", "json")
+    done = subprocess.run(  # noqa: S603 - the program that was found
+        [program, "scan", *options, folder], capture_output=True, check=False, text=True, timeout=120
+    )
+    answer, _end = json.JSONDecoder().raw_decode(done.stdout)
+    return [one["rule"]["id"] for one in answer["findings"]]
+
+
+def planted() -> list[str]:
+    """Texts with credentials of every kind in every surrounding."""
+    texts = [
+        context(formed_value(rule, seeded(at))) for at, rule in enumerate(FORMATS) for context in CONTEXTS.values()
+    ]
+    for at, service in enumerate(SERVICES):
+        value = service_value(service, seeded(at))
+        texts += [assign(f"{service.names[0].upper()}_API_KEY", value) for assign in ASSIGNED.values()]
+    for seed in range(5):
+        secret = password(seeded(seed)).replace("@", "a").replace("%", "b")
+        texts += [form.format(secret) for form in PASSWORDS.values()]
+        texts.append(private_key(seeded(seed)))
+    return texts
+
+
+@pytest.mark.skipif(scanner() is None, reason="kingfisher-bin is not installed")
+def test_another_scanner_finds_nothing(tmp_path: Path) -> None:
+    """Kingfisher finds many of the planted credentials, and none in the redacted texts."""
+    texts = planted()
+    redactor = Redactor()
+    for text in texts:
+        redactor.learn(text)
+    for name, shown in {"before": texts, "after": [redactor.redact(text) for text in texts]}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "texts.txt").write_text("\n\n".join(shown))
+    assert len(findings(tmp_path / "before")) > 100
+    assert findings(tmp_path / "after") == []
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not HOME.exists(), reason="the real home is not here")
+def test_the_real_home_has_few_findings() -> None:
+    """In the real home less than two texts a megabyte are taken for credentials; how many of which kind is printed."""
+    counts: Counter[str] = Counter()
+    size = 0
+    for path in sorted(HOME.rglob("*.jsonl")):
+        for line in path.read_bytes().splitlines():
+            size += len(line)
+            try:
+                counts.update(kind for _path, kind, _text in found_in(json.loads(line), personal=True))
+            except ValueError:
+                continue
+    print(dict(counts.most_common()), f"in {size / 1e6:.0f} MB")  # noqa: T201 - figures for a person to judge
+    assert sum(count for kind, count in counts.items() if kind not in PERSONAL) < 2 * size / 1e6
