@@ -38,6 +38,7 @@ _LONGEST_NAME = 60
 _ESCAPES = ("n", "r", "t")
 _QUOTED = re.compile(rb"(?:b|r|f|rb|br|u|@)?(\\*)([\"'`])")
 _BARE = re.compile(rb"[^\s\"'`,;(){}\[\]<>\\&|]{1,1024}")
+_ASSIGNED = frozenset((b":", b"="))
 _LAST = frozenset((b"", b"\n", b"\r", b";", b"\\", b"&", b"<", b'"'))
 _CALLS = frozenset((b"(", b"[", b"{"))
 _UNQUOTED_END = re.compile(rb"[.:!?]+\Z")
@@ -120,7 +121,11 @@ def _value(view: bytes, at: int, end: int) -> Span | None:
     if len(name) > _LONGEST_NAME:
         return None
     quoted = view[begin - 1 : begin] in _QUOTES
-    if not quoted and (b"," in view[stop:end] or name.lower() in _SHORT_WORDS):
+    listed = b"," in view[stop:end]
+    if not quoted and (listed or name.lower() in _SHORT_WORDS):
+        return None
+    # In `"outcome": "pass", "next": …` it is a value, and what follows is the next key.
+    if listed and view[max(0, begin - 8) : begin - 1].rstrip(b" \t\\")[-1:] in _ASSIGNED:
         return None
     return value_at(view, name.lstrip("-."), end)
 
