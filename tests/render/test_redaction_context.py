@@ -149,6 +149,7 @@ def test_people_and_machines(text: str, redacted: str) -> None:
         "threading.local(), .env.local, settings.local.json, example.com/home/page, the src/home/x folder",
         "the password must be changed; a token is a word; the key to it: patience; basic things",
         '{"outcome":"pass","volume_ml":[1],"next": "token", "path":"x1"} {\\"a\\":\\"pass\\",\\"b7\\":1}',
+        'values: ["have", "pass", "went"], ["secret", "password", "letter"]',
         "Authorization: see the docs; Cookie: none; pass: 3 of 4; PASS: test_it",
         "primary_key=id, keyboard: qwerty, monkey=1, foreign key: user_id, cache_key: f'{a}:{b}'",
     ],

@@ -122,12 +122,14 @@ def _value(view: bytes, at: int, end: int) -> Span | None:
         return None
     quoted = view[begin - 1 : begin] in _QUOTES
     listed = b"," in view[stop:end]
-    if not quoted and (listed or name.lower() in _SHORT_WORDS):
+    if (listed or name.lower() in _SHORT_WORDS) and (not quoted or (listed and name.lower() in _SHORT_WORDS)):
         return None
     # In `"outcome": "pass", "next": …` it is a value, and what follows is the next key.
     if listed and view[max(0, begin - 8) : begin - 1].rstrip(b" \t\\")[-1:] in _ASSIGNED:
         return None
-    return value_at(view, name.lstrip("-."), end)
+    span = value_at(view, name.lstrip("-."), end)
+    # In a list of words, one follows the other and says nothing of it.
+    return None if span is not None and listed and view[span.start : span.end].isalpha() else span
 
 
 def value_at(view: bytes, name: str, at: int) -> Span | None:
