@@ -54,14 +54,20 @@ def fingerprint(path: str | os.PathLike[str], read_to: int) -> tuple[bytes, byte
 
 
 def seen(
-    looked: Looked, read_to: int, *, before: Known | None = None, last: bytes = b"", is_open: bool = False
+    looked: Looked,
+    read_to: int,
+    *,
+    before: Known | None = None,
+    last: bytes = b"",
+    is_open: bool = False,
+    summed: int | None = None,
 ) -> Known:
     """What is to be known of a transcript of which the lines up to `read_to` were just read.
 
     `before` is what was known if lines were kept: then only the bytes since are summed up. `last` are the last bytes
     that were read, as many as are at hand: if they are not there any more, or what was known before is not, then the
     file was rewritten meanwhile, and it is made known in a way that will not match. `is_open` says that the last line
-    that was read has no end.
+    that was read has no end. `summed` is the checksum of all that was read, where whoever read it has made it.
 
     Raises:
         OSError: it cannot be read (any more), or is not a regular file.
@@ -70,7 +76,7 @@ def seen(
         head, tail = _ends(file, read_to)
         is_kept = before is None or not before.head_hash or _has_ends(file, before, head)
         start, so_far = (before.read_to, before.checksum) if before is not None else (0, 0)
-        checksum = _checksum(file, start, read_to, so_far)
+        checksum = _checksum(file, start, read_to, so_far) if summed is None else summed
     known = Known(
         path=looked.path,
         device=looked.device,

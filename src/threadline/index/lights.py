@@ -177,7 +177,7 @@ def _glance(transcript: Transcript, row: _Row) -> Glance:
 
         try:
             for entry in _rest(transcript, row):
-                told.add(head_of(entry))
+                told.add(head_of(entry), entry.line.number)
         except Error:
             return glance(transcript)  # which says what the machine refuses
     return told.glance(transcript.kind)

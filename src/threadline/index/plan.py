@@ -29,7 +29,7 @@ class Step(Struct, frozen=True, gc=False):
     """One transcript to be read: on from where it was read to (`before` says what was known of it), or all of it.
 
     `is_renamed` says that its name tells of another session or agent than before, `is_open` that the last line that
-    was read has no end.
+    was read has no end, `is_new` that the index has nothing of it.
     """
 
     transcript: Transcript
@@ -42,6 +42,7 @@ class Step(Struct, frozen=True, gc=False):
     waiting: tuple[str, ...] = ()
     state: bytes = b""
     is_open: bool = False
+    is_new: bool = False
 
     @property
     def size(self) -> int:
@@ -52,7 +53,14 @@ class Step(Struct, frozen=True, gc=False):
         """Write down how far it has been read; where it cannot be looked at any more, it is read again next time."""
         before = self.before if not made.is_anew else None
         try:
-            known = seen(self.looked, made.read_to, before=before, last=made.last, is_open=made.is_open)
+            known = seen(
+                self.looked,
+                made.read_to,
+                before=before,
+                last=made.last,
+                is_open=made.is_open,
+                summed=made.checksum if before is None else None,
+            )
         except OSError:
             known = Known(self.looked.path, 0, 0, 0, 0, 0, b"", b"", 0, racy=True)
         renew(connection, self.transcript_id, known)
@@ -131,7 +139,7 @@ def _add(made: Plan, change: Change, rows: dict[str, _Row], places: Places) -> N
     elif transcript is None or looked is None:
         return  # the machine refuses for now: its rows stay as they were
     elif change.kind is ChangeKind.NEW:
-        made.steps.append(Step(transcript, looked, places.new(transcript, looked.path)))
+        made.steps.append(Step(transcript, looked, places.new(transcript, looked.path), is_new=True))
     elif change.kind is ChangeKind.MOVED and row.named != named(transcript):
         # Rows leave out what their transcript's name says, and now it says something else.
         made.steps.append(Step(transcript, looked, row.number, is_renamed=True))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 from time import monotonic
@@ -101,7 +102,7 @@ def _made(
     """Make the index beside the old one, and put it in its place."""
     new = index.with_name(f"{index.name}{NEW}")
     with open_to_make(new) as connection:
-        done = _refreshed(_Writing(connection, at_once=True), homes, jobs, progress, planned)
+        done = _refreshed(_Writing(connection, beside=new), homes, jobs, progress, planned)
     try:
         # The old file goes first: a log that outlives its index is thrown away, but one that finds another in its
         # place would be played back into it.
@@ -132,10 +133,10 @@ def _refreshed(  # noqa: PLR0917 - as they were given
         writing.add(step, made)
         if progress is not None:
             progress(step.size)
-    writing.finish()
-    if are_unsettled(connection):
-        renew_projects(connection, homes)
-    charged = charge_stale(connection, homes)
+    with writing.finishing():
+        if are_unsettled(connection):
+            renew_projects(connection, homes)
+        charged = charge_stale(connection, homes)
     return Refreshed(len(work.steps), work.size, writing.entries, len(work.gone), charged)
 
 
@@ -188,11 +189,14 @@ def _next_entry(connection: sqlite3.Connection) -> int:
 
 
 class _Writing:
-    """The one that writes, transcript by transcript, committing every now and then, or all `at_once`."""
+    """The one that writes, transcript by transcript, committing every now and then.
 
-    def __init__(self, connection: sqlite3.Connection, *, at_once: bool = False) -> None:
+    One that is made `beside`, and that nobody sees before it is whole, is written all at once.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, *, beside: Path | None = None) -> None:
         self.connection = connection
-        self._at_once = at_once
+        self._beside = beside
         self._next = _next_entry(connection)
         self._begun = 0.0
         self._vocabulary = Noting(connection)
@@ -225,7 +229,7 @@ class _Writing:
     def add(self, step: Step, made: Rows) -> None:
         """The rows of one transcript, and how far it has been read."""
         self._begin()
-        if step.before is None or made.is_anew:
+        if (step.before is None and not step.is_new) or made.is_anew:
             self._forget(step.transcript_id)
         elif made.is_closed:
             self.connection.execute(_CLOSED, (step.transcript_id, step.line - 1))
@@ -246,7 +250,7 @@ class _Writing:
         self._next += len(made.entries)
         self.entries += len(made.entries)
         step.note(self.connection, made)
-        if not self._at_once and monotonic() - self._begun > _COMMIT_EVERY:
+        if self._beside is None and monotonic() - self._begun > _COMMIT_EVERY:
             self.commit()
 
     def _forget(self, number: int) -> None:
@@ -271,7 +275,9 @@ class _Writing:
             self.connection.execute("UPDATE meta SET value = ? WHERE name = 'generation'", (token_hex(8),))
             self.connection.execute("COMMIT")
 
-    def finish(self) -> None:
+    @contextmanager
+    def finishing(self) -> Iterator[None]:
         """Make all of it stay, and the vocabulary whole."""
         self.commit()
-        self._vocabulary.finish()
+        with self._vocabulary.finishing(self._beside):
+            yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
+from zlib import crc32
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,6 +19,7 @@ from threadline.index.texts import as_text
 from threadline.index.words import searchable
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry
 from threadline.model.found import Transcript
+from threadline.model.line import Line
 from threadline.parse import entries
 from threadline.parse.chunks import open_transcript
 
@@ -44,10 +46,10 @@ class Reading(Struct, frozen=True, gc=False):
 class Rows(Struct, gc=False):
     """The rows of a transcript, in its order. `texts` have the number of their entry among those read.
 
-    `read_to` is where the last whole line ends, `lines` how many there are up to it, `last` its last bytes. `problem`
-    says why the transcript could not be read. `is_open` says that the last line is whole and has no end yet,
-    `is_closed` that the one before these has got its end now; `is_anew` that all of the transcript was read, since that
-    line went on in another way.
+    `read_to` is where the last whole line ends, `lines` how many there are up to it, `last` its last bytes, `checksum`
+    that of all bytes that were read. `problem` says why the transcript could not be read. `is_open` says that the last
+    line is whole and has no end yet, `is_closed` that the one before these has got its end now; `is_anew` that all of
+    the transcript was read, since that line went on in another way.
     """
 
     entries: list[EntryRow]
@@ -58,6 +60,7 @@ class Rows(Struct, gc=False):
     read_to: int = 0
     lines: int = 0
     last: bytes = b""
+    checksum: int = 0
     problem: str | None = None
     is_open: bool = False
     is_closed: bool = False
@@ -92,10 +95,20 @@ def _read(reading: Reading) -> Rows:
     transcript = reading.transcript
     made = Rows([], [], [], Sighted(), Folded(reading.state), reading.offset, reading.line - 1)
     folding = Folding(reading.state, transcript)
+    line: Line | None = None
+    checksum = 0
     try:
-        for entry in _finished(entries(transcript.path, offset=reading.offset, line=reading.line)):
-            _add(made, entry, transcript, folding)
-        made.is_open = bool(made.entries) and not made.last.endswith(b"\n")
+        try:
+            for entry in _finished(entries(transcript.path, offset=reading.offset, line=reading.line)):
+                line = entry.line
+                checksum = crc32(line.raw, checksum)
+                _add(made, entry, line, transcript, folding)
+        finally:
+            made.checksum = checksum
+            if line is not None:
+                made.lines, made.read_to = line.number, line.offset + len(line.raw)
+                made.last = line.raw[-_LAST:]
+        made.is_open = line is not None and not made.last.endswith(b"\n")
         made.folded = folding.folded(lambda: _up_to(transcript, made.read_to))
         made.sighted = sighted(transcript, reading.offset, made.read_to, reading.waiting)
     except Error as error:
@@ -112,6 +125,9 @@ def _finished(some: Iterable[Entry]) -> Iterator[Entry]:
     """The entries of lines that have an end; a last line without one is left for the next time, unless it is whole."""
     waiting: list[Entry] = []  # a line may hold several entries, of which only the last has the end
     for entry in some:
+        if not waiting and entry.line.raw.endswith(b"\n"):
+            yield entry
+            continue
         if waiting and entry.line.number != waiting[0].line.number:
             return  # it was the last line, and has grown while it was read
         waiting.append(entry)
@@ -122,20 +138,19 @@ def _finished(some: Iterable[Entry]) -> Iterator[Entry]:
         yield waiting[0]
 
 
-def _add(made: Rows, entry: Entry, transcript: Transcript, folding: Folding) -> None:
+def _add(made: Rows, entry: Entry, line: Line, transcript: Transcript, folding: Folding) -> None:
     """One more entry."""
-    line = entry.line
     agent = entry.agent_id if isinstance(entry, ChainEntry) else None
     message = entry.message.id if isinstance(entry, AssistantEntry) and entry.message is not None else None
-    written = entry.timestamp_text
+    written, uuid, kind = entry.timestamp_text, entry.uuid, entry.kind
     at = len(made.entries)
     made.entries.append(
         (
             line.number,
             line.offset,
             len(line.raw),
-            as_text(entry.kind) or "",
-            as_text(entry.uuid),
+            kind if kind.isascii() else as_text(kind) or "",
+            uuid if uuid is None or uuid.isascii() else as_text(uuid),
             as_text(entry.session_id) if entry.session_id != transcript.session else None,
             as_text(agent) if agent != transcript.agent else None,
             as_text(written) if isinstance(written, str) else _moment(entry),
@@ -145,13 +160,11 @@ def _add(made: Rows, entry: Entry, transcript: Transcript, folding: Folding) -> 
     said = fields(entry)
     if said:
         made.texts.append((at, [searchable(said[name]) if name in said else None for name in FIELDS]))
-    made.problems.extend(
-        (line.number, str(one.kind), as_text(one.message) or "", one.recovered) for one in entry.problems
-    )
+    if line.problems:
+        made.problems.extend(
+            (line.number, str(one.kind), as_text(one.message) or "", one.recovered) for one in line.problems
+        )
     folding.add(at, entry)
-    made.lines = line.number
-    made.read_to = line.offset + len(line.raw)
-    made.last = line.raw[-_LAST:]
 
 
 def _moment(entry: Entry) -> str | None:

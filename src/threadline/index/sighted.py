@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 
 from msgspec import Struct
@@ -11,7 +12,7 @@ from threadline.index.texts import as_text
 from threadline.index.told import packed
 from threadline.model.found import Transcript
 from threadline.model.side_agent import kind_by_id
-from threadline.model.sighting import Origin
+from threadline.model.sighting import Origin, Seen
 from threadline.parse.gathering import Gathering
 from threadline.parse.lines_with import first_lines, lines_with
 from threadline.parse.sightings import NEEDLE
@@ -131,7 +132,7 @@ def sighted(transcript: Transcript, offset: int, read_to: int, waiting: tuple[st
         before, is_all = [], True
     first = list(first_lines(transcript.path))
     seen = gathering.seen(first)
-    last = _last(transcript, read_to).seen(first)
+    last = _last(transcript, read_to).seen(first) if read_to < _size(transcript) else Seen()
     return Sighted(
         [
             (
@@ -155,6 +156,13 @@ def sighted(transcript: Transcript, offset: int, read_to: int, waiting: tuple[st
         offset,
         as_text(first_time(first)) or "",
     )
+
+
+def _size(transcript: Transcript) -> int:
+    try:
+        return os.stat(transcript.path).st_size  # noqa: PTH116 - for thousands
+    except OSError:
+        return 0
 
 
 def _last(transcript: Transcript, read_to: int) -> Gathering:

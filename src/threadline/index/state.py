@@ -11,7 +11,7 @@ from msgspec import Struct
 from threadline.index.session_rows import SessionRows, session_rows
 from threadline.index.texts import as_text
 from threadline.index.work import Work, WorkState, no_work, write_work
-from threadline.model.entries import Entry
+from threadline.model.entries import ChainEntry, Entry
 from threadline.model.found import Transcript, TranscriptKind
 from threadline.parse.head_reader import head_of
 from threadline.survey.glance import Glancing
@@ -71,7 +71,8 @@ class Folding:
     def add(self, at: int, entry: Entry) -> None:
         """One more entry, the one of that number among those that are read now."""
         self._work.add(at, entry)
-        self._state.glance.add(head_of(entry))
+        told = entry if isinstance(entry, ChainEntry) and not entry.line.problems else head_of(entry)
+        self._state.glance.add(told, entry.line.number)
         if self._lighting is not None:
             self._lighting.add(entry)
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from itertools import chain
+from pathlib import Path
 
 from threadline.index.tables.table import Topic
 from threadline.index.words import tokens
@@ -97,7 +100,7 @@ def _long(run: bytes) -> Iterator[bytes]:
 
 
 class Noting:
-    """Keeps the vocabulary while entries are written: `add` what they say, `commit` with them, `finish` at the end.
+    """Keeps the vocabulary while entries are written: `add` what they say, `commit` with them, and see to `finishing`.
 
     A refresh that is killed leaves a vocabulary that is not whole, and the next one makes it so.
     """
@@ -143,36 +146,65 @@ class Noting:
             made = _joined(words)
         self._connection.execute("INSERT INTO terms(words) VALUES(?)", (made,))
 
-    def finish(self) -> None:
-        """Make the vocabulary whole where it could not keep up; outside of a transaction."""
-        if not self._keeps_up:
+    @contextmanager
+    def finishing(self, beside: Path | None) -> Iterator[None]:
+        """Make the vocabulary whole where it could not keep up; outside of a transaction.
+
+        That takes a second or two for a large index. Of one at `beside` that nobody else sees, words are gathered by
+        another thread while what is inside of the `with` is done: SQLite lets Python go on meanwhile.
+        """
+        if self._keeps_up:
+            yield
+        elif beside is None:
             rebuild(self._connection)
-            self._keeps_up = True
+            yield
+        else:
+            self._connection.execute("PRAGMA journal_mode = WAL")  # one writes while another reads
+            with ThreadPoolExecutor(1) as pool:
+                runs = pool.submit(_runs_of, beside)
+                yield
+                write(self._connection, runs.result())
+        self._keeps_up = True
+
+
+def _runs_of(index: Path) -> list[bytes]:
+    with closing(sqlite3.connect(index, isolation_level=None)) as connection:
+        return list(all_runs(connection))
 
 
 def rebuild(connection: sqlite3.Connection) -> None:
     """Make the vocabulary anew of all that full text has."""
+    write(connection, list(all_runs(connection)))
+
+
+def all_runs(connection: sqlite3.Connection) -> Iterator[bytes]:
+    """All that full text has, in runs; outside of a transaction."""
     # It cannot be made in a transaction, nor dropped in one: other statements may still read.
     connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.all_words USING fts5vocab('main', 'text', 'row')")
+    asked = connection.execute("SELECT CAST(term AS BLOB) FROM temp.all_words")
+    words: list[bytes] = []
+    size = 0
+    while some := asked.fetchmany(_MANY):
+        words += (word for (word,) in some)
+        size += sum(map(len, words[-len(some) :]))
+        if size > _RUN:
+            yield _joined(words)
+            words, size = [], 0
+    yield _joined(words)
+    connection.execute("DROP TABLE temp.all_words")
+
+
+def write(connection: sqlite3.Connection, runs: Iterable[bytes]) -> None:
+    """Write down a vocabulary that is whole."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         connection.execute("DELETE FROM terms")
-        asked = connection.execute("SELECT CAST(term AS BLOB) FROM temp.all_words")
-        words: list[bytes] = []
-        size = 0
-        while some := asked.fetchmany(_MANY):
-            words += (word for (word,) in some)
-            size += sum(map(len, words[-len(some) :]))
-            if size > _RUN:
-                connection.execute("INSERT INTO terms(words) VALUES(?)", (_joined(words),))
-                words, size = [], 0
-        connection.execute("INSERT INTO terms(words) VALUES(?)", (_joined(words),))
+        connection.executemany("INSERT INTO terms(words) VALUES(?)", ((run,) for run in runs))
         _cover(connection, connection.execute("SELECT value FROM meta WHERE name = 'next_entry'").fetchone()[0])
     except BaseException:
         connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
-    connection.execute("DROP TABLE temp.all_words")
 
 
 def _cover(connection: sqlite3.Connection, next_entry: int | str) -> None:

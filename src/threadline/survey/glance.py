@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -11,10 +12,14 @@ from threadline.model.head import Head
 from threadline.model.ids import SessionId
 from threadline.model.problem import Problem
 
+if TYPE_CHECKING:
+    from threadline.model.entries import ChainEntry
+
 ISO = re.compile(r"2\d{3}-[01]\d-[0-3]\d[T ][0-2]\d:[0-5]\d")
 """How a time that sorts as text begins."""
 _SAYING = ("assistant", "user")
 _SUMMING_UP = ("user", "summary")
+_TELLING = frozenset({*_SAYING, *_SUMMING_UP, "system"})
 _RUNNING_TOTALS = frozenset({"damaged", "pending", "blank"})
 
 
@@ -52,16 +57,15 @@ class Glancing(Struct, array_like=True):
     agent_roots: int = 0
     starts_with_summary: bool = False
 
-    def add(self, head: Head) -> None:
-        """One more head."""
-        kind, uuid = head.kind, head.uuid
+    def add(self, head: Head | ChainEntry, line: int) -> None:
+        """One more head, or an entry of the conversation, which says the same; and its line's number."""
+        kind, uuid, version, written = head.kind, head.uuid, head.version, head.timestamp_text
         kinds = self.kinds
         kinds[kind] = kinds.get(kind, 0) + 1
-        if head.line == 1:
+        if line == 1:
             self.starts_with_summary = kind == "summary"
-        if head.version is not None:
-            self.versions[head.version] = self.versions.get(head.version, 0) + 1
-        written = head.timestamp_text
+        if version is not None:
+            self.versions[version] = self.versions.get(version, 0) + 1
         # Times are ISO 8601 in UTC, so that text sorts as time does; other shapes are not counted here.
         if isinstance(written, str) and ISO.match(written):
             self.first = written if self.first is None or written < self.first else self.first
@@ -73,11 +77,19 @@ class Glancing(Struct, array_like=True):
             if head.is_agent:
                 self.agent_entries += 1
                 self.agent_roots += head.parent_uuid is None and kind == "user"
-        if head.message is not None and head.message.id is not None and kind in _SAYING:
-            self.first_message = self.first_message or head.message.id
-        # Where lines ran into one another, a row may have what only rows of other kinds do.
-        self.boundaries += head.subtype == "compact_boundary" and kind == "system"
-        self.summaries += bool(head.is_compact_summary) and kind in _SUMMING_UP
+        if kind in _TELLING:
+            self._say(head, kind)
+
+    def _say(self, head: Head | ChainEntry, kind: str) -> None:
+        """What only some kinds tell: where lines ran into one another, a row may have what only other kinds do."""
+        if kind in _SAYING and not self.first_message:
+            message = getattr(head, "message", None)
+            if message is not None and message.id is not None:
+                self.first_message = message.id
+        if kind == "system":
+            self.boundaries += getattr(head, "subtype", None) == "compact_boundary"
+        elif kind in _SUMMING_UP:
+            self.summaries += bool(getattr(head, "is_compact_summary", None))
 
     def glance(self, kind: TranscriptKind) -> Glance:
         """What the heads so far tell, of a transcript of that kind."""

@@ -80,7 +80,7 @@ def _glance(transcript: Transcript) -> Glance:
 
     glancing = Glancing()
     for head in heads(transcript.path):
-        glancing.add(head)
+        glancing.add(head, head.line)
     return glancing.glance(transcript.kind)
 
 
