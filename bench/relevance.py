@@ -33,9 +33,9 @@ from threadline.errors import BadQuery
 from threadline.find import homes
 from threadline.index.refresh import refresh
 from threadline.index.store import open_to_read
+from threadline.index.titles import titles
 from threadline.model.hit import Hit, Hits
 from threadline.search.searching import search
-from threadline.index.titles import titles
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 MEGABYTES = 50

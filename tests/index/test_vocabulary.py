@@ -60,7 +60,8 @@ def test_words_are_found_by_any_part(index: sqlite3.Connection) -> None:
     """In the middle, at the end, as a whole; without case and accents."""
     noting = Noting(index)
     _say(index, noting, *SAID)
-    noting.finish()
+    with noting.finishing(None):
+        pass
     words = Vocabulary(index)
     assert words.is_whole
     assert words.containing("cod", MANY) == ["decode", "decoder", "decoding", "encode", "encoded"]
@@ -76,7 +77,8 @@ def test_too_many_words_are_none(index: sqlite3.Connection) -> None:
     """They would narrow nothing."""
     noting = Noting(index)
     _say(index, noting, *SAID)
-    noting.finish()
+    with noting.finishing(None):
+        pass
     words = Vocabulary(index)
     assert words.containing("cod", 5) is not None
     assert words.containing("cod", 4) is None
@@ -86,7 +88,8 @@ def test_a_word_that_is_cut_off_may_be_any(index: sqlite3.Connection) -> None:
     """Full text keeps the beginning of a very long word: what stood behind is not known."""
     noting = Noting(index)
     _say(index, noting, "a" * 40_000 + "needle", "needle", "straw")
-    noting.finish()
+    with noting.finishing(None):
+        pass
     found = Vocabulary(index).containing("eedl", MANY)
     assert found is not None
     assert [len(one) for one in found] == [32_768, 6]
@@ -107,7 +110,8 @@ def test_whatever_is_said_is_known(refreshes: list[list[str]], part: str, run: i
         for texts in refreshes:
             noting = Noting(index)
             _say(index, noting, *texts)
-            noting.finish()
+            with noting.finishing(None):
+                pass
             said += texts
         words = Vocabulary(index)
         assert words.is_whole or not refreshes
@@ -125,7 +129,8 @@ def test_small_refreshes_leave_few_runs(index: sqlite3.Connection, monkeypatch: 
     for number in range(100):
         noting = Noting(index)
         _say(index, noting, f"word{number}")
-        noting.finish()
+        with noting.finishing(None):
+            pass
     words = Vocabulary(index)
     assert len(words.containing("ord", MANY) or ()) == 101 - 1
     assert index.execute("SELECT COUNT(*) FROM terms").fetchone()[0] <= 8
@@ -142,7 +147,8 @@ def test_a_refresh_that_was_killed_leaves_no_half_vocabulary(index: sqlite3.Conn
     noting = Noting(index)
     _say(index, noting, "one more")
     assert not Vocabulary(index).is_whole
-    noting.finish()
+    with noting.finishing(None):
+        pass
     words = Vocabulary(index)
     assert words.is_whole
     assert set(words.containing("o", MANY) or ()) >= {"one", "more", "decode"}
