@@ -6,6 +6,7 @@ import re
 
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from tests.often import often
 from tests.search.asking import (
     NOW,
     by_plan,
@@ -52,7 +53,7 @@ _BITS = st.sampled_from(
 
 
 @given(trees(_ANY_LEAF))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=often(500), deadline=None)
 def test_a_query_written_out_reads_back_as_itself(query: Query) -> None:
     """Parsing the text form of any tree gives that tree, whatever is in its words."""
     assume(_depth(str(query)) <= 12)
@@ -60,7 +61,7 @@ def test_a_query_written_out_reads_back_as_itself(query: Query) -> None:
 
 
 @given(st.lists(_BITS | _ANY_TEXT, max_size=20).map("".join))
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=often(1000), deadline=None)
 def test_any_text_is_understood_or_refused(text: str) -> None:
     """Whatever is typed is a query that reads back as itself, or is refused with a sentence; nothing else happens."""
     try:
@@ -73,7 +74,7 @@ def test_any_text_is_understood_or_refused(text: str) -> None:
 
 
 @given(trees(text_leaves), st.lists(documents, min_size=1, max_size=5))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 def test_full_text_finds_what_a_scan_finds(query: Query, them: list[Document]) -> None:
     """Words, phrases, prefixes, fields, OR and NOT, in any script: FTS5 gives exactly the documents that match."""
     assert by_plan(query, them) == by_scan(query, them)
@@ -89,7 +90,7 @@ def test_words_side_by_side_are_found_by_one_expression(query: list[Query], them
 
 
 @given(trees(plain | words | phrases | filters | regexes), st.lists(documents, min_size=1, max_size=5))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 @example(Regex("kiss"), [Document(prompt="\u212aI\u017f\u017f"), Document(prompt="k\u0131ss")])
 @example(Regex(r"\[0m foo"), [Document(result="\x1b[0m foo"), Document(result="[0m foo")])
 def test_every_kind_of_query_finds_what_a_scan_finds(query: Query, them: list[Document]) -> None:

@@ -8,6 +8,7 @@ from importlib import import_module
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from tests.often import often
 
 from threadline.errors import BadQuery
 from threadline.search.automaton import Automaton
@@ -36,7 +37,7 @@ _LINES = st.text(st.sampled_from("aAbB1c .é中_K\u212a"), max_size=8)
 
 
 @given(_PATTERNS, _LINES, st.booleans())
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=often(600), deadline=None)
 @example("(a|b)*?$", "ab", True)
 def test_an_automaton_finds_what_python_finds(pattern: str, line: str, exact_case: bool) -> None:
     """For every expression that it takes, the linear engine says the same as Python's."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
+from threading import Thread
 
 from threadline.index.tables.table import Topic
 from threadline.index.words import tokens
@@ -160,16 +160,34 @@ class Noting:
             yield
         else:
             self._connection.execute("PRAGMA journal_mode = WAL")  # one writes while another reads
-            with ThreadPoolExecutor(1) as pool:
-                runs = pool.submit(_runs_of, beside)
+            gathering = _Gathering(beside)
+            gathering.start()
+            try:
                 yield
-                write(self._connection, runs.result())
+            finally:
+                gathering.join()
+            if gathering.failed is not None:
+                raise gathering.failed
+            write(self._connection, gathering.runs)
         self._keeps_up = True
 
 
-def _runs_of(index: Path) -> list[bytes]:
-    with closing(sqlite3.connect(index, isolation_level=None)) as connection:
-        return list(all_runs(connection))
+class _Gathering(Thread):
+    """Gathers the words of an index; `failed` says why it could not."""
+
+    def __init__(self, index: Path) -> None:
+        super().__init__(daemon=True)
+        self._index = index
+        self.runs: list[bytes] = []
+        self.failed: sqlite3.Error | None = None
+
+    def run(self) -> None:
+        """Gather them."""
+        try:
+            with closing(sqlite3.connect(self._index, isolation_level=None)) as connection:
+                self.runs += all_runs(connection)
+        except sqlite3.Error as error:
+            self.failed = error
 
 
 def rebuild(connection: sqlite3.Connection) -> None:
