@@ -105,7 +105,7 @@ class Home:
     def _known(self, one: str) -> Iterator[tuple[str, Meant]]:
         if one.startswith(_TASK):
             for session in self._tasks.get(one.removeprefix(_TASK), ()):
-                yield session, lambda hit, session=session: hit.session == session  # type: ignore[misc]
+                yield session, _of_session(session)
             return
         either = [self._is(name) for name in one.split("|")]
         yield one, lambda hit: any(same(hit) for same in either)
@@ -181,6 +181,10 @@ def figures(found: Iterable[Outcome]) -> dict[str, dict[str, float]]:
 def worst(found: Iterable[Outcome]) -> list[Outcome]:
     """The queries that could be answered better, the worst first."""
     return sorted((one for one in found if not one.is_whole), key=lambda one: (one.recall, one.reciprocal))
+
+
+def _of_session(session: str) -> Meant:
+    return lambda hit: hit.session == session
 
 
 def main() -> None:
