@@ -226,9 +226,11 @@ def test_without_an_index_or_a_home(ask: Asker, home: Path) -> None:
 def test_while_another_refreshes_the_index_answers_as_it_is(
     ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answer comes all the same, and standard error says of what it is."""
+    """The answer comes all the same; standard error says of what it is, where there would be something to read."""
     monkeypatch.setattr("threadline.index.store._WAIT_MS", 20)
     ask("index", "refresh", "--home", home)
+    with next((home / "projects").rglob("*.jsonl")).open("ab") as file:
+        file.write(b'{"type":"mode","mode":"normal"}\n')
     with alone(_index(home)):
         answer = ask("sql", "SELECT 1 AS one", "--home", home, "--json")
     assert (answer.code, answer.json) == (0, [{"one": 1}])

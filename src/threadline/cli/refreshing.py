@@ -49,3 +49,29 @@ def shown(make: Making[Made_co], homes: Sequence[Home], *, jobs: int | None = No
                 bar(done)
 
         return make(index_of(homes), homes, jobs=jobs, planned=begin, progress=advance)
+
+
+def is_there(homes: Sequence[Home], *, fresh: bool) -> bool:
+    """Whether there is an index to ask; it is refreshed if that is wanted and nobody else is at it."""
+    import click
+
+    from threadline.cli import output as out
+    from threadline.cli.screen import nothing
+    from threadline.errors import IndexBusy
+    from threadline.index.fresh import fresh as made_fresh
+
+    path = index_of(homes)
+    if not fresh:
+        if not path.exists():
+            made_by = "`threadline index refresh` makes it, or leave out --no-refresh"
+            nothing(f"There is no index at {str(path)!r} yet; {made_by}.")
+        return path.exists()
+    try:
+        made = shown(made_fresh, homes)
+        if made is not None:
+            made.connection.close()
+    except IndexBusy as error:
+        if not path.exists():
+            raise
+        click.echo(f"threadline: {out.plain(str(error))} This answer is of the index as it is.", err=True)
+    return True

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
-    from threadline.model.found import Home
     from threadline.model.hit import Hit, Hits
     from threadline.search.ranking import Sort
 
@@ -109,7 +108,7 @@ def search(
     from threadline.cli import output as out
     from threadline.cli import screen
     from threadline.cli.reading import say_no_home
-    from threadline.cli.refreshing import index_of
+    from threadline.cli.refreshing import index_of, is_there
     from threadline.cli.search_open import open_hit
     from threadline.cli.search_page import page
     from threadline.cli.zone import zone
@@ -124,7 +123,7 @@ def search(
     if not found:
         say_no_home()
         return NOTHING
-    if not _is_there(found, fresh=not no_refresh):
+    if not is_there(found, fresh=not no_refresh):
         return NOTHING
     text = " ".join(words)
     is_page = output == "table"
@@ -154,30 +153,6 @@ def _check(words: Sequence[str]) -> None:
         near = get_close_matches(word.split("=")[0], [one for one in known if one.startswith("--")], 1, _LIKE)
         if word.startswith("--") and near:
             raise click.UsageError(f"There is no option {word}; did you mean {near[0]}? To find it: '\"{word}\"'.")
-
-
-def _is_there(homes: Sequence[Home], *, fresh: bool) -> bool:
-    """Whether there is an index to ask; it is refreshed if that is wanted and nobody else is at it."""
-    from threadline.cli import output as out
-    from threadline.cli.refreshing import index_of, shown
-    from threadline.cli.screen import nothing
-    from threadline.errors import IndexBusy
-    from threadline.index.fresh import fresh as made_fresh
-
-    path = index_of(homes)
-    if not fresh:
-        if not path.exists():
-            nothing(f"There is no index at {str(path)!r} yet; leave out --no-refresh to make it.")
-        return path.exists()
-    try:
-        made = shown(made_fresh, homes)
-        if made is not None:
-            made.connection.close()
-    except IndexBusy as error:
-        if not path.exists():
-            raise
-        click.echo(f"threadline: {out.plain(str(error))} This answer is of the index as it is.", err=True)
-    return True
 
 
 def _row(connection: sqlite3.Connection, hit: Hit, context: int) -> dict[str, Any]:

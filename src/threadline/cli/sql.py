@@ -90,7 +90,7 @@ def sql(
     Parquet needs the extra `frames`, and --duckdb the extra `duckdb`.
     """
     from threadline.cli.reading import say_no_home
-    from threadline.cli.refreshing import index_of
+    from threadline.cli.refreshing import index_of, is_there
     from threadline.cli.sql_shown import print_rows, print_table
     from threadline.find import homes as found_homes
 
@@ -111,7 +111,7 @@ def sql(
         from threadline.cli.sql_out import check
 
         check([target], found, force=force)
-    if not _is_there(found, fresh=not no_refresh):
+    if not is_there(found, fresh=not no_refresh):
         return NOTHING
     with _asked(duckdb=duckdb)(index_of(found), question or "", timeout) as answer:
         if target is not None:
@@ -166,12 +166,12 @@ def _write(answer: Answer, target: Path, form: str, *, force: bool) -> int:
 
 def _export(homes: Sequence[Home], folder: Path, timeout: float, output: str, *, force: bool, fresh: bool) -> int:
     from threadline.cli import output as out
-    from threadline.cli.refreshing import index_of
+    from threadline.cli.refreshing import index_of, is_there
     from threadline.cli.sql_export import export_to, targets
     from threadline.cli.sql_out import check
 
     check(targets(folder), homes, force=force)
-    if not _is_there(homes, fresh=fresh):
+    if not is_there(homes, fresh=fresh):
         return NOTHING
     rows = export_to(index_of(homes), folder, timeout, force=force)
     if output == "table":
@@ -191,28 +191,6 @@ def _check_text(question: str) -> None:
         raise BadQuery("The question is not in UTF-8.") from None
     if "\0" in question:
         raise BadQuery("The question holds a zero byte.")
-
-
-def _is_there(homes: Sequence[Home], *, fresh: bool) -> bool:
-    """Whether there is an index to ask; it is refreshed if that is wanted and nobody else is at it."""
-    from threadline.cli import output as out
-    from threadline.cli.refreshing import index_of, shown
-    from threadline.cli.screen import nothing
-    from threadline.errors import IndexBusy
-    from threadline.index.refresh import refresh
-
-    path = index_of(homes)
-    if fresh:
-        try:
-            shown(refresh, homes)
-        except IndexBusy as error:
-            if not path.exists():
-                raise
-            click.echo(f"threadline: {out.plain(str(error))} This answer is of the index as it is.", err=True)
-    elif not path.exists():
-        nothing(f"There is no index at {str(path)!r} yet; `threadline index refresh` makes it.")
-        return False
-    return True
 
 
 def _print_schema(output: str) -> int:
