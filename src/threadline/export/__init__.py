@@ -1,0 +1,1 @@
+"""Sessions as files to keep or to share."""

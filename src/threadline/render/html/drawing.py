@@ -1,0 +1,348 @@
+"""Drawing: the items of a session as articles, for a section, a page or a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from threadline.model.act import ActKind
+from threadline.model.agent import Agent
+from threadline.model.call import Call
+from threadline.model.entries import AssistantEntry
+from threadline.model.session import Session
+from threadline.model.thread import CompactionKind
+from threadline.render.agents import NOT_KEPT, Places, duration, name, not_kept
+from threadline.render.figures import count, model_name, moment, span_of_time
+from threadline.render.html.anchor import anchor
+from threadline.render.html.calls import call as drawn_call
+from threadline.render.html.element import EMPTY, Child, el, join
+from threadline.render.html.figures import Figure, Figures
+from threadline.render.html.markdown import markdown
+from threadline.render.html.pictures import pictures
+from threadline.render.html.placed import Placed, placed
+from threadline.render.html.scene import Scene
+from threadline.render.html.sections import Section, sections
+from threadline.render.html.view import Amount
+from threadline.render.html.words import one, shown
+from threadline.render.options import Agents
+from threadline.render.outline import (
+    Called,
+    Compacted,
+    Ended,
+    Failed,
+    Item,
+    Left,
+    News,
+    Notice,
+    Output,
+    Reply,
+    Said,
+    Thought,
+    Told,
+    named,
+)
+from threadline.render.style import act_sign
+
+_DEEPEST = 6
+_SHORT, _LONG = 160, 6000
+"""A prompt or an output with more characters is cut on a page that is not whole; the entry's own page has it all."""
+
+
+class Drawing:
+    """Draws one agent of a session, with the agents below it in their places.
+
+    `inline` is how many items an agent inside may have to be drawn in place; one that has more is a link (None: every
+    one is drawn).
+    """
+
+    def __init__(
+        self,
+        whole: Session,
+        agent: Agent,
+        scene: Scene,
+        *,
+        figures: Figures | None = None,
+        news: Iterable[News] = (),
+        inline: int | None = 30,
+    ) -> None:
+        self.session = whole
+        self.agent = agent
+        self.scene = scene
+        self._figures = figures or {}
+        self._inline = inline
+        self._places = Places(whole)
+        self._not_kept = not_kept(whole)
+        self._calls = {call.id: call for call in whole.calls}
+        self._tasks = {str(call.started): call for call in whole.calls if call.started is not None}
+        self._news: dict[str, list[News]] = {}
+        self._ends: dict[str, News] = {}
+        for told in news:
+            self._news.setdefault(named(told.entry), []).append(told)
+            if (call := self._starter(told)) is not None:
+                self._ends[call.id] = told
+        self.items = placed(agent, scene.view, self._news)
+        self.sections = sections(self.items)
+        self._last = _last_items(self.items)
+
+    def section(self, number: int) -> Markup:
+        """What a section holds when it is filled."""
+        return self.articles(self.sections[number - 1])
+
+    def articles(self, section: Section) -> Markup:
+        """The articles of a section, one after the other."""
+        chosen = enumerate(self.items[section.start : section.stop], section.start + 1)
+        return join(self._article(one, at, len(self.items), 0) for at, one in chosen)
+
+    @property
+    def unlinked(self) -> list[Agent]:
+        """The agents that no call leads to, which stand at the end of the main agent's page."""
+        if self.agent.id is not None or self.scene.view.agents is Agents.NONE:
+            return []
+        return [agent for agent in self._places.apart if self._is_shown(agent)]
+
+    def apart(self) -> Markup:
+        """The agents that no call leads to, each with the reason."""
+        agents = self.unlinked
+        if not agents:
+            return EMPTY
+        drawn = [
+            join((self._agent(agent, 0), el("p", one(agent.link.why, 300), class_="why") if agent.link.why else EMPTY))
+            for agent in agents
+        ]
+        return el("section", el("h2", "Agents without a call"), *drawn, class_="apart")
+
+    def _article(self, one_: Placed, number: int, size: int, depth: int) -> Markup:
+        item = one_.item
+        head, body = _DRAW[type(item)](self, one_, depth)
+        figure = self._last.get(one_.anchor) if depth == 0 else None
+        return el(
+            "article",
+            self._gutter(one_),
+            el("div", head, body, self._figure(figure), *self._problems(item), class_="body"),
+            class_=f"item {one_.kind}{_extra(item)}",
+            id=one_.anchor,
+            tabindex=-1,
+            aria_posinset=number if depth == 0 else None,
+            aria_setsize=size if depth == 0 else None,
+            aria_label=f"{_said(one_)}, {item.entry.place.line:,}",
+        )
+
+    def _gutter(self, one_: Placed) -> Markup:
+        """The time, which is the link to the item, and says where it stands."""
+        entry = one_.item.entry
+        when = entry.timestamp
+        label = when.strftime("%H:%M") if when is not None else "·"
+        full = f"line {entry.place.line:,}" + (f" · {moment(when)} UTC" if when is not None else "")
+        clock = el("time", label, datetime=when.isoformat()) if when is not None else label
+        return el("a", clock, href=self.scene.links.entry(one_.anchor), class_="at", title=full)
+
+    def _figure(self, entry: AssistantEntry | None) -> Markup:
+        """What the message took, under the last of its items."""
+        message = entry.message if entry is not None else None
+        figure = self._figures.get(message.id) if message is not None and message.id is not None else None
+        return el("p", " · ".join(_facts(figure)), class_="figure") if figure is not None else EMPTY
+
+    def _problems(self, item: Item) -> Iterator[Markup]:
+        for problem in item.entry.problems:
+            yield el("p", f"{problem.kind}: {one(problem.message, 300)}", class_="problem")
+
+    def _starter(self, news: News) -> Call | None:
+        return (self._calls.get(news.call) if news.call is not None else None) or self._tasks.get(news.task)
+
+    def _is_shown(self, agent: Agent) -> bool:
+        return agent.side is None or self.scene.view.everything
+
+    # What follows draws one kind of item each: a heading, and what it says.
+
+    def said(self, one_: Placed, _depth: int) -> tuple[Markup, Markup]:
+        """A person's act; where it begins a turn, its heading."""
+        item: Any = one_.item
+        act = item.act
+        if act.kind is ActKind.INTERRUPT:
+            return EMPTY, el("p", "■ interrupted by the person", class_="interrupt")
+        head = el("h2", f"Turn {item.turn}", class_="turn") if item.turn is not None else EMPTY
+        marks = [
+            el("p", "typed while the model was working", class_="aside") if act.kind is ActKind.STEERING else EMPTY,
+            pictures(item.entry, one_.anchor, self.scene) if act.images else EMPTY,
+        ]
+        if act.kind is ActKind.PLAN:
+            return head, el("div", el("p", "plan", class_="aside"), markdown(act.text), class_="words plan")
+        sign = el("span", act_sign(act.kind), class_="sign", aria_hidden="true")
+        return head, join((el("div", sign, self._cut(act.text, one_.anchor), class_="words"), *marks))
+
+    def _cut(self, text: str, anchor_: str) -> Markup:
+        """A text as it was written; one that is very long is cut, and leads to where it is whole."""
+        words = shown(text.strip("\n"))
+        raw = self.scene.links.raw(anchor_)
+        if self.scene.whole or raw is None or len(words) <= _LONG:
+            return el("span", words, class_="text")
+        more = el("a", f"{len(words) - _LONG:,} more characters", href=raw, class_="more")
+        return join((el("span", words[:_LONG], class_="text"), more))
+
+    def told(self, one_: Placed, _depth: int) -> tuple[Markup, Markup]:
+        """An agent's task."""
+        item: Any = one_.item
+        return el("p", "Task", class_="aside"), markdown(item.text)
+
+    def reply(self, one_: Placed, _depth: int) -> tuple[Markup, Markup]:
+        """The model's words."""
+        item: Any = one_.item
+        return EMPTY, el("div", markdown(item.text), class_="prose")
+
+    def thought(self, one_: Placed, _depth: int) -> tuple[Markup, Markup]:
+        """Thinking: folded, its first words on the line."""
+        item: Any = one_.item
+        text = item.text.strip()
+        if not text:
+            return EMPTY, el("p", "Thinking, of which only the signature was kept", class_="aside")
+        line = el("summary", el("span", "Thinking", class_="label"), el("span", one(text, 120), class_="told"))
+        is_open = self.scene.view.thinking is Amount.FULL
+        return EMPTY, el("details", line, el("div", markdown(text), class_="prose"), open=is_open)
+
+    def called(self, one_: Placed, depth: int) -> tuple[Markup, Markup]:
+        """A call, with what the person said to it and the agents it started below."""
+        item: Any = one_.item
+        call: Call = item.call
+        return EMPTY, drawn_call(call, one_.anchor, self.scene, *self._below(call, depth))
+
+    def _below(self, call: Call, depth: int) -> Iterator[Child]:
+        if call.feedback:
+            yield el(
+                "div", el("span", act_sign("feedback"), class_="sign"), shown(call.feedback), class_="words feedback"
+            )
+        if (news := self._ends.get(call.id)) is not None:
+            there = self.scene.links.entry(anchor(news.entry, self.agent.id))
+            yield el("p", el("a", f"what became of it: line {news.entry.place.line:,}", href=there), class_="aside")
+        if self.scene.view.agents is Agents.NONE:
+            return
+        if call.id in self._not_kept:
+            yield el("p", f"↳ {one(self._not_kept[call.id], 160)} {NOT_KEPT}", class_="absent")
+        yield from (self._agent(agent, depth) for agent in self._places.under(call) if self._is_shown(agent))
+
+    def _agent(self, agent: Agent, depth: int) -> Markup:
+        """An agent in its place: a line, and below it, folded, what it did, or where that can be seen."""
+        facts = [count(len(agent.calls), "call"), span_of_time(duration(agent)), str(agent.status)]
+        page = self.scene.links.agent(agent.id) if agent.id is not None else None
+        line = (
+            el("span", f"↳ {one(name(agent), 160)}", class_="who"),
+            el("span", " · ".join(fact for fact in facts if fact), class_="facts"),
+            el("a", "open", href=page, class_="whole") if page else EMPTY,
+        )
+        items = placed(agent, self.scene.view, self._news) if depth < _DEEPEST else ()
+        if depth >= _DEEPEST or (self._inline is not None and len(items) > self._inline):
+            return el("div", el("p", *line, class_="line"), class_="agent", data_agent=str(agent.id))
+        drawn = [self._article(one_, 0, 0, depth + 1) for one_ in items]
+        is_open = self.scene.view.agents is Agents.FULL
+        return el("details", el("summary", *line, class_="line"), *drawn, class_="agent", open=is_open)
+
+    def output(self, one_: Placed, _depth: int) -> tuple[Markup, Markup]:
+        """What a local command printed."""
+        item: Any = one_.item
+        return EMPTY, el("pre", self._cut(item.text, one_.anchor), class_="output")
+
+    def failed(self, one_: Placed, _depth: int) -> tuple[Markup, Markup]:
+        """A request that failed."""
+        item: Any = one_.item
+        return EMPTY, el("p", el("b", "API error"), " ", one(item.text, 2000))
+
+    def notice(self, one_: Placed, _depth: int) -> tuple[Markup, Markup]:
+        """A line of the program's own; what is long is folded."""
+        item: Any = one_.item
+        label = el("span", one(item.what, 60), class_="label")
+        text = item.text.strip()
+        if len(text) <= _SHORT and "\n" not in text:
+            return EMPTY, el("p", label, " ", shown(text))
+        line = el("summary", label, " ", el("span", one(text, 140), class_="told"))
+        return EMPTY, el("details", line, el("pre", self._cut(text, one_.anchor), class_="output"))
+
+    def ended(self, one_: Placed, _depth: int) -> tuple[Markup, Markup]:
+        """What became of a background task."""
+        item: Any = one_.item
+        news: News = item.news
+        call = self._starter(news)
+        told = news.summary or " ".join(filter(None, (news.task, news.status))) or "ended"
+        where: Child = EMPTY
+        if call is not None:
+            where = el(
+                "a", f"started at line {call.place.line:,}", href=self.scene.links.entry(anchor(call.entry, call.agent))
+            )
+        line = (el("span", "background task", class_="label"), " ", one(told, 300), " ", where)
+        if not (news.result and news.result.strip()):
+            return EMPTY, el("p", *line)
+        return EMPTY, el("details", el("summary", *line), el("div", markdown(news.result), class_="prose"))
+
+    def compacted(self, one_: Placed, _depth: int) -> tuple[Markup, Markup]:
+        """A compaction: a line across, and its summary, folded."""
+        item: Any = one_.item
+        made = item.compaction
+        what = "Old results cleared" if made.kind is CompactionKind.MICRO else "Compacted"
+        how = f" ({one(made.trigger, 40)})" if made.trigger else ""
+        sizes = [f"{size:,}" for size in (made.tokens_before, made.tokens_after) if size is not None]
+        tokens = f" · {' → '.join(sizes)} tokens" if sizes else ""
+        head = el("h2", f"{what}{how}{tokens}")
+        if made.summary is None or not made.summary.text.strip():
+            return head, EMPTY
+        return head, el("details", el("summary", "Summary"), el("div", markdown(made.summary.text), class_="prose"))
+
+    def left(self, one_: Placed, _depth: int) -> tuple[Markup, Markup]:
+        """Where a branch was left, which leads to it."""
+        item: Any = one_.item
+        number = len(item.branch.entries)
+        said = f"⎇ {number:,} {'entry was' if number == 1 else 'entries were'} left here"
+        words = one(item.text, 140)
+        there = self.scene.links.branch(item.number) if self.agent.id is None else None
+        label = el("a", f"branch {item.number}", href=there) if there else f"branch {item.number}"
+        return EMPTY, el("p", said, f": “{words}” " if words else " ", label)
+
+
+_Draw = Callable[[Drawing, Placed, int], tuple[Markup, Markup]]
+_DRAW: dict[type[Item], _Draw] = {
+    Said: Drawing.said,
+    Told: Drawing.told,
+    Reply: Drawing.reply,
+    Thought: Drawing.thought,
+    Called: Drawing.called,
+    Output: Drawing.output,
+    Failed: Drawing.failed,
+    Notice: Drawing.notice,
+    Ended: Drawing.ended,
+    Compacted: Drawing.compacted,
+    Left: Drawing.left,
+}
+_NAMES = {"prompt": "Prompt", "task": "Task", "reply": "Reply", "thinking": "Thinking", "call": "Call"}
+
+
+def _said(one_: Placed) -> str:
+    """What a screen reader calls an item: its kind and its line."""
+    item = one_.item
+    what = _NAMES.get(one_.kind, one_.kind.capitalize())
+    return f"{what} {one(item.call.tool, 60)}, line" if isinstance(item, Called) else f"{what}, line"
+
+
+def _extra(item: Item) -> str:
+    if isinstance(item, Said):
+        return f" {item.act.kind}" + (" turn-start" if item.turn is not None else "")
+    return f" {item.call.outcome}" if isinstance(item, Called) else ""
+
+
+def _facts(figure: Figure) -> Iterator[str]:
+    if figure.model:
+        yield model_name(figure.model)
+    if figure.context is not None:
+        yield f"{figure.context:,} in context"
+    if figure.output is not None:
+        yield f"{figure.output:,} out"
+    if figure.amount is not None:
+        yield f"${figure.amount:.4f}"
+
+
+def _last_items(items: Sequence[Placed]) -> dict[str, AssistantEntry]:
+    """The last item of each message, by its anchor: there its figures stand."""
+    last: dict[str, tuple[str, AssistantEntry]] = {}
+    for one_ in items:
+        entry = one_.item.entry
+        if isinstance(entry, AssistantEntry) and entry.message is not None and entry.message.id is not None:
+            last[entry.message.id] = (one_.anchor, entry)
+    return dict(last.values())

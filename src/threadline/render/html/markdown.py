@@ -1,0 +1,121 @@
+"""Markdown of replies as HTML: an allow-list of elements, no HTML of the text's own, nothing that is fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+
+from threadline.render.html.code import coloured
+from threadline.render.html.element import el, opening
+from threadline.render.html.words import one, shown
+
+_LONGEST = 100_000
+"""A longer text is shown as it was written: parsing it is not worth the time."""
+_SAFE = frozenset({"http", "https", "mailto"})
+# A page has a heading of its own and one for each turn; those of replies are below them.
+_HEADINGS = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6", "h6": "h6"}
+
+_Rule = Callable[[Sequence[Token], int], str]
+
+
+def markdown(text: str) -> Markup:
+    """A reply as HTML."""
+    plain = shown(text)
+    if len(plain) > _LONGEST:
+        return el("pre", plain, class_="long")
+    return Markup(_parser().render(plain))  # noqa: S704 - HTML of the text is off, every rule below escapes
+
+
+@lru_cache(maxsize=1)
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "maxNesting": 30})
+    parser.enable(["table", "strikethrough"])
+    for name, rule in _RULES.items():
+        parser.add_render_rule(name, _of_renderer(rule))
+    return parser
+
+
+def _of_renderer(rule: _Rule) -> Callable[..., str]:
+    """A rule as the renderer calls it: with itself first, options and an environment last, which none of ours needs."""
+    return lambda _renderer, tokens, at, *_others: rule(tokens, at)
+
+
+def _fence(tokens: Sequence[Token], at: int) -> str:
+    token = tokens[at]
+    language = token.info.split(maxsplit=1)[0] if token.info.strip() else None
+    return el("pre", el("code", coloured(token.content, language)), data_language=one(language or "", 24) or None)
+
+
+def _code_block(tokens: Sequence[Token], at: int) -> str:
+    return el("pre", el("code", tokens[at].content))
+
+
+def _image(tokens: Sequence[Token], at: int) -> str:
+    """A picture is named, never fetched."""
+    token = tokens[at]
+    said = f"[{''.join(child.content for child in token.children or ()) or 'picture'}]"
+    address = _address(token, "src")
+    return el("a", said, **_leading(address)) if _is_safe(address) else el("span", said, class_="picture")
+
+
+def _link_open(tokens: Sequence[Token], at: int) -> str:
+    """A link leads out of the page, or is no link."""
+    address = _address(tokens[at], "href")
+    if _is_safe(address):
+        return opening("a", **_leading(address))
+    return opening("span", class_="link", title=one(address, 300))
+
+
+def _link_close(tokens: Sequence[Token], at: int) -> str:
+    """The end of what the last link that is still open began; links do not nest."""
+    begun = next((token for token in reversed(tokens[:at]) if token.type == "link_open"), None)
+    return "</a>" if begun is not None and _is_safe(_address(begun, "href")) else "</span>"
+
+
+def _heading_open(tokens: Sequence[Token], at: int) -> str:
+    return f"<{_HEADINGS[tokens[at].tag]}>"
+
+
+def _heading_close(tokens: Sequence[Token], at: int) -> str:
+    return f"</{_HEADINGS[tokens[at].tag]}>\n"
+
+
+def _cell(tokens: Sequence[Token], at: int) -> str:
+    """A cell: its side is a class, since inline styles are not allowed."""
+    token = tokens[at]
+    side = _address(token, "style").removeprefix("text-align:")
+    return opening(token.tag, class_=side if side in ("right", "center") else None)
+
+
+_RULES: dict[str, _Rule] = {
+    "fence": _fence,
+    "code_block": _code_block,
+    "image": _image,
+    "link_open": _link_open,
+    "link_close": _link_close,
+    "heading_open": _heading_open,
+    "heading_close": _heading_close,
+    "th_open": _cell,
+    "td_open": _cell,
+}
+
+
+def _leading(address: str) -> dict[str, Any]:
+    return {"href": address, "target": "_blank", "rel": "noopener noreferrer nofollow"}
+
+
+def _address(token: Token, name: str) -> str:
+    return str(token.attrs.get(name, ""))
+
+
+def _is_safe(address: str) -> bool:
+    try:
+        return urlsplit(address.strip()).scheme.lower() in _SAFE
+    except ValueError:
+        return False
