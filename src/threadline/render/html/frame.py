@@ -1,0 +1,28 @@
+"""The frame of a page: what stands around what it says, whether a server sends it or a file holds it."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from threadline.render.html.element import EMPTY, Child, el, join
+
+DOCTYPE = Markup("<!doctype html>\n")
+
+
+def frame(
+    title: str, main: Child, *, kind: str, head: Child = EMPTY, top: Child = EMPTY, after: Child = EMPTY
+) -> Markup:
+    """A whole document.
+
+    `head` is what the page needs besides its title: style, scripts, a policy. `top` stands above `main`, `after` below
+    it; `kind` is the class of the body, by which style and scripts know which page it is.
+    """
+    declared = (
+        el("meta", charset="utf-8"),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name="color-scheme", content="light dark"),
+        el("title", title),
+        head,
+    )
+    shown = (el("a", "Skip to content", href="#main", class_="skip"), top, el("main", main, id="main"), after)
+    return join((DOCTYPE, el("html", el("head", *declared), el("body", *shown, class_=kind), lang="en")))
