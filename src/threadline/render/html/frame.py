@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from threadline.render.html.element import EMPTY, Child, el, join
+from threadline.render.html.element import EMPTY, Child, Value, el, join
 
 DOCTYPE = Markup("<!doctype html>\n")
 
 
 def frame(
-    title: str, main: Child, *, kind: str, head: Child = EMPTY, top: Child = EMPTY, after: Child = EMPTY
+    title: str,
+    main: Child,
+    *,
+    kind: str,
+    head: Child = EMPTY,
+    top: Child = EMPTY,
+    after: Child = EMPTY,
+    **attributes: Value,
 ) -> Markup:
     """A whole document.
 
     `head` is what the page needs besides its title: style, scripts, a policy. `top` stands above `main`, `after` below
-    it; `kind` is the class of the body, by which style and scripts know which page it is.
+    it; `kind` is the class of the body, by which style and scripts know which page it is. `attributes` are those of the
+    `<main>` element.
     """
     declared = (
         el("meta", charset="utf-8"),
@@ -24,5 +32,10 @@ def frame(
         el("title", title),
         head,
     )
-    shown = (el("a", "Skip to content", href="#main", class_="skip"), top, el("main", main, id="main"), after)
+    shown = (
+        el("a", "Skip to content", href="#main", class_="skip"),
+        top,
+        el("main", main, id="main", **attributes),
+        after,
+    )
     return join((DOCTYPE, el("html", el("head", *declared), el("body", *shown, class_=kind), lang="en")))

@@ -1,0 +1,72 @@
+"""Addresses: the one place that knows where everything lies, and writes links to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from urllib.parse import quote, urlencode
+
+Queried = str | int | bool | None | Sequence[str]
+"""A value in a query: None and False leave it out, True is 1."""
+
+HOME, SESSIONS, SEARCH, USAGE = "/", "/sessions", "/search", "/usage"
+CALLS, FILES, DOCTOR, KEYS, PALETTE, LIVE, ASSETS = (
+    "/calls",
+    "/files",
+    "/doctor",
+    "/keys",
+    "/palette",
+    "/live",
+    "/assets",
+)
+SESSION = "/session"
+
+
+def address(path: str, kept: Iterable[tuple[str, str]] = (), /, **query: Queried) -> str:
+    """A path with its query, escaped as addresses want it.
+
+    >>> address("/sessions", project="a & b", limit=5, after=None)
+    '/sessions?project=a+%26+b&limit=5'
+    """
+    pairs = [*kept, *((name.rstrip("_"), text) for name, value in query.items() for text in _texts(value))]
+    return f"{path}?{urlencode(pairs, errors='replace')}" if pairs else path
+
+
+def session(id_: str, *below: str, at: str | None = None, **query: Queried) -> str:
+    """A session's page, or what lies `below` it; `at` is the anchor to begin at.
+
+    The fragment of an address is not sent to a server, so the anchor stands in the query, too.
+
+    >>> session("5560", at="L12")
+    '/session/5560?at=L12#L12'
+    >>> session("5560", "agent", "a/b")
+    '/session/5560/agent/a%2Fb'
+    """
+    path = "/".join((SESSION, *(quote(part, safe="", errors="replace") for part in (id_, *below))))
+    return address(path, at=at, **query) + (f"#{quote(at, safe='')}" if at else "")
+
+
+def agent(id_: str, agent_: str, *, at: str | None = None, **query: Queried) -> str:
+    """The page of an agent of a session."""
+    return session(id_, "agent", agent_, at=at, **query)
+
+
+def hit(id_: str, agent_: str | None, at: str) -> str:
+    """An entry in its page, of the main agent or of another: where lists and searches lead."""
+    return agent(id_, agent_, at=at) if agent_ else session(id_, at=at)
+
+
+def twin(path: str) -> str:
+    """The path of a page's data.
+
+    >>> twin("/"), twin("/usage")
+    ('/index.json', '/usage.json')
+    """
+    return "/index.json" if path == HOME else f"{path}.json"
+
+
+def _texts(value: Queried) -> Iterable[str]:
+    if value is None or value is False:
+        return ()
+    if value is True:
+        return ("1",)
+    return (str(value),) if isinstance(value, str | int) else value

@@ -1,0 +1,63 @@
+"""Page: what an address shows, made once, and sent as HTML or, at the address that ends in `.json`, as its data.
+
+A page is a function from what was asked to a `Page`. It knows nothing of HTTP: an error is raised as one of
+`threadline.errors`, and `web/answer.py` alone turns pages and errors into responses. To add one, write::
+
+    def shown(asked: Asked) -> Page:
+        listing = asked.archive.sessions(Wanted(limit=asked.number("limit", 50, least=1, most=500)))
+        return Page(
+            title="Sessions",
+            kind="sessions",
+            main=el("h1", f"{len(listing.sessions):,} sessions"),
+            data=[row(one) for one in listing.sessions],
+        )
+
+and name it in the table of `web/pages/__init__.py`. `asked.archive` is this request's own until it is answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+from msgspec import Struct
+
+from threadline.render.html.element import EMPTY, Child, Value
+
+if TYPE_CHECKING:
+    from threadline.web.asked import Asked
+
+
+class Page(Struct, frozen=True):
+    """What is shown: `main` stands in the frame, `data` is what its `.json` twin gives (anything msgspec encodes).
+
+    `kind` is the class of the body, by which style and scripts know which page it is. `attributes` are those of the
+    `<main>` element. `head` is added to the document's head, `after` stands below `main`. `scripts` are names of files
+    in `web/assets` that only this page needs.
+    """
+
+    title: str
+    kind: str
+    main: Child
+    data: Any = None
+    attributes: Mapping[str, Value] = {}
+    head: Child = EMPTY
+    after: Child = EMPTY
+    scripts: tuple[str, ...] = ()
+
+
+class Fragment(Struct, frozen=True):
+    """A piece of a page that a script fetches; on its own address it stands in a frame of its own.
+
+    `title` and `kind` are those of that frame.
+    """
+
+    title: str
+    kind: str
+    main: Markup
+    data: Any = None
+
+
+Make = Callable[["Asked"], Page]
+"""Makes a page of what was asked."""
