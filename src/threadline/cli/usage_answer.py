@@ -18,11 +18,11 @@ from threadline.cli import FOUND, NOTHING, held, screen
 from threadline.cli import output as out
 from threadline.cli.opening import archive_of
 from threadline.cli.reading import progress, say_no_home
-from threadline.cli.usage_report import Report, document, plain_row, prices, report
 from threadline.cli.usage_wanted import Wanted
 from threadline.model.charge import Charge
 from threadline.model.found import Found
 from threadline.model.reported import ReportedDay
+from threadline.survey.usage_report import Report, document, plain_row, prices, report
 
 _NARROWEST = 40
 _DAYS = ("day", "week", "month")
@@ -117,8 +117,8 @@ def _swept(asked: Asked, archive: Archive, whole: Ledger) -> tuple[ReportedDay, 
     is_of_days = asked.names[0] in _DAYS and all(value is None for value in named)
     if not is_of_days or not any((home.path / _STATISTICS).is_file() for home in archive.homes):
         return ()
-    from threadline.cli.usage_swept import is_within
     from threadline.survey.swept import swept
+    from threadline.survey.usage_swept import is_within
 
     since, until = asked.wanted.since, asked.wanted.until
     alone = [Found(home, (), (), (), ()) for home in archive.homes]

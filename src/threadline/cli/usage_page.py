@@ -11,28 +11,25 @@ from msgspec import Struct
 
 from threadline.account.keys import TIMES
 from threadline.cli.places import short_path
-from threadline.cli.usage_report import notes
 from threadline.cli.zone import in_zone
-from threadline.model.rate import plain_number
 from threadline.model.sum import Row, Sum
+from threadline.render.amounts import amount, short
 from threadline.render.bars import bar, sparkline
 from threadline.render.figures import model_name
 from threadline.render.layout import cut, wrap
 from threadline.render.style import Role, Span, Spans, Style
 from threadline.render.terminal_text import clip, clip_left, columns, one_line, plain
+from threadline.survey.usage_report import notes
 
 if TYPE_CHECKING:
-    from threadline.cli.usage_report import Report
+    from threadline.survey.usage_report import Report
 
 _GAP = "  "
-_KILO = 1000
-_UNITS = ("", "k", "M", "G", "T", "P")
 _LEAST_LABEL = 28
 _LEAST_BAR, _MOST_BAR = 10, 30
 _WEEKDAYS_FROM = 100
 _ID = 8
 _LONGEST = 400
-_CENT = Decimal("0.01")
 _DIGEST = 12
 _NO_CURVE = 2
 _MOMENT = timedelta(microseconds=1)
@@ -79,31 +76,6 @@ def page(
     curve = _curve(one, width, ascii_only=ascii_only) if bars and not table.has_bars else ()
     for line in (*_head(one, width, ascii_only=ascii_only), *curve, (), *table.lines(), (), *_foot(one, width)):
         yield style.line(line)
-
-
-def amount(value: Decimal | None, *, exact: bool = False) -> str:
-    """`$12.34`, `<$0.01`; nothing where no price is known.
-
-    >>> amount(Decimal("1234.567")), amount(Decimal("0.0004")), amount(Decimal(0)), amount(None)
-    ('$1,234.57', '<$0.01', '$0.00', '')
-    """
-    if value is None:
-        return ""
-    if exact:
-        return f"${plain_number(value)}"
-    return "<$0.01" if 0 < value < _CENT else f"${value:,.2f}"
-
-
-def short(number: int) -> str:
-    """A number of tokens for a person; what has no unit stands above the digits of what has.
-
-    >>> short(812), short(12_345), short(1_960_000), short(999_960)
-    ('812  ', '12.3 k', '2.0 M', '1.0 M')
-    """
-    value, unit = float(number), 0
-    while value >= _KILO - 0.05 * (unit > 0) and unit < len(_UNITS) - 1:
-        value, unit = value / _KILO, unit + 1
-    return f"{value:,.1f} {_UNITS[unit]}" if unit else f"{number}  "
 
 
 def _lines(one: Report, width: int, titles: Mapping[str, str]) -> Iterator[_Line]:

@@ -10,7 +10,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from threadline.account.ledger import Ledger
-from threadline.cli.usage_swept import is_within
 from threadline.cli.usage_wanted import Wanted
 from threadline.model.found import Found
 from threadline.model.reported import Reported, ReportedSession
@@ -20,6 +19,7 @@ from threadline.render.reconciliation import exact, lines, session_record
 from threadline.render.style import Role, Span, Spans, Style
 from threadline.render.terminal_text import clip, columns, one_line, plain
 from threadline.survey.reported import reported
+from threadline.survey.usage_swept import is_within
 
 _GAP = "  "
 _ID = 8

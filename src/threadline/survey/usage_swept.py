@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
 
-from threadline.cli.zone import in_zone
 from threadline.model.reported import ReportedDay
+from threadline.model.zone import in_zone
 from threadline.render.figures import count
 
 

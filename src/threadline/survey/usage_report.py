@@ -12,12 +12,12 @@ from msgspec import Struct
 from threadline.account.calendar import Calendar
 from threadline.account.keys import TIMES, Key, key, shares
 from threadline.account.ledger import Ledger
-from threadline.cli.usage_swept import gone
-from threadline.cli.zone import zone_name
 from threadline.model.rate import plain_number
 from threadline.model.reported import Reported, ReportedDay
 from threadline.model.sum import Row, Rows, Sum, figures
+from threadline.model.zone import zone_name
 from threadline.render.figures import count
+from threadline.survey.usage_swept import gone
 
 METHODS = {
     "tool": "By tool, a charge is shared equally by the calls that its message makes, whatever each of them did; "
@@ -182,11 +182,11 @@ def document(one: Report) -> dict[str, Any]:
         "notes": list(notes(one)),
     }
     if one.reported is not None:
-        from threadline.render.reconciliation import record
+        from threadline.render.reconciliation import record  # noqa: PLC0415 - few ask for it
 
         told["reported"] = record(one.reported)
     elif one.swept:
-        from threadline.render.reconciliation import swept_record
+        from threadline.render.reconciliation import swept_record  # noqa: PLC0415 - few ask for it
 
         told["reported"] = swept_record(one.swept)
     return told
