@@ -1,0 +1,101 @@
+"""The home that the page is tried on: the demo's, a session that is very long, one with pictures, one that grows."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from pathlib import Path
+
+from tests.browser import long_session
+from tests.make import Pen, Row, call, line, meta, prompt, reply, transcript, write
+
+from threadline import demo
+
+PICTURES = "50000000-0000-4000-8000-000000000002"
+GROWING = "50000000-0000-4000-8000-000000000003"
+SHORT = "50000000-0000-4000-8000-000000000004"
+_FOLDER = "projects/-work-app"
+
+
+def make(home: Path) -> None:
+    """Write all of it; a few seconds."""
+    demo.write(home)
+    long_session.write(home, shortened=True)
+    write(home / _FOLDER / f"{PICTURES}.jsonl", *_with_pictures())
+    write(home / _FOLDER / f"{GROWING}.jsonl", *_growing())
+    write(home / _FOLDER / f"{SHORT}.jsonl", *_short())
+
+
+def picture(width: int, height: int) -> str:
+    """A PNG of one grey, in base64."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = zlib.compress((b"\x00" + b"\x99" * width) * height)
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
+    return base64.b64encode(b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", rows) + chunk(b"IEND", b"")).decode()
+
+
+def shown(width: int, height: int) -> Row:
+    """A block with such a picture."""
+    source = {"type": "base64", "media_type": "image/png", "data": picture(width, height)}
+    return {"type": "image", "source": source}
+
+
+def appended(number: int, text: str) -> bytes:
+    """A line more for the session that grows: the reply with that number."""
+    return line(next(reply(text)(_later(number))))
+
+
+def _later(number: int) -> Pen:
+    """A pen that is as far as the session is when so many replies have come."""
+    pen = Pen(GROWING)
+    for _ in range(1000 + 2 * number):
+        pen.number()
+    pen.parent = f"{1000 + 2 * number:08d}-0000-4000-8000-{GROWING[-12:]}" if number else None
+    return pen
+
+
+def _with_pictures() -> list[Row | bytes]:
+    """Pictures in prompts and results, high ones among them, with text before and after."""
+    turns = [
+        part
+        for number in range(1, 13)
+        for part in (
+            prompt([{"type": "text", "text": f"[Image #{number}] how is this?"}, shown(900, 200 + 100 * number)]),
+            call("Read", f"/work/app/{number}.png", result=[shown(400, 300)]),
+            reply(f"Picture {number} is grey.\n\n" + "It was looked at for a while. " * 30),
+        )
+    ]
+    return transcript(meta("custom-title", customTitle="Pictures"), *turns, pen=Pen(PICTURES))
+
+
+def _growing() -> list[Row | bytes]:
+    turns = [
+        part
+        for number in range(1, 41)
+        for part in (
+            prompt(f"Question {number}"),
+            call("Bash", f"echo {number}", result=f"{number}\n" * 5),
+            reply(f"Answer {number}.\n\n" + "And what belongs to it. " * 20),
+        )
+    ]
+    return transcript(meta("custom-title", customTitle="A session that grows"), *turns, pen=Pen(GROWING))
+
+
+def _short() -> list[Row | bytes]:
+    return transcript(
+        meta("custom-title", customTitle="A short session"),
+        prompt("Please list the files, and say which is *largest*."),
+        reply({"type": "thinking", "thinking": "A look at the folder will do."}, message={"id": "msg_first"}),
+        call("Bash", {"command": "ls -S", "description": "List files"}, result="b.py\na.py", own={"stdout": "b.py"}),
+        call("Grep", "def", result="a.py:1:def a(): ...", own={"mode": "content", "content": "a.py:1:def a(): ..."}),
+        reply(
+            "The largest is `b.py`:\n\n```python\ndef b() -> int:\n    return 1\n```\n\n- it is *short*\n- and **new**"
+        ),
+        prompt("Thank you"),
+        reply("You are welcome."),
+        pen=Pen(SHORT),
+    )

@@ -1,0 +1,164 @@
+"""A home in which every field of every kind of entry wants to run something, call somebody or hide something."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.faces.test_cli_hostile import EVERYTHING
+from tests.make import Part, Pen, Row, call, chain, meta, prompt, reply, transcript, write
+
+# Each would be seen: by a dialog, by a request, or by an element with the attribute or the name `evil`.
+MARKUP = {
+    "script": "<script id=evil>alert('script')</script>",
+    "image": "<img evil src=x onerror=alert('image')>",
+    "quote": "\"'><img evil src=x onerror=alert('quote')>",
+    "closing": "</script></textarea></title></style></pre></template><svg evil onload=alert('closing')>",
+    "svg": "<svg evil xmlns='http://www.w3.org/2000/svg'><script>alert('svg')</script><image href='http://evil.invalid/s'/></svg>",
+    "attribute": "\" autofocus onfocus=alert('attribute') evil=\"",
+    "frame": "<iframe evil src='javascript:alert(1)'></iframe><object evil data='http://evil.invalid/o'></object>",
+    "base": "<base evil href='http://evil.invalid/'><meta evil http-equiv=refresh content='0;url=http://evil.invalid/'>",
+    "style": "<style id=evil>@import 'http://evil.invalid/c';body{background:url(http://evil.invalid/b)}</style>",
+    "form": "<form evil action='http://evil.invalid/'><input evil autofocus onfocus=alert('form')></form>",
+    "comment": "<!--><img evil src=x onerror=alert('comment')>-->",
+    "entity": "&lt;img evil src=x onerror=alert('entity')&gt;&#60;script id=evil&#62;alert(1)&#60;/script&#62;",
+    "link": "[a](javascript:alert('link')) [b](data:text/html,<script>alert(1)</script>) <javascript:alert(1)>",
+    "beacon": "![x](http://evil.invalid/?q=1) ![y][r]\n\n[r]: http://evil.invalid/r 'x'\n\n[z](//evil.invalid/z)",
+    "fence": "```<img/evil/src=x/onerror=alert('fence')>\n</code></pre><img evil src=x onerror=alert('fence')>\n```",
+    "address": "javascript:alert('address')",
+    "template": "{{constructor.constructor('alert(1)')()}} ${alert(1)} <%= 1 %> {% raw %}",
+    "null": "<scr\x00ipt>alert(1)</scr\x00ipt><\x00img evil src=x onerror=alert(1)>",
+    "ansi and bidi": EVERYTHING.encode("utf-8", "replace").decode(),
+}
+LONGEST = "50000000-0000-4000-8000-00000000beef"
+_SESSION = "5e551011-0000-4000-8000-{:012}"
+_MARKDOWN = "# TEXT\n\n> TEXT\n\n| TEXT | b |\n|---|---|\n| TEXT | `TEXT` |\n\n- TEXT\n\n```TEXT\nTEXT\n```"
+_TOOLS = ("Bash", "Read", "Edit", "MultiEdit", "Write", "Grep", "Glob", "WebSearch", "WebFetch", "Agent", "Task")
+
+
+def sessions() -> dict[str, str]:
+    """The id of the session that holds each text."""
+    return {_SESSION.format(number): name for number, name in enumerate(MARKUP, 1)}
+
+
+def make(home: Path) -> None:
+    """Write it: a session for each text, one with lines of megabytes, and hostile names of files and folders."""
+    for identity, name in sessions().items():
+        text = MARKUP[name]
+        folder = home / "projects" / f"-a{_named(text)}"
+        _write(folder / f"{identity}.jsonl", text, identity)
+        _write(
+            folder / identity / "subagents" / "agent-a1b2c3.jsonl", text, identity, isSidechain=True, agentId="a1b2c3"
+        )
+        (folder / identity / "subagents" / "agent-a1b2c3.meta.json").write_text(
+            json.dumps({"agentType": text, "description": text, "toolUseId": text, "name": text})
+        )
+    for name in ("image", "quote", "attribute", "script"):
+        _write(home / "projects" / "-named" / f"{_named(MARKUP[name])}.jsonl", MARKUP[name], MARKUP[name])
+    _write(home / "projects" / "-named" / f"agent-{_named(MARKUP['quote'])}.jsonl", MARKUP["quote"], _SESSION.format(1))
+    write(home / "projects" / "-long" / f"{LONGEST}.jsonl", *transcript(*_long(), pen=Pen(LONGEST)))
+    rows = [{"display": text, "project": f"/{text}", "timestamp": 1_790_000_000_000} for text in MARKUP.values()]
+    (home / "history.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+def _named(text: str) -> str:
+    """As much of a text as a file's name can hold."""
+    plain = text.replace("/", "\u2215").replace("\x00", "").encode(errors="ignore")[:120]
+    return plain.decode(errors="ignore")
+
+
+def _write(path: Path, text: str, session: str, **fields: object) -> None:
+    pen = Pen(session, cwd=f"/{text}", gitBranch=text, version=text, slug=text, sessionKind=text, **fields)
+    rows = transcript(*_parts(text), pen=pen)
+    write(path, *(json.dumps(row).encode() + b"\n" for row in rows if isinstance(row, dict)))
+
+
+def _parts(text: str) -> list[Part]:
+    """Every kind of row, with the text wherever one can stand."""
+    image: Row = {"type": "image", "source": {"type": "base64", "media_type": text, "data": text}}
+    drawn: Row = {"type": "image", "source": {"type": "base64", "media_type": "image/svg+xml", "data": "PHN2Zy8+"}}
+    return [
+        prompt(text),
+        prompt([{"type": "text", "text": text}, image, drawn]),
+        prompt(f"<command-name>{text}</command-name><command-args>{text}</command-args>"),
+        prompt(f"<bash-input>{text}</bash-input>"),
+        prompt(f"<local-command-stdout>{text}</local-command-stdout>"),
+        reply(text, {"type": "thinking", "thinking": text, "signature": text}, message={"model": text}),
+        reply(_MARKDOWN.replace("TEXT", text)),
+        reply({"type": text, text: text}, message={"id": text, "stop_reason": text}),
+        *(call(tool, _given(text), result=text, own=_given(text)) for tool in _TOOLS),
+        call(text, _given(text), result=[{"type": "text", "text": text}, image, drawn], own=text, error=True),
+        call(f"mcp__{text}__{text}", {text: text}, result=text, own={text: text}),
+        call("TodoWrite", {"todos": [{"content": text, "status": text, "activeForm": text}]}, result=text, own={}),
+        call(
+            "TaskCreate",
+            {"subject": text, "description": text},
+            result=text,
+            own={"task": {"id": text, "subject": text}},
+        ),
+        call("AskUserQuestion", _asked(text), result=text, own={**_asked(text), "answers": {text: text}}),
+        call("ExitPlanMode", {"plan": text}, result=text, own={"plan": text, "filePath": text}),
+        call(
+            "Read", text, result=text, own={"type": "text", "file": {"filePath": text, "content": text, "numLines": 1}}
+        ),
+        call(
+            "Edit",
+            _edit(text),
+            result=text,
+            own={**_edit(text), "structuredPatch": [_hunk(text)], "originalFile": text},
+        ),
+        call("Write", _edit(text), result=text, own={"type": "create", **_edit(text), "structuredPatch": []}),
+        call("NotebookEdit", {"notebook_path": text, "new_source": text}, result=text, own={"error": text}),
+        chain("system", subtype=text, content=text, level=text),
+        chain("system", subtype="compact_boundary", content=text, compactMetadata={"trigger": text, "preTokens": 5}),
+        chain("user", message={"role": "user", "content": text}, isCompactSummary=True),
+        chain("system", subtype="api_error", error={"message": text, "type": text}, content=text),
+        chain("system", subtype="local_command", content=f"<command-name>{text}</command-name>"),
+        chain("attachment", attachment={"type": text, "content": text}),
+        chain("attachment", attachment={"type": "queued_command", "prompt": text}),
+        chain("progress", data={"type": text, "content": text}, toolUseID=text),
+        chain("user", message={"role": text, "content": {text: text}}),
+        chain("user", message=text, toolUseResult=text),
+        meta(text, value=text),
+        meta("summary", summary=text, leafUuid=text),
+        meta("custom-title", customTitle=text),
+        meta("ai-title", aiTitle=text),
+        meta("pr-link", prUrl=text, prNumber=text, prRepository=text),
+        {text: text},
+    ]
+
+
+def _given(text: str) -> Row:
+    """Inputs of every tool at once, and keys that none has."""
+    names = (
+        "command description file_path pattern path glob query url prompt subagent_type old_string new_string content "
+        "stdout stderr filenames status agentId name model output_mode run_in_background"
+    )
+    return {**dict.fromkeys(names.split(), text), text: text, "edits": [_edit(text)], "structuredPatch": [_hunk(text)]}
+
+
+def _edit(text: str) -> Row:
+    return {"file_path": text, "filePath": text, "old_string": text, "new_string": f"{text}!", "content": text}
+
+
+def _hunk(text: str) -> Row:
+    return {"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": [f"-{text}", f"+{text}!"]}
+
+
+def _asked(text: str) -> Row:
+    option = {"label": text, "description": text, "preview": text}
+    return {"questions": [{"question": text, "header": text, "options": [option], "multiSelect": False}]}
+
+
+def _long() -> list[Part]:
+    """Lines of five megabytes: one word, many lines, markup, and marks that all belong to one letter."""
+    size = 5_000_000
+    return [
+        prompt("x" * size),
+        reply("word " * (size // 5)),
+        reply("<b>" * (size // 3)),
+        reply("*a" * 50_000 + "[" * 50_000 + "`" * 50_001 + "\n> " * 2_000),
+        call("Bash", "cat big", result="line\n" * (size // 5), own={"stdout": "line\n" * (size // 5)}),
+        prompt("e" + "\u0301" * 100_000),
+        reply("The end."),
+    ]
