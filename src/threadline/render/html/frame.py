@@ -27,8 +27,8 @@ def frame(
     """
     declared = (
         el("meta", charset="utf-8"),
-        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        el("meta", name="color-scheme", content="light dark"),
+        el("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name_="color-scheme", content="light dark"),
         el("title", title),
         head,
     )
