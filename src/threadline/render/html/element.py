@@ -17,7 +17,8 @@ Value = str | int | float | bool | None
 """What an attribute may be: False and None leave it out, True writes its name alone."""
 
 EMPTY = Markup()
-_VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "rect", "path", "circle", "line", "use"})
+_VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
+"""What has no end tag. Shapes of SVG are not among them: without one, the next shape would stand inside the last."""
 
 
 def el(name: str, *children: Child, **attributes: Value) -> Markup:
