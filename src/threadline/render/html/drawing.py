@@ -161,14 +161,15 @@ class Drawing:
         item: Any = one_.item
         act = item.act
         if act.kind is ActKind.INTERRUPT:
-            return EMPTY, el("p", "■ interrupted by the person", class_="interrupt")
+            return EMPTY, el("p", "interrupted by the person", class_="interrupt")
         head = el("h2", f"Turn {item.turn}", class_="turn") if item.turn is not None else EMPTY
         marks = [
             el("p", "typed while the model was working", class_="aside") if act.kind is ActKind.STEERING else EMPTY,
             pictures(item.entry, one_.anchor, self.scene) if act.images else EMPTY,
         ]
         if act.kind is ActKind.PLAN:
-            return head, el("div", el("p", "plan", class_="aside"), markdown(act.text), class_="words plan")
+            plan = el("div", markdown(act.text), class_="prose")
+            return head, el("div", el("p", "Plan", class_="aside"), plan, class_="words plan")
         sign = el("span", act_sign(act.kind), class_="sign", aria_hidden="true")
         return head, join((el("div", sign, self._cut(act.text, one_.anchor), class_="words"), *marks))
 
@@ -184,7 +185,7 @@ class Drawing:
     def told(self, one_: Placed, _depth: int) -> tuple[Markup, Markup]:
         """An agent's task."""
         item: Any = one_.item
-        return el("p", "Task", class_="aside"), markdown(item.text)
+        return el("p", "Task", class_="aside"), el("div", markdown(item.text), class_="prose")
 
     def reply(self, one_: Placed, _depth: int) -> tuple[Markup, Markup]:
         """The model's words."""
@@ -218,7 +219,7 @@ class Drawing:
         if self.scene.view.agents is Agents.NONE:
             return
         if call.id in self._not_kept:
-            yield el("p", f"↳ {one(self._not_kept[call.id], 160)} {NOT_KEPT}", class_="absent")
+            yield el("p", f"{one(self._not_kept[call.id], 160)} {NOT_KEPT}", class_="absent")
         yield from (self._agent(agent, depth) for agent in self._places.under(call) if self._is_shown(agent))
 
     def _agent(self, agent: Agent, depth: int) -> Markup:
@@ -226,7 +227,7 @@ class Drawing:
         facts = [count(len(agent.calls), "call"), span_of_time(duration(agent)), str(agent.status)]
         page = self.scene.links.agent(agent.id) if agent.id is not None else None
         line = (
-            el("span", f"↳ {one(name(agent), 160)}", class_="who"),
+            el("span", one(name(agent), 160), class_="who"),
             el("span", " · ".join(fact for fact in facts if fact), class_="facts"),
             el("a", "open", href=page, class_="whole") if page else EMPTY,
         )
@@ -290,7 +291,7 @@ class Drawing:
         """Where a branch was left, which leads to it."""
         item: Any = one_.item
         number = len(item.branch.entries)
-        said = f"⎇ {number:,} {'entry was' if number == 1 else 'entries were'} left here"
+        said = f"{number:,} {'entry was' if number == 1 else 'entries were'} left here"
         words = one(item.text, 140)
         there = self.scene.links.branch(item.number) if self.agent.id is None else None
         label = el("a", f"branch {item.number}", href=there) if there else f"branch {item.number}"
