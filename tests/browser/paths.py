@@ -1,0 +1,56 @@
+"""Paths of every kind of page, for the home of `homes`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.browser import homes
+from tests.browser.long_session import LONG
+
+SHORT, PICTURES, GROWING = (f"/session/{one}" for one in (homes.SHORT, homes.PICTURES, homes.GROWING))
+LONGEST = f"/session/{LONG}"
+
+LISTS = {
+    "home": "/",
+    "sessions": "/sessions",
+    "search": "/search",
+    "search-hits": "/search?q=the",
+    "search-nothing": "/search?q=zzzzqqqqxxxx",
+    "usage": "/usage",
+    "usage-by-model": "/usage?by=model",
+    "calls": "/calls",
+    "files": "/files",
+    "doctor": "/doctor",
+    "keys": "/keys",
+}
+SESSIONS = {
+    "short": SHORT,
+    "short-sessions-beside": f"{SHORT}?side=sessions",
+    "pictures": PICTURES,
+    "long": LONGEST,
+    "long-errors": f"{LONGEST}?errors=1",
+    "agent": f"{LONGEST}/agent/AGENT",
+    "entry": f"{SHORT}/entry/L2",
+    "call": f"{SHORT}/call/CALL",
+    "state": f"{LONGEST}/state/L2000",
+}
+ALL = {**LISTS, **SESSIONS}
+
+
+def filled(path: str, home: Path) -> str:
+    """A path with the words AGENT and CALL in it replaced by ids that the home has."""
+    if "AGENT" in path:
+        agents = sorted(next(home.glob(f"projects/*/{LONG}")).rglob("agent-*.jsonl"))
+        path = path.replace("AGENT", agents[0].stem.removeprefix("agent-"))
+    if "CALL" in path:
+        text = next(home.glob(f"projects/*/{homes.SHORT}.jsonl")).read_text()
+        blocks = [block for row in map(json.loads, text.splitlines()) for block in _blocks(row)]
+        path = path.replace("CALL", next(block["id"] for block in blocks if block.get("type") == "tool_use"))
+    return path
+
+
+def _blocks(row: dict[str, object]) -> list[dict[str, str]]:
+    message = row.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    return content if isinstance(content, list) else []

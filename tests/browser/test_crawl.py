@@ -1,0 +1,33 @@
+"""Every link of every page leads somewhere, and every page has a twin for programs."""
+
+from __future__ import annotations
+
+from tests.browser import hostile
+from tests.browser.crawling import crawl
+from tests.browser.homes import SHORT
+from tests.browser.serving import Served
+
+
+def test_every_link_answers(served: Served) -> None:
+    """From the home page on, each link gives 200, each page is well-formed, and each twin is JSON."""
+    with served.client() as client:
+        done = crawl(client, ["/", "/keys"], alike=1)
+    assert done.failures == []
+    assert {"/", "/sessions", "/search", "/usage", "/calls", "/files", "/doctor", "/keys"} <= set(done.pages)
+    assert {"/session/ID", "/session/ID/agent/AGENT", "/session/ID/entry/…", "/session/ID/call/…"} <= set(done.pages)
+    assert done.pages["/session/ID"] > 20
+
+
+def test_every_link_of_one_session_answers(served: Served) -> None:
+    """In a short session all of them are followed, whatever they change about the view."""
+    with served.client() as client:
+        done = crawl(client, [f"/session/{SHORT}"], alike=1, all_of=lambda path: path.startswith(f"/session/{SHORT}"))
+    assert done.failures == []
+
+
+def test_every_link_of_hostile_sessions_answers(hostile_served: Served) -> None:
+    """Ids, names and paths full of markup, quotes and controls make links that lead where they say."""
+    with hostile_served.client() as client:
+        done = crawl(client, ["/", *(f"/session/{one}" for one in hostile.sessions())], alike=1)
+    assert done.failures == []
+    assert done.pages["/session/ID"] > len(hostile.MARKUP)

@@ -1,0 +1,67 @@
+"""Every kind of page, looked at: it opens without a complaint, fits a phone and a sheet of paper."""
+
+from __future__ import annotations
+
+import pytest
+from tests.browser.paths import ALL, PICTURES, SHORT, filled
+from tests.browser.probes import settled
+from tests.browser.visiting import Visitor
+
+every_page = pytest.mark.parametrize("path", ALL.values(), ids=ALL.keys())
+
+
+@every_page
+def test_a_page_opens_without_a_complaint(visit: Visitor, path: str) -> None:
+    """No error in the console, no dialog, no request to others; it has a title, one heading and says something."""
+    page = visit(filled(path, visit.served.home))
+    settled(page)
+    assert page.title()
+    assert page.locator("h1").count() == 1
+    assert len(page.locator("main").inner_text()) > 20
+    assert page.evaluate("[...document.scripts].every(one => !one.text || one.type === 'application/json')")
+
+
+@every_page
+def test_a_phone_scrolls_one_way_only(visit: Visitor, path: str) -> None:
+    """At the width of a phone nothing sticks out: what is wider scrolls inside itself."""
+    page = visit(filled(path, visit.served.home), width=390, height=844)
+    settled(page)
+    wide = page.evaluate(
+        """() => document.documentElement.scrollWidth <= innerWidth ? [] :
+          [...document.querySelectorAll('body *')].filter(one => one.getBoundingClientRect().right > innerWidth + 1)
+            .slice(0, 5).map(one => `${one.tagName}.${one.className}`)"""
+    )
+    assert wide == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("path", [SHORT, PICTURES, "/usage"])
+def test_a_page_can_be_printed(visit: Visitor, path: str) -> None:
+    """On paper there is what it says and not what it is steered by, and it has pages."""
+    page = visit(path)
+    page.emulate_media(media="print")
+    settled(page)
+    assert page.locator("main").is_visible()
+    assert not page.locator("nav:visible").count()
+    assert page.pdf().startswith(b"%PDF-")
+
+
+def test_pictures_are_shown_and_keep_their_place(visit: Visitor) -> None:
+    """A picture has its height before it has come, and comes when it is scrolled to."""
+    page = visit(PICTURES)
+    picture = page.locator("img.picture").first
+    picture.scroll_into_view_if_needed()
+    page.wait_for_function("one => one.complete && one.naturalWidth === 900", arg=picture.element_handle())
+
+
+def test_back_and_reload_give_the_same_view(visit: Visitor) -> None:
+    """What was chosen is in the address: a reload and Back show it again."""
+    page = visit("/sessions")
+    visit.go(page, "/usage?by=model")
+    shown = page.locator("main").inner_text()
+    page.reload()
+    assert page.locator("main").inner_text() == shown
+    page.go_back()
+    assert page.url.endswith("/sessions")
+    page.go_forward()
+    assert page.locator("main").inner_text() == shown
