@@ -6,28 +6,36 @@ little cost, it is asked instead; where not, the transcripts are read.
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import datetime, tzinfo
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from threadline.errors import NotFound
 from threadline.find.home_places import homes as all_homes
-from threadline.model.found import Found, Home
+from threadline.model.found import Found, Home, Transcript
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from threadline.account.ledger import Ledger
     from threadline.account.rates import Rates
+    from threadline.index.asking import Answer
     from threadline.index.fresh import Fresh
     from threadline.index.refresh import Refreshed
+    from threadline.index.session_facts import SessionFacts
+    from threadline.index.status import Status
     from threadline.load import Session
-    from threadline.model.hit import Hits
+    from threadline.model.entries import Entry
+    from threadline.model.hit import Hit, Hits
     from threadline.model.listed import ListedCall, ListedFile
     from threadline.search.ranking import Sort
+    from threadline.survey import history, scan
+    from threadline.survey.doctor import Examination
+    from threadline.survey.failures import Failure
     from threadline.survey.follow import Follower
     from threadline.survey.overview import Overview
     from threadline.survey.sessions import Listing, Wanted
@@ -45,10 +53,13 @@ def open(  # noqa: A001 - as `threadline.open`
     *,
     index: bool | Path = True,
     jobs: int | None = None,
+    showing: Showing | None = None,
+    most: int = LITTLE,
 ) -> Archive:
     """The archive of all homes that are found, or of those given.
 
-    `index` says whether the index may be used, or where it lies. `jobs` is how many processes may read at once.
+    `index` says whether the index may be used, or where it lies. `jobs` is how many processes may read at once,
+    `showing` shows how far long work has come, and `most` is how many bytes may be read to bring the index up to date.
 
     >>> import threadline
     >>> with threadline.open() as archive:  # doctest: +SKIP
@@ -62,7 +73,7 @@ def open(  # noqa: A001 - as `threadline.open`
     named = [one for one in given if isinstance(one, Home)]
     others = [one for one in given if not isinstance(one, Home)]
     found = (*named, *(all_homes(*others) if others or not named else ()))
-    return Archive(found, index=index, jobs=jobs)
+    return Archive(found, index=index, jobs=jobs, showing=showing, most=most)
 
 
 class Archive:
@@ -121,6 +132,42 @@ class Archive:
         with _Bar(self._showing, "Indexing") as bar:
             return refresh(self.index, self.homes, jobs=self._jobs, planned=bar.begin, progress=bar.advance)
 
+    def rebuild(self) -> Refreshed:
+        """Make another index from nothing, and then put it in the place of the one that is there, however that stands.
+
+        Raises:
+            IndexBusy: another process is at it.
+            Unreadable: it may not be written.
+        """
+        from threadline.index.refresh import rebuild
+
+        self.close()
+        with _Bar(self._showing, "Indexing") as bar:
+            return rebuild(self.index, self.homes, jobs=self._jobs, planned=bar.begin, progress=bar.advance)
+
+    def status(self) -> Status:
+        """How the index stands; it is left as it is.
+
+        Raises:
+            Unreadable: it is damaged.
+        """
+        from threadline.index.status import status
+
+        return status(self.index, self.homes)
+
+    def take_as_it_is(self) -> None:
+        """Ask the index as it is from now on, and do not read what changed since.
+
+        Raises:
+            Unreadable: it is damaged, or there is none.
+        """
+        from threadline.index.fresh import Fresh
+        from threadline.index.store import open_to_read
+
+        self.close()
+        self.__dict__["_fresh"] = Fresh(open_to_read(self.index))
+        self.__dict__.pop("found", None)
+
     def overview(self) -> Overview:
         """All homes at a glance."""
         from threadline.find.looking import look, side_file_counts
@@ -162,15 +209,44 @@ class Archive:
             NotFound: there is none of that name.
             Ambiguous: there are several; the text lists them.
         """
-        from threadline.find.at_path import by_id
         from threadline.survey.sessions import Wanted
 
         if name != "last":
-            return by_id(name, self.found).path
+            return self.transcript(name).path
         newest = self.sessions(Wanted(limit=1)).sessions
         if not newest:
             raise NotFound("There is no session yet; name a home with --home, or a transcript.")
         return newest[0].path
+
+    def transcript(self, name: str) -> Transcript:
+        """The transcript of a session or an agent, by the start of its id.
+
+        Raises:
+            NotFound: there is none of that name.
+            Ambiguous: there are several; the text lists them.
+        """
+        from threadline.find.at_path import by_id
+
+        return by_id(name, self.found)
+
+    def at(self, path: str | Path, *, session: bool = False) -> Found:
+        """All that lies at a path, of these homes or not: a home, a folder with transcripts, or one of them.
+
+        With `session`, the path is a transcript's, and what else belongs to its session is found with it.
+
+        Raises:
+            NotFound: there is nothing at that path.
+            Unreadable: it cannot be looked at.
+            BadQuery: it is a file of a home, and no transcript.
+        """
+        from threadline.find.at_path import at
+
+        found = at(path)
+        if not session:
+            return found
+        from threadline.find.session_files import with_session
+
+        return with_session(found)
 
     def session(self, name: str) -> Session:
         """A session, read whole: by the start of its id, or `last`.
@@ -205,6 +281,35 @@ class Archive:
         from threadline.search.searching import search
 
         return search(self.connection, query, limit=limit, every=every, sort=sort, zone=zone, now=now, near=near)
+
+    def why(self, query: str, *, zone: tzinfo | None = None, now: datetime | None = None) -> str:
+        """Why a query found nothing, and what would have been found, in sentences for a person.
+
+        Raises:
+            BadQuery: the query cannot be understood.
+            IndexBusy: another process is making the index.
+        """
+        from threadline.search.why import why
+
+        return why(self.connection, query, zone=zone, now=now)
+
+    def around(self, hit: Hit, count: int) -> tuple[list[Entry], list[Entry]]:
+        """So many entries of the conversation before a hit, and after it."""
+        from threadline.search.around import around
+
+        return around(self.connection, hit, count)
+
+    def typed(self, hit: Hit) -> str:
+        """The whole prompt of a hit whose transcript is gone; empty where its history has it no more."""
+        from threadline.search.typed import text_at
+
+        return text_at(hit.place)
+
+    def facts(self, session: str) -> SessionFacts:
+        """When a session was last written to, and what was typed first in it."""
+        from threadline.index.session_facts import session_facts
+
+        return session_facts(self.connection, session)
 
     def ledger(self, prices: Rates | None = None, *, calls: bool = True) -> Ledger:
         """What was spent, every message counted once. Without `calls` it cannot be summed by tool.
@@ -242,17 +347,15 @@ class Archive:
             IndexBusy: another process is making the index.
         """
         from threadline.index.call_list import calls
+        from threadline.index.wanted import Wanted
 
-        return calls(
-            self.connection,
-            tools=tools,
-            outcomes=outcomes,
-            session=session,
-            project=project,
-            since=since,
-            until=until,
-            limit=limit,
-        )
+        return calls(self.connection, Wanted(session, project, since, until, limit), tools=tools, outcomes=outcomes)
+
+    def never_called(self, tools: Iterable[str]) -> str | None:
+        """A sentence about the first of some tools that no session called, and what may have been meant; else None."""
+        from threadline.search.missed import never_called
+
+        return never_called(self.connection, tools)
 
     def call_input(self, call: ListedCall) -> Any:
         """What a call was given, read from its place; None where it is not there any more."""
@@ -279,8 +382,53 @@ class Archive:
             IndexBusy: another process is making the index.
         """
         from threadline.index.file_list import files
+        from threadline.index.wanted import Wanted
 
-        return files(self.connection, path, session=session, project=project, since=since, until=until, limit=limit)
+        return files(self.connection, Wanted(session, project, since, until, limit), path)
+
+    def history(self, wanted: history.Wanted | None = None) -> history.History:
+        """What was typed in all projects, newest first: its `prompts()`, and whether their sessions are gone."""
+        from threadline.survey.history import History
+
+        return History(self.found, wanted)
+
+    def failures(self, since: datetime | None = None) -> list[Failure]:
+        """What went wrong in all sessions, in order of time, each once.
+
+        With `since`, only transcripts that were written to from then on are read.
+        """
+        from threadline.survey.failures import everywhere
+
+        # What was last written before then holds nothing from after it.
+        oldest = since.timestamp() * 1e9 if since is not None else 0
+        written = [one for home in self.found for one in home.transcripts if one.size and one.mtime_ns >= oldest]
+        with self._showing("Reading", sum(one.size for one in written)) as advance:
+            return everywhere(written, jobs=self._jobs, progress=advance)
+
+    def look(self) -> list[Found]:
+        """All that lies in the homes, side files too."""
+        from threadline.find.looking import look
+
+        return [look(home) for home in self.homes]
+
+    def examine(self, found: Sequence[Found] | None = None, *, check: bool = False) -> Examination:
+        """Read everything, or what was `found` somewhere: what is wrong, what is new, how much was understood.
+
+        With `check`, prove for each transcript that its entries give it back.
+        """
+        from threadline.survey.doctor import examine_found
+
+        found = found if found is not None else self.look()
+        with self._showing("Reading", _size(found)) as advance:
+            return examine_found(found, check=check, jobs=self._jobs, progress=advance)
+
+    def scan(self, wanted: scan.Wanted | None = None, found: Sequence[Found] | None = None) -> list[scan.Scanned]:
+        """Which secrets stand in each file of the homes, or of what was `found` somewhere."""
+        from threadline.survey.scan import files_of, scan
+
+        files = files_of(found if found is not None else self.look())
+        with self._showing("Scanning", sum(one.size for one in files)) as advance:
+            return list(scan(files, wanted, jobs=self._jobs, progress=advance))
 
     def recent(self, named: Named, rates: Rates, *, since: datetime, seconds: float) -> Recent:
         """A session and what was spent since a moment, for a line that is written anew on every prompt.
@@ -316,25 +464,41 @@ class Archive:
             BadQuery: it cannot be understood, wants more than to read, or takes longer than that.
             IndexBusy: another process is making the index.
         """
+        with self.asking() as ask:
+            answer = ask(question, seconds)
+            return [dict(zip(answer.columns, row, strict=True)) for row in answer]
+
+    @contextmanager
+    def asking(self, *, heap: int | None = None) -> Iterator[Callable[[str, float], Answer]]:
+        """Any number of SELECTs on the index as it is at one moment: each with how many seconds it may take.
+
+        `heap` is how many bytes SQLite may hold, for this and whatever else asks it in this process from now on.
+
+        Raises:
+            IndexBusy: another process is making the index.
+            Unreadable: it is damaged.
+        """
         from threadline.index.asking import Answer, reading
 
         _ = self.connection  # it is up to date from here on
-        with reading(self.index) as connection:
-            answer = Answer(connection, question, seconds)
-            return [dict(zip(answer.columns, row, strict=True)) for row in answer]
+        with reading(self.index, heap) as connection:
+            yield partial(Answer, connection)
 
-    def watch(self, session: str | None = None, *, since: datetime | None = None) -> Follower:
+    def watch(self, session: str | Path | None = None, *, since: datetime | None = None) -> Follower:
         """Follows the transcripts as they grow: of all sessions, or of one and its agents.
+
+        A session is named by the start of its id, or by a path, which may be in another home or in none.
 
         Raises:
             NotFound: there is no such session.
         """
-        from threadline.find.at_path import by_id
         from threadline.survey.follow import Follower
 
         if session is None:
             return Follower(self.homes, since=since)
-        found = by_id(session, self.found)
+        if isinstance(session, Path):
+            return _at(session, since)
+        found = self.transcript(session)
         if found.session is None:
             return Follower(path=found.path, since=since)
         return Follower(self.homes, session=found.session, since=since)
@@ -359,7 +523,7 @@ class Archive:
             IndexBusy: another process is at it.
             Unreadable: it is damaged, or may not be written.
         """
-        known = self._fresh
+        known = self.__dict__.get("_fresh")  # what it would take does not matter here, so it is not asked for
         if known is None:
             from threadline.index.fresh import fresh
 
@@ -371,7 +535,8 @@ class Archive:
                 raise NotFound(f"There is no index at {str(self.index)!r}; run `threadline index refresh`.")
             self.__dict__["_fresh"] = known
             self.__dict__.pop("found", None)
-        return known.connection
+        connection: sqlite3.Connection = known.connection
+        return connection
 
     @cached_property
     def _fresh(self) -> Fresh | None:
@@ -411,6 +576,18 @@ class _Bar:
         """So many more have been."""
         if self._advance is not None:
             self._advance(done)
+
+
+def _at(path: Path, since: datetime | None) -> Follower:
+    """Who follows the session of a transcript: wherever it goes, where that lies in a home."""
+    from threadline.find.session_files import transcript_at
+    from threadline.survey.follow import Follower
+
+    place = path.absolute()
+    found = transcript_at(place)
+    if place.parents[1].name != "projects" or found.session is None:
+        return Follower(path=place, since=since)
+    return Follower(all_homes(place.parents[2]), session=found.session, since=since)
 
 
 def _size(found: Iterable[Found]) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,8 @@ from tests.faces import counting
 from tests.faces.asking import Asker, ask_alone
 from tests.make import Pen, call, chain, line, meta, prompt, reply, transcript, write
 
-from threadline.cli import reading
 from threadline.model.entries import Entry
-from threadline.model.found import Found
+from threadline.model.found import Found, Home
 from threadline.parse.reader import Reader
 from threadline.survey import doctor
 
@@ -263,21 +262,21 @@ def test_what_cannot_be_read_is_a_problem_and_the_rest_is_read(
     """A transcript that vanishes between listing and opening is a problem; the others are read and checked."""
     home, path = home_of(tmp_path, *transcript(prompt("a")))
     gone = write(path.with_name("5e551011-0000-4000-8000-000000000002.jsonl"), *transcript(prompt("b")))
-    really = reading.found_homes
+    looking = import_module("threadline.find.looking")
+    really = looking.look
 
-    def found_homes(named: Sequence[str]) -> list[Found]:
-        found = really(named)
+    def look(home: Home) -> Found:
+        found: Found = really(home)
         gone.unlink(missing_ok=True)
         return found
 
-    monkeypatch.setattr(reading, "found_homes", found_homes)
+    monkeypatch.setattr(looking, "look", look)
     answer = ask("doctor", "--home", home, "--check")
     assert answer.code == 0
     assert "unreadable" in answer.out
     assert "every transcript that could be read came back" in answer.out
     write(gone, *transcript(prompt("b")))
     monkeypatch.setenv("THREADLINE_INDEX", "off")
-    monkeypatch.setattr(sys.modules["threadline.find.looking"], "look", lambda home: found_homes((str(home.path),))[0])
     seen = ask("--home", home, "--json").json
     assert (seen["sessions"], len(seen["problems"])) == (1, 1)
 

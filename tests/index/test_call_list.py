@@ -18,6 +18,7 @@ from threadline.index.call_list import calls
 from threadline.index.file_list import files
 from threadline.index.refresh import refresh
 from threadline.index.store import open_to_read
+from threadline.index.wanted import Wanted
 from threadline.load import Session
 from threadline.model.call import Outcome
 from threadline.model.listed import ListedCall
@@ -49,7 +50,7 @@ def connection(home: Path) -> Iterator[sqlite3.Connection]:
 
 def test_every_call_is_listed_once_newest_first(connection: sqlite3.Connection, told: list[Session]) -> None:
     """All calls of all sessions, whatever copies there are, each as one of its sessions tells it."""
-    listed = calls(connection, limit=ALL)
+    listed = calls(connection, Wanted(limit=ALL))
     known = {
         (one.id, one.tool, one.outcome, one.timestamp, one.duration, one.agent, one.place)
         for session in told
@@ -67,7 +68,7 @@ def test_every_call_is_listed_once_newest_first(connection: sqlite3.Connection, 
 
 def test_calls_are_narrowed(connection: sqlite3.Connection) -> None:
     """By tool, outcome, project and time, and by several at once: what is left is what fits, in the same order."""
-    every = calls(connection, limit=ALL)
+    every = calls(connection, Wanted(limit=ALL))
     middle = every[len(every) // 2].timestamp
     project = every[0].project
     assert middle is not None
@@ -80,17 +81,23 @@ def test_calls_are_narrowed(connection: sqlite3.Connection) -> None:
     def when(one: ListedCall) -> float:
         return one.timestamp.timestamp() if one.timestamp is not None else 0.0
 
-    assert calls(connection, tools=["Bash", "Read"], limit=ALL) == fits(lambda one: one.tool in ("Bash", "Read"))
-    assert calls(connection, outcomes=bad, limit=ALL) == fits(lambda one: one.outcome in bad)
-    assert calls(connection, outcomes=["ok", "error"], limit=ALL) == fits(lambda one: one.outcome in ("ok", "error"))
-    assert calls(connection, project=project.upper(), limit=ALL) == fits(lambda one: project in one.project)
-    assert calls(connection, since=middle, limit=ALL) == fits(lambda one: when(one) >= middle.timestamp())
-    assert calls(connection, until=later, limit=ALL) == fits(lambda one: 0 < when(one) <= later.timestamp())
-    assert calls(connection, tools=["Bash"], outcomes=["error"], project=project, limit=ALL) == fits(
+    assert calls(connection, Wanted(limit=ALL), tools=["Bash", "Read"]) == fits(
+        lambda one: one.tool in ("Bash", "Read")
+    )
+    assert calls(connection, Wanted(limit=ALL), outcomes=bad) == fits(lambda one: one.outcome in bad)
+    assert calls(connection, Wanted(limit=ALL), outcomes=["ok", "error"]) == fits(
+        lambda one: one.outcome in ("ok", "error")
+    )
+    assert calls(connection, Wanted(project=project.upper(), limit=ALL)) == fits(lambda one: project in one.project)
+    assert calls(connection, Wanted(since=middle, limit=ALL)) == fits(lambda one: when(one) >= middle.timestamp())
+    assert calls(connection, Wanted(until=later, limit=ALL)) == fits(lambda one: 0 < when(one) <= later.timestamp())
+    assert calls(connection, Wanted(project=project, limit=ALL), tools=["Bash"], outcomes=["error"]) == fits(
         lambda one: one.tool == "Bash" and one.outcome is Outcome.ERROR and project in one.project
     )
-    assert calls(connection, limit=7) == every[:7]
-    assert calls(connection, tools=["NoSuchTool"]) == calls(connection, project="no such project") == []
+    assert calls(connection, Wanted(limit=7)) == every[:7]
+    assert (
+        calls(connection, Wanted(), tools=["NoSuchTool"]) == calls(connection, Wanted(project="no such project")) == []
+    )
     assert fits(lambda one: one.outcome in bad)
 
 
@@ -99,7 +106,7 @@ def test_a_sessions_calls_are_all_that_its_transcripts_hold(
 ) -> None:
     """With the start of an id, the calls are those of the session, its agents' included."""
     for session in told:
-        listed = calls(connection, session=str(session.id), limit=ALL)
+        listed = calls(connection, Wanted(session=str(session.id), limit=ALL))
         assert sorted((one.id, str(one.place)) for one in listed) == sorted(
             (one.id, str(one.place)) for one in session.calls
         )
@@ -107,7 +114,7 @@ def test_a_sessions_calls_are_all_that_its_transcripts_hold(
 
 def test_files_are_listed_by_session(connection: sqlite3.Connection, told: list[Session]) -> None:
     """Each file and session once, with how often it was read and written; a path may be named by its end."""
-    listed = files(connection, limit=ALL)
+    listed = files(connection, Wanted(limit=ALL))
     asked = "SELECT path, session, project, reads, writes FROM files"
     assert {(one.path, one.session, one.project, one.reads, one.writes) for one in listed} == set(
         connection.execute(asked)
@@ -115,16 +122,16 @@ def test_files_are_listed_by_session(connection: sqlite3.Connection, told: list[
     lasts = [int(one.last.timestamp()) for one in listed if one.last is not None]
     assert lasts == sorted(lasts, reverse=True)
     name = listed[0].path.rsplit("/", 1)[-1]
-    assert files(connection, name, limit=ALL) == [one for one in listed if one.path.endswith(f"/{name}")]
-    assert files(connection, listed[0].path) == [one for one in listed if one.path == listed[0].path]
+    assert files(connection, Wanted(limit=ALL), name) == [one for one in listed if one.path.endswith(f"/{name}")]
+    assert files(connection, Wanted(), listed[0].path) == [one for one in listed if one.path == listed[0].path]
     session = listed[0].session
-    assert files(connection, session=session, limit=ALL) == [one for one in listed if one.session == session]
-    assert files(connection, project=listed[0].project, limit=ALL) == [
+    assert files(connection, Wanted(session=session, limit=ALL)) == [one for one in listed if one.session == session]
+    assert files(connection, Wanted(project=listed[0].project, limit=ALL)) == [
         one for one in listed if listed[0].project in one.project
     ]
-    assert files(connection, limit=3) == listed[:3]
+    assert files(connection, Wanted(limit=3)) == listed[:3]
     assert told
-    assert files(connection, "no-such-file") == []
+    assert files(connection, Wanted(), "no-such-file") == []
 
 
 def test_time_narrows_files_to_what_was_done_in_it(tmp_path: Path) -> None:
@@ -137,9 +144,9 @@ def test_time_narrows_files_to_what_was_done_in_it(tmp_path: Path) -> None:
     write(tmp_path / f"home/projects/-a/{SESSION}.jsonl", *rows)
     refresh(tmp_path / "index.sqlite", homes(tmp_path / "home"))
     with closing(open_to_read(tmp_path / "index.sqlite")) as connection:
-        (whole,) = files(connection)
-        (later,) = files(connection, since=whole.last)
-        (before,) = files(connection, until=whole.first)
+        (whole,) = files(connection, Wanted())
+        (later,) = files(connection, Wanted(since=whole.last))
+        (before,) = files(connection, Wanted(until=whole.first))
     assert (whole.reads, whole.writes) == (1, 1)
     assert (later.reads, later.writes) == (0, 1)
     assert (before.reads, before.writes) == (1, 0)
@@ -155,7 +162,7 @@ def test_of_copies_the_original_is_listed(tmp_path: Path, turned: bool) -> None:
     write(tmp_path / f"home/projects/-a/{second * 8}{SESSION[8:]}.jsonl", *rows, *more)
     refresh(tmp_path / "index.sqlite", homes(tmp_path / "home"))
     with closing(open_to_read(tmp_path / "index.sqlite")) as connection:
-        listed = calls(connection)
+        listed = calls(connection, Wanted())
         owners = dict(connection.execute("SELECT message, path FROM charges JOIN transcripts USING(transcript_id)"))
         messages = dict(connection.execute("SELECT call, message FROM calls JOIN entries USING(entry_id)").fetchall())
         both = connection.execute("SELECT COUNT(*) FROM call_rows").fetchone()

@@ -98,7 +98,7 @@ def _why(every: Sequence[Call], tools: tuple[str, ...], outcomes: tuple[str, ...
     """Why no call is listed, and what there would be."""
     from collections import Counter
 
-    from threadline.cli.screen import some
+    from threadline.render.figures import some
 
     if not every:
         return "No calls: no agent of the session called a tool."

@@ -10,7 +10,6 @@ import click
 from threadline.cli import FOUND, NOTHING, screen
 from threadline.cli import output as out
 from threadline.cli.everywhere import Everywhere
-from threadline.cli.missed import missed_tools
 from threadline.cli.opening import archive_of
 from threadline.cli.places import short_path
 from threadline.cli.reading import say_no_home
@@ -45,7 +44,7 @@ def show(asked: Everywhere, tools: Sequence[str], outcomes: Sequence[str], homes
 
 def _why(archive: Archive, asked: Everywhere, tools: Sequence[str]) -> str:
     """Why no call is listed, and what there would be."""
-    unused = missed_tools(archive.connection, tools)
+    unused = archive.never_called(tools)
     if unused is not None:
         return f"No call of any session fits: {unused}" + ("" if unused.endswith("?") else ".")
     newest = archive.calls(limit=1)

@@ -73,10 +73,10 @@ def demo(directory: Path, *, seed: int, megabytes: float, transcripts: int | Non
 def _row(directory: Path, made: Written) -> dict[str, Any]:
     """What was written, counted as the other commands count: a workflow's journal is a transcript as well."""
     from threadline.cli import output as out
-    from threadline.find import look
+    from threadline.cli.opening import at_path
     from threadline.model.found import TranscriptKind
 
-    found = look(directory).transcripts
+    found = at_path(str(directory)).transcripts
     journals = [one.path.read_bytes() for one in found if one.kind is TranscriptKind.JOURNAL]
     return {
         "directory": out.to_plain(directory),

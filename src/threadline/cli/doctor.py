@@ -40,30 +40,19 @@ def doctor(paths: tuple[str, ...], *, check: bool, homes: tuple[str, ...], jobs:
     Problems are damage and oddities with their places. Drift is every kind, subtype, block, tool result and field that
     the model does not know.
     """
-    from os.path import realpath
-
     from threadline.cli import output as out
     from threadline.cli.doctor_page import as_json, page, rows
-    from threadline.cli.reading import found_homes, progress, say_no_home
-    from threadline.survey.doctor import examine_all
+    from threadline.cli.opening import archive_of
+    from threadline.cli.reading import say_no_home
 
-    found = _named(paths, homes) if paths else found_homes(homes)
+    named = _named(paths, homes) if paths else None
+    archive = archive_of(homes, jobs, found=() if paths else None, index=False)
+    found = archive.look() if named is None else named
     if not found:
         say_no_home()
         if output == "table":
             return NOTHING
-    # Two paths may lead to the same file.
-    transcripts = {realpath(transcript.path): transcript for one in found for transcript in one.transcripts}.values()
-    side_files = {realpath(side.path): side for one in found for side in one.side_files}.values()
-    with progress("Reading", sum(transcript.size for transcript in transcripts)) as advance:
-        seen = examine_all(
-            transcripts,
-            side_files,
-            check=check,
-            jobs=jobs,
-            progress=advance,
-            problems={problem for one in found for problem in one.problems},
-        )
+    seen = archive.examine(found, check=check)
     nothing = not (seen.transcripts or seen.side_files or seen.problems)
     if nothing and found:
         where = ", ".join(repr(path) for path in paths or map(str, (one.home.path for one in found)))
@@ -82,9 +71,9 @@ def doctor(paths: tuple[str, ...], *, check: bool, homes: tuple[str, ...], jobs:
 
 def _named(paths: tuple[str, ...], homes: tuple[str, ...]) -> list[Found]:
     """What lies at the paths; `--home` says where to look for ids."""
-    from threadline.cli.reading import found_by_name
+    from threadline.cli.opening import by_name
 
-    named = [found_by_name(path, homes) for path in paths]
+    named = [by_name(path, homes) for path in paths]
     if homes and not all(is_id for _found, is_id in named):
         raise click.UsageError("Give either PATH or --home: a home is a path, too.")
     return [found for found, _is_id in named]

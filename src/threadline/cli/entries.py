@@ -71,7 +71,7 @@ def entries(
     UTC.
     """
     from threadline.cli import output as out
-    from threadline.cli.reading import found_by_name
+    from threadline.cli.opening import by_name
     from threadline.cli.wanted import Wanted
 
     if raw and output != "table":
@@ -79,7 +79,7 @@ def entries(
     if data and (raw or output == "table"):
         raise click.UsageError("--data goes with --json, --jsonl or --csv; to see lines as they are, give --raw alone.")
     wanted = Wanted(kinds, agent, since, until, problems=problems)
-    found, is_id = found_by_name(path, homes)
+    found, is_id = by_name(path, homes)
     transcripts = found.transcripts
     limited = islice(wanted.of(_all(transcripts)), limit)
     if raw:

@@ -12,7 +12,6 @@ from threadline.cli.options import home_option, jobs_option, output_options
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from threadline.model.found import Transcript
     from threadline.survey.failures import Failure
 
 _ROOMY = 100
@@ -75,22 +74,13 @@ def errors(
 
 
 def _everywhere(homes: tuple[str, ...], start: datetime | None, jobs: int | None) -> list[Failure]:
-    from threadline.cli.reading import found_homes, progress, say_no_home
-    from threadline.survey.each import each
-    from threadline.survey.failures import Failures, failures_of, of_all
+    from threadline.cli.opening import archive_of
+    from threadline.cli.reading import say_no_home
 
-    looked = found_homes(homes)
-    if not looked:
+    archive = archive_of(homes, jobs, index=False)
+    if not archive.homes:
         say_no_home()
-    # What was last written before then holds nothing from after it.
-    oldest = start.timestamp() * 1e9 if start is not None else 0
-    transcripts = [one for home in looked for one in home.transcripts if one.size and one.mtime_ns >= oldest]
-    found: list[tuple[Transcript, Failures]] = []
-    with progress("Reading", sum(one.size for one in transcripts)) as advance:
-        for transcript, some in each(failures_of, transcripts, jobs=jobs):
-            found.append((transcript, some))
-            advance(transcript.size)
-    return of_all(found)
+    return archive.failures(start)
 
 
 def _within(one: Failure, start: datetime | None, stop: datetime | None) -> bool:

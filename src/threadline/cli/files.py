@@ -107,7 +107,7 @@ def _touched(session: Session, files: list[FileState], asked: Everywhere) -> lis
 
 def _why(session: Session, at: str | None, path: str | None, state: State, asked: Everywhere) -> str:
     """Why no file is listed, and what there would be."""
-    from threadline.cli.screen import some
+    from threadline.render.figures import some
 
     if (asked.since or asked.until) and state.files:
         return f"No such file was touched in that time; the session met {len(state.files):,} in all."

@@ -14,7 +14,7 @@ from threadline.cli.options import home_option, output_options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from threadline.model.found import Found
+    from threadline.model.found import Home
     from threadline.render.style import Spans
     from threadline.survey.history import History, TypedPrompt, Wanted
 
@@ -66,10 +66,11 @@ def history(
     """
     from threadline.cli import output as out
     from threadline.cli import screen
-    from threadline.cli.reading import found_homes, say_no_home
+    from threadline.cli.opening import archive_of
+    from threadline.cli.reading import say_no_home
     from threadline.cli.when import moment
     from threadline.errors import BadQuery
-    from threadline.survey.history import History, Wanted
+    from threadline.survey.history import Wanted
 
     wanted = Wanted(
         text,
@@ -80,17 +81,17 @@ def history(
     )
     if wanted.since is not None and wanted.until is not None and wanted.since > wanted.until:
         raise BadQuery(f"--since {since} is after --until {until}: nothing can lie between them.")
-    found = found_homes(homes, side_files=False)
-    if not found:
+    archive = archive_of(homes, index=False)
+    if not archive.homes:
         say_no_home()
         return NOTHING
-    typed = History(found, wanted)
+    typed = archive.history(wanted)
     if output == "table":
         count = _show(typed.prompts(), limit or _SHOWN, coloured=screen.colour(wanted=not no_color))
     else:
         count = out.print_rows(map(out.to_plain, islice(typed.prompts(), limit)), output)
     _say_problems(typed)
-    return FOUND if count else screen.nothing(_why(found, typed, wanted))
+    return FOUND if count else screen.nothing(_why(archive.homes, typed, wanted))
 
 
 def _show(prompts: Iterator[TypedPrompt], limit: int, *, coloured: bool) -> int:
@@ -139,12 +140,12 @@ def _say_problems(typed: History) -> None:
         click.echo(f"threadline: {out.plain(f'{rows} could not be read, {where}.')}", err=True)
 
 
-def _why(found: Sequence[Found], typed: History, wanted: Wanted) -> str:
+def _why(places: Sequence[Home], typed: History, wanted: Wanted) -> str:
     """Why no prompt is listed, and what there would be."""
-    from threadline.cli.screen import some
+    from threadline.render.figures import some
 
     if not typed.seen:
-        homes = some(str(home.home.path) for home in found)
+        homes = some(str(home.path) for home in places)
         return f"No prompts: there is no history.jsonl with rows in {homes}."
     told = {
         "text": (repr(wanted.text), "hold the text"),

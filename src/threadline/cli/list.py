@@ -95,7 +95,7 @@ def _why(archive: Archive, wanted: Wanted) -> str:
     """Why no session is listed, and what there would be."""
     from collections import Counter
 
-    from threadline.cli.screen import some
+    from threadline.render.figures import some
     from threadline.survey.sessions import Wanted
 
     every = archive.sessions(Wanted()).sessions

@@ -9,30 +9,61 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
-    from threadline.model.found import Home
+    from threadline.model.found import Found, Home
 
 _LONG = 8 * 1024 * 1024
 _OFF = frozenset({"0", "off", "no", "false"})
 
 
 def archive_of(
-    homes: Sequence[str], jobs: int | None = None, *, found: Iterable[Home] | None = None, most: int | None = None
+    homes: Sequence[str],
+    jobs: int | None = None,
+    *,
+    found: Iterable[Home] | None = None,
+    most: int | None = None,
+    index: bool = True,
 ) -> Archive:
     """The archive of the homes that were named, or else of those that are found; or of those that were `found`.
 
-    `most` is how many bytes may be read to bring the index up to date.
-
-    `THREADLINE_INDEX=off` leaves the index alone: everything is then read from the transcripts.
+    `most` is how many bytes may be read to bring the index up to date. Without `index`, or with `THREADLINE_INDEX=off`,
+    it is left alone: everything is then read from the transcripts.
 
     Raises:
         NotFound: a home that was named is not there.
     """
-    from threadline.archive import LITTLE, Archive
-    from threadline.find.home_places import homes as found_homes
+    from threadline import archive
 
-    is_used = os.environ.get("THREADLINE_INDEX", "").strip().lower() not in _OFF
-    wanted = tuple(found) if found is not None else found_homes(*homes)
-    return Archive(wanted, index=is_used, jobs=jobs, showing=_shown, most=LITTLE if most is None else most)
+    is_used = index and os.environ.get("THREADLINE_INDEX", "").strip().lower() not in _OFF
+    most = archive.LITTLE if most is None else most
+    if found is not None:
+        return archive.Archive(tuple(found), index=is_used, jobs=jobs, showing=_shown, most=most)
+    return archive.open(homes, index=is_used, jobs=jobs, showing=_shown, most=most)
+
+
+def at_path(path: str) -> Found:
+    """All that lies at a path. An empty one is a shell's variable that is not set, never the current folder.
+
+    Raises:
+        NotFound: there is nothing at that path.
+        BadQuery: it is empty, or a file of a home that is no transcript.
+    """
+    from threadline.errors import BadQuery
+
+    if not path:
+        raise BadQuery("The path is empty; name a transcript, a folder or a home.")
+    return archive_of((), found=()).at(path)  # what is named by its path needs no home
+
+
+def by_name(name: str, homes: Sequence[str]) -> tuple[Found, bool]:
+    """All that lies at a path, or else the transcript whose session's or agent's id starts so; and whether it is so."""
+    from threadline.errors import NotFound
+    from threadline.model.found import Found
+
+    try:
+        return at_path(name), False
+    except NotFound:
+        transcript = archive_of(homes, index=False).transcript(name)
+        return Found(transcript.home, (), (transcript,), (), ()), True
 
 
 def _shown(label: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
@@ -40,6 +71,8 @@ def _shown(label: str, total: int) -> AbstractContextManager[Callable[[int], Non
 
     from threadline.cli.reading import progress
 
+    if label == "Scanning":
+        return progress(label, total, rate=True)
     if label != "Indexing":
         return progress(label, total)
     # What is done in a moment, and on the way to something else, is not worth a word.

@@ -138,8 +138,9 @@ def _plain(row: RateRow) -> dict[str, Any]:
 
 def _nothing(table: Rates, model: str | None, day: str | None) -> int:
     from threadline.cli import screen
+    from threadline.render.figures import some
 
-    known = screen.some(dict.fromkeys(row.model for row in table.rows()))
+    known = some(dict.fromkeys(row.model for row in table.rows()))
     asked = [f"--model {model!r}"] if model is not None else []
     asked += [f"--on {day}"] if day is not None else []
     return screen.nothing(f"No price fits {' and '.join(asked)}; models are {known}. See --prices for more.")

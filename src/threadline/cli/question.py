@@ -105,29 +105,16 @@ def _day(text: str, zone: tzinfo) -> str | None:
 
 def _transcript(name: str, archive: Archive) -> tuple[Sequence[Found], Transcript]:
     """The transcript of that name, and what to count: all homes, or its session alone where it lies in none."""
-    from threadline.find import by_id
-
     found = archive.found
     if not _is_path(name) and name != "last":
-        return found, by_id(name, found)
+        return found, archive.transcript(name)
     path = os.path.realpath(archive.path(name) if name == "last" else os.path.expanduser(name))  # noqa: PTH111 - text
     for one in found:
         for transcript in one.transcripts:
             if str(transcript.path) == path:
                 return found, transcript
-    alone = _alone(Path(path))
+    alone = archive.at(path, session=True)
     return (alone,), alone.transcripts[0]
-
-
-def _alone(path: Path) -> Found:
-    from msgspec.structs import replace
-
-    from threadline.find import at
-    from threadline.find.session_files import session_transcripts
-
-    found = at(path)
-    below, beside = session_transcripts(path)
-    return replace(found, transcripts=(*found.transcripts, *below, *beside))
 
 
 def _is_path(text: str) -> bool:

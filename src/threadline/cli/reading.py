@@ -1,49 +1,14 @@
-"""Finding what to read, and showing how far the reading has come."""
+"""Showing how far reading has come, and what to do where there is nothing to read."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 
 import click
-
-from threadline.errors import BadQuery, NotFound
-from threadline.model.found import Found
-
-
-def found_homes(named: Sequence[str], *, side_files: bool = True) -> list[Found]:
-    """All that lies in the homes that were named, or else in those that are found; see `look` for `side_files`."""
-    from threadline.find import homes, look
-
-    return [look(home, side_files=side_files) for home in homes(*named)]
-
-
-def found_at(path: str) -> Found:
-    """All that lies at a path. An empty one is a shell's variable that is not set, never the current folder."""
-    from threadline.find import at
-
-    if not path:
-        raise BadQuery("The path is empty; name a transcript, a folder or a home.")
-    return at(path)
-
-
-def found_by_name(name: str, homes: Sequence[str]) -> tuple[Found, bool]:
-    """All that lies at a path, or else the transcript whose session's or agent's id starts so; and whether it is so."""
-    from threadline.find import by_id
-
-    try:
-        return found_at(name), False
-    except NotFound:
-        transcript = by_id(name, _one_by_one(homes))
-        return Found(transcript.home, (), (transcript,), (), ()), True
-
-
-def _one_by_one(homes: Sequence[str]) -> Iterator[Found]:
-    """The homes, looked at only when it has come to that."""
-    yield from found_homes(homes)
 
 
 @contextmanager

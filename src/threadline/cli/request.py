@@ -65,6 +65,7 @@ def _list(session: Session, outlines: list[tuple[Agent, RequestOutline]], output
     from threadline.cli import screen
     from threadline.cli.at import where
     from threadline.model.entries import ChainEntry
+    from threadline.render.figures import some
 
     if output != "table":
         out.print_rows((_outline_row(agent, one) for agent, one in outlines), output)
@@ -88,7 +89,7 @@ def _list(session: Session, outlines: list[tuple[Agent, RequestOutline]], output
     if outlines:
         return FOUND
     versions = {entry.version for entry in session if isinstance(entry, ChainEntry) and entry.version}
-    wrote = f"; this session was written by {screen.some(sorted(versions, key=_numbers))}" if versions else ""
+    wrote = f"; this session was written by {some(sorted(versions, key=_numbers))}" if versions else ""
     return screen.nothing(f"No requests: 2.1.325 and later write them{wrote}.")
 
 

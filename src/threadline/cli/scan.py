@@ -11,7 +11,7 @@ from threadline.cli import FOUND
 from threadline.cli.options import home_option, jobs_option, output_options
 
 if TYPE_CHECKING:
-    from threadline.model.found import Found, Transcript
+    from threadline.model.found import Found
     from threadline.survey.scan import Exposure, Scanned
 
 _PLACES = 3
@@ -55,28 +55,28 @@ def scan(
     """
     from threadline.cli import output as out
     from threadline.cli import screen
-    from threadline.cli.reading import found_homes, progress, say_no_home
+    from threadline.cli.opening import archive_of
+    from threadline.cli.reading import say_no_home
     from threadline.cli.when import moment
     from threadline.survey.scan import Wanted
-    from threadline.survey.scan import scan as scanned
 
     wanted = Wanted(_known(kinds), personal or bool(_personal(kinds)), moment(since) if since is not None else None)
-    found = _named(paths, homes) if paths else found_homes(homes)
+    named = _named(paths, homes) if paths else None
+    archive = archive_of(homes, jobs, found=() if paths else None, index=False)
+    found = archive.look() if named is None else named
     if not found:
         say_no_home()
         return screen.nothing("Nothing was scanned.")
-    files = _files(found)
-    with progress("Scanning", sum(file.size for file in files), rate=True) as advance:
-        seen = list(scanned(files, wanted, jobs=jobs, progress=advance))
+    seen = archive.scan(wanted, found)
     exposures = sorted((one for part in seen for one in part.exposures), key=lambda one: (one.kind, one.place))
     _say_problems(seen)
     if output != "table":
         out.print_rows(map(_row, exposures), output)
     elif exposures:
-        click.echo(_page(exposures, len(files)))
+        click.echo(_page(exposures, len(seen)))
     if exposures:
         return FOUND
-    return screen.nothing(f"Nothing was found in {out.counted(len(files), 'file')}.")
+    return screen.nothing(f"Nothing was found in {out.counted(len(seen), 'file')}.")
 
 
 def _known(kinds: tuple[str, ...]) -> tuple[str, ...]:
@@ -106,19 +106,9 @@ def _personal(kinds: tuple[str, ...]) -> frozenset[str]:
 
 def _named(paths: tuple[str, ...], homes: tuple[str, ...]) -> list[Found]:
     """What lies at the paths; `--home` says where to look for ids."""
-    from threadline.cli.reading import found_by_name
+    from threadline.cli.opening import by_name
 
-    return [found_by_name(path, homes)[0] for path in paths]
-
-
-def _files(found: Iterable[Found]) -> list[Transcript]:
-    """All that is scanned, each file once: two paths may lead to the same."""
-    from os.path import realpath
-
-    from threadline.survey.scan import readable
-
-    every = {realpath(one.path): one for home in found for one in (*home.transcripts, *readable(home.side_files))}
-    return [one for one in every.values() if one.size]
+    return [by_name(path, homes)[0] for path in paths]
 
 
 def _row(one: Exposure) -> dict[str, Any]:

@@ -14,7 +14,6 @@ import click
 from threadline.cli import NOTHING
 
 _PIPED = 100
-_FEW = 8
 Decorated = Callable[..., Any]
 
 
@@ -38,13 +37,6 @@ def nothing(sentence: str) -> int:
 
     click.echo(f"threadline: {out.plain(sentence)}", err=True)
     return NOTHING
-
-
-def some(words: Iterable[str]) -> str:
-    """A few words of many: `Bash, Read and 3 more`."""
-    listed = list(words)
-    more = f" and {len(listed) - _FEW} more" if len(listed) > _FEW else ""
-    return ", ".join(listed[:_FEW]) + more
 
 
 def pager_option(function: Decorated) -> Decorated:

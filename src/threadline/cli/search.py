@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import closing
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,14 +13,13 @@ from threadline.cli.options import home_option, output_options
 from threadline.cli.screen import pager_option
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Sequence
 
+    from threadline.archive import Archive
     from threadline.model.hit import Hit, Hits
     from threadline.search.ranking import Sort
 
 _SHOWN = 20
-_FEW = 3
 _LIKE = 0.8
 _LEFT_OUT = re.compile("-[^-].")
 _EPILOG = """
@@ -107,40 +105,37 @@ def search(
     """
     from threadline.cli import output as out
     from threadline.cli import screen
+    from threadline.cli.opening import archive_of
     from threadline.cli.reading import say_no_home
-    from threadline.cli.refreshing import index_of, is_there
+    from threadline.cli.refreshing import is_there
     from threadline.cli.search_open import open_hit
     from threadline.cli.search_page import page
     from threadline.cli.zone import zone
-    from threadline.find import homes as find_homes
-    from threadline.index.store import open_to_read
-    from threadline.search.searching import search as find
 
     _check(words)
     if opened is not None and output != "table":
         raise click.UsageError("--open shows a session to be read; leave out --json, --jsonl and --csv.")
-    found = find_homes(*homes)
-    if not found:
-        say_no_home()
-        return NOTHING
-    if not is_there(found, fresh=not no_refresh):
-        return NOTHING
     text = " ".join(words)
     is_page = output == "table"
-    with closing(open_to_read(index_of(found))) as connection:
-        hits = find(connection, text, limit=limit, every=every, sort=cast("Sort", sort), zone=zone(), near=not exact)
+    with archive_of(homes) as archive:
+        if not archive.homes:
+            say_no_home()
+            return NOTHING
+        if not is_there(archive, fresh=not no_refresh):
+            return NOTHING
+        hits = archive.search(text, limit=limit, every=every, sort=cast("Sort", sort), zone=zone(), near=not exact)
         if opened is not None:
-            _say(connection, text, hits)
-            return open_hit(hits.hits, opened, colour=not no_color, pager=pager) if hits.hits else NOTHING
+            _say(archive, text, hits)
+            return open_hit(archive, hits.hits, opened, colour=not no_color, pager=pager) if hits.hits else NOTHING
         if not is_page:
-            out.print_rows((_row(connection, hit, context) for hit in hits.hits), output)
+            out.print_rows((_row(archive, hit, context) for hit in hits.hits), output)
         else:
-            _say(connection, text, hits)
+            _say(archive, text, hits)
             coloured = screen.colour(wanted=not no_color)
-            for line in page(connection, hits, context, coloured=coloured, every=every):
+            for line in page(archive, hits, context, coloured=coloured, every=every):
                 click.echo(line, color=coloured)
         if not is_page and (hits.near or not hits.hits):
-            _say(connection, text, hits)
+            _say(archive, text, hits)
     return FOUND if hits.hits and not hits.near else NOTHING
 
 
@@ -155,12 +150,11 @@ def _check(words: Sequence[str]) -> None:
             raise click.UsageError(f"There is no option {word}; did you mean {near[0]}? To find it: '\"{word}\"'.")
 
 
-def _row(connection: sqlite3.Connection, hit: Hit, context: int) -> dict[str, Any]:
+def _row(archive: Archive, hit: Hit, context: int) -> dict[str, Any]:
     from threadline.cli import output as out
     from threadline.cli.session_rows import entry_row
-    from threadline.search.around import around
 
-    before, after = around(connection, hit, context) if context else ([], [])
+    before, after = archive.around(hit, context) if context else ([], [])
     return {
         "session": hit.session,
         "title": hit.title,
@@ -181,46 +175,12 @@ def _row(connection: sqlite3.Connection, hit: Hit, context: int) -> dict[str, An
     }
 
 
-def _say(connection: sqlite3.Connection, text: str, hits: Hits) -> None:
+def _say(archive: Archive, text: str, hits: Hits) -> None:
     """Say what there is instead, where nothing matches."""
     from threadline.cli import screen
+    from threadline.cli.zone import zone
 
     if hits.note is not None:
         screen.nothing(hits.note)
     elif not hits.hits:
-        screen.nothing(_why(connection, text))
-
-
-def _why(connection: sqlite3.Connection, text: str) -> str:
-    """Why nothing was found, and what would be."""
-    from threadline.cli import output as out
-    from threadline.cli.missed import missed
-    from threadline.cli.zone import zone
-    from threadline.search.nearest import fewer, instead
-    from threadline.search.parse_query import parse_query
-    from threadline.search.query import Regex, Text, leaves
-    from threadline.search.searching import searched
-
-    query = parse_query(text, zone=zone())
-    (count,) = connection.execute("SELECT COUNT(*) FROM entries").fetchone()
-    told = f"Nothing in {out.counted(count, 'entry', 'entries')} matches {text!r}"
-    reasons = "; ".join(missed(connection, query))
-    if reasons:
-        told = f"{told}: {reasons}"
-    would = []
-    for dropped, left in fewer(query):
-        found = searched(connection, left, limit=1)
-        if found.total:
-            more = "at least " if found.at_least else ""
-            would.append(f"without {dropped}, {more}{out.counted(found.total, 'entry does', 'entries do')}")
-    if would:
-        would[0] = f" W{would[0][1:]}" if told.endswith("?") else f"; {would[0]}"
-        return f"{told}{'; '.join(would[:_FEW])}."
-    if reasons:
-        return told if told.endswith("?") else f"{told}."
-    for other in instead(connection, query):
-        if searched(connection, other.query, limit=1).total:
-            return f"{told}. {other.note}"
-    if any(isinstance(one, Text | Regex) for one in leaves(query)):
-        return f"{told}; try fewer words, or the beginning of one with a star: wor*."
-    return f"{told}."
+        screen.nothing(archive.why(text, zone=zone()))

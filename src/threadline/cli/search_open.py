@@ -11,18 +11,18 @@ from threadline.cli import FOUND, NOTHING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from threadline.archive import Archive
     from threadline.model.hit import Hit
     from threadline.model.session import Session
 
 
-def open_hit(hits: Sequence[Hit], number: int, *, colour: bool, pager: bool = True) -> int:
+def open_hit(archive: Archive, hits: Sequence[Hit], number: int, *, colour: bool, pager: bool = True) -> int:
     """Show the turn of a hit; the number counts from 1. A pager begins where the hit stands, if it can."""
     from threadline.cli import output as out
     from threadline.cli import screen
     from threadline.load import read
     from threadline.render import text
     from threadline.render.options import Agents, Options
-    from threadline.search.typed import text_at
     from threadline.thread.notifications import notifications
 
     if number > len(hits):
@@ -30,7 +30,7 @@ def open_hit(hits: Sequence[Hit], number: int, *, colour: bool, pager: bool = Tr
     hit = hits[number - 1]
     if hit.gone:
         click.echo(f"threadline: the transcript of this prompt is gone; {hit.place} still has it.", err=True)
-        for line in text_at(hit.place).split("\n"):
+        for line in archive.typed(hit).split("\n"):
             click.echo(out.plain(line))
         return FOUND
     session = read(hit.place.transcript)

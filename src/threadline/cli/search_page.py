@@ -9,31 +9,24 @@ from typing import TYPE_CHECKING, Any
 from threadline.cli import output as out
 from threadline.cli import screen
 from threadline.cli.places import short_path
-from threadline.model.time import parse_timestamp
+from threadline.model.hit import SNIPPET
 from threadline.render.figures import moment
 from threadline.render.layout import cut, wrap
 from threadline.render.style import Role, Span, Style
-from threadline.search.around import around
-from threadline.search.snippets import WIDTH
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterator
 
+    from threadline.archive import Archive
     from threadline.model.hit import Hit, Hits
     from threadline.render.style import Spans
 
 _LEAST = 20
 _SNIPPET_LINES = 3
 _MORE = " more in this session"
-_LAST = "SELECT MAX(last) FROM session_rows WHERE session = ?"
-_TYPED_FIRST = """SELECT p.text FROM session_rows r JOIN prompt_rows p USING(transcript_id)
-    WHERE r.session = ? AND p.kind NOT IN ('command', 'shell', 'interrupt') ORDER BY p.turn, p.line LIMIT 1"""
 
 
-def page(
-    connection: sqlite3.Connection, hits: Hits, context: int, *, coloured: bool, every: bool = False
-) -> Iterator[str]:
+def page(archive: Archive, hits: Hits, context: int, *, coloured: bool, every: bool = False) -> Iterator[str]:
     """The lines of the page; with `every`, all entries were asked for."""
     style = Style(colour=coloured)
     width = screen.width()
@@ -41,7 +34,7 @@ def page(
     for number, hit in enumerate(hits.hits, 1):
         if number > 1:
             yield ""
-        for line in _lines(connection, hit, f"{number:>{numbers}}", width, context):
+        for line in _lines(archive, hit, f"{number:>{numbers}}", width, context):
             yield style.line(line)
     left = " ".join(_left(hits, every=every))
     if left:
@@ -65,7 +58,7 @@ def _left(hits: Hits, *, every: bool) -> Iterator[str]:
         yield f"{least}{out.counted(inside, 'more entry', 'more entries')} in those shown: see --all."
 
 
-def _lines(connection: sqlite3.Connection, hit: Hit, number: str, width: int, context: int) -> Iterator[Spans]:
+def _lines(archive: Archive, hit: Hit, number: str, width: int, context: int) -> Iterator[Spans]:
     """What session it is, where in it, and what it says."""
     margin = Span(" " * (len(number) + 2))
     room = max(_LEAST, width - len(margin.text))
@@ -76,15 +69,15 @@ def _lines(connection: sqlite3.Connection, hit: Hit, number: str, width: int, co
         Span(f"{session}  " if session else "", Role.CODE),
         Span(out.one_line(title, room - len(session) - 2), Role.TITLE),
     )
-    told = " · ".join(_facts(connection, hit, width))
+    told = " · ".join(_facts(archive, hit, width))
     if room - len(told) < _LEAST:
         told = told.replace(_MORE, " more")
     left = max(_LEAST, room - len(told) - 3)
     yield cut((margin, Span(f"{told} · {short_path(hit.project, left)}", Role.FAINT)), width)
-    before, after = around(connection, hit, context) if context else ([], [])
+    before, after = archive.around(hit, context) if context else ([], [])
     for entry in before:
         yield _said(entry, margin, room)
-    shown = [span for span in _marked(connection, hit) if span.text]
+    shown = [span for span in _marked(archive, hit) if span.text]
     if shown:
         yield from islice(wrap(shown, width, first=(margin,), rest=(margin,)), _SNIPPET_LINES)
     for entry in after:
@@ -92,9 +85,11 @@ def _lines(connection: sqlite3.Connection, hit: Hit, number: str, width: int, co
     yield (margin, Span(_place(hit, room), Role.FAINT))
 
 
-def _facts(connection: sqlite3.Connection, hit: Hit, width: int) -> Iterator[str]:
+def _facts(archive: Archive, hit: Hit, width: int) -> Iterator[str]:
     """When, what it is, and what else there is to know. A title has no time of its own: then it is the session's."""
-    when = hit.timestamp or parse_timestamp(_of_session(connection, hit, _LAST))
+    when = hit.timestamp
+    if when is None and hit.session is not None:
+        when = archive.facts(hit.session).last
     if when is not None:
         yield moment(when)
     yield hit.field or hit.kind
@@ -120,15 +115,11 @@ def _said(entry: Any, margin: Span, room: int) -> Spans:
     return (margin, Span(f"{entry.line.number:>5} {entry.kind:<9}  {text}", Role.FAINT))
 
 
-def _of_session(connection: sqlite3.Connection, hit: Hit, asked: str) -> str | None:
-    found = connection.execute(asked, (hit.session,)).fetchone() if hit.session is not None else None
-    return found[0] if found is not None else None
-
-
-def _marked(connection: sqlite3.Connection, hit: Hit) -> Iterator[Span]:
+def _marked(archive: Archive, hit: Hit) -> Iterator[Span]:
     """The snippet, with what was asked for standing out; where that is the title again, what was typed first."""
     if hit.title is not None and out.plain(hit.snippet).split() == out.plain(hit.title).split():
-        typed = out.one_line(_of_session(connection, hit, _TYPED_FIRST) or "", WIDTH)
+        first = archive.facts(hit.session).typed if hit.session is not None else None
+        typed = out.one_line(first or "", SNIPPET)
         yield Span(typed if typed.split() != out.plain(hit.title).split() else "")
         return
     at = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -12,11 +12,11 @@ from threadline.cli import FOUND, NOTHING
 from threadline.cli.options import home_option, output_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
+    from threadline.archive import Archive
     from threadline.cli.sql_shown import Answer
-    from threadline.model.found import Home
 
 _SECONDS = 60.0
 _EPILOG = """
@@ -89,35 +89,24 @@ def sql(
 
     Parquet needs the extra `frames`, and --duckdb the extra `duckdb`.
     """
+    from threadline.cli.opening import archive_of
     from threadline.cli.reading import say_no_home
-    from threadline.cli.refreshing import index_of, is_there
-    from threadline.cli.sql_shown import print_rows, print_table
-    from threadline.find import homes as found_homes
 
     _check_options(question, schema=schema, target=target, folder=folder, force=force, duckdb=duckdb)
     if schema:
         return _print_schema(output)
     if question == "-":
         question = sys.stdin.buffer.read().decode(errors="replace") if sys.stdin is not None else ""
-    found = found_homes(*homes)
-    form = _format(target, output) if target is not None else output
-    if not found:
-        say_no_home()
-        return NOTHING
-    if folder is not None:
-        return _export(found, folder, timeout, output, force=force, fresh=not no_refresh)
-    _check_text(question or "")
-    if target is not None:
-        from threadline.cli.sql_out import check
-
-        check([target], found, force=force)
-    if not is_there(found, fresh=not no_refresh):
-        return NOTHING
-    with _asked(duckdb=duckdb)(index_of(found), question or "", timeout) as answer:
-        if target is not None:
-            return _write(answer, target, form, force=force)
-        rows = print_table(answer) if output == "table" else print_rows(answer, output)
-    return FOUND if rows else NOTHING
+    with archive_of(homes) as archive:
+        form = _format(target, output) if target is not None else output
+        if not archive.homes:
+            say_no_home()
+            return NOTHING
+        if folder is not None:
+            return _export(archive, folder, timeout, output, force=force, fresh=not no_refresh)
+        _check_text(question or "")
+        wanted = _Wanted(question or "", target, form, timeout, force=force, duckdb=duckdb, fresh=not no_refresh)
+        return _answer(archive, wanted)
 
 
 def _check_options(
@@ -145,7 +134,36 @@ def _format(target: Path, output: str) -> str:
     return output
 
 
-def _asked(*, duckdb: bool) -> Callable[[Path, str, float], AbstractContextManager[Answer]]:
+class _Wanted(NamedTuple):
+    """A question, and where and how its answer is to be written."""
+
+    question: str
+    target: Path | None
+    form: str
+    seconds: float
+    force: bool
+    duckdb: bool
+    fresh: bool
+
+
+def _answer(archive: Archive, wanted: _Wanted) -> int:
+    from threadline.cli.refreshing import is_there
+    from threadline.cli.sql_shown import print_rows, print_table
+
+    if wanted.target is not None:
+        from threadline.cli.sql_out import check
+
+        check([wanted.target], archive.homes, force=wanted.force)
+    if not is_there(archive, fresh=wanted.fresh):
+        return NOTHING
+    with _asked(duckdb=wanted.duckdb)(archive, wanted.question, wanted.seconds) as answer:
+        if wanted.target is not None:
+            return _write(answer, wanted.target, wanted.form, force=wanted.force)
+        rows = print_table(answer) if wanted.form == "table" else print_rows(answer, wanted.form)
+    return FOUND if rows else NOTHING
+
+
+def _asked(*, duckdb: bool) -> Callable[[Archive, str, float], AbstractContextManager[Answer]]:
     if duckdb:
         from threadline.cli.sql_duckdb import asked as asked_in_duckdb
 
@@ -164,16 +182,16 @@ def _write(answer: Answer, target: Path, form: str, *, force: bool) -> int:
     return FOUND if rows else NOTHING
 
 
-def _export(homes: Sequence[Home], folder: Path, timeout: float, output: str, *, force: bool, fresh: bool) -> int:
+def _export(archive: Archive, folder: Path, timeout: float, output: str, *, force: bool, fresh: bool) -> int:
     from threadline.cli import output as out
-    from threadline.cli.refreshing import index_of, is_there
+    from threadline.cli.refreshing import is_there
     from threadline.cli.sql_export import export_to, targets
     from threadline.cli.sql_out import check
 
-    check(targets(folder), homes, force=force)
-    if not is_there(homes, fresh=fresh):
+    check(targets(folder), archive.homes, force=force)
+    if not is_there(archive, fresh=fresh):
         return NOTHING
-    rows = export_to(index_of(homes), folder, timeout, force=force)
+    rows = export_to(archive, folder, timeout, force=force)
     if output == "table":
         cells = [[row["table"], f"{row['rows']:,}", out.size(row["bytes"]), row["path"]] for row in rows]
         click.echo(out.table(["table", "rows", "size", "file"], cells, right=(1, 2), ends=True))

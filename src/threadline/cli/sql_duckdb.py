@@ -13,12 +13,15 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from threadline.cli.sql_export import export, public
 from threadline.cli.sql_parquet import CHUNK, library
 from threadline.errors import BadQuery, Missing
 from threadline.index.asking import position, too_long, unique
+
+if TYPE_CHECKING:
+    from threadline.archive import Archive
 
 _ROWS = 500
 _MEMORY, _DISK = "512MB", "8GB"
@@ -118,7 +121,7 @@ def _renamed(schema: Any, names: Sequence[str]) -> Any:
 
 
 @contextmanager
-def asked(index: Path, question: str, seconds: float) -> Iterator[Answer]:
+def asked(archive: Archive, question: str, seconds: float) -> Iterator[Answer]:
     """Ask in DuckDB, over the tables and views of the index that the question names.
 
     Raises:
@@ -133,7 +136,7 @@ def asked(index: Path, question: str, seconds: float) -> Iterator[Answer]:
         for made in (tables, spilled):
             made.mkdir()
         named = [name for name in public() if name in words]
-        for _ in export(index, tables, named, seconds):
+        for _ in export(archive, tables, named, seconds):
             pass
         with closing(_opened(tables, named, spilled)) as connection, _bounded(), ThreadPoolExecutor(1) as worker:
             try:

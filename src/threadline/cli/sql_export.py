@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from threadline.cli.sql_asking import HEAP, Answer
+from threadline.cli.sql_asking import HEAP
 from threadline.cli.sql_kinds import Kind, declared
 from threadline.cli.sql_out import beside, move
 from threadline.cli.sql_parquet import CHUNK, library, write_parquet
 from threadline.cli.sql_schema import columns
 from threadline.errors import BadQuery
-from threadline.index.asking import reading
 from threadline.index.schema import PRIVATE
+
+if TYPE_CHECKING:
+    from threadline.archive import Archive
 
 _FULL_TEXT = "text"
 
@@ -37,7 +39,7 @@ def targets(folder: Path) -> list[Path]:
     return [folder / f"{name}.parquet" for name in public()]
 
 
-def export_to(index: Path, folder: Path, seconds: float, *, force: bool) -> list[dict[str, Any]]:
+def export_to(archive: Archive, folder: Path, seconds: float, *, force: bool) -> list[dict[str, Any]]:
     """Write all tables and views to the folder, which is made if it is not there; a row for each of them.
 
     Raises:
@@ -51,7 +53,7 @@ def export_to(index: Path, folder: Path, seconds: float, *, force: bool) -> list
     except OSError as error:
         raise BadQuery(f"The folder {str(folder)!r} cannot be made: {error.strerror or error}.") from None
     with beside(folder, "threadline") as drafts:
-        rows = list(export(index, drafts, public(), seconds))
+        rows = list(export(archive, drafts, public(), seconds))
         for row in rows:
             target = folder / f"{row['table']}.parquet"
             move(drafts / target.name, target, force=force)
@@ -59,13 +61,13 @@ def export_to(index: Path, folder: Path, seconds: float, *, force: bool) -> list
     return rows
 
 
-def export(index: Path, folder: Path, names: Iterable[str], seconds: float) -> Iterator[dict[str, Any]]:
+def export(archive: Archive, folder: Path, names: Iterable[str], seconds: float) -> Iterator[dict[str, Any]]:
     """Write the tables of these names into the folder; each as it is done, and how many rows it has."""
     kinds = public()
-    with reading(index, HEAP) as connection:
+    with archive.asking(heap=HEAP) as ask:
         for name in names:
             path = folder / f"{name}.parquet"
             wanted = ", ".join(f'"{column}"' for column in kinds[name])
-            answer = Answer(connection, f'SELECT {wanted} FROM "{name}"', seconds)  # noqa: S608 - the schema's own names
+            answer = ask(f'SELECT {wanted} FROM "{name}"', seconds)  # noqa: S608 - the schema's own names
             rows = write_parquet(path, answer.columns, list(kinds[name].values()), answer.chunks(CHUNK))
             yield {"table": name, "rows": rows, "bytes": path.stat().st_size}

@@ -13,7 +13,6 @@ from threadline.account.rates import Rates, rates
 from threadline.cli.opening import archive_of
 from threadline.cli.statusline_input import Told
 from threadline.cli.when import moment
-from threadline.find.home_places import homes as all_homes
 from threadline.model.rate import EXACT
 from threadline.model.sum import Sum
 from threadline.model.window import UsageWindow
@@ -82,7 +81,7 @@ def figures(
     here = zone(tz)
     begins, ends = moment("today", now=now, zone=here), moment("today", now=now, zone=here, end=True)
     table = rates(*files)
-    homes = all_homes(*given)
+    homes = archive_of(given).homes
     asked = named(told.transcript, told.session, homes)
     since = min(begins, now - _A_DAY)
     with archive_of((), found=homes_with(asked, homes), most=_LITTLE) as archive:

@@ -9,9 +9,9 @@ from msgspec import Struct
 from threadline.account.keys import NONE
 from threadline.account.ledger import Ledger
 from threadline.archive import Archive
-from threadline.cli.screen import some
 from threadline.cli.zone import in_zone
 from threadline.errors import Ambiguous
+from threadline.render.figures import some
 
 _ID = 8
 

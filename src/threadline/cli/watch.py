@@ -103,23 +103,18 @@ def _follower(
     session: str | None, homes: Sequence[str], since: datetime | None, agent: str | None
 ) -> tuple[Follower | None, str | None]:
     """Who follows what was asked for, and which agent alone, where one was named in place of a session."""
-    from threadline.cli.reading import found_homes, say_no_home
-    from threadline.find import by_id
-    from threadline.find import homes as find_homes
-    from threadline.survey.follow import Follower
+    from threadline.cli.opening import archive_of
+    from threadline.cli.reading import say_no_home
 
     if session is not None and (path := _path(session, homes)) is not None:
-        return _at(path, since), agent
-    places = find_homes(*homes)
-    if not places:
+        return archive_of((), found=()).watch(path, since=since), agent  # it may lie in no home
+    archive = archive_of(homes, index=False)
+    if not archive.homes:
         say_no_home()
         return None, agent
-    if session is None:
-        return Follower(places, since=since), agent
-    found = by_id(session, found_homes(homes, side_files=False))
-    if found.session is None:
-        return Follower(path=found.path, since=since), agent
-    return Follower(places, session=found.session, since=since), agent or found.agent
+    if session is not None and (found := archive.transcript(session)).session is not None:
+        agent = agent or found.agent
+    return archive.watch(session, since=since), agent
 
 
 def _path(session: str, homes: Sequence[str]) -> Path | None:
@@ -135,18 +130,6 @@ def _path(session: str, homes: Sequence[str]) -> Path | None:
     if not os.path.isfile(place):  # noqa: PTH113 - Path.is_file raises where a parent may not be entered
         raise NotFound(f"There is no file {session!r}; name a transcript, or the start of a session's id.")
     return place
-
-
-def _at(path: Path, since: datetime | None) -> Follower:
-    """Who follows the session of a transcript: wherever it goes, where that lies in a home."""
-    from threadline.find import homes, transcript_at
-    from threadline.survey.follow import Follower
-
-    place = path.absolute()
-    found = transcript_at(place)
-    if place.parents[1].name != "projects" or found.session is None:
-        return Follower(path=place, since=since)
-    return Follower(homes(place.parents[2]), session=found.session, since=since)
 
 
 def _say_what(follower: Follower, kinds: tuple[str, ...]) -> None:

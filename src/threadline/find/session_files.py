@@ -6,10 +6,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from threadline.find.side_files import PROJECTS
 from threadline.find.transcripts import agent_id, is_transcript, naming, session_id, transcript
 from threadline.find.walk import Walk
-from threadline.model.found import Home, Transcript, TranscriptKind
+from threadline.model.found import Found, Home, Transcript, TranscriptKind
 
 
 def session_transcripts(main: Path) -> tuple[list[Transcript], list[Transcript]]:
@@ -53,6 +55,12 @@ def _directories(main: Path) -> Iterator[Path]:
         elsewhere = own.parent / name / main.stem
         if name != own.name and os.path.isdir(elsewhere) and not os.path.exists(f"{elsewhere}.jsonl"):  # noqa: PTH110, PTH112 - the same
             yield elsewhere
+
+
+def with_session(found: Found) -> Found:
+    """One transcript that was found alone, together with those of its session: it may lie in no home."""
+    below, beside = session_transcripts(found.transcripts[0].path)
+    return replace(found, transcripts=(*found.transcripts, *below, *beside))
 
 
 def transcript_at(path: Path) -> Transcript:

@@ -7,13 +7,13 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from heapq import merge
 from itertools import islice
 from typing import Any
 
 from threadline.index.tables.calls import AGENT, ORIGINAL
 from threadline.index.transcripts_of import transcripts_of
+from threadline.index.wanted import Wanted
 from threadline.model.call import Outcome
 from threadline.model.ids import AgentId, CallId, SessionId
 from threadline.model.listed import ListedCall
@@ -40,41 +40,32 @@ _PENDING = str(Outcome.PENDING)
 
 def calls(
     connection: sqlite3.Connection,
+    wanted: Wanted,
     *,
     tools: Sequence[str] = (),
     outcomes: Sequence[str] = (),
-    session: str | None = None,
-    project: str | None = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
-    limit: int | None = 50,
 ) -> list[ListedCall]:
     """The calls that fit all of these, newest first, each once: `calls` of the schema tells which of its copies.
 
-    `session` is the start of an id; all that its transcripts hold is then shown, copies or not. `project` is a text
-    that the project's path holds. A call without a time is older than all others, and is in no time that is asked for.
+    With a session, all that its transcripts hold is shown, copies or not. A call without a time is older than all
+    others, and is in no time that is asked for.
     """
-    asked = _Asked(connection, tools, outcomes, since, until)
-    some = transcripts_of(connection, session, project) if session is not None or project is not None else None
+    asked = _Asked(connection, wanted, tools, outcomes)
+    some = transcripts_of(connection, wanted.session, wanted.project) if wanted.is_of_some else None
     if some is None:
         rows = asked.walk("")
-    elif session is not None or some.is_few:
-        rows = asked.direct(some.condition, copies=session is not None)
+    elif wanted.session is not None or some.is_few:
+        rows = asked.direct(some.condition, copies=wanted.session is not None)
     else:
         rows = asked.walk(some.condition)
-    return [_call(row) for row in islice(rows, limit)]
+    return [_call(row) for row in islice(rows, wanted.limit)]
 
 
 class _Asked:
     """What is asked for, as SQL."""
 
     def __init__(
-        self,
-        connection: sqlite3.Connection,
-        tools: Sequence[str],
-        outcomes: Sequence[str],
-        since: datetime | None,
-        until: datetime | None,
+        self, connection: sqlite3.Connection, wanted: Wanted, tools: Sequence[str], outcomes: Sequence[str]
     ) -> None:
         self._connection = connection
         self._outcomes = [None if one == _PENDING else one for one in outcomes]
@@ -84,9 +75,7 @@ class _Asked:
             if not tools or tool in tools
         ]
         self._any_tool = not tools
-        times = ((">=", since), ("<=", until))
-        self._times = [f"c.moment {sign} {int(when.timestamp())}" for sign, when in times if when is not None]
-        self._since, self._until = since, until
+        self._wanted = wanted
 
     def walk(self, condition: str) -> Iterator[_Row]:
         """All calls in order of time, one lane a tool or an outcome, as the indexes have them."""
@@ -117,21 +106,12 @@ class _Asked:
         return "(" + " OR ".join(f"c.outcome IS {_literal(one)}" for one in self._outcomes) + ")"
 
     def _rows(self, question: str, conditions: list[str], values: tuple[Any, ...]) -> Iterator[_Row]:
-        where = " AND ".join([*conditions, *self._times])
+        times = self._wanted.seconds("c.moment")
+        where = " AND ".join([*conditions, *times])
         for row in self._connection.execute(f"{question} WHERE {where} {_NEWEST}", values):
-            if self._is_within(row):
+            # An index has whole seconds.
+            if not times or self._wanted.holds(parse_timestamp(row[6])):
                 yield row
-
-    def _is_within(self, row: _Row) -> bool:
-        """Whether it is in the time that is asked for: an index has whole seconds."""
-        if self._since is None and self._until is None:
-            return True
-        when = parse_timestamp(row[6])
-        return (
-            when is not None
-            and (self._since is None or when >= self._since)
-            and (self._until is None or when <= self._until)
-        )
 
 
 def _literal(outcome: str | None) -> str:

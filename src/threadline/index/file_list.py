@@ -6,10 +6,10 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from datetime import datetime
 
 from threadline.index.tables.calls import SESSION
 from threadline.index.transcripts_of import transcripts_of
+from threadline.index.wanted import Wanted
 from threadline.model.ids import SessionId
 from threadline.model.listed import ListedFile
 from threadline.model.time import parse_timestamp
@@ -35,30 +35,23 @@ _TOLD = f"""SELECT f.path_id, {SESSION}, p.path, MIN(COALESCE(o.path, o.folder))
 
 def files(
     connection: sqlite3.Connection,
+    wanted: Wanted,
     path: str | None = None,
-    *,
-    session: str | None = None,
-    project: str | None = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
-    limit: int | None = 50,
 ) -> list[ListedFile]:
     """The files that fit all of these, one for each session that touched it; those touched last come first.
 
-    `path` is a file's path or the end of it, `session` the start of an id, `project` a text that the project's path
-    holds. With a time, only what was done in it counts.
+    `path` is a file's path or the end of it. With a time, only what was done in it counts.
     """
-    times = ((">=", since), ("<=", until))
-    conditions = [f"f.moment {sign} {int(when.timestamp())}" for sign, when in times if when is not None]
+    conditions = wanted.seconds("f.moment")
     if path is not None:
         conditions.append(f"f.path_id IN ({', '.join(map(str, _paths(connection, path)))})")
     question = _WALK
-    if session is not None or project is not None:
-        some = transcripts_of(connection, session, project)
+    if wanted.is_of_some:
+        some = transcripts_of(connection, wanted.session, wanted.project)
         conditions.append(some.condition)
-        question = _DIRECT if path is None and (session is not None or some.is_few) else _WALK
+        question = _DIRECT if path is None and (wanted.session is not None or some.is_few) else _WALK
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-    keys = _first(connection.execute(f"{question} {where} {_NEWEST}"), limit)
+    keys = _first(connection.execute(f"{question} {where} {_NEWEST}"), wanted.limit)
     return _told(connection, keys, conditions)
 
 

@@ -8,6 +8,9 @@ from msgspec import Struct
 
 from threadline.model.place import Place
 
+SNIPPET = 200
+"""How many characters a snippet has, more or less."""
+
 
 class Hit(Struct, frozen=True):
     """An entry that a query finds.

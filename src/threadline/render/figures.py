@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _EXACT = 10
+_FEW = 8
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:
     """`1 call`, `1,204 calls`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def some(words: Iterable[str]) -> str:
+    """A few words of many: `Bash, Read and 3 more`."""
+    listed = list(words)
+    more = f" and {len(listed) - _FEW} more" if len(listed) > _FEW else ""
+    return ", ".join(listed[:_FEW]) + more
 
 
 def agents(kept: int, started: int) -> str:

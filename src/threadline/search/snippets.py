@@ -10,13 +10,11 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from threadline.index.words import visible
+from threadline.model.hit import SNIPPET
 from threadline.search.expand import expanded, wanted
 from threadline.search.query import TEXTS, Phrase, Query, Regex
 from threadline.search.ranking import WEIGHTS
 from threadline.search.regex import finder
-
-WIDTH = 200
-"""How many characters a snippet has, more or less."""
 
 _TYPED = {column: field for field, column in TEXTS.items()}
 _BEFORE = 50
@@ -94,7 +92,7 @@ def _spans(asked: Iterable[Phrase | Regex], column: str, text: str) -> Iterator[
     # A word that stands everywhere is worth showing beside one that does not.
     for which, seen, pattern in frequent:
         for near in rare[:_FEW]:
-            for match in pattern.finditer(seen, max(0, near.start - _BEFORE), near.end + WIDTH):
+            for match in pattern.finditer(seen, max(0, near.start - _BEFORE), near.end + SNIPPET):
                 yield _Found(*match.span(), which)
 
 
@@ -160,7 +158,7 @@ def _merged(found: list[_Found]) -> list[_Found]:
     found = sorted(set(found))
     near = max(
         (
-            (len({one.which for one in found[at : at + _FEW] if one.end - first.start <= WIDTH}), -at)
+            (len({one.which for one in found[at : at + _FEW] if one.end - first.start <= SNIPPET}), -at)
             for at, first in enumerate(found)
         ),
         default=(0, 0),
@@ -177,7 +175,7 @@ def _merged(found: list[_Found]) -> list[_Found]:
 def _shown(text: str, found: list[_Found]) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The text around the first span, on one line."""
     start = _edge(text, found[0].start - _BEFORE, found[0].start) if found else 0
-    end = min(len(text), start + WIDTH)
+    end = min(len(text), start + SNIPPET)
     shown = "…" if start else ""
     highlights: list[tuple[int, int]] = []
     at = start

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from threadline.errors import Error
 from threadline.model.entries import Entry, OtherEntry
-from threadline.model.found import SideFile, Transcript
+from threadline.model.found import Found, SideFile, Transcript
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
 from threadline.parse.chunks import open_transcript
@@ -69,6 +69,22 @@ class Examination(Struct, frozen=True):
         """The share of bytes that stand in entries, and in parts of entries, that the model knows."""
         complete = self.bytes - self.pending_bytes
         return self.understood_bytes / complete if complete else 1.0
+
+
+def examine_found(
+    found: Sequence[Found],
+    *,
+    check: bool = False,
+    jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Examination:
+    """Read everything that was found, each file once: two paths may lead to the same."""
+    transcripts = {os.path.realpath(one.path): one for some in found for one in some.transcripts}
+    side_files = {os.path.realpath(one.path): one for some in found for one in some.side_files}
+    problems = {problem for some in found for problem in some.problems}
+    return examine_all(
+        transcripts.values(), side_files.values(), check=check, jobs=jobs, progress=progress, problems=problems
+    )
 
 
 def examine_all(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ from threadline.model.session import Session
 from threadline.parse import entries
 from threadline.render.outline import api_error_text
 from threadline.render.telling import telling
+from threadline.survey.each import each
 from threadline.thread.acts import acts
 from threadline.thread.calls import calls
 from threadline.thread.turns import turns
@@ -77,10 +78,22 @@ def failures_of(transcript: Transcript) -> Failures:
     return Failures(found, max((when for entry in listed if (when := entry.timestamp) is not None), default=None))
 
 
-def of_all(each: Iterable[tuple[Transcript, Failures]]) -> list[Failure]:
+def everywhere(
+    transcripts: Iterable[Transcript], *, jobs: int | None = None, progress: Callable[[int], None] | None = None
+) -> list[Failure]:
+    """All that went wrong in these transcripts, in order of time, each once; on all cores where that pays."""
+    found: list[tuple[Transcript, Failures]] = []
+    for transcript, some in each(failures_of, transcripts, jobs=jobs):
+        found.append((transcript, some))
+        if progress is not None:
+            progress(transcript.size)
+    return of_all(found)
+
+
+def of_all(seen: Iterable[tuple[Transcript, Failures]]) -> list[Failure]:
     """What went wrong in many transcripts, in order of time; what was copied is the original's."""
     first = datetime.min.replace(tzinfo=UTC)
-    ordered = sorted(each, key=lambda pair: (pair[1].last or first, str(pair[0].path)))
+    ordered = sorted(seen, key=lambda pair: (pair[1].last or first, str(pair[0].path)))
     return in_time(one for _, some in ordered for one in some.found)
 
 

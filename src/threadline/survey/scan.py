@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from threadline.errors import Error
-from threadline.model.found import SideFile, SideFileKind, Transcript, TranscriptKind
+from threadline.model.found import Found, SideFile, SideFileKind, Transcript, TranscriptKind
 from threadline.model.ids import SessionId
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
@@ -65,6 +65,14 @@ def readable(side_files: Iterable[SideFile]) -> list[Transcript]:
         for one in side_files
         if one.kind not in _NOT_READ and one.size
     ]
+
+
+def files_of(found: Iterable[Found]) -> list[Transcript]:
+    """All that is scanned, each file once: two paths may lead to the same."""
+    every = {
+        os.path.realpath(one.path): one for some in found for one in (*some.transcripts, *readable(some.side_files))
+    }
+    return [one for one in every.values() if one.size]
 
 
 def scan(

@@ -6,9 +6,8 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
-from threadline.cli.screen import some
 from threadline.model.time import parse_timestamp
-from threadline.render.figures import moment
+from threadline.render.figures import moment, some
 from threadline.search.match import fits
 from threadline.search.query import And, Is, Query, When
 
@@ -47,8 +46,8 @@ def missed(connection: sqlite3.Connection, query: Query) -> Iterator[str]:
     yield from _out_of_time(connection, [one for one in parts if isinstance(one, When)])
 
 
-def missed_tools(connection: sqlite3.Connection, tools: Iterable[str]) -> str | None:
-    """A sentence about the first of some tools that was never called; None where each was."""
+def never_called(connection: sqlite3.Connection, tools: Iterable[str]) -> str | None:
+    """A sentence about the first of some tools that no session called; None where each was called."""
     called = values(connection, "tool")
     return next((_nearest("tool", tool, called) for tool in tools if tool not in called), None)
 

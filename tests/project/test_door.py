@@ -1,0 +1,46 @@
+"""The archive is the one door: commands reach homes, index and search through it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+COMMANDS = Path(__file__).parents[2] / "src/threadline/cli"
+BEHIND = ("threadline.find", "threadline.index", "threadline.search", "sqlite3")
+# Words and tables alone: none of these looks at a file.
+EXCEPTED = {
+    # What the schema says of itself, asked of an empty database in memory.
+    "sql_schema": {"threadline.index.schema", "sqlite3"},
+    # Which tables are nobody's business.
+    "sql_export": {"threadline.index.schema"},
+    # DuckDB's answers fail with the sentences that SQLite's fail with.
+    "sql_duckdb": {"threadline.index.asking"},
+}
+
+
+def test_commands_go_through_the_archive() -> None:
+    """No command imports what finds, indexes or searches, but for its types and the few that are listed."""
+    around = {
+        path.stem: found
+        for path in sorted(COMMANDS.glob("*.py"))
+        if (found := {name for name in _imported(ast.parse(path.read_text())) if _is_behind(name)})
+    }
+    assert around == EXCEPTED
+
+
+def _is_behind(name: str) -> bool:
+    return any(name == one or name.startswith(f"{one}.") for one in BEHIND)
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    """The modules that are imported when it runs, wherever that stands; not those that are imported for their types."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(child, ast.Import):
+            yield from (one.name for one in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            module = child.module or ""
+            yield from (f"{module}.{one.name}" for one in child.names) if module == "threadline" else (module,)
+        yield from _imported(child)
