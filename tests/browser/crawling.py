@@ -16,9 +16,7 @@ import httpx
 _ID = re.compile(r"^/session/[^/]+")
 _NUMBERED = re.compile(r"/(entry|call|state|image|part)/.*")
 # Elements that need no end.
-_VOID = frozenset(
-    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
-)
+_VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 
 
 @dataclass
