@@ -145,13 +145,21 @@ class Agentsview:
             return {**told, "characters_in_full_text": int(row[0] or 0)}
 
     @contextmanager
-    def asking(self, home: Path) -> Iterator[Asking]:
-        """Its server, asked over one connection."""
+    def serving(self, home: Path) -> Iterator[tuple[str, int]]:
+        """Its server: where it listens, and its process."""
         command = [self._program, "serve", "--no-browser", "--no-sync", "--no-update-check", "--port", "0"]
         with _started(command, self._with(home)) as process:
-            address = next(told[1] for line in _out(process) if (told := re.search(r"http://(127\.0\.0\.1:\d+)", line)))
-            with closing(http.client.HTTPConnection(address, timeout=60)) as connection:
-                yield lambda asked: self._ask(connection, asked)
+            found = (re.search(r"http://(127\.0\.0\.1:\d+)", line) for line in _out(process))
+            yield next(told[1] for told in found if told), process.pid
+
+    @contextmanager
+    def asking(self, home: Path) -> Iterator[Asking]:
+        """Its server, asked over one connection."""
+        with (
+            self.serving(home) as (address, _),
+            closing(http.client.HTTPConnection(address, timeout=60)) as connection,
+        ):
+            yield lambda asked: self._ask(connection, asked)
 
     def _ask(self, connection: http.client.HTTPConnection, asked: Asked) -> tuple[float, int] | None:
         mode, pattern = {

@@ -20,8 +20,13 @@ _FOLDER = "projects/-work-app"
 
 def make(home: Path) -> None:
     """Write all of it; a few seconds."""
-    demo.write(home)
+    make_around(home)
     long_session.write(home, shortened=True)
+
+
+def make_around(home: Path) -> None:
+    """Write what there is besides the long session."""
+    demo.write(home)
     write(home / _FOLDER / f"{PICTURES}.jsonl", *_with_pictures())
     write(home / _FOLDER / f"{GROWING}.jsonl", *_growing())
     write(home / _FOLDER / f"{SHORT}.jsonl", *_short())
