@@ -1,0 +1,161 @@
+// Deeds: what keys and buttons do, by the names of the table of keys.
+
+import { askText, Refused } from "./asking.js";
+import { copy } from "./copy.js";
+import { showHelp } from "./help.js";
+import { openPalette } from "./palette.js";
+import { openRow, stepRow } from "./rows.js";
+import { say } from "./status.js";
+import { nextTheme } from "./theme.js";
+
+/** Deeds that every page has. */
+export function pageDeeds(keys) {
+  const go = (path) => () => location.assign(path);
+  return {
+    "next-item": () => stepRow(1),
+    "previous-item": () => stepRow(-1),
+    fold: () => openRow(),
+    start: () => scrollTo({ top: 0, behavior: "instant" }),
+    end: () => scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" }),
+    find: () => focusSearch(),
+    "copy-link": () => copy(location.href, "Link"),
+    "copy-text": (event) => copyText(event),
+    palette: () => openPalette(),
+    home: go("/"),
+    sessions: go("/sessions"),
+    usage: go("/usage"),
+    theme: () => nextTheme(),
+    help: () => showHelp(keys),
+    close: () => false,
+  };
+}
+
+function focusSearch() {
+  const box = document.querySelector("main input[type=search], main input[name=q], input[type=search], input[name=q]");
+  if (box === null) return false;
+  box.focus();
+  box.select();
+  return true;
+}
+
+/** A button with `data-copy` copies that text and calls it what `data-what` says. */
+function copyText(event) {
+  const button = event.target.closest("[data-copy]");
+  if (button === null) return false;
+  copy(button.dataset.copy, button.dataset.what ?? "Text");
+  return true;
+}
+
+/**
+ * Deeds of a session's page.
+ * @param {{session: import("./session.js").Session, travel: import("./travel.js").Travel,
+ *   windowing: import("./window.js").Windowing, find: import("./find.js").Find, panel: import("./panel.js").Panel}} parts
+ */
+export function sessionDeeds({ session, travel, windowing, find, panel }) {
+  // Steps are taken one after the other, however fast a key repeats.
+  let steps = Promise.resolve();
+  const step = (deed) => () => {
+    steps = steps.then(deed).catch((error) => {
+      if (!(error instanceof Refused)) throw error;
+      say("The server does not answer.");
+    });
+  };
+  const beside = (title, address) => (event) => {
+    const item = asked(event) ?? travel.current();
+    if (item === null) return false;
+    travel.mark(item);
+    panel.toggle(title(item), address(item.id));
+    return true;
+  };
+  const raw = beside((item) => `Entry ${item.id}`, (anchor) => session.raw(anchor));
+  const state = beside((item) => `State at ${item.id}`, (anchor) => session.state(anchor));
+  return {
+    "next-item": step(() => travel.step(1)),
+    "previous-item": step(() => travel.step(-1)),
+    "next-turn": step(() => travel.turn(1)),
+    "previous-turn": step(() => travel.turn(-1)),
+    start: step(() => travel.toStart()),
+    end: step(() => travel.toEnd()),
+    find: () => find.open(),
+    "next-find": step(() => find.step(1)),
+    "previous-find": step(() => find.step(-1)),
+    errors: () => turnOver("errors", "1"),
+    focus: () => turnOver("focus", "1"),
+    thinking: () => turnOver("thinking", "full", travel.current()),
+    calls: () => turnOver("calls", "full", travel.current()),
+    branches: () => nextBranch(session),
+    fold: () => fold(travel, windowing),
+    raw,
+    state,
+    "left-panel": () => windowing.hold.keep(() => document.body.classList.toggle("no-side")),
+    "right-panel": (event) => panel.flip() || state(event),
+    "copy-link": (event) => copy(session.link((asked(event) ?? travel.current())?.id), "Link"),
+    "copy-markdown": (event) => copyMarkdown(session, asked(event) ?? travel.current()),
+    close: () => find.close() || panel.close(),
+  };
+}
+
+/** The item of the button that was pressed; null for a key, which is about the current one. */
+function asked(event) {
+  return event.type === "click" && event.target instanceof Element ? event.target.closest(".feed article") : null;
+}
+
+/** Open or fold the item: its first fold, and all others of it likewise. */
+function fold(travel, windowing) {
+  const item = travel.current();
+  const folds = item === null ? [] : Array.from(item.querySelectorAll("details"));
+  const own = folds.filter((one) => one.closest("article") === item);
+  if (own.length === 0) return false;
+  const isOpen = !own[0].open;
+  windowing.hold.keep(() => own.forEach((one) => windowing.folds.set(one, isOpen)));
+  travel.mark(item);
+  return true;
+}
+
+async function copyMarkdown(session, item) {
+  if (item === null) return;
+  try {
+    await copy(await askText(session.markdown(item.id)), "Markdown");
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    say("The entry could not be had as Markdown.");
+  }
+}
+
+/**
+ * Turn a value of the address on or off: what is shown is in the address, so that Back and a sent link give the same.
+ * @param {string} name
+ * @param {string} value
+ * @param {Element|null} [item] where to begin, if it is there with and without
+ */
+function turnOver(name, value, item = null) {
+  const address = new URL(location.href);
+  const query = address.searchParams;
+  const isOn = query.get(name) === value;
+  if (isOn) query.delete(name);
+  else query.set(name, value);
+  begin(address, item?.id ?? null);
+}
+
+function nextBranch(session) {
+  const many = Number(session.root.dataset.branches ?? 0);
+  if (many === 0) {
+    say("This session has no branches.");
+    return;
+  }
+  const address = new URL(location.href);
+  const next = Number(address.searchParams.get("branch") ?? 0) + 1;
+  if (next > many) address.searchParams.delete("branch");
+  else address.searchParams.set("branch", String(next));
+  begin(address, null);
+}
+
+function begin(address, anchor) {
+  for (const name of ["at", "section"]) address.searchParams.delete(name);
+  address.hash = "";
+  if (anchor !== null) {
+    address.searchParams.set("at", anchor);
+    address.hash = anchor;
+  }
+  location.assign(address);
+}

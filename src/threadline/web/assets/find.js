@@ -1,0 +1,197 @@
+// Find: words in the whole session, filled or not; the server knows where they stand.
+
+import { askData, isAborted } from "./asking.js";
+import { clearHighlights, highlight, places } from "./found.js";
+
+const PAUSE = 150;
+
+/** The box, what was found, and which of it one is at. */
+export class Find {
+  /**
+   * @param {import("./session.js").Session} session
+   * @param {import("./travel.js").Travel} travel
+   * @param {import("./window.js").Windowing} windowing
+   */
+  constructor(session, travel, windowing) {
+    this.session = session;
+    this.travel = travel;
+    this.windowing = windowing;
+    this.words = "";
+    /** @type {{anchor: string, section: number}[]} */
+    this.hits = [];
+    this.total = 0;
+    this.at = -1;
+    this.bar = null;
+    this.stop = null;
+    windowing.addEventListener("filled", () => this.#paint());
+  }
+
+  /** Find what the address asks for, without going there. */
+  async start() {
+    const words = new URLSearchParams(location.search).get("find");
+    if (!words) return;
+    this.open({ focus: false });
+    this.input.value = words;
+    await this.#search();
+    if (location.hash === "" && !history.state?.place) await this.step(1);
+  }
+
+  get isOpen() {
+    return this.bar !== null && !this.bar.hidden;
+  }
+
+  open({ focus = true } = {}) {
+    this.bar ??= this.#made();
+    this.bar.hidden = false;
+    if (!focus) return;
+    this.input.focus();
+    this.input.select();
+  }
+
+  close() {
+    if (!this.isOpen) return false;
+    this.stop?.abort();
+    this.bar.hidden = true;
+    this.#take("", { hits: [], total: 0 });
+    const item = this.travel.current();
+    if (item !== null) item.focus({ preventScroll: true });
+    return true;
+  }
+
+  /** Go to the next or the previous hit, around the end. */
+  async step(step) {
+    if (this.hits.length === 0) return;
+    this.at = this.at < 0 ? this.#first(step) : (this.at + step + this.hits.length) % this.hits.length;
+    this.#tell();
+    const item = await this.travel.to(this.hits[this.at].anchor);
+    if (item === null) return;
+    this.#reveal(item);
+    this.#paint();
+  }
+
+  /** The hit to begin with: the first from here on. */
+  #first(step) {
+    const here = Number(this.travel.current()?.closest(".section")?.dataset.number ?? 1);
+    const at = this.hits.findIndex((hit) => hit.section >= here);
+    if (step > 0) return Math.max(0, at);
+    return at > 0 ? at - 1 : this.hits.length - 1;
+  }
+
+  /** Open the folds that hide the words. */
+  #reveal(item) {
+    const found = places(item, this.words);
+    const hidden = found.find((range) => range.startContainer.parentElement.closest("details:not([open])"));
+    const isShown = found.some((range) => !range.startContainer.parentElement.closest("details:not([open])"));
+    if (hidden !== undefined && !isShown) this.windowing.folds.reveal(hidden.startContainer.parentElement);
+    const first = places(item, this.words)[0]?.getBoundingClientRect();
+    // In an item that is longer than the window, the words may be far below its top.
+    if (first !== undefined && first.bottom > innerHeight) {
+      scrollBy({ top: first.top - innerHeight / 3, behavior: "instant" });
+      this.windowing.hold.note();
+    }
+  }
+
+  async #search() {
+    const words = this.input.value.trim();
+    if (words === this.words) return;
+    this.stop?.abort();
+    this.stop = new AbortController();
+    if (words === "") {
+      this.#take("", { hits: [], total: 0 });
+      return;
+    }
+    try {
+      const found = await askData(this.session.find(words), this.stop.signal);
+      this.#take(words, found);
+    } catch (error) {
+      if (!isAborted(error)) this.count.textContent = "could not be asked";
+    }
+  }
+
+  #take(words, found) {
+    this.words = words;
+    this.hits = found.hits ?? [];
+    this.total = found.total ?? this.hits.length;
+    this.at = -1;
+    const address = new URL(location.href);
+    if (words) address.searchParams.set("find", words);
+    else address.searchParams.delete("find");
+    if (address.href !== location.href) history.replaceState(history.state, "", address);
+    this.#tell();
+    this.#paint();
+  }
+
+  #tell() {
+    const many = this.total > this.hits.length ? `${this.total.toLocaleString("en")}, the first ${this.hits.length.toLocaleString("en")}` : this.hits.length.toLocaleString("en");
+    if (this.words === "") this.count.textContent = "";
+    else if (this.hits.length === 0) this.count.textContent = "not found";
+    else this.count.textContent = this.at < 0 ? `${many} found` : `${(this.at + 1).toLocaleString("en")} of ${many}`;
+  }
+
+  #paint() {
+    if (this.words === "" || this.hits.length === 0) {
+      clearHighlights();
+      return;
+    }
+    const current = this.at < 0 ? null : this.hits[this.at].anchor;
+    const known = new Set(this.hits.map((hit) => hit.anchor));
+    const all = [];
+    const now = [];
+    for (const item of this.session.feed.querySelectorAll("article")) {
+      if (!known.has(item.id)) continue;
+      (item.id === current ? now : all).push(...places(item, this.words));
+    }
+    highlight(all, now);
+  }
+
+  #made() {
+    const bar = document.createElement("form");
+    bar.className = "find";
+    bar.setAttribute("role", "search");
+    bar.setAttribute("aria-label", "Find in this session");
+    this.input = document.createElement("input");
+    this.input.type = "search";
+    this.input.setAttribute("aria-label", "Words to find");
+    this.input.placeholder = "Find in this session";
+    this.input.autocomplete = "off";
+    this.count = document.createElement("output");
+    this.count.className = "count";
+    bar.append(
+      this.input,
+      this.count,
+      button("↑", "Previous", () => this.step(-1)),
+      button("↓", "Next", () => this.step(1)),
+      button("×", "Close", () => this.close()),
+    );
+    let timer = 0;
+    this.input.addEventListener("input", () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => this.#search(), PAUSE);
+    });
+    bar.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      clearTimeout(timer);
+      await this.#search();
+      await this.step(1);
+      // The keys n and N are letters in a box; whoever has found is done with writing.
+      this.travel.current()?.focus({ preventScroll: true });
+    });
+    this.input.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && event.shiftKey) {
+        event.preventDefault();
+        this.step(-1);
+      }
+    });
+    document.body.append(bar);
+    return bar;
+  }
+}
+
+function button(sign, label, deed) {
+  const found = document.createElement("button");
+  found.type = "button";
+  found.textContent = sign;
+  found.setAttribute("aria-label", label);
+  found.addEventListener("click", deed);
+  return found;
+}

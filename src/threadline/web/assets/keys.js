@@ -1,0 +1,77 @@
+// Keys: the table in the page says which key does what; this hears them and calls the deed of that name.
+
+const PAUSE = 1200;
+
+/**
+ * @typedef {{keys: string[], name: string, what: string, group: string, pages: string[]}} Key
+ * @typedef {Object<string, (event: Event) => unknown>} Deeds what is done, by name; one that gives false did nothing
+ */
+
+/**
+ * The table of keys that the page brings.
+ * @returns {Key[]}
+ */
+export function table() {
+  const block = document.getElementById("keys");
+  return block === null ? [] : JSON.parse(block.textContent);
+}
+
+/**
+ * The keys that work on this page.
+ * @param {Key[]} keys
+ */
+export function here(keys) {
+  const kinds = document.body.classList;
+  return keys.filter((key) => key.pages.length === 0 || key.pages.some((page) => kinds.contains(page)));
+}
+
+/**
+ * Hear keys.
+ * @param {Key[]} keys
+ * @param {Deeds} deeds
+ */
+export function listen(keys, deeds) {
+  const names = new Map(keys.flatMap((key) => key.keys.map((spelt) => [spelt, key.name])));
+  const firsts = new Set([...names.keys()].filter((spelt) => spelt.includes(" ")).map((spelt) => spelt.split(" ")[0]));
+  let begun = "";
+  let timer = 0;
+  document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || event.isComposing || event.altKey || isModifier(event.key)) return;
+    const spelt = (event.ctrlKey || event.metaKey ? "Ctrl+" : "") + event.key;
+    if (!isFree(event, spelt)) return;
+    const whole = begun ? `${begun} ${spelt}` : spelt;
+    clearTimeout(timer);
+    const name = names.get(whole) ?? names.get(spelt);
+    begun = name === undefined && firsts.has(spelt) ? spelt : "";
+    if (begun) timer = setTimeout(() => (begun = ""), PAUSE);
+    if (name === undefined || deeds[name] === undefined) return;
+    if (deeds[name](event) !== false) event.preventDefault();
+  });
+}
+
+/** Let elements that name a deed do it when they are clicked. */
+export function obey(deeds) {
+  document.addEventListener("click", (event) => {
+    const element = event.target instanceof Element ? event.target.closest("[data-deed]") : null;
+    const deed = element === null ? undefined : deeds[element.dataset.deed];
+    if (deed !== undefined && deed(event) !== false) event.preventDefault();
+  });
+}
+
+function isModifier(key) {
+  return key === "Shift" || key === "Control" || key === "Meta" || key === "Alt";
+}
+
+/** Whether a key is ours: not what somebody types, chooses or presses. */
+function isFree(event, spelt) {
+  const { target } = event;
+  if (!(target instanceof Element)) return true;
+  if (spelt.startsWith("Ctrl+")) return true;
+  const isDialog = document.querySelector("dialog[open]") !== null;
+  if (isDialog) return false;
+  if (spelt === "Escape") return true;
+  if (target.closest("input:not([type=checkbox],[type=radio],[type=button],[type=submit]), textarea, select, [contenteditable]")) {
+    return false;
+  }
+  return !(spelt === "Enter" && target.closest("a, button, summary, input, [role=button]"));
+}

@@ -1,0 +1,156 @@
+// Live: a session that grows grows on the page, too, and a list says that it is not current any more.
+
+import { askData, isAborted, Refused } from "./asking.js";
+import { Section } from "./section.js";
+import { leftBelow } from "./sight.js";
+import { hear } from "./stream.js";
+
+/** Who is as near to the end as this, in pixels, wants to see what is added to it. */
+const AT_END = 40;
+
+/** Brings the sections of a session up to date. */
+export class Live {
+  /**
+   * @param {import("./session.js").Session} session
+   * @param {import("./travel.js").Travel} travel
+   * @param {import("./window.js").Windowing} windowing
+   */
+  constructor(session, travel, windowing) {
+    this.session = session;
+    this.travel = travel;
+    this.windowing = windowing;
+    this.isAsking = false;
+    this.isAgain = false;
+    this.unseen = 0;
+    this.button = null;
+  }
+
+  start() {
+    hear(`/live?session=${encodeURIComponent(this.session.id)}`, () => this.changed());
+    this.windowing.addEventListener("stale", () => this.changed());
+    addEventListener("scroll", () => this.#look(), { passive: true });
+  }
+
+  /** Ask what has changed; one question at a time, and one more if something was said meanwhile. */
+  async changed() {
+    if (this.isAsking) {
+      this.isAgain = true;
+      return;
+    }
+    this.isAsking = true;
+    try {
+      do {
+        this.isAgain = false;
+        await this.#take(await askData(this.session.shape()));
+      } while (this.isAgain);
+    } catch (error) {
+      // A server that is gone for a moment is asked again by the stream.
+      if (!(error instanceof Refused) && !isAborted(error)) throw error;
+    } finally {
+      this.isAsking = false;
+    }
+  }
+
+  async #take(shape) {
+    const { windowing } = this;
+    const { sections } = windowing;
+    const isFollowing = this.#isAtEnd();
+    const before = items(sections);
+    const changed = [];
+    windowing.hold.keep(() => {
+      while (sections.length > shape.sections.length) sections.pop().element.remove();
+      shape.sections.forEach((told, at) => {
+        if (at >= sections.length) this.#append(told);
+        else if (sections[at].mark !== told.mark) {
+          sections[at].tell(told);
+          if (sections[at].isFilled) changed.push(sections[at]);
+        }
+      });
+    });
+    for (const section of changed) await windowing.refresh(section);
+    const after = items(sections);
+    if (after !== before) this.#count(after);
+    windowing.update();
+    if (after <= before) return;
+    if (isFollowing) await this.#follow();
+    else this.#announce(after - before);
+  }
+
+  #append(told) {
+    const { sections } = this.windowing;
+    const height = Math.round(told.height * (this.windowing.ratio ?? 1));
+    const section = Section.made({ ...told, height });
+    const last = sections.at(-1);
+    if (last === undefined) this.session.feed.append(section.element);
+    else last.element.after(section.element);
+    sections.push(section);
+  }
+
+  /** Stay at the end, without taking the focus along. */
+  async #follow() {
+    const last = this.windowing.sections.at(-1);
+    await this.windowing.around(last.number, () => this.windowing.hold.pinEnd());
+  }
+
+  /** Screen readers count with the whole. */
+  #count(all) {
+    for (const section of this.windowing.sections) {
+      if (section.isFilled) for (const item of section.articles()) item.setAttribute("aria-setsize", String(all));
+    }
+  }
+
+  #announce(more) {
+    this.unseen += more;
+    this.button ??= this.#made();
+    this.button.textContent = `${this.unseen.toLocaleString("en")} new ${this.unseen === 1 ? "entry" : "entries"} ↓`;
+    this.button.hidden = false;
+  }
+
+  #isAtEnd() {
+    const last = this.windowing.sections.at(-1);
+    if (last === undefined) return true;
+    const isFeedEnd = last.element.getBoundingClientRect().bottom <= innerHeight + AT_END;
+    return leftBelow() <= AT_END || (isFeedEnd && last.isFilled);
+  }
+
+  /** Whoever has come to the end has seen what was new. */
+  #look() {
+    if (this.unseen === 0 || !this.#isAtEnd()) return;
+    this.unseen = 0;
+    this.button.hidden = true;
+  }
+
+  #made() {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "new";
+    button.addEventListener("click", async () => {
+      await this.travel.toEnd();
+      this.#look();
+    });
+    document.body.append(button);
+    return button;
+  }
+}
+
+function items(sections) {
+  return sections.reduce((sum, section) => sum + section.items, 0);
+}
+
+/** On a list: say once that there is something newer. */
+export function watchList() {
+  let isSaid = false;
+  hear("/live", (isSure) => {
+    if (isSaid || !isSure) return;
+    isSaid = true;
+    const line = document.createElement("p");
+    line.className = "changed";
+    line.setAttribute("role", "status");
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Something changed: reload";
+    button.addEventListener("click", () => location.reload());
+    line.append(button);
+    document.body.append(line);
+  });
+}

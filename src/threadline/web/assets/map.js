@@ -1,0 +1,96 @@
+// Map: the strip beside the conversation shows where one is, and leads elsewhere.
+
+import { firstBelow } from "./sight.js";
+
+/** Moves the mark on the strip, and the page when the strip is dragged. */
+export class ScrollMap {
+  /**
+   * @param {Element} strip
+   * @param {import("./window.js").Windowing} windowing
+   * @param {import("./travel.js").Travel} travel
+   */
+  constructor(strip, windowing, travel) {
+    this.strip = strip;
+    this.windowing = windowing;
+    this.travel = travel;
+    this.svg = strip.localName === "svg" ? strip : strip.querySelector("svg");
+    this.here = this.svg?.querySelector(".here") ?? null;
+  }
+
+  start() {
+    if (this.svg === null) return;
+    addEventListener("scroll", () => this.draw(), { passive: true });
+    addEventListener("resize", () => this.draw(), { passive: true });
+    this.windowing.addEventListener("filled", () => this.draw());
+    this.svg.addEventListener("pointerdown", (event) => this.#grab(event));
+    this.draw();
+  }
+
+  /** Show which share of the items is seen: the strip is drawn by items, not by pixels. */
+  draw() {
+    if (this.here === null) return;
+    const from = this.#share(0);
+    const to = this.#share(innerHeight);
+    const { y, height } = this.#box();
+    const size = Math.max(height * (to - from), height * 0.008);
+    this.here.setAttribute("y", String(y + Math.min(height * from, height - size)));
+    this.here.setAttribute("height", String(size));
+  }
+
+  #box() {
+    const { y, height } = this.svg.viewBox.baseVal ?? { y: 0, height: 0 };
+    return height > 0 ? { y, height } : { y: 0, height: this.svg.getBoundingClientRect().height };
+  }
+
+  /** The share of all items that stand above a height of the window. */
+  #share(at) {
+    const { sections } = this.windowing;
+    const number = firstBelow(sections, at);
+    let above = 0;
+    let all = 0;
+    sections.forEach((section, index) => {
+      all += section.items;
+      if (index < number) above += section.items;
+    });
+    if (all === 0) return 0;
+    if (number < sections.length) {
+      const { top, height } = sections[number].element.getBoundingClientRect();
+      above += sections[number].items * Math.min(1, Math.max(0, (at - top) / (height || 1)));
+    }
+    return above / all;
+  }
+
+  #grab(event) {
+    if (event.button !== 0) return;
+    event.preventDefault();
+    this.svg.setPointerCapture(event.pointerId);
+    let isMoved = false;
+    const move = (moved) => {
+      isMoved ||= Math.abs(moved.clientY - event.clientY) > 3;
+      if (isMoved) this.#jump(moved.clientY);
+    };
+    const release = (last) => {
+      this.svg.removeEventListener("pointermove", move);
+      // A band is a link for those without scripts; a click on the strip is a jump to exactly there.
+      if (!isMoved) this.#jump(last.clientY);
+    };
+    this.svg.addEventListener("pointermove", move);
+    this.svg.addEventListener("pointerup", release, { once: true });
+    this.svg.addEventListener("pointercancel", () => this.svg.removeEventListener("pointermove", move), { once: true });
+    this.svg.addEventListener("click", (click) => click.preventDefault(), { once: true, capture: true });
+  }
+
+  /** Scroll so that the share of the items that stands at a height of the strip is in the middle. */
+  #jump(clientY) {
+    const { top, height } = this.svg.getBoundingClientRect();
+    const { sections } = this.windowing;
+    const all = sections.reduce((sum, section) => sum + section.items, 0);
+    let left = Math.min(1, Math.max(0, (clientY - top) / (height || 1))) * all;
+    const section = sections.find((one) => (left < one.items ? true : ((left -= one.items), false))) ?? sections.at(-1);
+    if (section === undefined) return;
+    this.travel.journey += 1;
+    const box = section.element.getBoundingClientRect();
+    const share = section.items > 0 ? Math.min(1, left / section.items) : 0;
+    scrollBy({ top: box.top + box.height * share - innerHeight / 2, behavior: "instant" });
+  }
+}

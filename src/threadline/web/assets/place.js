@@ -1,0 +1,98 @@
+// Place: where one was is kept with the page's history, so that Back, Forward and reload lead there again.
+
+import { firstSeen } from "./sight.js";
+
+/** Browsers slow pages down that write into the history more often. */
+const PAUSE = 250;
+
+/** Keeps and restores the place. */
+export class Place {
+  /**
+   * @param {import("./travel.js").Travel} travel
+   * @param {import("./window.js").Windowing} windowing
+   */
+  constructor(travel, windowing) {
+    this.travel = travel;
+    this.windowing = windowing;
+    this.timer = 0;
+  }
+
+  start() {
+    history.scrollRestoration = "manual";
+    addEventListener("scroll", () => this.#later(), { passive: true });
+    addEventListener("pagehide", () => this.save());
+    addEventListener("popstate", () => {
+      if (history.state?.place) this.#restore(history.state.place);
+    });
+    addEventListener("hashchange", () => {
+      if (!history.state?.place) this.#follow({ focus: true });
+    });
+    document.addEventListener("click", (event) => this.#clicked(event));
+    return history.state?.place ? this.#restore(history.state.place) : this.#follow({});
+  }
+
+  /** Write down where one is. */
+  save() {
+    clearTimeout(this.timer);
+    this.timer = 0;
+    history.replaceState({ ...history.state, place: this.#here() }, "");
+  }
+
+  #later() {
+    if (this.timer === 0) this.timer = setTimeout(() => this.save(), PAUSE);
+  }
+
+  #here() {
+    const item = scrollY > 0 ? firstSeen(this.windowing.sections) : null;
+    if (item === null) return { y: scrollY };
+    return { anchor: item.id, top: Math.round(item.getBoundingClientRect().top) };
+  }
+
+  #restore(place) {
+    if (place.anchor !== undefined) return this.travel.to(place.anchor, { top: place.top });
+    scrollTo({ top: place.y, behavior: "instant" });
+    this.windowing.soon();
+    return null;
+  }
+
+  /** Go where the address points to. */
+  #follow(how) {
+    const anchor = anchorOf(location.hash);
+    return anchor === null ? null : this.travel.to(anchor, how);
+  }
+
+  /** A link to an item of this page needs no other page, even if it is not filled. */
+  #clicked(event) {
+    if (event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
+    if (link === null || link.target || link.hasAttribute("download")) return;
+    const there = new URL(link.href, location.href);
+    const anchor = anchorOf(there.hash);
+    if (anchor === null || plain(there) !== plain(new URL(location.href))) return;
+    event.preventDefault();
+    this.save();
+    there.searchParams.delete("at");
+    there.searchParams.delete("section");
+    history.pushState(null, "", there);
+    this.travel.to(anchor, { focus: true });
+  }
+}
+
+/** The anchor of an item that a fragment names; null where it names something else. */
+function anchorOf(hash) {
+  let name;
+  try {
+    name = decodeURIComponent(hash.slice(1));
+  } catch {
+    return null;
+  }
+  return /(^|\.)L\d+(-\d+)?$/.test(name) ? name : null;
+}
+
+/** An address without what only says where to begin. */
+function plain(address) {
+  const query = new URLSearchParams(address.search);
+  for (const name of ["at", "section", "find"]) query.delete(name);
+  query.sort();
+  return `${address.origin}${address.pathname}?${query}`;
+}

@@ -1,0 +1,189 @@
+// Travel: to an item, a turn, the start, the end, whether it is filled or not.
+
+import { askData, isAborted, Refused } from "./asking.js";
+import { firstSeen, inset, isSeen } from "./sight.js";
+import { say } from "./status.js";
+
+/** Goes to places of a session. */
+export class Travel {
+  /**
+   * @param {import("./session.js").Session} session
+   * @param {import("./window.js").Windowing} windowing
+   */
+  constructor(session, windowing) {
+    this.session = session;
+    this.windowing = windowing;
+    /** @type {string|null} the item that keys are about */
+    this.currentId = null;
+    /** Where one is going to; who sets out later is not overtaken by who set out before. */
+    this.journey = 0;
+  }
+
+  /** The item that keys are about: the one with the focus or gone to, if it is seen, or else the first that is seen. */
+  current() {
+    const focused = document.activeElement?.closest(".feed article");
+    if (focused && isSeen(focused)) return focused;
+    const known = this.currentId === null ? null : document.getElementById(this.currentId);
+    if (known !== null && isSeen(known)) return known;
+    return firstSeen(this.windowing.sections);
+  }
+
+  /**
+   * Go to an item by its anchor.
+   * @param {string} anchor
+   * @param {{top?: number, focus?: boolean}} [how] `top` is where in the window it shall begin
+   * @returns {Promise<HTMLElement|null>}
+   */
+  async to(anchor, { top, focus = false } = {}) {
+    this.journey += 1;
+    const { journey } = this;
+    const item = document.getElementById(anchor);
+    if (item !== null && this.session.feed.contains(item)) {
+      const section = item.closest(".section");
+      if (section === null) return this.#arrive(item, { top, focus });
+      return this.windowing.around(Number(section.dataset.number), () => {
+        const found = document.getElementById(anchor);
+        return found === null || journey !== this.journey ? null : this.#arrive(found, { top, focus });
+      });
+    }
+    return this.#fromAfar(anchor, journey, { top, focus });
+  }
+
+  async #fromAfar(anchor, journey, how) {
+    try {
+      const found = await askData(this.session.where(anchor));
+      if (found.page) {
+        location.assign(found.page);
+        return null;
+      }
+      if (journey !== this.journey) return null;
+      if (found.near) say("This entry is not shown in this view; here is what stands before it.");
+      return await this.windowing.around(found.section, (section) => {
+        const item = document.getElementById(found.anchor ?? anchor) ?? section.articles()[0];
+        return item === undefined || journey !== this.journey ? null : this.#arrive(item, how);
+      });
+    } catch (error) {
+      if (error instanceof Refused) say("This entry is not in this session, or not shown in this view.");
+      else if (!isAborted(error)) throw error;
+      return null;
+    }
+  }
+
+  #arrive(item, { top, focus }) {
+    this.windowing.folds.reveal(item);
+    this.mark(item);
+    if (focus) item.focus({ preventScroll: true });
+    this.windowing.hold.pin(item, top ?? inset());
+    return item;
+  }
+
+  /** Make an item the current one. */
+  mark(item) {
+    const before = this.session.feed.querySelector("article.current");
+    if (before !== item) {
+      before?.classList.remove("current");
+      before?.setAttribute("tabindex", "-1");
+    }
+    this.currentId = item.id;
+    item.classList.add("current");
+    // One item can be reached by Tab: the one that keys are about.
+    item.setAttribute("tabindex", "0");
+  }
+
+  /** Move the focus to an item, and the page as little as needed. */
+  focus(item) {
+    this.journey += 1;
+    this.mark(item);
+    item.focus({ preventScroll: true });
+    const { top, bottom } = item.getBoundingClientRect();
+    if (top < inset() - 1 || bottom > innerHeight) this.windowing.hold.pin(item, inset());
+    else this.windowing.hold.note();
+  }
+
+  /**
+   * Step to the next or the previous item.
+   * @param {1|-1} step
+   */
+  async step(step) {
+    const from = this.current();
+    if (from === null) return;
+    // The first key only shows where one is, unless one is there already.
+    const isHere = document.activeElement?.closest("article") === from || this.currentId === from.id;
+    const item = isHere ? await this.#beside(from, step, "article") : from;
+    if (item !== null) this.focus(item);
+  }
+
+  /** Step to the next or the previous turn. */
+  async turn(step) {
+    const from = this.current();
+    if (from === null) return;
+    const item = await this.#beside(from, step, "article.turn-start");
+    if (item === null) say(step > 0 ? "This is the last turn." : "This is the first turn.");
+    else {
+      this.focus(item);
+      this.windowing.hold.pin(item, inset());
+    }
+  }
+
+  /** The next item of a kind, in this section or in those that follow. */
+  async #beside(from, step, kind) {
+    const found = beside(within(this.session.feed, kind, from.closest(".section")), from, step);
+    if (found !== null) return found;
+    const { sections } = this.windowing;
+    const here = sections.findIndex((section) => section.element.contains(from));
+    for (let at = here + step; at >= 0 && at < sections.length; at += step) {
+      if (kind !== "article" && !this.#mayBegin(at)) continue;
+      const item = await this.windowing.around(sections[at].number, (section) => {
+        const all = within(this.session.feed, kind, section.element);
+        return (step > 0 ? all[0] : all.at(-1)) ?? null;
+      });
+      if (item !== null) return item;
+    }
+    return null;
+  }
+
+  /** Whether a turn may begin in a section, by what is known of it and of the next. */
+  #mayBegin(at) {
+    const { sections } = this.windowing;
+    const [before, here, after] = [sections[at - 1], sections[at], sections[at + 1]];
+    if (here.turn === null || before === undefined || after === undefined) return true;
+    return here.turn !== before.turn || here.turn !== after.turn;
+  }
+
+  async toStart() {
+    this.journey += 1;
+    const first = this.windowing.sections[0];
+    const item = first && (await this.windowing.around(first.number, (section) => section.articles()[0] ?? null));
+    if (item) {
+      this.mark(item);
+      item.focus({ preventScroll: true });
+    }
+    scrollTo({ top: 0, behavior: "instant" });
+    this.windowing.hold.note();
+    this.windowing.soon();
+  }
+
+  async toEnd() {
+    this.journey += 1;
+    const last = this.windowing.sections.at(-1);
+    const item = last && (await this.windowing.around(last.number, (section) => section.articles().at(-1) ?? null));
+    if (!item) return;
+    this.mark(item);
+    item.focus({ preventScroll: true });
+    this.windowing.hold.pinEnd();
+    this.windowing.soon();
+  }
+}
+
+/** The items in an element that can be seen when it is scrolled to. */
+function within(feed, kind, element) {
+  const all = Array.from((element ?? feed).querySelectorAll(kind));
+  return all.filter((item) => item.parentElement.closest("details:not([open])") === null);
+}
+
+/** The item of a list that stands next to another in the document. */
+function beside(items, from, step) {
+  const side = step > 0 ? Node.DOCUMENT_POSITION_FOLLOWING : Node.DOCUMENT_POSITION_PRECEDING;
+  const found = items.filter((item) => item !== from && from.compareDocumentPosition(item) & side);
+  return (step > 0 ? found[0] : found.at(-1)) ?? null;
+}
