@@ -17,7 +17,10 @@ from threadline.render.telling import FILE_TOOLS, telling
 
 _TELLING = 160
 # Tools whose view is what a reader wants to see at once, folded or not.
-_OPEN = frozenset({"Edit", "MultiEdit", "Write", "TodoWrite", "AskUserQuestion", "ExitPlanMode", "exit_plan_mode"})
+_OPEN = frozenset(
+    {"Edit", "MultiEdit", "Write", "Replace", "NotebookEdit", "TodoWrite", "AskUserQuestion", "ExitPlanMode"}
+    | {"exit_plan_mode"}
+)
 
 
 def call(made: Call, anchor: str, scene: Scene, *below: Child) -> Markup:
