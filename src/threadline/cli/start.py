@@ -21,6 +21,7 @@ COMMANDS = (
     "watch",
     "show",
     "tree",
+    "export",
     "calls",
     "errors",
     "files",

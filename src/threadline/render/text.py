@@ -59,6 +59,13 @@ def leading(agent: Agent, *, thread: bool = False, branch: int | None = None) ->
     return agent.thread.entries if thread else agent.conversation
 
 
+def _is_chosen(number: int, options: Options) -> bool:
+    if options.turn is not None:
+        return number == options.turn
+    first, last = options.from_turn, options.to_turn
+    return (first is None or number >= first) and (last is None or number <= last)
+
+
 def _to_branch(agent: Agent, branch: Branch) -> list[ChainEntry]:
     before: list[ChainEntry] = []
     for entry in agent.conversation:
@@ -94,16 +101,17 @@ class _Text:
         """All lines, the session's own first."""
         options, main = self._options, self._session.main
         yield from self._facts()
-        turn = next((one for one in main.turns if one.number == options.turn), None)
+        chosen = [one for one in main.turns if _is_chosen(one.number, options)]
+        part = chosen if len(chosen) < len(main.turns) else []
         items = outline(
             main,
             leading(main, thread=options.thread, branch=options.branch),
             beside=options.branch is None,
-            within=turn.entries if turn is not None else (),
+            within=[entry for turn in part for entry in turn.entries],
             news=self._news,
         )
         yield from self._items(items, options.width, 0)
-        if turn is None and options.branch is None:
+        if not part and options.branch is None:
             yield from self._unlinked()
 
     def _facts(self) -> Iterator[Spans]:
@@ -155,7 +163,7 @@ class _Text:
 
     def _words(self, text: str, width: int, sign: str, *, whole: bool = False) -> Iterator[Spans]:
         lines = list(plain_lines(text.strip("\n")))
-        most = len(lines) if whole or self._options.everything else _LONG_PROMPT
+        most = len(lines) if whole or self._options.everything or self._options.uncut else _LONG_PROMPT
         for at, line in enumerate(lines[:most]):
             space, words = indented(line, width)
             first = Span((sign if not at else "  ") + space, Role.PROMPT)
@@ -175,10 +183,12 @@ class _Text:
     def thought(self, item: Thought, width: int, _depth: int) -> Iterator[Spans]:
         """Thinking: one line of it."""
         text = item.text.strip()
+        if self._options.thinking == "none":
+            return
         if not text:
             if self._options.everything:
                 yield (Span("✻ thinking, of which only the signature was kept", Role.FAINT),)
-        elif self._options.everything:
+        elif self._options.everything or self._options.thinking == "full":
             yield from self._few(text, width, None, "✻ ", Role.FAINT)
         else:
             more = text.count("\n")
@@ -189,8 +199,11 @@ class _Text:
     def called(self, item: Called, width: int, depth: int) -> Iterator[Spans]:
         """A call, a few lines of what came of it, and the agents it started."""
         call = item.call
+        if self._options.calls == "none":
+            return
         yield headline(call, width)
-        for at, line in enumerate(body(call, width - 4, whole=self._options.everything)):
+        whole = self._options.everything or self._options.calls == "full"
+        for at, line in enumerate(body(call, width - 4, whole=whole)):
             yield (Span("  ⎿ " if not at else "    ", Role.FAINT), *line)
         if call.feedback:
             # A person's own words are never cut, be they few or many.

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import Struct
+
 from threadline.render.redaction import plausible
 from threadline.render.redaction.armour import KIND as PRIVATE_KEY
 from threadline.render.redaction.armour import body_lines
@@ -29,17 +31,31 @@ _LEAST_NAME = 3
 # Where Claude Code says in which directory it works.
 _PROJECT_KEYS = frozenset(("cwd", "project", "originalCwd", "projectPath", "worktreePath"))
 _LEAST_SAID = 4
+_NAMES = frozenset(("word", "user", "host"))
+
+
+class Fixed(Struct, frozen=True):
+    """The words of a format: names of fields, and what some fields may say."""
+
+    keys: frozenset[str] = frozenset()
+    values: dict[str, frozenset[str]] = {}
+
+    def is_fixed(self, key: str, value: str) -> bool:
+        """Whether a value is a word of the format in this field."""
+        return key in self.values and value in self.values[key]
 
 
 class Redactor:
     """Takes secrets and what tells of people and machines out of the texts of one export.
 
     Let it `learn` every text first: what is told by its surroundings in one place is then taken away in all. `redact`
-    learns from what it is given, too, but cannot go back to what it gave out before.
+    learns from what it is given, too, but cannot go back to what it gave out before. `fixed` are the words of the
+    format that trees are written in, which stay.
     """
 
-    def __init__(self, settings: Settings | None = None) -> None:
+    def __init__(self, settings: Settings | None = None, fixed: Fixed | None = None) -> None:
         self._settings = settings or Settings()
+        self._fixed = fixed or Fixed()
         self._patterns = self._settings.compiled()
         self._keep = frozenset(self._settings.keep)
         self._placeholders = Placeholders()
@@ -71,7 +87,7 @@ class Redactor:
 
     def learn_value(self, value: Any) -> None:
         """The same of every text in a tree of lists and objects, by its keys, too."""
-        for text, key in _texts(value):
+        for text, key in _texts(value, self._fixed.keys):
             if key is not None and self._is_secret_by(key, text):
                 self._learn(text, Span(0, len(text), kind_of(key, text), weak=not is_everywhere(text)))
             else:
@@ -96,10 +112,15 @@ class Redactor:
         self.learn_value(value)
         return self._value(value, place, None, 0)
 
-    def check(self, text: str, place: str = "") -> list[Finding]:
-        """What is still to be found in a text that was redacted: nothing, or it must not be given out."""
+    def check(self, text: str, place: str = "", own: frozenset[str] = frozenset()) -> list[Finding]:
+        """What is still to be found in a text that was redacted: nothing, or it must not be given out.
+
+        `own` are words, in small letters, that whoever made the text put there; one of them is no name of anybody.
+        """
         found = Counter(
-            (tells.kind, self._placeholder(tells, text)) for _start, _end, tells in self._all(text, spans(text))
+            (tells.kind, self._placeholder(tells, text))
+            for start, end, tells in self._all(text, spans(text))
+            if not (tells.kind in _NAMES and _around(text, start, end) in own)
         )
         return [Finding(kind, place, made, count) for (kind, made), count in found.items()]
 
@@ -192,6 +213,8 @@ class Redactor:
 
     def _value(self, value: Any, place: str, key: str | None, depth: int) -> Any:
         if isinstance(value, str):
+            if key is not None and self._fixed.is_fixed(key, value):
+                return value
             if key is not None and self._is_secret_by(key, value):
                 span = Span(0, len(value), kind_of(key, value))
                 made = self._placeholder(span, value)
@@ -201,15 +224,23 @@ class Redactor:
         if depth > _DEEP:
             return None
         if isinstance(value, dict):
-            return {
-                self.redact(str(name), place): self._value(
-                    one, f"{place}.{name}" if place else place, str(name), depth + 1
-                )
-                for name, one in value.items()
-            }
+            made = {}
+            for name, one in value.items():
+                shown = name if name in self._fixed.keys else self.redact(str(name), place)
+                made[shown] = self._value(one, f"{place}.{shown}" if place else place, str(name), depth + 1)
+            return made
         if isinstance(value, list | tuple):
             return [self._value(one, place, key, depth + 1) for one in value]
         return value
+
+
+def _around(text: str, start: int, end: int) -> str:
+    """The word that a span is part of, in small letters."""
+    while start > 0 and text[start - 1].isalnum():
+        start -= 1
+    while end < len(text) and text[end].isalnum():
+        end += 1
+    return text[start:end].lower()
 
 
 def leftovers(redactor: Redactor, text: str, place: str = "") -> list[Finding]:
@@ -245,15 +276,15 @@ def _pieces(text: str) -> Iterator[tuple[int, int]]:
         start = end + 1
 
 
-def _texts(value: Any) -> Iterator[tuple[str, str | None]]:
-    """All texts of a tree, each with the key it belongs to; keys are texts, too."""
+def _texts(value: Any, fixed: frozenset[str]) -> Iterator[tuple[str, str | None]]:
+    """All texts of a tree, each with the key it belongs to; keys are texts, too, but for those of the format."""
     waiting: list[tuple[Any, str | None]] = [(value, None)]
     while waiting:
         one, key = waiting.pop()
         if isinstance(one, str):
             yield one, key
         elif isinstance(one, dict):
-            waiting += [(name, None) for name in one if isinstance(name, str)]
+            waiting += [(name, None) for name in one if isinstance(name, str) and name not in fixed]
             waiting += [(inner, str(name)) for name, inner in reversed(one.items())]
         elif isinstance(one, list | tuple):
             waiting += [(inner, key) for inner in reversed(one)]

@@ -1,0 +1,294 @@
+"""`threadline export`: sessions as files to keep and to share."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from threadline.cli import FOUND
+from threadline.cli.options import home_option
+
+if TYPE_CHECKING:
+    from threadline.export.exporting import Exported, Order
+    from threadline.export.forms import Form
+
+_FORMS = ("html", "md", "json", "jsonl", "txt", "pdf")
+_FOLDER = "threadline-export"
+_EPILOG = """
+\b
+Examples:
+  threadline export last                            one HTML file, secrets and names taken out
+  threadline export last --to md --out session.md   Markdown
+  threadline export 55604662 --from 3 --to 7        turns 3 to 7
+  threadline export last --tools none --thinking none --to txt --out -
+  threadline export --project app --site app-site   a site of many sessions, to open from disk
+  threadline export last --hide Acme --report hidden.json
+  threadline export last --to jsonl --no-redact     the transcript as it is
+
+\b
+Exit codes: 0 it was written; 2 an error, or something was left that must not be shared.
+"""
+_AMOUNT = click.Choice(["full", "fold", "none"])
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("sessions", nargs=-1, metavar="[SESSION]...")
+@click.option(
+    "--to",
+    "to",
+    multiple=True,
+    metavar="FORM|TURN",
+    help="html (default), md, json, jsonl, txt or pdf; a number is the last turn.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="The file, or the folder of several; - is standard output.",
+)
+@click.option(
+    "--site",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="A site of files: a list, a page a session, a search.",
+)
+@click.option("--force", is_flag=True, help="Write over what is there.")
+@click.option("--thinking", type=_AMOUNT, default="fold", show_default=True, help="Thinking: open, folded or left out.")
+@click.option("--tools", type=_AMOUNT, default="fold", show_default=True, help="Calls: open, folded or left out.")
+@click.option(
+    "--agents", type=_AMOUNT, default="fold", show_default=True, help="What agents did: open, folded or left out."
+)
+@click.option("--from", "first", type=click.IntRange(min=0), metavar="TURN", help="The first turn.")
+@click.option("--branch", type=click.IntRange(min=1), metavar="N", help="The way to branch N and the branch itself.")
+@click.option("--all", "everything", is_flag=True, help="Side agents and the program's own entries, too.")
+@click.option("--images", is_flag=True, help="Keep pictures; they are not looked into.")
+@click.option(
+    "--redact/--no-redact", default=True, help="Take out secrets, names, addresses and homes (default), or nothing."
+)
+@click.option(
+    "--hide", multiple=True, metavar="WORD", help="A word to take out wherever it stands; may be given several times."
+)
+@click.option("--hide-from", multiple=True, type=_FILE, metavar="FILE", help="Such words, one a line.")
+@click.option(
+    "--patterns",
+    multiple=True,
+    type=_FILE,
+    metavar="FILE",
+    help="Own patterns and words, in TOML; see docs/redaction.md.",
+)
+@click.option(
+    "--report", type=_FILE, metavar="FILE", help="Write what was taken out where, as JSON; never what it was."
+)
+@click.option("--project", metavar="TEXT", help="Without SESSION: sessions of projects whose path holds this.")
+@click.option("--since", metavar="WHEN", help="Without SESSION: those that went on after then: 2026-11-03, 7d.")
+@click.option("--until", metavar="WHEN", help="Without SESSION: those that began before then.")
+@click.option("--json", "as_json", is_flag=True, help="Say what was written as one JSON document.")
+@home_option
+def export(
+    sessions: tuple[str, ...],
+    *,
+    to: tuple[str, ...],
+    out: Path | None,
+    site: Path | None,
+    report: Path | None,
+    force: bool,
+    as_json: bool,
+    homes: tuple[str, ...],
+    **given: Any,
+) -> int:
+    """Write sessions to files that can be kept, compared and shared.
+
+    SESSION is the start of an id, a transcript, or `last`. Secrets, names, addresses and home directories are taken out
+    first, each replaced by a placeholder that is the same everywhere; what is left is looked at again, and nothing is
+    written if anything remains. The same session gives the same bytes. Several sessions as HTML are a site.
+    """
+    from threadline.cli.opening import archive_of
+    from threadline.export.exporting import export as exported
+    from threadline.export.exporting import staging
+    from threadline.export.writing import refuse_places
+
+    with archive_of(homes) as archive:
+        mains = _mains(archive, sessions, given)
+        order = _order(to, out, site, given, several=len(mains) > 1)
+        place = _place(order.form, out, site, mains, is_site=order.site)
+        if place is not None:
+            refuse_places([place, *([report] if report else [])], [home.path for home in archive.homes], force=force)
+        with staging() as folder, _progress(mains, order) as advance:
+            made = exported(mains, order, Path(folder), advance)
+            written = _put(made, order, place, report)
+    _say(written, made, order, place, as_json=as_json)
+    return FOUND
+
+
+def _mains(archive: Any, sessions: tuple[str, ...], given: dict[str, Any]) -> list[Path]:
+    """The main transcripts that were named, or those that fit.
+
+    Raises:
+        BadQuery: none was named, and nothing says which.
+        NotFound: none fits.
+    """
+    from threadline.cli.when import moment
+    from threadline.errors import BadQuery, NotFound
+    from threadline.survey.sessions import Wanted
+
+    said = {name: given[name] for name in ("project", "since", "until") if given[name] is not None}
+    if sessions and said:
+        raise BadQuery(f"Name sessions or give --{next(iter(said))}, not both.")
+    if sessions:
+        return [_main(archive, name) for name in sessions]
+    if not said:
+        raise BadQuery("Name a session (`last` is the newest), or say which with --project, --since or --until.")
+    since = moment(said["since"]) if "since" in said else None
+    until = moment(said["until"], end=True) if "until" in said else None
+    found = archive.sessions(Wanted(project=said.get("project"), since=since, until=until)).sessions
+    if not found:
+        raise NotFound("No session fits; `threadline list` shows what there is.")
+    return [one.path for one in found]
+
+
+def _main(archive: Any, name: str) -> Path:
+    import os
+
+    place = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises where there is no such user
+    found: Path = place if place.suffix == ".jsonl" or place.is_file() else archive.path(name)
+    return found
+
+
+def _order(to: tuple[str, ...], out: Path | None, site: Path | None, given: dict[str, Any], *, several: bool) -> Order:
+    """What was asked for.
+
+    Raises:
+        BadQuery: the options contradict each other.
+    """
+    from threadline.errors import BadQuery
+    from threadline.export.exporting import Order
+    from threadline.export.forms import Form
+    from threadline.export.hiding import settings
+    from threadline.render.html.view import Amount, View
+    from threadline.render.options import Agents
+
+    form, last = _form_and_turn(to, out)
+    if site is not None and (form is not Form.HTML or out is not None):
+        raise BadQuery("--site is HTML in a folder of its own; leave out --to and --out.")
+    if given["first"] is not None and last is not None and last < given["first"]:
+        raise BadQuery(f"--from {given['first']} is after --to {last}: no turn lies between them.")
+    asked = [name for name in ("hide", "hide_from", "patterns") if given[name]]
+    if asked and not given["redact"]:
+        raise BadQuery(f"--{asked[0].replace('_', '-')} hides something, and --no-redact nothing; give one of them.")
+    view = View(
+        thinking=Amount(given["thinking"]),
+        calls=Amount(given["tools"]),
+        agents=Agents(given["agents"]),
+        images=given["images"] or (form is Form.JSONL and not given["redact"]),
+        everything=given["everything"],
+        branch=given["branch"],
+        from_turn=given["first"],
+        to_turn=last,
+    )
+    hidden = settings(given["hide"], given["hide_from"], given["patterns"]) if given["redact"] else None
+    return Order(form, view, hidden, site=site is not None or (several and form is Form.HTML))
+
+
+def _form_and_turn(to: tuple[str, ...], out: Path | None) -> tuple[Form, int | None]:
+    """The form and the last turn: `--to` says either; where it does not say the form, the file's ending does."""
+    from threadline.errors import BadQuery
+    from threadline.export.forms import Form
+
+    turns = [int(one) for one in to if one.isascii() and one.isdecimal()]
+    forms = [one.lower() for one in to if not (one.isascii() and one.isdecimal())]
+    if len(turns) > 1 or len(forms) > 1:
+        raise BadQuery("--to was given twice; give one form and one turn at most.")
+    ending = out.suffix.lower().lstrip(".") if out is not None else ""
+    ending = {"markdown": "md", "htm": "html", "text": "txt"}.get(ending, ending)
+    form = forms[0] if forms else ending if ending in _FORMS else "html"
+    if form not in _FORMS:
+        raise BadQuery(f"There is no form {form!r}; --to takes {', '.join(_FORMS)}, or the number of the last turn.")
+    return Form(form), turns[0] if turns else None
+
+
+def _place(form: Form, out: Path | None, site: Path | None, mains: list[Path], *, is_site: bool) -> Path | None:
+    """Where it goes: a file, or a folder where there are several; None is standard output.
+
+    Raises:
+        BadQuery: several files cannot go to standard output.
+    """
+    from threadline.errors import BadQuery
+    from threadline.export.names import safe
+
+    folder = is_site or len(mains) > 1
+    if out is not None and str(out) == "-":
+        if folder:
+            raise BadQuery("Several files cannot go to standard output; name a folder with --out.")
+        return None
+    if folder:
+        return site or out or Path(_FOLDER)
+    name = f"{safe(mains[0].stem)}.{form}"
+    if out is None:
+        return Path(name)
+    return out / name if out.is_dir() else out
+
+
+def _progress(mains: list[Path], order: Order) -> Any:
+    from threadline.cli.reading import progress
+
+    passes = 1 if order.settings is None else 2
+    return progress("Exporting", passes * sum(main.stat().st_size for main in mains if main.is_file()))
+
+
+def _put(made: Exported, order: Order, place: Path | None, report: Path | None) -> list[dict[str, Any]]:
+    """Put what was made at its place; a row for each file."""
+    from threadline.export.report import write_report
+    from threadline.export.writing import write
+
+    rows = []
+    many = len(made.files) > 1 or order.site
+    for file in made.files:
+        there = place / file.name if place is not None and many else place
+        if there is None:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(file.path.read_bytes())
+        else:
+            write(file.path, there)
+        rows.append({"path": str(there or "-"), "size": file.path.stat().st_size, "session": file.session})
+    if report is not None:
+        write_report(made, report)
+    return rows
+
+
+def _say(rows: list[dict[str, Any]], made: Exported, order: Order, place: Path | None, *, as_json: bool) -> None:
+    """What was written and what was taken out; beside the answer where that went to standard output."""
+    from threadline.cli import output as out
+
+    if as_json:
+        told = {
+            "form": str(order.form),
+            "redacted": order.settings is not None,
+            "hidden": made.hidden,
+            "files": rows,
+        }
+        click.echo(out.json_text(told, indent=2), err=place is None)
+        return
+    total = out.size(sum(row["size"] for row in rows))
+    where = "" if place is None else f"Wrote {out.plain(str(place))}"
+    if where and len(rows) > 1:
+        where += f" ({out.counted(len(rows), 'file')}, {total})"
+    elif where:
+        where += f" ({total})"
+    click.echo(f"{where}{'. ' if where else ''}{_hidden(made, order)}", err=place is None)
+
+
+def _hidden(made: Exported, order: Order) -> str:
+    from threadline.cli import output as out
+
+    if order.settings is None:
+        return "Nothing was taken out: whoever gets it can read everything, secrets included."
+    if not made.findings:
+        return "Nothing had to be taken out."
+    kinds = made.hidden
+    few = ", ".join(f"{kind} {number:,}" for kind, number in list(kinds.items())[:6])
+    more = f" and {out.counted(len(kinds) - 6, 'other kind')}" if len(kinds) > 6 else ""  # noqa: PLR2004 - as above
+    return f"{out.counted(sum(kinds.values()), 'thing')} taken out: {few}{more}. Pictures and what nobody knows: docs/redaction.md."

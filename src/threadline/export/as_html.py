@@ -1,0 +1,106 @@
+"""A session as one file of HTML: it holds its style, runs nothing, and asks nobody for anything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from markupsafe import Markup
+
+from threadline.export.links import FileLinks
+from threadline.model.session import Session
+from threadline.render.figures import count, model_name, moment, span_of_time
+from threadline.render.html.drawing import Drawing
+from threadline.render.html.element import EMPTY, Child, el, join
+from threadline.render.html.frame import frame
+from threadline.render.html.scene import Scene
+from threadline.render.html.style import style, style_hash
+from threadline.render.html.view import View
+from threadline.render.html.words import one
+from threadline.render.outline import News, Said
+
+_TITLE, _TOLD = 300, 90
+# What a page that is filled and emptied needs, and a file does not.
+_NEEDLESS = re.compile(r' (?:tabindex="-1"|aria-posinset="[0-9]+"|aria-setsize="[0-9]+"|loading="lazy")')
+_BETWEEN_TAGS = re.compile(r">[^<]*&#3[49];[^<]*<")
+
+
+def session_page(whole: Session, view: View, news: Iterable[News] = (), links: FileLinks | None = None) -> str:
+    """The whole file. `links` leads to the other pages of a site."""
+    cwd = whole.cwds[0] if whole.cwds else ""
+    scene = Scene(view, links or FileLinks(), whole=True, cwd=cwd)
+    drawing = Drawing(whole, whole.main, scene, news=news, inline=None)
+    # Not a feed by its role: the file is whole, and nothing will be filled in.
+    feed = el("div", *map(drawing.articles, drawing.sections), drawing.apart(), class_="feed")
+    main = join((_head(whole, scene), el("div", _turns(drawing), feed, class_="session")))
+    return document(one(whole.title.text, _TITLE) or "Session", main, kind="session-page", top=_top(links))
+
+
+def document(title: str, main: Child, *, kind: str, top: Child = EMPTY, head: Child = EMPTY, script: str = "") -> str:
+    """A document with its style and its policy inside; `script` is the hash of the one that may run, if any."""
+    policy = f"default-src 'none'; style-src '{style_hash()}'; img-src data:; base-uri 'none'; form-action 'none'"
+    declared = (
+        el(
+            "meta",
+            http_equiv="Content-Security-Policy",
+            content=f"{policy}; script-src '{script}'" if script else policy,
+        ),
+        el("meta", name="referrer", content="no-referrer"),
+        el("meta", name="generator", content="threadline"),
+        Markup(f"<style>{style()}</style>"),  # noqa: S704 - our own files, which a test holds to have no `</`
+        head,
+    )
+    return _slim(str(frame(title, main, kind=kind, head=declared, top=top))) + "\n"
+
+
+def facts(whole: Session) -> Iterator[str]:
+    """What is known of a session at a glance."""
+    if whole.started:
+        yield f"{moment(whole.started)} UTC"
+    yield from (model_name(model) for model in whole.models)
+    yield count(sum(turn.act is not None for turn in whole.turns), "turn")
+    yield count(len(whole.calls), "call")
+    if whole.agents:
+        yield count(len(whole.agents), "agent")
+    if whole.active_time:
+        yield f"{span_of_time(whole.active_time)} of work"
+
+
+def _head(whole: Session, scene: Scene) -> Markup:
+    told = [el("span", one(fact, _TITLE)) for fact in facts(whole)]
+    where = [el("code", one(text, _TITLE)) for text in (scene.cwd, str(whole.id or "")) if text]
+    more = [_continued(scene, link.forward, str(link.session)) for link in whole.continuations if link.session]
+    title = el("h1", one(whole.title.text, _TITLE) or "(no title)")
+    return el("header", title, el("p", *told, class_="facts"), el("p", *where, class_="facts"), *more, class_="head")
+
+
+def _continued(scene: Scene, forward: bool, session: str) -> Markup:
+    there = scene.links.session(session)
+    label: Child = el("a", one(session, _TITLE), href=there) if there else el("code", one(session, _TITLE))
+    return el("p", "goes on in " if forward else "goes on from ", label)
+
+
+def _turns(drawing: Drawing) -> Markup:
+    """The turns, each a link to where it begins."""
+    begun = [(one_, one_.item) for one_ in drawing.items if isinstance(one_.item, Said) and one_.item.turn is not None]
+    links = [
+        el("li", el("a", el("b", item.turn), " ", one(item.act.text, _TOLD) or item.act.kind, href=f"#{one_.anchor}"))
+        for one_, item in begun
+    ]
+    return el("nav", el("ol", *links, class_="turns"), class_="side", aria_label="Turns") if links else EMPTY
+
+
+def _top(links: FileLinks | None) -> Markup:
+    if links is None or not links.pages:
+        return EMPTY
+    ways = (el("a", "All sessions", href="../index.html"), el("a", "Search", href="../search.html"))
+    return el("header", el("nav", *ways, aria_label="Site"), class_="top")
+
+
+def _slim(text: str) -> str:
+    """The same document without what only a server's page needs; quotes between tags need no escape."""
+    return _BETWEEN_TAGS.sub(_unquoted, _NEEDLESS.sub("", text))
+
+
+def _unquoted(found: re.Match[str]) -> str:
+    return found[0].replace("&#34;", '"').replace("&#39;", "'")

@@ -1,0 +1,103 @@
+"""The second look: what a finished file says is searched once more for what must not be shared."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from threadline.errors import Error
+from threadline.export.own_words import OWN
+from threadline.export.vocabulary import vocabulary
+from threadline.render.figures import count
+from threadline.render.redaction import Finding, Redactor
+
+_STYLE = re.compile(r"<style>.*?</style>|<script>.*?</script>", re.DOTALL)
+_DATA = re.compile(r'<script type="application/json"[^>]*>(.*?)</script>', re.DOTALL)
+_INLINE = re.compile(r"</?(?:span|b|i|em|strong|code|a|time|mark|s|del|ins|sup|sub|kbd)(?: [^>]*)?>")
+_TAG = re.compile(r"<[^>]*>")
+_SAID = re.compile(r' (?:title|href|alt|aria-label|datetime|id|data-[a-z]+)="([^"]*)"')
+_PICTURE = re.compile(r' src="data:[^"]*"')
+_DEEP = 300
+
+
+class Unsafe(Error):
+    """A file still holds what must not be shared; it was not written."""
+
+
+def refuse(found: list[Finding]) -> None:
+    """Say of what kinds and how many things are left, and never what they are.
+
+    Raises:
+        Unsafe: there are any.
+    """
+    if not found:
+        return
+    counts = Counter[str]()
+    for one in found:
+        counts[one.kind] += one.count
+    told = ", ".join(f"{kind} {number:,}" for kind, number in sorted(counts.items()))
+    places = sorted({one.place for one in found})
+    where = ", ".join(places[:3]) + (f" and {len(places) - 3:,} more" if len(places) > 3 else "")  # noqa: PLR2004 - a few
+    raise Unsafe(
+        f"Nothing was written: {count(sum(counts.values()), 'thing')} that must not be shared would be left in {where}"
+        f" ({told}). Hide what it is with --hide WORD, leave parts out (--tools none, --from, --to),"
+        " or give it out as it is with --no-redact."
+    )
+
+
+def leftovers(redactor: Redactor, form: str, text: str, place: str) -> list[Finding]:
+    """What a file of this form still says that must not be shared; our own words do not count."""
+    found: list[Finding] = []
+    for said in _says(form, text):
+        found += redactor.check(said, place, OWN)
+    return found
+
+
+def _says(form: str, text: str) -> Iterator[str]:
+    """The texts that a reader of the file could find in it."""
+    if form == "html":
+        yield from _of_html(text)
+    elif form == "json":
+        yield "\n".join(_texts(json.loads(text)))
+    elif form == "jsonl":
+        for line in text.split("\n"):
+            try:
+                yield "\n".join(_texts(json.loads(line)))
+            except (ValueError, RecursionError):
+                yield line
+    else:
+        yield text
+
+
+def _of_html(text: str) -> Iterator[str]:
+    for data in _DATA.findall(text):
+        yield "\n".join(_texts(json.loads(data)))
+    bare = _PICTURE.sub("", _STYLE.sub("", _DATA.sub("", text)))
+    yield html.unescape("\n".join(sorted(set(_SAID.findall(bare)))))
+    yield html.unescape(_TAG.sub("\n", _INLINE.sub("", bare)))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts of a tree, names that are not the format's own among them; what its fields call things is left out."""
+    fixed = vocabulary()
+    waiting: list[tuple[str, Any, int]] = [("", value, 0)]
+    while waiting:
+        key, one, depth = waiting.pop()
+        if isinstance(one, str):
+            if not fixed.is_fixed(key, one) and not (key in {"data", "base64"} and _is_base64(one)):
+                yield one
+        elif depth > _DEEP:
+            continue
+        elif isinstance(one, dict):
+            yield from (name for name in one if name not in fixed.keys)
+            waiting += [(name, inner, depth + 1) for name, inner in reversed(one.items())]
+        elif isinstance(one, list):
+            waiting += [(key, inner, depth + 1) for inner in reversed(one)]
+
+
+def _is_base64(text: str) -> bool:
+    return len(text) > 256 and re.fullmatch(r"[A-Za-z0-9+/=_\s-]+", text) is not None  # noqa: PLR2004 - a picture's, as a rule

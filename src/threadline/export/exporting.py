@@ -1,0 +1,176 @@
+"""Exporting: sessions to files. What must not be shared is taken out first, what came of it is looked at again, and
+only then anything is written."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from threadline.errors import BadQuery, Missing, NotFound
+from threadline.export.checked import leftovers, refuse
+from threadline.export.copies import Copies, Copy, originals
+from threadline.export.forms import Form, html_page, raw_lines, text_of
+from threadline.export.pdf import browser, printed
+from threadline.load import Session, read
+from threadline.render.figures import count
+from threadline.render.html.view import View
+from threadline.render.redaction import Finding, Redactor, Settings
+
+Advance = Callable[[int], None]
+
+
+class Order(Struct, frozen=True):
+    """What is to be given out, and how. Without `settings` nothing is taken out."""
+
+    form: Form = Form.HTML
+    view: View = View()
+    settings: Settings | None = Settings()
+    site: bool = False
+
+
+class Made(Struct, frozen=True):
+    """A finished file that is not yet at its place: where it lies, what it is called there, and whose it is."""
+
+    path: Path
+    name: str
+    session: str | None = None
+
+
+class Exported(Struct, frozen=True):
+    """What was made; `findings` are what was taken out."""
+
+    files: tuple[Made, ...]
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def hidden(self) -> dict[str, int]:
+        """How much of which kind was taken out, the most first."""
+        counts = Counter[str]()
+        for one in self.findings:
+            counts[one.kind] += one.count
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def export(mains: Iterable[Path], order: Order, folder: Path, advance: Advance = lambda _done: None) -> Exported:
+    """Make the files in a folder, checked and ready to be put at their places.
+
+    Raises:
+        Unsafe: something that must not be shared would be left.
+        NotFound: a session lacks the branch or the turns that were asked for.
+        Missing: what a form needs is not installed.
+    """
+    if order.form is Form.PDF and browser() is None:
+        printed(folder, folder, None)  # says what is missing before anything is read
+    if order.form is Form.JSONL and _is_part(order.view):
+        raise BadQuery("jsonl gives whole transcripts; for a part of one, export to json.")
+    redactor: Redactor | None = None
+    chosen = list(dict.fromkeys(mains))
+    if order.settings is None:
+        copies = originals(chosen, advance)
+    else:
+        made = Copies(folder / "copies", order.settings, images=order.view.images)
+        redactor = made.redactor
+        copies = made.make(chosen, advance)
+    # Before anything is drawn: what drawing meets beyond it was not in the session.
+    found = tuple(redactor.findings) if redactor is not None else ()
+    done = _Maker(order, folder / "made", redactor).all(copies)
+    return Exported(tuple(done), found)
+
+
+def _is_part(view: View) -> bool:
+    return any(one is not None for one in (view.branch, view.from_turn, view.to_turn))
+
+
+class _Maker:
+    """Makes the files of one export, looking at each again."""
+
+    def __init__(self, order: Order, folder: Path, redactor: Redactor | None) -> None:
+        self._order = order
+        self._folder = folder
+        self._redactor = redactor
+        self._left: list[Finding] = []
+
+    def all(self, copies: list[Copy]) -> list[Made]:
+        self._folder.mkdir(parents=True)
+        files = list(self._site(copies) if self._order.site else map(self._file, copies))
+        refuse(self._left)
+        return files
+
+    def _file(self, copy: Copy) -> Made:
+        form = self._order.form
+        name = f"{copy.name}.{form}"
+        if form is Form.JSONL:
+            return self._raw(copy, name)
+        whole = read(copy.main)
+        _check(whole, self._order.view)
+        made = self._written(text_of(form, whole, self._order.view), name, copy.name)
+        if form is not Form.PDF:
+            return made
+        html = made.path.rename(made.path.with_suffix(".html"))
+        refuse(self._left)
+        printed(html, made.path, whole.started)
+        return made
+
+    def _raw(self, copy: Copy, name: str) -> Made:
+        from threadline.render.options import Agents  # noqa: PLC0415 - one form alone
+
+        only = replace(copy, files=copy.files[:1]) if self._order.view.agents is Agents.NONE else copy
+        path = self._folder / name
+        with path.open("wb") as file:
+            file.writelines(raw_lines(only))
+        if self._redactor is not None:
+            self._look("jsonl", path.read_text(encoding="utf-8", errors="replace"), name)
+        return Made(path, name, copy.name)
+
+    def _site(self, copies: list[Copy]) -> Iterator[Made]:
+        try:
+            from threadline.export.site import index_page, listed, search_page  # noqa: PLC0415 - needs the extra `web`
+        except ModuleNotFoundError as error:
+            raise Missing(
+                f"A site needs {error.name}, which is not installed; run: pip install 'threadline[web]'"
+            ) from None
+        view = self._order.view
+        pages = {copy.name.lower(): f"{copy.name}.html" for copy in copies}
+        every = []
+        for copy in copies:
+            whole = read(copy.main)
+            _check(whole, view)
+            every.append(listed(whole, copy.name, view))
+            yield self._written(html_page(whole, view, pages), f"sessions/{copy.name}.html", copy.name)
+        yield self._written(index_page(every), "index.html", None)
+        yield self._written(search_page(every), "search.html", None)
+
+    def _written(self, text: str, name: str, session: str | None) -> Made:
+        path = self._folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode(errors="replace"))
+        self._look("html" if self._order.form is Form.PDF else str(self._order.form), text, name)
+        return Made(path, name, session)
+
+    def _look(self, form: str, text: str, name: str) -> None:
+        if self._redactor is not None:
+            self._left += leftovers(self._redactor, form, text, name)
+
+
+def _check(whole: Session, view: View) -> None:
+    """Refuse numbers that the session does not have.
+
+    Raises:
+        NotFound: there is no such branch or turn.
+    """
+    have = len(whole.branches)
+    if view.branch is not None and view.branch > have:
+        raise NotFound(f"The session has {count(have, 'branch', 'branches')}; there is no branch {view.branch}.")
+    last = max((turn.number for turn in whole.turns), default=0)
+    if view.from_turn is not None and view.from_turn > last:
+        raise NotFound(f"The session has {count(last, 'turn')}; there is no turn {view.from_turn}.")
+
+
+def staging() -> tempfile.TemporaryDirectory[str]:
+    """A folder for the work, which nobody else may look into and which is gone afterwards."""
+    return tempfile.TemporaryDirectory(prefix="threadline-export-")
