@@ -1,0 +1,145 @@
+"""Charts: what they draw is what they are given, in shapes, in words and in a table."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, timedelta
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markupsafe import Markup
+
+from threadline.render.html.charts.bars import Bar, bars
+from threadline.render.html.charts.calendar import Active, calendar
+from threadline.render.html.charts.day_hour import day_hour
+from threadline.render.html.charts.scale import Shades, ticks
+from threadline.render.html.charts.sparkline import sparkline
+from threadline.render.html.table import Cells, Column, table
+
+_LAST = date(2026, 11, 15)
+_HOSTILE = '"><script>x</script>'
+
+
+class _Seen(HTMLParser):
+    """Counts elements and holds that every one that begins ends in its place."""
+
+    def __init__(self, page: Markup) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.names: list[str] = []
+        self.attributes: list[dict[str, str | None]] = []
+        self.feed(page)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open.append(tag)
+        self.names.append(tag)
+        self.attributes.append(dict(attrs))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def _calendar(days: dict[date, Active]) -> Markup:
+    return calendar(days, _LAST, link_of=lambda day: f"/sessions?since={day}&until={day}")
+
+
+def _bars(columns: list[Bar]) -> Markup:
+    return bars("spent", "Cost by day", ("opus", "sonnet"), columns, lambda value: f"${value:,.2f}")
+
+
+_ALL = {
+    "calendar": _calendar({_LAST: Active(3, f"3 replies {_HOSTILE}"), _LAST - timedelta(days=40): Active(1, "1")}),
+    "bars": _bars([Bar("2026-11-14", (1, 2), "/x"), Bar(_HOSTILE, (0, 3))]),
+    "day-hour": day_hour({(0, 9): 5, (6, 23): 1}, unit="replies", zone=_HOSTILE),
+    "sparkline": sparkline([1, 5, 2], f"cost {_HOSTILE}"),
+}
+
+
+@pytest.mark.parametrize("name", _ALL)
+def test_a_chart_is_whole_inert_and_named(name: str) -> None:
+    """Every element ends, nothing has a style of its own or a script, and each drawing has a name and a role."""
+    seen = _Seen(_ALL[name])
+    assert "script" not in seen.names
+    assert not any("style" in one or any(key.startswith("on") for key in one) for one in seen.attributes)
+    drawn = [one for tag, one in zip(seen.names, seen.attributes, strict=True) if tag == "svg"]
+    assert len(drawn) == 1
+    assert drawn[0]["role"] in {"img", "group"}
+    assert drawn[0].get("aria-labelledby") or drawn[0].get("aria-label")
+
+
+def test_a_calendar_has_every_day_of_a_year_once() -> None:
+    """The last day is the last cell, each day with something is a link to it, and the table has the same days."""
+    days = {_LAST - timedelta(days=back): Active(back + 1, f"{back + 1} replies") for back in (0, 1, 200)}
+    page = _calendar(
+        {**days, _LAST - timedelta(days=900): Active(9, "too old"), _LAST + timedelta(days=1): Active(9, "later")}
+    )
+    assert page.count("<rect") - 5 == 52 * 7 + _LAST.weekday() + 1  # five are the legend's
+    assert re.findall(r"<title>(.*?)</title>", page)[-1] == "Sun 15 Nov 2026: 1 replies"
+    assert page.count("/sessions?since=2026-11-15&amp;until=2026-11-15") == 2
+    assert "too old" not in page
+    assert "later" not in page
+
+
+@given(st.dictionaries(st.integers(0, 800), st.integers(0, 10**6), max_size=40))
+def test_a_calendar_shows_what_it_is_given_and_nothing_else(counts: dict[int, int]) -> None:
+    """As many cells have a shade as days of the year have something."""
+    page = _calendar({_LAST - timedelta(days=back): Active(count, "done") for back, count in counts.items()})
+    first = 52 * 7 + _LAST.weekday()
+    shaded = len(re.findall(r'class="shade-[1-4]"', page)) - 4
+    assert shaded == sum(count > 0 and back <= first for back, count in counts.items())
+
+
+@given(st.lists(st.tuples(st.floats(0, 1e9), st.floats(0, 1e9)), max_size=60))
+def test_bars_stay_inside_their_drawing(values: list[tuple[float, float]]) -> None:
+    """No column is higher than the drawing, and the parts of one lie upon one another."""
+    page = _bars([Bar(f"day {at}", pair) for at, pair in enumerate(values)])
+    for y, tall in re.findall(r'y="([-0-9.]+)" width="[0-9.]+" height="([-0-9.]+)" class="part', page):
+        assert float(y) >= 7.9
+        assert float(y) + float(tall) <= 230 - 22 + 0.1
+
+
+def test_bars_say_their_parts_in_words_and_in_a_table() -> None:
+    """What a pointer shows and what the table says are the values that were given."""
+    page = _bars([Bar("2026-11-14", (1, 2), "/usage?x"), Bar("2026-11-15", (0, 3))])
+    assert "<title>2026-11-14: $3.00 (opus $1.00, sonnet $2.00)</title>" in page
+    assert '<th scope="row"><a href="/usage?x">2026-11-14</a></th><td class="number">$1.00</td>' in page
+
+
+def test_a_map_of_hours_has_a_cell_for_each() -> None:
+    """Seven days of 24 hours, each with its number; the table leaves out hours at which nothing ever was."""
+    page = day_hour({(0, 9): 5, (6, 23): 1}, unit="replies", zone="UTC")
+    assert page.count("<rect") == 7 * 24
+    assert "<title>Monday 09:00: 5 replies</title>" in page
+    assert re.findall(r'<th scope="row">(.*?)</th>', page) == ["09:00", "23:00"]
+
+
+@given(st.floats(0, 1e12))
+def test_ticks_reach_what_they_measure(most: float) -> None:
+    """The last is not below what is measured, they are evenly apart, and there are few of them."""
+    made = ticks(most)
+    assert made[0] == 0
+    assert made[-1] >= most
+    assert 2 <= len(made) <= 7
+
+
+@given(st.lists(st.integers(0, 1000), max_size=50), st.integers(0, 1000), st.integers(0, 1000))
+def test_more_is_never_lighter(values: list[int], one: int, other: int) -> None:
+    """A greater value has the same shade or a darker one, and only nothing has none."""
+    shades = Shades(values)
+    low, high = sorted((one, other))
+    assert shades.of(low) <= shades.of(high) <= 4
+    assert (shades.of(one) == 0) == (one == 0)
+
+
+def test_a_table_says_what_its_cells_belong_to() -> None:
+    """There is a caption, each heading says what it heads, and rows that keys go through are marked."""
+    page = table(
+        "Sessions", (Column("When"), Column("Cost", "number")), [Cells(("now", "$1"), item=True)], foot=("all", "$1")
+    )
+    assert "<caption>Sessions</caption>" in page
+    assert page.count('scope="col"') == 2
+    assert page.count('scope="row"') == 2
+    assert "<tr data-item>" in page
