@@ -1,5 +1,6 @@
 // Copying: to the clipboard, and a word about it.
 
+import { askText, Refused } from "./asking.js";
 import { say } from "./status.js";
 
 /**
@@ -10,6 +11,30 @@ import { say } from "./status.js";
 export async function copy(text, what) {
   const isDone = (await byClipboard(text)) || bySelection(text);
   say(isDone ? `${what} copied` : `${what} could not be copied: the browser does not allow it`);
+}
+
+/** Copy what stands at an address. */
+export async function copyFrom(address, what) {
+  try {
+    await copy(await askText(address), what);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    say(`${what} could not be had`);
+  }
+}
+
+/** Elements with `data-copy`: a link to be copied, an address whose text is copied, or the command with that id. */
+export function startCopying() {
+  for (const button of document.querySelectorAll("button[data-copy]")) button.hidden = false;
+  document.addEventListener("click", (event) => {
+    const element = event.target instanceof Element ? event.target.closest("[data-copy]") : null;
+    if (element === null || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const kind = element.dataset.copy;
+    if (kind === "link") copy(element.href, "Link");
+    else if (kind === "markdown") copyFrom(element.href, "Markdown");
+    else copy(document.getElementById(kind)?.textContent ?? "", "Command");
+  });
 }
 
 async function byClipboard(text) {

@@ -1,7 +1,7 @@
 // Deeds: what keys and buttons do, by the names of the table of keys.
 
-import { askText, Refused } from "./asking.js";
-import { copy } from "./copy.js";
+import { Refused } from "./asking.js";
+import { copy, copyFrom } from "./copy.js";
 import { showHelp } from "./help.js";
 import { openPalette } from "./palette.js";
 import { openRow, stepRow } from "./rows.js";
@@ -19,7 +19,6 @@ export function pageDeeds(keys) {
     end: () => scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" }),
     find: () => focusSearch(),
     "copy-link": () => copy(location.href, "Link"),
-    "copy-text": (event) => copyText(event),
     palette: () => openPalette(),
     home: go("/"),
     sessions: go("/sessions"),
@@ -35,14 +34,6 @@ function focusSearch() {
   if (box === null) return false;
   box.focus();
   box.select();
-  return true;
-}
-
-/** A button with `data-copy` copies that text and calls it what `data-what` says. */
-function copyText(event) {
-  const button = event.target.closest("[data-copy]");
-  if (button === null) return false;
-  copy(button.dataset.copy, button.dataset.what ?? "Text");
   return true;
 }
 
@@ -112,14 +103,10 @@ function fold(travel, windowing) {
   return true;
 }
 
-async function copyMarkdown(session, item) {
-  if (item === null) return;
-  try {
-    await copy(await askText(session.markdown(item.id)), "Markdown");
-  } catch (error) {
-    if (!(error instanceof Refused)) throw error;
-    say("The entry could not be had as Markdown.");
-  }
+function copyMarkdown(session, item) {
+  if (item === null) return false;
+  copyFrom(session.markdown(item.id), "Markdown");
+  return true;
 }
 
 /**

@@ -53,16 +53,17 @@ export class Live {
 
   async #take(shape) {
     const { windowing } = this;
+    const told = this.session.ofPart(shape.sections);
     const { sections } = windowing;
     const isFollowing = this.#isAtEnd();
     const before = items(sections);
     const changed = [];
     windowing.hold.keep(() => {
-      while (sections.length > shape.sections.length) sections.pop().element.remove();
-      shape.sections.forEach((told, at) => {
-        if (at >= sections.length) this.#append(told);
-        else if (sections[at].mark !== told.mark) {
-          sections[at].tell(told);
+      while (sections.length > told.length) sections.pop().element.remove();
+      told.forEach((one, at) => {
+        if (at >= sections.length) this.#append(one);
+        else if (sections[at].mark !== one.mark) {
+          sections[at].tell(one);
           if (sections[at].isFilled) changed.push(sections[at]);
         }
       });
@@ -140,8 +141,8 @@ function items(sections) {
 /** On a list: say once that there is something newer. */
 export function watchList() {
   let isSaid = false;
-  hear("/live", (isSure) => {
-    if (isSaid || !isSure) return;
+  hear("/live", (session) => {
+    if (isSaid || session === "") return;
     isSaid = true;
     const line = document.createElement("p");
     line.className = "changed";

@@ -1,5 +1,6 @@
 // Page: what every page starts with; it finds out by itself what it is.
 
+import { startCopying } from "./copy.js";
 import { pageDeeds, sessionDeeds } from "./deeds.js";
 import { feedKeys } from "./feed.js";
 import { Find } from "./find.js";
@@ -13,6 +14,7 @@ import { Session } from "./session.js";
 import { startStatus } from "./status.js";
 import { followTheme } from "./theme.js";
 import { Travel } from "./travel.js";
+import { Turns } from "./turns.js";
 import { Windowing } from "./window.js";
 
 /** Lists that say when they are not current any more. */
@@ -26,6 +28,7 @@ function start() {
   listen(keys, deeds);
   obey(deeds);
   startStatus();
+  startCopying();
   followTheme();
   if (LISTS.some((kind) => document.body.classList.contains(kind))) watchList();
 }
@@ -39,6 +42,8 @@ function startSession(session) {
   new Place(travel, windowing).start();
   find.start();
   new Live(session, travel, windowing).start();
+  const side = document.querySelector(".side");
+  if (side !== null) new Turns(side, session, windowing).start();
   const strip = document.querySelector(".along");
   if (strip !== null) new ScrollMap(strip, windowing, travel).start();
   const deeds = sessionDeeds({ session, travel, windowing, find, panel });

@@ -104,7 +104,7 @@ export class Panel {
     this.body.setAttribute("role", "region");
     this.body.setAttribute("aria-labelledby", "panel-title");
     panel.append(head, this.body);
-    (document.querySelector("[data-session]") ?? document.body).append(panel);
+    this.windowing.feed.after(panel);
     return panel;
   }
 }

@@ -34,6 +34,12 @@ export class Session {
     return asked ? `${path}?${asked}` : path;
   }
 
+  /** Of the sections that shape.json tells of, those of the part of a very long session that this page shows. */
+  ofPart(sections) {
+    const part = Number(this.root.dataset.part ?? 1);
+    return sections.filter((one) => (one.part ?? 1) === part);
+  }
+
   part(number) {
     return this.address(["part", String(number)]);
   }

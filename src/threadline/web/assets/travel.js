@@ -52,21 +52,29 @@ export class Travel {
   async #fromAfar(anchor, journey, how) {
     try {
       const found = await askData(this.session.where(anchor));
-      if (found.page) {
-        location.assign(found.page);
+      if (journey !== this.journey) return null;
+      if (found.page || this.#isElsewhere(found.section)) {
+        location.assign(found.page ?? this.session.link(anchor));
         return null;
       }
-      if (journey !== this.journey) return null;
-      if (found.near) say("This entry is not shown in this view; here is what stands before it.");
       return await this.windowing.around(found.section, (section) => {
-        const item = document.getElementById(found.anchor ?? anchor) ?? section.articles()[0];
-        return item === undefined || journey !== this.journey ? null : this.#arrive(item, how);
+        if (journey !== this.journey) return null;
+        const item = document.getElementById(anchor);
+        if (item !== null) return this.#arrive(item, how);
+        say("This entry is not shown in this view; here is what stands before it.");
+        const near = document.getElementById(found.anchor) ?? section.articles()[0];
+        return near === undefined ? null : this.#arrive(near, how);
       });
     } catch (error) {
       if (error instanceof Refused) say("This entry is not in this session, or not shown in this view.");
       else if (!isAborted(error)) throw error;
       return null;
     }
+  }
+
+  /** Whether a section is in another part of a very long session. */
+  #isElsewhere(number) {
+    return this.windowing.sections.every((section) => section.number !== number);
   }
 
   #arrive(item, { top, focus }) {

@@ -216,10 +216,7 @@ export class Windowing extends EventTarget {
 
   /** Whether the focus or a selection would be lost. */
   #isProtected(section) {
-    const { element } = section;
-    if (this.required.has(section) || element.contains(document.activeElement)) return true;
-    const chosen = getSelection();
-    return chosen !== null && !chosen.isCollapsed && (element.contains(chosen.anchorNode) || element.contains(chosen.focusNode));
+    return this.required.has(section) || section.element.contains(document.activeElement) || isSelected(section);
   }
 
   /**
@@ -249,6 +246,11 @@ export class Windowing extends EventTarget {
 
   /** Fill a section anew that has changed; the focus stays on the item it was on. */
   async refresh(section) {
+    if (isSelected(section)) {
+      // Whoever is about to copy something keeps it; what is new can wait.
+      setTimeout(() => this.refresh(section), RETRY);
+      return;
+    }
     const html = await this.parts.get(section);
     if (!section.isFilled) return;
     const focused = section.element.contains(document.activeElement) ? document.activeElement.closest("article") : null;
@@ -262,6 +264,13 @@ export class Windowing extends EventTarget {
 
 function rank(near) {
   return near.isAhead ? near.far * 0.5 : near.far;
+}
+
+/** Whether a selection of the person's begins or ends in a section. */
+function isSelected({ element }) {
+  const chosen = getSelection();
+  if (chosen === null || chosen.isCollapsed) return false;
+  return element.contains(chosen.anchorNode) || element.contains(chosen.focusNode);
 }
 
 function isOnScreen(section) {

@@ -1,0 +1,104 @@
+// Turns: the outline at the side shows the turn that is seen, and follows it where the list ends.
+
+import { askText, isAborted, nodes, Refused } from "./asking.js";
+import { firstSeen } from "./sight.js";
+
+const PAUSE = 120;
+
+/** Keeps the outline at the turn that is seen. */
+export class Turns {
+  /**
+   * @param {HTMLElement} side
+   * @param {import("./session.js").Session} session
+   * @param {import("./window.js").Windowing} windowing
+   */
+  constructor(side, session, windowing) {
+    this.side = side;
+    this.session = session;
+    this.windowing = windowing;
+    this.timer = 0;
+    this.turn = null;
+    this.stop = null;
+  }
+
+  start() {
+    // Sessions may be listed in its place; those stay as they are.
+    if (this.side.querySelector(".turns") === null) return;
+    addEventListener("scroll", () => this.#later(), { passive: true });
+    this.windowing.addEventListener("filled", () => this.#later());
+    this.side.addEventListener("click", (event) => {
+      const link = event.target instanceof Element ? event.target.closest("a[data-fragment]") : null;
+      if (link === null || event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      this.#load(link.dataset.fragment);
+    });
+    this.#later();
+  }
+
+  #later() {
+    if (this.timer === 0) {
+      this.timer = setTimeout(() => {
+        this.timer = 0;
+        this.#look();
+      }, PAUSE);
+    }
+  }
+
+  async #look() {
+    const turn = this.#seen();
+    if (turn === null || turn === this.turn) return;
+    this.turn = turn;
+    if (this.#show()) return;
+    await this.#load(this.session.address(["turns"], { around: turn }));
+    this.#show();
+  }
+
+  /** The number of the turn that the first seen item is part of. */
+  #seen() {
+    const item = firstSeen(this.windowing.sections);
+    if (item === null) return null;
+    for (let one = item; one !== null; one = one.previousElementSibling) {
+      const number = one.querySelector(":scope.turn-start h2.turn")?.textContent.replace(/\D/g, "");
+      if (number) return number;
+    }
+    return item.closest(".section").dataset.turn ?? null;
+  }
+
+  /** Mark it; false where the list does not have it. */
+  #show() {
+    const link = this.side.querySelector(`a[data-turn="${CSS.escape(this.turn)}"]`);
+    if (link === null) return false;
+    this.side.querySelector("a[data-turn][aria-current]")?.removeAttribute("aria-current");
+    link.setAttribute("aria-current", "true");
+    this.#scrollTo(link);
+    return true;
+  }
+
+  /** Only the list is moved: `scrollIntoView` would move the page as well. */
+  #scrollTo(link) {
+    for (let box = link.parentElement; box !== null && this.side.contains(box); box = box.parentElement) {
+      if (box.scrollHeight <= box.clientHeight || getComputedStyle(box).overflowY === "visible") continue;
+      const [inner, outer] = [link.getBoundingClientRect(), box.getBoundingClientRect()];
+      if (inner.top < outer.top || inner.bottom > outer.bottom) {
+        box.scrollTop += inner.top - outer.top - outer.height / 3;
+      }
+      return;
+    }
+  }
+
+  async #load(address) {
+    this.stop?.abort();
+    this.stop = new AbortController();
+    try {
+      const content = nodes(await askText(address, this.stop.signal));
+      const list = this.side.querySelector(".turns");
+      for (const more of this.side.querySelectorAll("p.more")) more.remove();
+      this.windowing.hold.keep(() => {
+        this.windowing.makeRoom(content.querySelectorAll("*").length);
+        list.replaceWith(content);
+      });
+    } catch (error) {
+      if (!isAborted(error) && !(error instanceof Refused)) throw error;
+    }
+  }
+}
