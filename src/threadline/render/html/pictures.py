@@ -13,6 +13,7 @@ from threadline.model.entries import AssistantEntry, Entry, UserEntry
 from threadline.model.ids import CallId
 from threadline.render.html.anchor import anchor as anchor_of
 from threadline.render.html.element import EMPTY, el, join
+from threadline.render.html.given import text_of
 from threadline.render.html.picture_size import picture_size
 from threadline.render.html.scene import Scene
 from threadline.render.html.words import one
@@ -63,11 +64,8 @@ def pictures_of(made: Call, scene: Scene) -> Markup:
 
 def _named(item: Any) -> Markup:
     """What cannot be shown, by what it is and what it is called."""
-    names = (getattr(item, name, None) for name in ("title", "name", "uri", "mime_type"))
-    said = next((name for name in names if isinstance(name, str) and name), "")
-    return el(
-        "span", f"({_NAMED[type(item)]}: {one(said, 200)})" if said else f"({_NAMED[type(item)]})", class_="picture"
-    )
+    kind, said = _NAMED[type(item)], text_of(item, "title", "name", "uri", "mime_type")
+    return el("span", f"({kind}: {one(said, 200)})" if said else f"({kind})", class_="picture")
 
 
 def _picture(image: ImageBlock, anchor: str, number: int, scene: Scene) -> Markup:

@@ -12,8 +12,10 @@ _DEEPEST = 40
 """Deeper values are no longer indented further: a line would be white space and little else."""
 
 
-def tidy(text: str) -> str:
-    r"""JSON with one value a line, indented. What is not JSON comes out garbled: ask `is_json` first.
+def tidy(text: str, longest: int | None = None) -> str:
+    r"""JSON with one value a line, indented; strings over so many characters are cut, and say so.
+
+    What is not JSON comes out garbled: ask `is_json` first.
 
     >>> print(tidy('{"a":[1.0,2],"b":{}}'))
     {
@@ -36,8 +38,15 @@ def tidy(text: str) -> str:
             out.append(_break(depth))
         opened = part in ("{", "[")
         depth += opened
-        out.append(": " if part == ":" else part if part != "," else "," + _break(depth))
+        if part in (":", ","):
+            out.append(": " if part == ":" else f",{_break(depth)}")
+        else:
+            out.append(part if longest is None or len(part) <= longest else _cut(part, longest))
     return "".join(out)
+
+
+def _cut(part: str, longest: int) -> str:
+    return f'{part[:longest]}… {len(part) - longest:,} more characters"'
 
 
 def _break(depth: int) -> str:

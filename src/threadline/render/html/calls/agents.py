@@ -12,10 +12,10 @@ from threadline.model.results import AgentResult, SendMessageResult, WorkflowRes
 from threadline.model.text import extract_text
 from threadline.render.figures import count, model_name
 from threadline.render.html.calls.ended import clean
-from threadline.render.html.calls.given import text_of, value_of
 from threadline.render.html.calls.pieces import code, facts, folded, printed, prose
 from threadline.render.html.calls.tool_view import ToolView
 from threadline.render.html.element import EMPTY, join
+from threadline.render.html.given import text_of, value_of
 from threadline.render.html.scene import Scene
 from threadline.render.html.tidy import is_json
 
@@ -24,6 +24,8 @@ _LAUNCHED = {
     "teammate_spawned": "joined the team",
     "remote_launched": "works elsewhere",
 }
+_FEW = 30
+"""Elements of a task, which is folded inside what is folded, and stands on the agent's own page."""
 _MACHINE_LINES = re.compile(r"^(?:agentId: |<usage>)", re.MULTILINE)
 _TOOLS_USED = re.compile(r"\s*<tools-used-before-summary>.*?</tools-used-before-summary>\s*", re.DOTALL)
 
@@ -37,7 +39,7 @@ def _told(made: Call, scene: Scene) -> Markup:
         f"in a {text_of(given, 'isolation')}" if text_of(given, "isolation") else "",
         f"goes on with agent {text_of(given, 'resume')}" if text_of(given, "resume") else "",
     )
-    return join((facts(*said), folded("Prompt", prose(text_of(given, "prompt"), made, scene))))
+    return join((facts(*said), folded("Prompt", prose(text_of(given, "prompt"), made, scene, _FEW))))
 
 
 def _reported(made: Call, scene: Scene) -> Markup:

@@ -9,10 +9,10 @@ from markupsafe import Markup
 from threadline.model.call import Call, Outcome
 from threadline.model.results import AskUserQuestionResult, ExitPlanModeResult
 from threadline.render.html.calls.ended import clean
-from threadline.render.html.calls.given import list_of, text_of, value_of
 from threadline.render.html.calls.pieces import facts, listed, printed, prose
 from threadline.render.html.calls.tool_view import ToolView
 from threadline.render.html.element import EMPTY, el, join
+from threadline.render.html.given import list_of, text_of, value_of
 from threadline.render.html.scene import Scene
 from threadline.render.html.words import one, shown
 

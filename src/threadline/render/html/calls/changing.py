@@ -10,11 +10,11 @@ from threadline.model.call import Call
 from threadline.model.results import EditResult, MultiEditResult, NotebookEditResult, WriteResult
 from threadline.render.html.calls.cut import MOST_CHARACTERS, MOST_LINES, leads
 from threadline.render.html.calls.diff import diff, first, more_lines
-from threadline.render.html.calls.given import list_of, text_of, value_of
 from threadline.render.html.calls.hunks import Rows, of_new, of_old, of_patch, of_texts
 from threadline.render.html.calls.pieces import facts, file_name, printed
 from threadline.render.html.calls.tool_view import ToolView
 from threadline.render.html.element import EMPTY, el, join
+from threadline.render.html.given import list_of, text_of, value_of
 from threadline.render.html.scene import Scene
 
 _SPARE = 4

@@ -20,7 +20,7 @@ Shown = Callable[[str], Markup]
 """Draws a piece of a text."""
 
 
-def head(text: str, most: int = MOST_LINES) -> tuple[str, str]:
+def head(text: str, most: int = MOST_LINES, characters: int = MOST_CHARACTERS) -> tuple[str, str]:
     r"""The first lines of a text, and the rest.
 
     >>> head("1\n2\n3\n4\n5\n6\n7", 2)
@@ -29,13 +29,13 @@ def head(text: str, most: int = MOST_LINES) -> tuple[str, str]:
     ('1\n2\n3', '')
     """
     at = _line_end(text, most)
-    if at is not None and _line_end(text, most + _SPARE) is None and len(text) <= MOST_CHARACTERS:
+    if at is not None and _line_end(text, most + _SPARE) is None and len(text) <= characters:
         return text, ""
     end = len(text) if at is None else at
-    if end > MOST_CHARACTERS:
-        newline = text.rfind("\n", MOST_CHARACTERS // 2, MOST_CHARACTERS)
+    if end > characters:
+        newline = text.rfind("\n", characters // 2, characters)
         if newline < 0:
-            return text[:MOST_CHARACTERS], text[MOST_CHARACTERS:]
+            return text[:characters], text[characters:]
         end = newline
     return text[:end], text[end + 1 :]
 

@@ -87,21 +87,31 @@ def _lines(rows: Sequence[Row], longest: int | None) -> Markup:
     marks = _marks(rows)
     drawn: list[Markup] = []
     for mark, run in groupby(range(len(rows)), key=lambda at: rows[at].mark):
-        lines = [_line(rows[at], marks.get(at, []), longest) for at in run]
-        text = join(line + "\n" for line in lines)
+        text = _run(mark, list(run), rows, marks, longest)
         name = "gap" if not mark else _CLASSES.get(mark)
         drawn.append(el("span", text, class_=name) if name else text)
     return join(drawn)
 
 
-def _line(row: Row, marks: Sequence[Span], longest: int | None) -> Markup:
-    text = row.text if longest is None or len(row.text) <= longest else row.text[:longest] + "…"
-    pieces: list[Markup] = [escape(row.mark)]
+def _run(mark: str, run: Sequence[int], rows: Sequence[Row], marks: Marks, longest: int | None) -> Markup:
+    """Lines of one kind; as a rule without marks, and then escaped in one go."""
+    texts = [_short(rows[at].text, longest) for at in run]
+    if not any(marks.get(at) for at in run):
+        return escape(shown("".join(f"{mark}{text}\n" for text in texts)))
+    return join(_line(mark, text, marks.get(at, [])) for at, text in zip(run, texts, strict=True))
+
+
+def _short(text: str, longest: int | None) -> str:
+    return text if longest is None or len(text) <= longest else text[:longest] + "…"
+
+
+def _line(mark: str, text: str, marks: Sequence[Span]) -> Markup:
+    pieces: list[Markup] = [escape(mark)]
     at = 0
     for start, stop in marks:
         pieces += [escape(shown(text[at:start])), el("mark", shown(text[start:stop]))]
         at = stop
-    return join([*pieces, escape(shown(text[at:]))])
+    return join([*pieces, escape(shown(text[at:])), escape("\n")])
 
 
 def _marks(rows: Sequence[Row]) -> Marks:

@@ -16,10 +16,10 @@ from threadline.model.results import GlobResult, GrepResult, LspResult, ToolSear
 from threadline.render.figures import count
 from threadline.render.html.calls.cut import cut
 from threadline.render.html.calls.ended import clean
-from threadline.render.html.calls.given import number_of, text_of, value_of
 from threadline.render.html.calls.pieces import facts, file_name, listed, printed
 from threadline.render.html.calls.tool_view import ToolView
 from threadline.render.html.element import EMPTY, el, join
+from threadline.render.html.given import number_of, text_of, value_of
 from threadline.render.html.scene import Scene
 from threadline.render.html.words import one, shown
 

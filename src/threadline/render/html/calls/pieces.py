@@ -33,8 +33,8 @@ def code(text: str, language: str | None, made: Call, scene: Scene, class_: str 
     return cut(text.strip("\n"), made, scene, lambda part: el("pre", colours(part, language, **bound), class_=class_))
 
 
-def prose(text: str, made: Call, scene: Scene) -> Markup:
-    """Markdown; nothing where it is blank."""
+def prose(text: str, made: Call, scene: Scene, most: int = _MOST_ELEMENTS) -> Markup:
+    """Markdown with at most so many elements where the page is not whole; nothing where it is blank."""
     if not text.strip():
         return EMPTY
     if scene.whole:
@@ -42,7 +42,7 @@ def prose(text: str, made: Call, scene: Scene) -> Markup:
     for lines in (MOST_LINES, MOST_LINES // 2, MOST_LINES // 4):
         first, rest = head(text, lines)
         drawn = markdown(first)
-        if drawn.count("</") <= _MOST_ELEMENTS:
+        if drawn.count("</") <= most:
             return join((el("div", drawn, class_="prose"), more(rest, made, scene, _prose)))
     return printed(text, made, scene)
 

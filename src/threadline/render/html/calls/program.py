@@ -13,10 +13,10 @@ from threadline.model.results import ArtifactResult, CronResult, ReportFindingsR
 from threadline.render.figures import count, moment
 from threadline.render.html.calls.address import address_of
 from threadline.render.html.calls.ended import clean
-from threadline.render.html.calls.given import list_of, number_of, text_of, value_of
 from threadline.render.html.calls.pieces import facts, file_name, listed, printed, prose
 from threadline.render.html.calls.tool_view import ToolView
 from threadline.render.html.element import EMPTY, el, join
+from threadline.render.html.given import list_of, number_of, text_of, value_of
 from threadline.render.html.scene import Scene
 from threadline.render.html.words import one
 

@@ -14,12 +14,12 @@ from threadline.render.html.calls.colours import colours
 from threadline.render.html.calls.cut import head, leads
 from threadline.render.html.calls.diff import numbers
 from threadline.render.html.calls.ended import clean
-from threadline.render.html.calls.given import list_of, number_of, text_of, value_of
 from threadline.render.html.calls.hunks import lines_of
 from threadline.render.html.calls.pieces import code, facts, file_name, printed
 from threadline.render.html.calls.tool_view import ToolView
 from threadline.render.html.code import language_of
 from threadline.render.html.element import EMPTY, el, join
+from threadline.render.html.given import list_of, number_of, text_of, value_of
 from threadline.render.html.pictures import pictures_of
 from threadline.render.html.scene import Scene
 

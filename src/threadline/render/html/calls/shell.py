@@ -10,10 +10,10 @@ from threadline.model.call import Call
 from threadline.model.results import OutputResult, ShellOutputResult, ShellResult, StopResult
 from threadline.render.figures import count
 from threadline.render.html.calls.ended import clean
-from threadline.render.html.calls.given import number_of, text_of, value_of
 from threadline.render.html.calls.pieces import code, facts, file_name, listed, printed, prose
 from threadline.render.html.calls.tool_view import ToolView
 from threadline.render.html.element import EMPTY, el, join
+from threadline.render.html.given import number_of, text_of, value_of
 from threadline.render.html.pictures import pictures_of
 from threadline.render.html.scene import Scene
 from threadline.render.html.tidy import written

@@ -12,14 +12,14 @@ from threadline.model.results import WebFetchResult, WebSearchResult
 from threadline.render.figures import count
 from threadline.render.html.calls.address import address_of
 from threadline.render.html.calls.ended import clean
-from threadline.render.html.calls.given import list_of, number_of, text_of, value_of
 from threadline.render.html.calls.pieces import facts, folded, listed, printed, prose
 from threadline.render.html.calls.tool_view import ToolView
 from threadline.render.html.element import EMPTY, el, join
+from threadline.render.html.given import list_of, number_of, text_of, value_of
 from threadline.render.html.scene import Scene
 from threadline.render.html.words import one, shown
 
-_MOST = 30
+_MOST, _FEW = 20, 30
 
 
 def _query(made: Call, _scene: Scene) -> Markup:
@@ -58,7 +58,7 @@ def _page(made: Call, scene: Scene) -> Markup:
     return join(
         (
             el("p", address_of(address), class_="file") if address else EMPTY,
-            folded("Prompt", prose(text_of(made.input, "prompt"), made, scene)),
+            folded("Prompt", prose(text_of(made.input, "prompt"), made, scene, _FEW)),
         )
     )
 
