@@ -92,8 +92,12 @@ class Drawing:
 
     def articles(self, section: Section) -> Markup:
         """The articles of a section, one after the other."""
-        chosen = enumerate(self.items[section.start : section.stop], section.start + 1)
-        return join(self._article(one, at, len(self.items), 0) for at, one in chosen)
+        return self._drawn(self.items, range(section.start, section.stop), 0)
+
+    def _drawn(self, items: Sequence[Placed], chosen: range, depth: int) -> Markup:
+        """Items one after the other; each knows the one before it, whose time need not be told again."""
+        size = len(items)
+        return join(self._article(items[at], items[at - 1] if at else None, at + 1, size, depth) for at in chosen)
 
     @property
     def unlinked(self) -> list[Agent]:
@@ -113,13 +117,13 @@ class Drawing:
         ]
         return el("section", el("h2", "Agents without a call"), *drawn, class_="apart")
 
-    def _article(self, one_: Placed, number: int, size: int, depth: int) -> Markup:
+    def _article(self, one_: Placed, before: Placed | None, number: int, size: int, depth: int) -> Markup:
         item = one_.item
         head, body = _DRAW[type(item)](self, one_, depth)
         figure = self._last.get(one_.anchor) if depth == 0 else None
         return el(
             "article",
-            self._gutter(one_),
+            self._gutter(one_, before),
             el("div", head, body, self._figure(figure), *self._problems(item), class_="body"),
             class_=f"item {one_.kind}{_extra(item)}",
             id=one_.anchor,
@@ -129,14 +133,16 @@ class Drawing:
             aria_label=f"{_said(one_)}, {item.entry.place.line:,}",
         )
 
-    def _gutter(self, one_: Placed) -> Markup:
+    def _gutter(self, one_: Placed, before: Placed | None) -> Markup:
         """The time, which is the link to the item, and says where it stands."""
         entry = one_.item.entry
         when = entry.timestamp
         label = when.strftime("%H:%M") if when is not None else "·"
         full = f"line {entry.place.line:,}" + (f" · {moment(when)} UTC" if when is not None else "")
         clock = el("time", label, datetime=when.isoformat()) if when is not None else label
-        return el("a", clock, href=self.scene.links.entry(one_.anchor), class_="at", title=full)
+        is_same = when is not None and before is not None and _minute(before.item) == _minute(one_.item)
+        said = "at same" if is_same and "turn-start" not in _extra(one_.item) else "at"
+        return el("a", clock, href=self.scene.links.entry(one_.anchor), class_=said, title=full)
 
     def _figure(self, entry: AssistantEntry | None) -> Markup:
         """What the message took, under the last of its items."""
@@ -234,9 +240,9 @@ class Drawing:
         items = placed(agent, self.scene.view, self._news) if depth < _DEEPEST else ()
         if depth >= _DEEPEST or (self._inline is not None and len(items) > self._inline):
             return el("div", el("p", *line, class_="line"), class_="agent", data_agent=str(agent.id))
-        drawn = [self._article(one_, 0, 0, depth + 1) for one_ in items]
+        drawn = self._drawn(items, range(len(items)), depth + 1)
         is_open = self.scene.view.agents is Agents.FULL
-        return el("details", el("summary", *line, class_="line"), *drawn, class_="agent", open=is_open)
+        return el("details", el("summary", *line, class_="line"), drawn, class_="agent", open=is_open)
 
     def output(self, one_: Placed, _depth: int) -> tuple[Markup, Markup]:
         """What a local command printed."""
@@ -320,6 +326,11 @@ def _said(one_: Placed) -> str:
     item = one_.item
     what = _NAMES.get(one_.kind, one_.kind.capitalize())
     return f"{what} {one(item.call.tool, 60)}, line" if isinstance(item, Called) else f"{what}, line"
+
+
+def _minute(item: Item) -> str | None:
+    when = item.entry.timestamp
+    return when.strftime("%Y-%m-%d %H:%M") if when is not None else None
 
 
 def _extra(item: Item) -> str:
