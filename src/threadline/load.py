@@ -114,6 +114,16 @@ def read(path: str | Path, *, continued: bool = True) -> Session:
     )
 
 
+def continuations_of(session: model.Session) -> tuple[model.Continuation, ...]:
+    """What a session that was read without looking at others continues, and what continues it."""
+    if session.path is None:
+        return session.continuations
+    # Agents that lie inside the main transcript have taken their rows with them.
+    own = [entry for entry in session if entry.line.transcript == str(session.path)]
+    found = tuple(sorted(own, key=lambda entry: entry.line.offset))
+    return tuple(continuations(session.id, found, _others(session.path, found)))
+
+
 def session_ledger(session: model.Session) -> Ledger:
     """The charges that a session owns, counted over its transcripts and those of the sessions it shares some with."""
     table = shipped()

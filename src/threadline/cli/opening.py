@@ -33,11 +33,16 @@ def archive_of(
     """
     from threadline import archive
 
-    is_used = index and os.environ.get("THREADLINE_INDEX", "").strip().lower() not in _OFF
+    is_used = index and uses_index()
     most = archive.LITTLE if most is None else most
     if found is not None:
         return archive.Archive(tuple(found), index=is_used, jobs=jobs, showing=_shown, most=most)
     return archive.open(homes, index=is_used, jobs=jobs, showing=_shown, most=most)
+
+
+def uses_index() -> bool:
+    """Whether the index may be used."""
+    return os.environ.get("THREADLINE_INDEX", "").strip().lower() not in _OFF
 
 
 def at_path(path: str) -> Found:

@@ -19,6 +19,7 @@ COMMANDS = (
     "blocks",
     "explain",
     "watch",
+    "serve",
     "show",
     "tree",
     "export",

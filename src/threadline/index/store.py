@@ -76,7 +76,10 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    # A server hands it from thread to thread, and never to two at once.
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
+    )
     try:
         connection.execute("PRAGMA query_only = 1")
         connection.execute(f"PRAGMA busy_timeout = {_WAIT_MS}")

@@ -10,6 +10,7 @@ import msgspec
 from threadline.model.act import ActKind
 from threadline.model.agent import Agent
 from threadline.model.call import Call, Outcome
+from threadline.model.entries import Entry
 from threadline.model.session import Session
 from threadline.model.thread import CompactionKind
 from threadline.render.agents import NOT_KEPT, Places, duration, name, not_kept
@@ -33,6 +34,14 @@ _SHELLS = frozenset({"Bash", "PowerShell"})
 def markdown(whole: Session, view: View | None = None, news: Iterable[News] = ()) -> Iterator[str]:
     """The lines of a session."""
     yield from _Markdown(whole, view or View(), news).lines()
+
+
+def entry_markdown(whole: Session, agent: Agent, entry: Entry, view: View | None = None) -> Iterator[str]:
+    """The lines of one entry of an agent; a result is told with its call."""
+    chosen = view or View()
+    called = next((call.entry for call in agent.calls if call.answer is entry), entry)
+    drawn = _Markdown(whole, chosen, ())
+    yield from drawn.some(agent, (one for one in placed(agent, chosen) if one.item.entry is called))
 
 
 class _Markdown:
@@ -78,6 +87,16 @@ class _Markdown:
             if drawn:
                 yield ""
                 yield from drawn
+
+    def some(self, agent: Agent, items: Iterable[Placed]) -> Iterator[str]:
+        """Some items of an agent, a blank line between them."""
+        is_first = True
+        for item in items:
+            drawn = list(_DRAW[item.kind](self, item, 0 if agent.id is None else 1))
+            if drawn and not is_first:
+                yield ""
+            is_first = is_first and not drawn
+            yield from drawn
 
     def said(self, item: Placed, depth: int) -> Iterator[str]:
         """A person's act, quoted; where it begins a turn, with its heading."""

@@ -31,8 +31,10 @@ def address(path: str, kept: Iterable[tuple[str, str]] = (), /, **query: Queried
     return f"{path}?{urlencode(pairs, errors='replace')}" if pairs else path
 
 
-def session(id_: str, *below: str, at: str | None = None, **query: Queried) -> str:
-    """A session's page, or what lies `below` it; `at` is the anchor to begin at.
+def session(
+    id_: str, *below: str, at: str | None = None, kept: Iterable[tuple[str, str]] = (), **query: Queried
+) -> str:
+    """A session's page, or what lies `below` it; `at` is the anchor to begin at, `kept` more of the query.
 
     The fragment of an address is not sent to a server, so the anchor stands in the query, too.
 
@@ -42,12 +44,12 @@ def session(id_: str, *below: str, at: str | None = None, **query: Queried) -> s
     '/session/5560/agent/a%2Fb'
     """
     path = "/".join((SESSION, *(quote(part, safe="", errors="replace") for part in (id_, *below))))
-    return address(path, at=at, **query) + (f"#{quote(at, safe='')}" if at else "")
+    return address(path, kept, at=at, **query) + (f"#{quote(at, safe='')}" if at else "")
 
 
 def agent(id_: str, agent_: str, *, at: str | None = None, **query: Queried) -> str:
     """The page of an agent of a session."""
-    return session(id_, "agent", agent_, at=at, **query)
+    return session(id_, "agent", agent_, at=at, kept=(), **query)
 
 
 def hit(id_: str, agent_: str | None, at: str) -> str:

@@ -15,7 +15,7 @@ from threadline.model.when import moment
 from threadline.web.addresses import Queried, address
 
 if TYPE_CHECKING:
-    from threadline.archive import Archive
+    from threadline.web.holding import Standing
     from threadline.web.shelf import Shelf
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
@@ -32,7 +32,7 @@ class Asked(Struct, frozen=True):
 
     path: str
     query: Sequence[tuple[str, str]]
-    archive: Archive
+    archive: Standing
     shelf: Shelf
     named: Mapping[str, str] = {}
     now: datetime = datetime.min.replace(tzinfo=UTC)

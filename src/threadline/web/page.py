@@ -48,16 +48,39 @@ class Page(Struct, frozen=True):
 
 
 class Fragment(Struct, frozen=True):
-    """A piece of a page that a script fetches; on its own address it stands in a frame of its own.
+    """A piece of a page, which a script is given as it is; a person gets it in a frame with `title` and `kind`.
 
-    `title` and `kind` are those of that frame.
+    `is_bare`: nobody is meant to look at it alone.
     """
 
     title: str
     kind: str
     main: Markup
     data: Any = None
+    is_bare: bool = False
 
 
-Make = Callable[["Asked"], Page]
-"""Makes a page of what was asked."""
+class Picture(Struct, frozen=True):
+    """Bytes of a picture, of a type that cannot hold a script."""
+
+    data: bytes
+    media_type: str
+
+
+class Plain(Struct, frozen=True):
+    """A text that is nothing but text."""
+
+    text: str
+    media_type: str = "text/plain"
+
+
+class Elsewhere(Struct, frozen=True):
+    """What was asked for lies at another address of ours."""
+
+    address: str
+
+
+Made = Page | Fragment | Picture | Plain | Elsewhere
+"""What an address may give."""
+Make = Callable[["Asked"], Made]
+"""Makes it of what was asked."""

@@ -1,0 +1,128 @@
+"""`threadline serve`: the page, in a browser."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from threadline.cli import FOUND, NOTHING
+from threadline.cli.options import home_option, jobs_option
+
+if TYPE_CHECKING:
+    from threadline.archive import Archive
+    from threadline.web.serving import Served
+
+_EPILOG = """
+\b
+Examples:
+  threadline serve                    open the page in a browser
+  threadline serve --no-open          only print its address
+  threadline serve --home demo-home --port 8900
+  threadline serve --no-open --json   for a program: address, port, token
+"""
+_NEEDS = ("starlette", "uvicorn", "markupsafe", "markdown_it", "pygments", "anyio")
+
+
+@click.command(epilog=_EPILOG)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; by default, a free one.")
+@click.option(
+    "--host",
+    type=click.Choice(("127.0.0.1", "::1")),
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to listen at: this machine alone, by the old protocol or the new.",
+)
+@click.option("--open/--no-open", "is_opened", default=True, help="Open a browser, where there is a screen.")
+@click.option("--json", "as_json", is_flag=True, help="Print the address as one JSON object.")
+@home_option
+@jobs_option
+def serve(*, port: int, host: str, is_opened: bool, as_json: bool, homes: tuple[str, ...], jobs: int | None) -> int:
+    """Show all sessions as pages, on this machine only, until Ctrl-C.
+
+    The address that is printed carries a token: whoever has it may read what you may. Nothing is written to a Claude
+    home, and no other machine or site can ask. The index is brought up to date first.
+    """
+    from threadline.cli.opening import archive_of, uses_index
+
+    _need_web()
+    from threadline.web.holding import Holding
+    from threadline.web.serving import serve as run
+
+    archive = archive_of(homes, jobs)
+    if not archive.homes:
+        from threadline.cli.reading import say_no_home
+
+        say_no_home()
+        return NOTHING
+    with archive:
+        many = _prepared(archive)
+    holding = Holding(archive.homes, index=uses_index())
+
+    def ready(served: Served) -> None:
+        _say(served, many, as_json=as_json)
+        if is_opened and not as_json and _has_screen():
+            import webbrowser
+
+            webbrowser.open(served.address)
+
+    run(holding, host, port, ready)
+    return FOUND
+
+
+def _need_web() -> None:
+    from importlib.util import find_spec
+
+    from threadline.errors import Missing
+
+    lacking = [name for name in _NEEDS if find_spec(name) is None]
+    if lacking:
+        raise Missing(f"The page needs {', '.join(lacking)}, not installed here; run: pip install 'threadline[web]'")
+
+
+def _prepared(archive: Archive) -> int:
+    """How many sessions there are; by then the index is up to date, whatever that took."""
+    from threadline.cli.opening import uses_index
+    from threadline.errors import IndexBusy, Unreadable
+    from threadline.model.found import TranscriptKind
+
+    if uses_index():
+        try:
+            _ = archive.connection
+        except (IndexBusy, Unreadable) as error:
+            click.echo(f"threadline: {error} Pages are shown all the same.", err=True)
+    mains = {
+        one.session or one.path for home in archive.found for one in home.transcripts if one.kind is TranscriptKind.MAIN
+    }
+    return len(mains)
+
+
+def _say(served: Served, many: int, *, as_json: bool) -> None:
+    from threadline.cli import output as out
+
+    if as_json:
+        click.echo(
+            out.json_text(
+                {
+                    "address": served.address,
+                    "host": served.host,
+                    "port": served.port,
+                    "token": served.token,
+                    "sessions": many,
+                }
+            )
+        )
+        sys.stdout.flush()
+        return
+    click.echo(served.address)
+    sys.stdout.flush()
+    click.echo(f"threadline: {out.counted(many, 'session')} to look at; Ctrl-C ends it.", err=True)
+
+
+def _has_screen() -> bool:
+    """Whether a browser is likely to be seen: not over SSH, and not without a display."""
+    if sys.platform in {"darwin", "win32"}:
+        return "SSH_CONNECTION" not in os.environ
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")) and "SSH_CONNECTION" not in os.environ

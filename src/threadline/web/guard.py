@@ -1,0 +1,147 @@
+"""The guard: who may ask, and the headers that every answer carries. It stands before everything else.
+
+Other users of the machine lack the token. Other sites that a browser shows lack it, too, since the cookie is strict;
+and should they have it, their `Origin`, `Sec-Fetch-Site` or (after DNS rebinding) `Host` gives them away.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable
+from http import HTTPStatus
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from threadline.render.html.element import el, join
+from threadline.render.html.frame import frame
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LONGEST = 8192
+"""How many bytes an address may have."""
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+HEADERS: tuple[tuple[str, str], ...] = (
+    ("content-security-policy", _POLICY),
+    ("x-content-type-options", "nosniff"),
+    ("x-frame-options", "DENY"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cache-control", "no-store"),
+)
+"""What every answer carries, whatever it says."""
+_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS]
+_OWN_SITE = frozenset({"same-origin", "none"})
+_HOW = "Open the address that `threadline serve` printed: it carries the token that belongs to this page."
+
+
+class Guard:
+    """Lets through what the person who started the server asks, and refuses the rest with a page that says nothing."""
+
+    def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
+        self._app = app
+        self._token = token.encode()
+        self._cookie = cookie_name(port)
+        self._hosts = frozenset(f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost", "[::1]"))
+        self._origins = frozenset(b"http://" + host for host in self._hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or let the application do it."""
+        if scope["type"] == "http":
+            sending = _Sending(send, is_head=scope["method"] == "HEAD")
+            refused = self._refused(scope)
+            await (self._app if refused is None else refused)(scope, receive, sending)
+        elif scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        else:  # there is nothing here for a socket
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+
+    def _refused(self, scope: Scope) -> Response | None:
+        """The answer to who may not ask, or who has yet to be given the cookie; None: let it through."""
+        headers: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.lower(), []).append(value)
+        if (fault := self._fault(scope, headers)) is not None:
+            return refusal(fault, HTTPStatus.FORBIDDEN)
+        if len(scope.get("raw_path") or scope["path"].encode()) + len(scope["query_string"]) > LONGEST:
+            return refusal("The address is too long.", HTTPStatus.REQUEST_URI_TOO_LONG)
+        asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        given = [value for name, value in asked if name == "token"]
+        if given:
+            return self._welcomed(scope, asked) if self._is_token(given[0]) else refusal(_HOW, HTTPStatus.FORBIDDEN)
+        if not any(map(self._is_token, _cookies(headers.get(b"cookie", ()), self._cookie))):
+            return refusal(_HOW, HTTPStatus.FORBIDDEN)
+        return None
+
+    def _fault(self, scope: Scope, headers: dict[bytes, list[bytes]]) -> str | None:
+        if scope["method"] not in {"GET", "HEAD"}:
+            return "Nothing here can be changed: only GET and HEAD are answered."
+        hosts = headers.get(b"host", [])
+        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+            return f"This is not the host that was asked for. {_HOW}"
+        if any(origin.lower() not in self._origins for origin in headers.get(b"origin", ())):
+            return "Other sites may not ask here."
+        sites = headers.get(b"sec-fetch-site", ())
+        if any(site.decode("latin-1").strip().lower() not in _OWN_SITE for site in sites):
+            return f"Other sites may not lead here. {_HOW}"
+        return None
+
+    def _is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(errors="replace"), self._token)
+
+    def _welcomed(self, scope: Scope, asked: Iterable[tuple[str, str]]) -> Response:
+        """The way to the same address without the token, which is a cookie from now on."""
+        kept = urlencode([(name, value) for name, value in asked if name != "token"])
+        raw = (scope.get("raw_path") or scope["path"].encode()).decode("latin-1").partition("?")[0]
+        path = f"/{raw.lstrip('/').lstrip(chr(92))}"  # two slashes would name another host
+        answer = RedirectResponse(f"{path}?{kept}" if kept else path, HTTPStatus.SEE_OTHER)
+        answer.set_cookie(self._cookie, self._token.decode(), path="/", httponly=True, samesite="strict")
+        return answer
+
+
+class _Sending:
+    """Sends what the application says with our headers, and without a body where only the head was asked for."""
+
+    def __init__(self, send: Send, *, is_head: bool) -> None:
+        self._send = send
+        self._is_head = is_head
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            ours = {name for name, _ in _HEADERS}
+            said = [(name, value) for name, value in message.get("headers", ()) if name.lower() not in ours]
+            message = {**message, "headers": [*said, *_HEADERS]}
+        elif self._is_head and message["type"] == "http.response.body":
+            message = {**message, "body": b""}
+        await self._send(message)
+
+
+def cookie_name(port: int) -> str:
+    """The name of the cookie: browsers do not tell ports apart, so that two servers need two names."""
+    return f"threadline-{port}"
+
+
+def refusal(sentence: str, status: HTTPStatus) -> Response:
+    """A page that says why, and holds nothing else."""
+    main = join((el("h1", status.phrase), el("p", sentence)))
+    return HTMLResponse(str(frame(f"{status.phrase} · threadline", main, kind="refused")), status)
+
+
+def _cookies(lines: Iterable[bytes], name: str) -> Iterable[str]:
+    for line in lines:
+        for part in line.decode("latin-1").split(";"):
+            if part.strip().startswith(f"{name}="):
+                try:
+                    found = SimpleCookie(part.strip())
+                except CookieError:
+                    continue
+                if name in found:
+                    yield found[name].value

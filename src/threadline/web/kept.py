@@ -1,0 +1,162 @@
+"""Kept: a session in memory, with all that its pages need to know of it, each made once and when it is asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from threadline.errors import NotFound
+from threadline.load import Session, continuations_of
+from threadline.model.agent import Agent
+from threadline.model.call import Call
+from threadline.model.entries import Entry
+from threadline.model.session import Continuation
+from threadline.render.html.anchor import anchor, named, parted
+from threadline.render.html.drawing import Drawing
+from threadline.render.html.scene import Scene
+from threadline.thread.context.windows import requests
+from threadline.thread.notifications import Notification, notifications
+from threadline.web.linked import Linked, entry_of
+from threadline.web.spending import Spent, spent
+from threadline.web.where import Where
+
+if TYPE_CHECKING:
+    from threadline.model.context import Window
+    from threadline.render.html.figures import Figures
+    from threadline.render.html.view import View
+    from threadline.web.holding import Standing
+
+_DRAWINGS = 6
+
+
+class Drawn(Struct, frozen=True):
+    """An agent drawn in a view, and where in it everything stands."""
+
+    drawing: Drawing
+    where: Where
+
+
+class Kept:
+    """A session that was read. `version` changes when its transcripts do; `size` is that of the transcripts."""
+
+    def __init__(self, session: Session, path: Path, version: str, size: int) -> None:
+        self.session = session
+        self.path = path
+        self.version = version
+        self.size = size
+        self._lock = threading.RLock()
+        self._drawn: OrderedDict[tuple[str | None, View], Drawn] = OrderedDict()
+        self._windows: dict[str | None, tuple[Window, ...]] = {}
+        self._lines: dict[str | None, dict[int, Entry]] = {}
+        self._spent: Spent | None = None
+
+    @property
+    def id(self) -> str:
+        """The session's id; where no entry tells one, the file's name."""
+        return str(self.session.id or self.path.stem)
+
+    @cached_property
+    def news(self) -> tuple[Notification, ...]:
+        """What became of its background tasks."""
+        return tuple(notifications(self.session))
+
+    @cached_property
+    def agents(self) -> dict[str, Agent]:
+        """The agents by the names that addresses have for them."""
+        return {named(agent.id): agent for agent in self.session.agents if agent.id is not None}
+
+    @cached_property
+    def calls(self) -> dict[str, Call]:
+        """The calls by their ids; of several with the same, the first."""
+        return {str(call.id): call for call in reversed(self.session.calls)}
+
+    @cached_property
+    def continuations(self) -> tuple[Continuation, ...]:
+        """What it continues, and what continues it."""
+        return continuations_of(self.session)
+
+    def agent(self, name: str | None) -> Agent:
+        """The agent of that name; the main one for None.
+
+        Raises:
+            NotFound: there is none.
+        """
+        if name is None:
+            return self.session.main
+        found = self.agents.get(name)
+        if found is None:
+            raise NotFound("This session has no agent of that name.")
+        return found
+
+    def entry(self, anchor_: str) -> tuple[Entry, Agent]:
+        """The entry that an anchor names, and whose it is; an item's anchor will do.
+
+        Raises:
+            NotFound: there is none.
+        """
+        parts = parted(entry_of(anchor_))
+        if parts is None:
+            raise NotFound("That is no anchor; write L120 for line 120, or AGENT.L7 for an agent's.")
+        name, line = parts
+        agent = self.agent(name)
+        with self._lock:
+            if name not in self._lines:
+                self._lines[name] = {entry.line.number: entry for entry in agent.entries}
+        found = self._lines[name].get(line)
+        if found is None:
+            raise NotFound(f"There is no line {line:,} in that transcript.")
+        return found, agent
+
+    def drawn(self, name: str | None, view: View, links: Linked, archive: Standing) -> Drawn:
+        """An agent as a view wants it.
+
+        Raises:
+            NotFound: there is no such agent, or no such branch.
+        """
+        agent = self.agent(name)
+        if view.branch is not None and not 1 <= view.branch <= len(agent.branches):
+            raise NotFound(f"There is no branch {view.branch}; this conversation has {len(agent.branches)}.")
+        with self._lock:
+            found = self._drawn.get((name, view))
+            if found is None:
+                cwds = self.session.cwds
+                scene = Scene(view, links, cwd=cwds[0] if cwds else "")
+                figures = self.figures(name, archive)
+                drawing = Drawing(self.session, agent, scene, figures=figures, news=self.news)
+                found = self._drawn[name, view] = Drawn(drawing, Where(drawing))
+                while len(self._drawn) > _DRAWINGS:
+                    self._drawn.popitem(last=False)
+            self._drawn.move_to_end((name, view))
+            return found
+
+    def windows(self, name: str | None) -> tuple[Window, ...]:
+        """The window that each request of an agent found."""
+        with self._lock:
+            if name not in self._windows:
+                agent = self.agent(name)
+                self._windows[name] = tuple(one.window for one in requests(agent.entries, agent.turns))
+            return self._windows[name]
+
+    def spent(self, archive: Standing) -> Spent:
+        """What it spent."""
+        with self._lock:
+            if self._spent is None:
+                self._spent = spent(self.session, archive)
+            return self._spent
+
+    def figures(self, name: str | None, archive: Standing) -> Figures:
+        """Each message in numbers."""
+        return self.spent(archive).figures(self.windows(name))
+
+
+def turn_anchor(agent: Agent, number: int) -> str | None:
+    """Where a turn begins."""
+    turn = next((one for one in agent.turns if one.number == number), None)
+    if turn is None or not turn.entries:
+        return None
+    return anchor(turn.act.entry if turn.act is not None else turn.entries[0], agent.id)

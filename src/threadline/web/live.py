@@ -1,0 +1,154 @@
+"""Live: tells pages that something was written, never what; one follower for all who listen."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import threading
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from starlette.responses import Response, StreamingResponse
+
+from threadline.survey.follow import Follower
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from threadline.model.found import Home
+
+POLL = 0.2
+"""Seconds between two looks, and between two notices of the same session."""
+_STILL_THERE = 15.0
+_LOG = logging.getLogger("threadline")
+
+
+class _Listener:
+    """A page that listens: the sessions that it has yet to be told of."""
+
+    def __init__(self, session: str | None) -> None:
+        self._session = session
+        self._loop = asyncio.get_running_loop()
+        self._waiting: dict[str, None] = {}
+        self._rung = asyncio.Event()
+        self.is_ended = False
+
+    def tell(self, sessions: Sequence[str]) -> None:
+        """Something was written for these; called from the follower's thread."""
+        chosen = [one for one in sessions if self._session is None or one == self._session]
+        if chosen:
+            with suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._ring, chosen)
+
+    def begin(self) -> None:
+        """From now on nothing is missed; what was written before may have been."""
+        self.tell([self._session or ""])
+
+    def end(self) -> None:
+        """There is nothing more to come."""
+        self.is_ended = True
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._rung.set)
+
+    def _ring(self, sessions: Sequence[str]) -> None:
+        self._waiting.update(dict.fromkeys(sessions))
+        self._rung.set()
+
+    async def notices(self) -> AsyncIterator[str]:
+        """The events, until the end; where there are none for a while, a comment that keeps the line open."""
+        yield "retry: 1000\n\n"
+        while not self.is_ended:
+            try:
+                await asyncio.wait_for(self._rung.wait(), _STILL_THERE)
+            except TimeoutError:
+                yield ": still here\n\n"
+                continue
+            self._rung.clear()
+            told, self._waiting = self._waiting, {}
+            for session in told:
+                yield f"data: {json.dumps({'session': session})}\n\n"
+            if not self.is_ended:
+                await asyncio.sleep(POLL)  # what comes meanwhile is told once
+
+
+class Live:
+    """Follows the homes while anybody listens."""
+
+    def __init__(self, homes: Sequence[Home]) -> None:
+        self._homes = homes
+        self._listeners: set[_Listener] = set()
+        self._lock = threading.Lock()
+        self._worker: threading.Thread | None = None
+        self._is_stopped = False
+
+    async def answer(self, request: Request) -> Response:
+        """The stream of events for a page; `session` narrows it to one."""
+        if request.method == "HEAD":
+            return Response(media_type="text/event-stream")
+        listener = _Listener((request.query_params.get("session") or "").lower() or None)
+        return StreamingResponse(self._listening(listener), media_type="text/event-stream")
+
+    async def _listening(self, listener: _Listener) -> AsyncIterator[str]:
+        self._add(listener)
+        try:
+            async for notice in listener.notices():
+                yield notice
+        finally:
+            with self._lock:
+                self._listeners.discard(listener)
+
+    def stop(self) -> None:
+        """End all streams, and the follower."""
+        with self._lock:
+            self._is_stopped = True
+            listeners = list(self._listeners)
+        for one in listeners:
+            one.end()
+
+    def _add(self, listener: _Listener) -> None:
+        with self._lock:
+            if self._is_stopped:
+                listener.end()
+                return
+            self._listeners.add(listener)
+            if self._worker is None:
+                self._worker = threading.Thread(target=self._follow, name="threadline-live", daemon=True)
+                self._worker.start()
+            else:
+                listener.begin()
+
+    def _follow(self) -> None:
+        try:
+            follower = Follower(self._homes)
+            for one in self._now_listening():
+                one.begin()
+            pause = threading.Event()
+            while listeners := self._now_listening():
+                sessions = _sessions(follower)
+                for one in listeners if sessions else ():
+                    one.tell(sessions)
+                pause.wait(0 if follower.is_behind else POLL)
+        except Exception:  # noqa: BLE001 - a page without news is still a page
+            _LOG.exception("threadline: following has ended; pages will not tell of news.")
+            with self._lock:
+                self._worker = None
+
+    def _now_listening(self) -> list[_Listener]:
+        """Who listens; where nobody does, the worker is gone."""
+        with self._lock:
+            if not self._listeners or self._is_stopped:
+                self._worker = None
+                return []
+            return list(self._listeners)
+
+
+def _sessions(follower: Follower) -> list[str]:
+    """The sessions that something was written for since the last look."""
+    found: dict[str, None] = {}
+    for transcript, entry in follower.poll():
+        id_ = transcript.session or entry.session_id
+        if id_:
+            found[str(id_).lower()] = None
+    return list(found)

@@ -1,0 +1,221 @@
+"""The head of a session's page: what it is called, what it took, and how to take it up again."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from markupsafe import Markup
+from msgspec import Struct
+
+from threadline.model.agent import Agent
+from threadline.model.context import Limit
+from threadline.model.session import Continuation
+from threadline.model.sum import Sum
+from threadline.render.agents import duration, name
+from threadline.render.figures import agents as said_agents
+from threadline.render.figures import count, model_name, moment, some, span_of_time
+from threadline.render.html.element import EMPTY, Child, el, join
+from threadline.render.html.icons import icon
+from threadline.render.html.words import one, shown
+from threadline.thread.context.limits import Limits
+from threadline.web import addresses
+from threadline.web.holding import Standing
+from threadline.web.kept import Kept
+from threadline.web.linked import Linked
+
+_TITLE, _NAME = 200, 120
+_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
+
+
+class Head(Struct, frozen=True):
+    """What is known of a session, or of one of its agents."""
+
+    kept: Kept
+    agent: Agent
+    links: Linked
+    total: Sum
+    context: int | None
+    limit: Limit | None
+    continuations: tuple[Continuation, ...] | None
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        if self.agent.id is not None:
+            return one(name(self.agent), _TITLE)
+        return one(self.kept.session.title.text, _TITLE) or "(no title)"
+
+
+def head_of(kept: Kept, agent: Agent, links: Linked, archive: Standing, *, related: bool) -> Head:
+    """The head of an agent's page; `related` looks for sessions that share something with this one."""
+    windows = kept.windows(links.agent_name)
+    last = next((one for one in reversed(windows) if one.told), None)
+    limit = Limits(agent, [agent.entries], windows).of(last.model) if last is not None else None
+    found = kept.continuations if related else kept.session.continuations or None
+    return Head(kept, agent, links, kept.spent(archive).total, last.prompt if last else None, limit, found)
+
+
+def resume_command(kept: Kept) -> str | None:
+    """What a person may run to go on; it is shown and never run. None where what it would name is not to be trusted."""
+    session = kept.session
+    if session.id is None or not _ID.fullmatch(str(session.id)):
+        return None
+    cwd = session.cwds[-1] if session.cwds else None
+    resume = f"claude --resume {session.id}"
+    if cwd is None:
+        return resume
+    return f"cd {shlex.quote(cwd)} && {resume}" if cwd.startswith("/") and cwd.isprintable() else None
+
+
+def head(known: Head) -> Markup:
+    """The head, drawn."""
+    is_main = known.agent.id is None
+    return el(
+        "header",
+        EMPTY if is_main else el("p", el("a", "the session", href=known.links.page()), class_="up"),
+        el("h1", known.title),
+        el("p", *(el("span", fact) for fact in _facts(known)), class_="facts"),
+        el("p", *(el("span", fact) for fact in _figures(known)), class_="facts"),
+        _resume(known) if is_main else EMPTY,
+        _copying(known),
+        _continued(known) if is_main else EMPTY,
+        *_problems(known),
+        class_="head",
+    )
+
+
+def _facts(known: Head) -> Iterator[Child]:
+    session, agent = known.kept.session, known.agent
+    if session.cwds:
+        project = session.cwds[0]
+        address = addresses.address(addresses.SESSIONS, project=project)
+        yield el("a", one(project, _NAME), href=address, class_="path")
+    if agent.id is None:
+        if session.git_branches:
+            yield some(one(branch, 60) for branch in session.git_branches)
+        yield some(one(model_name(model), 60) for model in session.models) or "no model answered"
+        yield _when(known)
+    else:
+        yield one(model_name(agent.model), 60) if agent.model else "model not told"
+        yield str(agent.status)
+        yield span_of_time(duration(agent)) or "no time told"
+
+
+def _when(known: Head) -> str:
+    session = known.kept.session
+    if session.started is None:
+        return "no time told"
+    took = span_of_time(session.wall_time)
+    return f"{moment(session.started)} UTC" + (f", {took}" if took else "")
+
+
+def _figures(known: Head) -> Iterator[Child]:
+    session, agent = known.kept.session, known.agent
+    yield count(sum(turn.act is not None for turn in agent.turns), "turn")
+    yield count(len(session.calls if agent.id is None else agent.calls), "call")
+    if agent.id is None and session.agents:
+        kept = [one for one in session.agents if one.side is None]
+        yield said_agents(len(kept), len(kept))
+    if agent.id is None:
+        yield count(known.total.tokens, "token")
+        yield _amount(known.total)
+    if known.context is not None and known.limit is not None:
+        share = 100 * known.context / known.limit.tokens
+        yield el("span", f"{known.context:,} in context at the end ({share:.0f} %)", title=known.limit.why)
+    yield el("a", "context and cost", href=known.links.below("along", agent=known.links.agent_name))
+
+
+def _amount(total: Sum) -> str:
+    if total.amount is None:
+        return "cost not known" if total.charges else "nothing spent"
+    unpriced = f", without {count(total.unpriced, 'message')} of unknown price" if total.unpriced else ""
+    return f"{dollars(total.amount)}{unpriced}"
+
+
+def dollars(amount: Decimal) -> str:
+    """`$1.20`; what is less than a cent has four places."""
+    return f"${amount:,.2f}" if amount >= Decimal("0.01") or not amount else f"${amount:.4f}"
+
+
+def _resume(known: Head) -> Markup:
+    command = resume_command(known.kept)
+    if command is None:
+        return EMPTY
+    button = el("button", icon("copy"), "Copy", type="button", class_="copy", data_copy="resume", hidden=True)
+    return el("p", el("code", shown(command), id="resume"), button, class_="resume")
+
+
+def _copying(known: Head) -> Markup:
+    links = known.links
+    markdown = links.below("markdown", agent=links.agent_name)
+    return el(
+        "p",
+        el("a", icon("link"), "Link", href=links.own(), data_copy="link"),
+        el("a", icon("markdown"), "Markdown", href=markdown, data_copy="markdown"),
+        el("a", icon("state"), "State at the end", href=links.below("state", "end")),
+        class_="copying",
+    )
+
+
+def _continued(known: Head) -> Markup:
+    found = known.continuations
+    if found is None:
+        there = known.links.below("related")
+        return el("p", el("a", "Sessions that share something with this one", href=there), class_="related")
+    return join(el("p", _continuation(one_, known.links), class_="related") for one_ in found)
+
+
+def _continuation(found: Continuation, links: Linked) -> Iterator[Child]:
+    yield "Goes on in " if found.forward else "Goes on from "
+    other = str(found.session) if found.session is not None else None
+    yield el("a", other[:8], href=links.session(other)) if other else "a session that is not known"
+    yield f" ({found.kind})"
+
+
+def _problems(known: Head) -> Iterator[Markup]:
+    for problem in known.kept.session.file_problems:
+        yield el("p", f"{problem.kind}: {one(problem.message, 300)}", class_="problem")
+
+
+def continuation_rows(found: tuple[Continuation, ...]) -> list[dict[str, Any]]:
+    """Continuations as data."""
+    return [
+        {"kind": str(one_.kind), "session": one_.session, "forward": one_.forward, "evidence": one_.evidence}
+        for one_ in found
+    ]
+
+
+def head_data(known: Head) -> dict[str, Any]:
+    """The head as data."""
+    session = known.kept.session
+    return {
+        "id": known.kept.id,
+        "path": known.kept.path,
+        "version": known.kept.version,
+        "agent": known.agent.id,
+        "title": name(known.agent) if known.agent.id is not None else session.title.text,
+        "project": session.cwds[0] if session.cwds else None,
+        "models": session.models,
+        "git_branches": session.git_branches,
+        "started": session.started,
+        "ended": session.ended,
+        "turns": sum(turn.act is not None for turn in known.agent.turns),
+        "calls": len(session.calls if known.agent.id is None else known.agent.calls),
+        "agents": [
+            {"id": agent.id, "name": name(agent), "status": str(agent.status), "calls": len(agent.calls)}
+            for agent in session.agents
+        ],
+        "branches": len(known.agent.branches),
+        "tokens": known.total.tokens,
+        "amount": known.total.amount,
+        "unpriced": known.total.unpriced,
+        "context": known.context,
+        "limit": known.limit.tokens if known.limit is not None else None,
+        "resume": resume_command(known.kept),
+        "continuations": continuation_rows(known.continuations or ()),
+        "problems": [{"kind": str(one_.kind), "message": one_.message} for one_ in session.file_problems],
+    }

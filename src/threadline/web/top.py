@@ -1,0 +1,36 @@
+"""The top of every page: where one can go, and the search box."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from threadline.render.html.element import el
+from threadline.render.html.icons import icon
+from threadline.web import addresses
+
+_PLACES: tuple[tuple[str, str, str], ...] = (
+    (addresses.SESSIONS, "Sessions", "sessions"),
+    (addresses.USAGE, "Usage", "usage"),
+    (addresses.CALLS, "Calls", "calls"),
+    (addresses.FILES, "Files", "file"),
+    (addresses.DOCTOR, "Doctor", "doctor"),
+)
+
+
+def top(path: str) -> Markup:
+    """The bar for a page at that path."""
+    brand = el("a", icon("thread"), "threadline", href=addresses.HOME, class_="brand", **_current(path, addresses.HOME))
+    places = el("ul", *(el("li", _place(path, *one)) for one in _PLACES))
+    box = el("input", type="search", name_="q", placeholder="Search all sessions", aria_label="Search all sessions")
+    search = el("form", box, action=addresses.SEARCH, method="get", role="search")
+    keys = el("a", icon("keys"), href=addresses.KEYS, class_="keys", title="Keys", aria_label="Keys")
+    return el("header", brand, el("nav", places, aria_label="Pages"), search, keys, class_="top")
+
+
+def _place(path: str, address: str, label: str, drawn: str) -> Markup:
+    return el("a", icon(drawn), el("span", label), href=address, **_current(path, address))
+
+
+def _current(path: str, address: str) -> dict[str, str]:
+    is_session = address == addresses.SESSIONS and path.startswith(f"{addresses.SESSION}/")
+    return {"aria_current": "page"} if path == address else {"aria_current": "true"} if is_session else {}
