@@ -96,7 +96,7 @@ def agentsview(home: Path, programs: Path) -> Iterator[Contender]:
     peer = peers.Agentsview(programs, home)
     peer.refresh(home)
     with peer.serving(home) as (address, process):
-        yield Contender("agentsview", f"http://{address}/sessions/{long_session.LONG}", ".message", process, [])
+        yield Contender("agentsview", f"http://{address}/sessions/{long_session.LONG}", ".virtual-row", process, [])
 
 
 def opened(browser: Browser, one: Contender) -> Page:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from tests.faces.test_cli_hostile import EVERYTHING
 from tests.make import Part, Pen, Row, call, chain, meta, prompt, reply, transcript, write
@@ -67,7 +68,7 @@ def _named(text: str) -> str:
     return plain.decode(errors="ignore")
 
 
-def _write(path: Path, text: str, session: str, **fields: object) -> None:
+def _write(path: Path, text: str, session: str, **fields: Any) -> None:
     pen = Pen(session, cwd=f"/{text}", gitBranch=text, version=text, slug=text, sessionKind=text, **fields)
     rows = transcript(*_parts(text), pen=pen)
     write(path, *(json.dumps(row).encode() + b"\n" for row in rows if isinstance(row, dict)))
