@@ -24,7 +24,7 @@ _LAUNCHED = {
     "teammate_spawned": "joined the team",
     "remote_launched": "works elsewhere",
 }
-_FEW = 30
+_FEW, _SHORT = 30, 100
 """Elements of a task, which is folded inside what is folded, and stands on the agent's own page."""
 _MACHINE_LINES = re.compile(r"^(?:agentId: |<usage>)", re.MULTILINE)
 _TOOLS_USED = re.compile(r"\s*<tools-used-before-summary>.*?</tools-used-before-summary>\s*", re.DOTALL)
@@ -109,11 +109,10 @@ def _launched(made: Call, scene: Scene) -> Markup:
 
 
 def _skill(made: Call, scene: Scene) -> Markup:
-    """`Skill`, `SlashCommand`: which one, and what it was given."""
-    given = made.input
-    name = text_of(given, "skill", "command")
-    arguments = text_of(given, "args")
-    return join((facts(name), printed(arguments, made, scene, class_="command")))
+    """`Skill`, `SlashCommand`: what it was given, where the call's line has no room for it."""
+    arguments = text_of(made.input, "args", "command")
+    is_long = len(arguments) > _SHORT or "\n" in arguments
+    return printed(arguments, made, scene, class_="given") if is_long else EMPTY
 
 
 def _used(made: Call, scene: Scene) -> Markup:

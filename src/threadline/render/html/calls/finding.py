@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Set as AbstractSet
+from itertools import groupby, islice
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -24,7 +25,9 @@ from threadline.render.html.scene import Scene
 from threadline.render.html.words import one, shown
 
 _MATCH = re.compile(r"(?P<path>(?:[A-Za-z]:[\\/])?[^:\n]+):(?P<line>\d{1,9}):(?P<text>.*)", re.DOTALL)
-_NEAR = re.compile(r"(?P<line>\d{1,9})-(?P<text>.*)", re.DOTALL)
+_NEAR = re.compile(r"-(?P<line>\d{1,9})-")
+_SLASH = re.compile(r"[/\\]")
+_LONGEST_PATH, _MOST_MARKS = 1000, 20
 _WORDS = ("path", "glob", "type", "output_mode")
 _FLAGS = ("-i", "-A", "-B", "-C", "context", "head_limit", "offset", "multiline")
 _MOST_TOOLS = 60
@@ -45,7 +48,7 @@ def _asked(made: Call, scene: Scene) -> Markup:
     words = [scene.near(text_of(given, name)) for name in _WORDS if text_of(given, name)]
     flags = [f"{name} {value}" for name in _FLAGS if isinstance(value := value_of(given, name), bool | int)]
     pattern = text_of(given, "pattern")
-    return join((el("pre", shown(pattern[:2000]), class_="command") if pattern else EMPTY, facts(*words, *flags)))
+    return join((el("pre", shown(pattern[:2000]), class_="pattern") if pattern else EMPTY, facts(*words, *flags)))
 
 
 def _files(names: Sequence[str], made: Call, scene: Scene) -> Markup:
@@ -106,22 +109,37 @@ def _number(line: _Found) -> str:
 
 
 def _found(lines: Sequence[str]) -> Iterator[_Found]:
-    """The lines in parts. One that stands near a match begins with a file that a match names, or the last one did."""
+    """The lines in parts: file, number and text; those that have none of these as they are."""
     matches = [_MATCH.fullmatch(line) for line in lines]
-    paths = sorted({match["path"] for match in matches if match is not None}, key=len, reverse=True)
+    paths = {match["path"] for match in matches if match is not None}
     last = ""
     for line, match in zip(lines, matches, strict=True):
         if match is not None:
             last = match["path"]
             yield _Found(last, match["line"], match["text"])
             continue
-        path = next((path for path in paths if line.startswith(f"{path}-")), "")
-        near = _NEAR.fullmatch(line[len(path) + 1 :]) if path else None
+        near = _near(line, paths)
         if near is not None:
-            last = path
-            yield _Found(path, near["line"], near["text"], is_match=False)
+            last = near.path
+            yield near
         else:
-            yield _Found(last if line == "--" else "", "", line)
+            yield _Found(last, "", "⋯") if line == "--" else _Found("", "", line)
+
+
+def _near(line: str, paths: AbstractSet[str]) -> _Found | None:
+    """A line near a match: `FILE-12-text`. Old builds name the file in full there, and short in matches."""
+    for mark in islice(_NEAR.finditer(line, 0, _LONGEST_PATH), _MOST_MARKS):
+        name = line[: mark.start()]
+        path = next((end for end in _ends(name) if end in paths), None)
+        if path is not None:
+            return _Found(path, mark["line"], line[mark.end() :], is_match=False)
+    return None
+
+
+def _ends(path: str) -> Iterator[str]:
+    """A path, and what is left of it when folders are taken away from its front."""
+    yield path
+    yield from (path[mark.end() :] for mark in _SLASH.finditer(path))
 
 
 def _glob(made: Call, scene: Scene) -> Markup:
@@ -156,7 +174,7 @@ def _tools(made: Call, scene: Scene) -> Markup:
 
 def _query(made: Call) -> Markup:
     query = text_of(made.input, "query")
-    return el("pre", shown(query[:2000]), class_="command") if query else EMPTY
+    return el("pre", shown(query[:2000]), class_="pattern") if query else EMPTY
 
 
 def _lsp(made: Call, scene: Scene) -> Markup:
