@@ -21,10 +21,10 @@ from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.lists import FEW, SessionRow, session_list
 from threadline.render.html.said import money, project, short, when
 from threadline.render.html.table import Column, table
-from threadline.survey.sessions import SessionSummary, Wanted
+from threadline.survey.sessions import SessionSummary
 from threadline.web import addresses
 from threadline.web.page import Page
-from threadline.web.pages.listed import costs, every_session, listed, project_address
+from threadline.web.pages.listed import costs, every_session, listed, newest, project_address
 from threadline.web.pages.recalled import recalled
 
 if TYPE_CHECKING:
@@ -67,9 +67,8 @@ def home(asked: Asked) -> Page:
     today = in_zone(asked.now, here).date()
     spans = recalled(archive, "spans", lambda: list(_spans(archive, asked.now, here)), zone_name(here), today)
     worked = recalled(archive, "worked", lambda: _worked(archive, here), zone_name(here))
-    newest = archive.sessions(Wanted(limit=_RECENT)).sessions
-    recent = listed(archive, newest)
     top = listed(archive, _dearest(archive))
+    recent = listed(archive, newest(archive, _RECENT).sessions)
     projects = recalled(archive, "projects", lambda: _projects(archive))
     wrong = _problems(archive)
     main = join(

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from threadline.find.live_sessions import live_sessions
 from threadline.index.activity import call_counts
 from threadline.model.sum import Sum
 from threadline.render.html.lists import SessionRow
-from threadline.survey.sessions import SessionSummary, Wanted
+from threadline.survey.running import running
+from threadline.survey.sessions import Listing, SessionSummary, Wanted
 from threadline.web import addresses
-from threadline.web.pages.recalled import recalled
+from threadline.web.pages.recalled import is_recalled, recalled
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
+
+_SESSIONS = "sessions"
 
 
 def costs(archive: Archive) -> Mapping[str, Sum]:
@@ -23,7 +27,21 @@ def costs(archive: Archive) -> Mapping[str, Sum]:
 
 def every_session(archive: Archive) -> tuple[SessionSummary, ...]:
     """All sessions, newest first."""
-    return recalled(archive, "sessions", lambda: archive.sessions(Wanted()).sessions)
+    return recalled(archive, _SESSIONS, lambda: archive.sessions(Wanted()).sessions)
+
+
+def newest(archive: Archive, number: int) -> Listing:
+    """The newest sessions; where nobody has asked for all of them yet, the others are not looked at."""
+    if is_recalled(archive, _SESSIONS):
+        every = every_session(archive)
+        return Listing(every[:number], max(0, len(every) - number))
+    return recalled(archive, "newest", lambda: archive.sessions(Wanted(limit=number)), number)
+
+
+def _running(archive: Archive) -> Collection[str]:
+    """Sessions with a living process, which no transcript tells."""
+    registered = [side for home in archive.homes for side in live_sessions(home)]
+    return running(registered) if registered else ()
 
 
 def every_call_count(archive: Archive) -> Mapping[str, int]:
@@ -37,8 +55,12 @@ def listed(
     """Sessions as rows. `calls` is how many each made, where that is known already."""
     some = list(sessions)
     spent = costs(archive)
+    living = _running(archive)
     made = calls if calls is not None else call_counts(archive.connection, [str(one.id) for one in some if one.id])
-    return [_row(one, spent.get(str(one.id), Sum()), made.get(str(one.id), 0)) for one in some]
+    return [
+        _row(one, spent.get(str(one.id), Sum()), made.get(str(one.id), 0), is_running=str(one.id) in living)
+        for one in some
+    ]
 
 
 def project_address(path: str) -> str:
@@ -46,7 +68,7 @@ def project_address(path: str) -> str:
     return addresses.address(addresses.SESSIONS, project=path)
 
 
-def _row(one: SessionSummary, spent: Sum, calls: int) -> SessionRow:
+def _row(one: SessionSummary, spent: Sum, calls: int, *, is_running: bool) -> SessionRow:
     return SessionRow(
         id=str(one.id) if one.id is not None else None,
         title=one.title,
@@ -61,6 +83,6 @@ def _row(one: SessionSummary, spent: Sum, calls: int) -> SessionRow:
         amount=spent.amount,
         unpriced=spent.unpriced,
         tokens=spent.tokens,
-        running=one.running,
+        running=is_running,
         problem=one.problem,
     )

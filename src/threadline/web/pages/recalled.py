@@ -23,7 +23,7 @@ def recalled(archive: Archive, name: str, make: Callable[[], _T], *given: Hashab
 
     It must not hold the archive or its connection, which are another's by then.
     """
-    key = (str(archive.index), generation(archive.connection), name, given)
+    key = _key(archive, name, given)
     with _LOCK:
         if key in _KEPT:
             _KEPT.move_to_end(key)
@@ -34,3 +34,13 @@ def recalled(archive: Archive, name: str, make: Callable[[], _T], *given: Hashab
         while len(_KEPT) > _MOST:
             _KEPT.popitem(last=False)
     return made
+
+
+def is_recalled(archive: Archive, name: str, *given: Hashable) -> bool:
+    """Whether that is known already."""
+    with _LOCK:
+        return _key(archive, name, given) in _KEPT
+
+
+def _key(archive: Archive, name: str, given: Hashable) -> Hashable:
+    return (str(archive.index), generation(archive.connection), name, given)

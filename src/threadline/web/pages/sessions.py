@@ -11,10 +11,10 @@ from threadline.model.zone import zone
 from threadline.render.figures import count
 from threadline.render.html.element import Child, el, join
 from threadline.render.html.lists import SessionRow, session_list
-from threadline.survey.sessions import SessionSummary, Wanted
+from threadline.survey.sessions import SessionSummary
 from threadline.web.page import Page
 from threadline.web.pages.filters import Field, filters
-from threadline.web.pages.listed import every_call_count, every_session, listed, project_address
+from threadline.web.pages.listed import every_call_count, every_session, listed, newest, project_address
 from threadline.web.pages.paging import Part, pager, part
 from threadline.web.pages.recalled import recalled
 
@@ -64,9 +64,8 @@ def _rows(asked: Asked, here: tzinfo, shown: Part, order: str) -> tuple[list[Ses
     if since is not None and until is not None and since > until:
         raise BadQuery("since is later than until: nothing can lie between them.")
     named = any(asked.text(name) for name in ("project", "model", "branch", "grep", "until"))
-    if order == "time" and not named:
-        # The newest are told without looking at the others.
-        found = archive.sessions(Wanted(since=since, limit=shown.stop))
+    if order == "time" and not named and since is None:
+        found = newest(archive, shown.stop)
         total = len(found.sessions) + found.more
         return listed(archive, found.sessions[shown.after : shown.stop]), total
     every = [one for one in every_session(archive) if _fits(one, asked, since, until)]
@@ -134,6 +133,5 @@ def _why(asked: Asked) -> str:
     if not every:
         homes = ", ".join(str(home.path) for home in asked.archive.homes)
         return f"There are no sessions in {homes}." if homes else "No home was found; name one with --home."
-    newest = every[0].last
-    last = f"; the newest is of {newest:%Y-%m-%d}" if newest is not None else ""
+    last = f"; the newest is of {every[0].last:%Y-%m-%d}" if every[0].last is not None else ""
     return f"No session of {len(every):,} fits all of that{last}. Take something away above."
