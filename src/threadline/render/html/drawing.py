@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -85,6 +85,7 @@ class Drawing:
         self.items = placed(agent, scene.view, self._news)
         self.sections = sections(self.items)
         self._last = _last_items(self.items)
+        self._others = _changes(self._last, self._figures)
 
     def section(self, number: int) -> Markup:
         """What a section holds when it is filled."""
@@ -148,7 +149,9 @@ class Drawing:
         """What the message took, under the last of its items."""
         message = entry.message if entry is not None else None
         figure = self._figures.get(message.id) if message is not None and message.id is not None else None
-        return el("p", " · ".join(_facts(figure)), class_="figure") if figure is not None else EMPTY
+        if message is None or figure is None:
+            return EMPTY
+        return el("p", " · ".join(_facts(figure, named=message.id in self._others)), class_="figure")
 
     def _problems(self, item: Item) -> Iterator[Markup]:
         for problem in item.entry.problems:
@@ -339,8 +342,8 @@ def _extra(item: Item) -> str:
     return f" {item.call.outcome}" if isinstance(item, Called) else ""
 
 
-def _facts(figure: Figure) -> Iterator[str]:
-    if figure.model:
+def _facts(figure: Figure, *, named: bool) -> Iterator[str]:
+    if figure.model and named:
         yield model_name(figure.model)
     if figure.context is not None:
         yield f"{figure.context:,} in context"
@@ -358,3 +361,18 @@ def _last_items(items: Sequence[Placed]) -> dict[str, AssistantEntry]:
         if isinstance(entry, AssistantEntry) and entry.message is not None and entry.message.id is not None:
             last[entry.message.id] = (one_.anchor, entry)
     return dict(last.values())
+
+
+def _changes(last: Mapping[str, AssistantEntry], figures: Figures) -> frozenset[str]:
+    """The messages whose model is not that of the one before: only there it is worth telling."""
+    changed: set[str] = set()
+    before: str | None = None
+    for entry in last.values():
+        message = entry.message
+        figure = figures.get(message.id) if message is not None and message.id is not None else None
+        if message is None or message.id is None or figure is None or figure.model is None:
+            continue
+        if figure.model != before:
+            changed.add(message.id)
+        before = figure.model
+    return frozenset(changed)
