@@ -82,7 +82,7 @@ class _Markdown:
             yield way, code(one(str(link.session or "another session"), _LABEL))
 
     def _items(self, agent: Agent, depth: int) -> Iterator[str]:
-        for item in placed(agent, self._view, self._news):
+        for item in placed(agent, self._view.inside if depth else self._view, self._news):
             drawn = list(_DRAW[item.kind](self, item, depth))
             if drawn:
                 yield ""

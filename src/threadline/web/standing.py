@@ -27,6 +27,6 @@ def stand_of(kept: Kept, seen: Viewing, drawn: Drawn, anchor: str) -> Stand | El
     if name is None:
         return Elsewhere(seen.links.page(at=anchor))
     under = drawn.where.under(agent)
-    if under is not None and len(placed(agent, seen.view)) <= _INLINE:
+    if under is not None and len(placed(agent, seen.view.inside)) <= _INLINE:
         return Stand(under.section, entry_of(anchor), near=True)
     return Elsewhere(seen.links.page(at=anchor, agent=name, branch=None))

@@ -240,7 +240,7 @@ class Drawing:
             el("span", " · ".join(fact for fact in facts if fact), class_="facts"),
             el("a", "open", href=page, class_="whole") if page else EMPTY,
         )
-        items = placed(agent, self.scene.view, self._news) if depth < _DEEPEST else ()
+        items = placed(agent, self.scene.view.inside, self._news) if depth < _DEEPEST else ()
         if depth >= _DEEPEST or (self._inline is not None and len(items) > self._inline):
             return el("div", el("p", *line, class_="line"), class_="agent", data_agent=str(agent.id))
         drawn = self._drawn(items, range(len(items)), depth + 1)

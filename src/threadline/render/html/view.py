@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from threadline.render.options import Agents
 
@@ -37,3 +38,8 @@ class View(Struct, frozen=True):
     kinds: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     errors: bool = False
+
+    @property
+    def inside(self) -> View:
+        """The same for an agent inside the one that is shown, which has turns and branches of its own."""
+        return replace(self, branch=None, thread=False, from_turn=None, to_turn=None)
