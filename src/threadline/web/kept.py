@@ -42,11 +42,14 @@ class Drawn(Struct, frozen=True):
 
 
 class Kept:
-    """A session that was read. `version` changes when its transcripts do; `size` is that of the transcripts."""
+    """A session that was read: `id` is what the archive calls it, `version` changes when its transcripts do.
 
-    def __init__(self, session: Session, path: Path, version: str, size: int) -> None:
+    `size` is that of its transcripts.
+    """
+
+    def __init__(self, id_: str, session: Session, version: str, size: int) -> None:
+        self.id = id_
         self.session = session
-        self.path = path
         self.version = version
         self.size = size
         self._lock = threading.RLock()
@@ -56,9 +59,9 @@ class Kept:
         self._spent: Spent | None = None
 
     @property
-    def id(self) -> str:
-        """The session's id; where no entry tells one, the file's name."""
-        return str(self.session.id or self.path.stem)
+    def path(self) -> Path:
+        """Its main transcript."""
+        return self.session.path or Path()
 
     @cached_property
     def news(self) -> tuple[Notification, ...]:

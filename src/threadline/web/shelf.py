@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from threadline.errors import NotFound
 from threadline.find import session_transcripts
 from threadline.find.at_path import by_id
@@ -27,13 +29,20 @@ MOST = 128 * 1024 * 1024
 _COUNTED = threading.Lock()
 
 
+class _Place(Struct, frozen=True):
+    """What the archive calls a session, and where its main transcript lies."""
+
+    id: str
+    path: Path
+
+
 class Shelf:
     """Sessions in memory: those looked at last. Whoever asks for one that is being read waits for it."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._kept: OrderedDict[Path, Kept] = OrderedDict()
-        self._paths: dict[str, tuple[Path, ...]] = {}
+        self._places: dict[str, _Place] = {}
         self._reading: dict[Path, threading.Lock] = {}
         self._lock = threading.Lock()
 
@@ -44,25 +53,17 @@ class Shelf:
             NotFound: the archive lists none.
             Ambiguous: it lists several that begin so.
         """
-        for path in self._where(name, archive):
-            if (version := _version(path)) is not None:
-                return self._read(path, *version)
-        self._paths.pop(name.lower(), None)
-        raise NotFound("The session's transcript is not there any more; `threadline` shows what there is.")
+        place = self._places.get(name)
+        told = _version(place.path) if place is not None else None
+        if place is None or told is None:  # it may have moved
+            place = self._places[name] = _place(name, archive)
+            told = _version(place.path)
+        if told is None:
+            raise NotFound("The session's transcript is not there any more; `threadline` shows what there is.")
+        return self._read(place, *told)
 
-    def _where(self, name: str, archive: Archive) -> tuple[Path, ...]:
-        """Where it lies: only what the archive lists is opened. What is there once is taken to stay there."""
-        id_ = name.lower()
-        known = self._paths.get(id_, ())
-        if known and known[0].exists():
-            return known
-        listed = [one for home in archive.found for one in home.transcripts if one.kind is TranscriptKind.MAIN]
-        exact = sorted((one for one in listed if one.session == id_), key=_order)
-        paths = tuple(one.path for one in exact) or (by_id(name, archive.found).path,)
-        self._paths[id_] = paths
-        return paths
-
-    def _read(self, path: Path, version: str, size: int) -> Kept:
+    def _read(self, place: _Place, version: str, size: int) -> Kept:
+        path = place.path
         with self._lock:
             kept = self._kept.get(path)
             if kept is not None and kept.version == version:
@@ -74,13 +75,23 @@ class Shelf:
             if kept is not None and kept.version == version:  # another has read it meanwhile
                 return kept
             with _undisturbed():
-                kept = Kept(read(path, continued=False), path, version, size)
+                kept = Kept(place.id, read(path, continued=False), version, size)
             with self._lock:
                 self._kept[path] = kept
                 self._kept.move_to_end(path)
                 while len(self._kept) > 1 and sum(one.size for one in self._kept.values()) > self._most:
                     self._kept.popitem(last=False)
             return kept
+
+
+def _place(name: str, archive: Archive) -> _Place:
+    """Where a session lies: only what the archive lists is ever opened."""
+    listed = [one for home in archive.found for one in home.transcripts if one.kind is TranscriptKind.MAIN]
+    exact = min((one for one in listed if one.session == name.lower()), key=_order, default=None)
+    found = exact or by_id(name, archive.found)
+    if found.kind is TranscriptKind.MAIN and found.session is not None:
+        return _Place(str(found.session), found.path)
+    return _Place(f"agent-{found.agent}", found.path)  # one that lies beside the sessions is read as one of its own
 
 
 def _order(one: Transcript) -> tuple[int, int, str]:
