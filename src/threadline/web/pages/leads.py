@@ -1,0 +1,32 @@
+"""Leads: the address of an entry whose place is known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from threadline.index.texts import stored
+from threadline.render.html.anchor import named
+from threadline.web import addresses
+
+if TYPE_CHECKING:
+    from threadline.archive import Archive
+
+_ASKED = """SELECT COALESCE(t.session, (SELECT a.session FROM agent_rows a WHERE a.transcript_id = t.transcript_id)),
+    t.agent FROM transcripts t WHERE t.path = ?"""
+
+
+def entry_address(session: str | None, agent: str | None, line: int) -> str | None:
+    """An entry of a session, or of one of its agents; None where no session is known."""
+    if session is None:
+        return None
+    whose = named(agent) if agent else None
+    return addresses.hit(session, whose, f"{whose}.L{line}" if whose else f"L{line}")
+
+
+def place_address(archive: Archive, transcript: str, line: int) -> str | None:
+    """The entry at a line of a transcript; None where the index does not know it."""
+    found = archive.connection.execute(_ASKED, (stored(transcript),)).fetchone()
+    if found is None or not line:
+        return None
+    session, agent = found
+    return entry_address(session, agent, line)
