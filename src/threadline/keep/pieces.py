@@ -1,0 +1,71 @@
+"""Pieces: what files are cut into, at ends of lines and by content, each named by its hash."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from zlib import crc32
+
+from msgspec import Struct
+
+LEAST, MOST = 32 * 1024, 1024 * 1024
+"""A piece has no fewer bytes than this unless its file ends, and no more than that whatever it holds."""
+_ONE_IN = 8
+"""One line in so many ends a piece: where it is long enough, the next such line is its last."""
+
+
+class Piece(Struct, frozen=True, gc=False):
+    """Some bytes of a file, by their SHA-256, in hexadecimal."""
+
+    hash: str
+    data: bytes
+
+    @classmethod
+    def of(cls, data: bytes) -> Piece:
+        """The piece that these bytes make."""
+        return cls(sha256(data).hexdigest(), data)
+
+
+class Cutting:
+    """Cuts a stream of bytes into pieces, however the stream is handed over.
+
+    Where a piece ends depends only on its own bytes, so that files that begin alike are cut alike.
+
+    >>> cut = Cutting()
+    >>> [len(one) for one in (*cut.more(b"a line" + bytes([10])), *cut.rest())]
+    [7]
+    """
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+        self._seen = 0
+        """How far the held bytes were looked through without finding an end."""
+
+    def more(self, data: bytes) -> Iterator[bytes]:
+        """The pieces that are whole once these bytes have come."""
+        self._held += data
+        while (end := self._end()) is not None:
+            yield bytes(self._held[:end])
+            del self._held[:end]
+            self._seen = 0
+
+    def rest(self) -> Iterator[bytes]:
+        """What is left when nothing more comes."""
+        if self._held:
+            yield bytes(self._held)
+        self._held.clear()
+        self._seen = 0
+
+    def _end(self) -> int | None:
+        """Where the first piece ends: after the first line past `LEAST` that says so, or at `MOST`."""
+        held = self._held
+        start = max(self._seen, LEAST)
+        if len(held) < start:
+            return None
+        # The line that a look begins in counts from there on, whatever stands before it.
+        while (newline := held.find(b"\n", start, MOST)) >= 0:
+            if crc32(held[start:newline]) % _ONE_IN == 0:
+                return newline + 1
+            start = newline + 1
+        self._seen = start
+        return MOST if len(held) >= MOST else None
