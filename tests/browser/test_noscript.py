@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.browser.paths import ALL, GROWING, LONGEST, SHORT, filled
+from tests.browser.paths import ALL, LONGEST, PICTURES, SHORT, filled
 from tests.browser.visiting import Visitor
 
 
@@ -18,7 +18,7 @@ def test_a_page_is_readable_without_scripts(visit: Visitor, path: str) -> None:
     assert page.locator("a[href]").count() > 3
 
 
-@pytest.mark.parametrize("path", [SHORT, GROWING])
+@pytest.mark.parametrize("path", [SHORT, PICTURES])
 def test_a_short_session_is_whole(visit: Visitor, path: str) -> None:
     """All items of a short session are in its page: none is left for a script to fetch."""
     page = visit(path, javascript=False)
