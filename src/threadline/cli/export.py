@@ -291,4 +291,4 @@ def _hidden(made: Exported, order: Order) -> str:
     kinds = made.hidden
     few = ", ".join(f"{kind} {number:,}" for kind, number in list(kinds.items())[:6])
     more = f" and {out.counted(len(kinds) - 6, 'other kind')}" if len(kinds) > 6 else ""  # noqa: PLR2004 - as above
-    return f"{out.counted(sum(kinds.values()), 'thing')} taken out: {few}{more}. Pictures and what nobody knows: docs/redaction.md."
+    return f"{out.counted(sum(kinds.values()), 'thing')} taken out: {few}{more}."

@@ -45,8 +45,8 @@ def document(title: str, main: Child, *, kind: str, top: Child = EMPTY, head: Ch
             http_equiv="Content-Security-Policy",
             content=f"{policy}; script-src '{script}'" if script else policy,
         ),
-        el("meta", name="referrer", content="no-referrer"),
-        el("meta", name="generator", content="threadline"),
+        el("meta", name_="referrer", content="no-referrer"),
+        el("meta", name_="generator", content="threadline"),
         Markup(f"<style>{style()}</style>"),  # noqa: S704 - our own files, which a test holds to have no `</`
         head,
     )
@@ -83,10 +83,10 @@ def _continued(scene: Scene, forward: bool, session: str) -> Markup:
 def _turns(drawing: Drawing) -> Markup:
     """The turns, each a link to where it begins."""
     begun = [(one_, one_.item) for one_ in drawing.items if isinstance(one_.item, Said) and one_.item.turn is not None]
-    links = [
-        el("li", el("a", el("b", item.turn), " ", one(item.act.text, _TOLD) or item.act.kind, href=f"#{one_.anchor}"))
-        for one_, item in begun
-    ]
+    links = []
+    for one_, item in begun:
+        words = el("span", one(item.act.text, _TOLD) or str(item.act.kind), class_="words-of")
+        links.append(el("li", el("a", el("span", item.turn, class_="number"), words, href=f"#{one_.anchor}")))
     return el("nav", el("ol", *links, class_="turns"), class_="side", aria_label="Turns") if links else EMPTY
 
 

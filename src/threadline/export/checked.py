@@ -17,7 +17,11 @@ from threadline.render.redaction import Finding, Redactor
 
 _STYLE = re.compile(r"<style>.*?</style>|<script>.*?</script>", re.DOTALL)
 _DATA = re.compile(r'<script type="application/json"[^>]*>(.*?)</script>', re.DOTALL)
-_INLINE = re.compile(r"</?(?:span|b|i|em|strong|code|a|time|mark|s|del|ins|sup|sub|kbd)(?: [^>]*)?>")
+# What stands within a word or a line of code, and so does not part it; elements of ours that have a class begin a word.
+_INLINE = re.compile(
+    r"</(?:span|b|i|em|strong|code|a|s|mark)>|<(?:em|strong|code|s|mark)>|<a href[^>]*>"
+    r'|<span class="(?:[a-z]|add|del)">'
+)
 _TAG = re.compile(r"<[^>]*>")
 _SAID = re.compile(r' (?:title|href|alt|aria-label|datetime|id|data-[a-z]+)="([^"]*)"')
 _PICTURE = re.compile(r' src="data:[^"]*"')

@@ -1,4 +1,4 @@
-"""Copies: sessions without what must not be shared, in a folder of their own, from which they are read like any other."""
+"""Copies: sessions without what must not be shared, in a folder of their own, to be read like any other."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Exporting: sessions to files. What must not be shared is taken out first, what came of it is looked at again, and
-only then anything is written."""
+"""Exporting: sessions to files, redacted first, looked at again when they are done, and only then given out."""
 
 from __future__ import annotations
 

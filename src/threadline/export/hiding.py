@@ -1,4 +1,4 @@
-"""What a person wants hidden: words and patterns from the command line and from files, and the names of this machine."""
+"""What is to be hidden: words and patterns that a person gave, and the names of this machine."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Lines:
         if value is None:
             body = raw[: len(raw) - len(end)].decode(errors="replace")
             return self._redactor.redact(body, place).encode(errors="replace") + end
-        shown = self._redactor.redact_value(bare(value), f"{place}$")
+        shown = self._redactor.redact_value(bare(value), f"{place}$", learnt=True)
         return _encoded(put_back(shown, value) if self._images else shown) + end
 
 

@@ -19,6 +19,7 @@ class FileLinks(Struct, frozen=True):
     def agent(self, agent: AgentId | str) -> str | None:
         """None: agents stand in their places."""
         del agent
+        return None
 
     def entry(self, anchor: str) -> str:
         """A place in the same file."""
@@ -27,22 +28,27 @@ class FileLinks(Struct, frozen=True):
     def raw(self, anchor: str) -> str | None:
         """None: a file does not hold its JSON."""
         del anchor
+        return None
 
     def call(self, call: CallId) -> str | None:
         """None: calls are whole where they stand."""
         del call
+        return None
 
     def state(self, anchor: str) -> str | None:
         """None."""
         del anchor
+        return None
 
     def file(self, path: str) -> str | None:
         """None."""
         del path
+        return None
 
     def branch(self, number: int | None) -> str | None:
         """None: a branch is given out by its number."""
         del number
+        return None
 
     def image(self, anchor: str, number: int, media_type: str, data: str) -> str | None:
         """The picture itself."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-OWN = frozenset(
+from threadline.render.redaction.wordlist import words
+
+OWN = words(
     "a act active after agent agents all and another answer api as assistant at background base64 became"
     " branch branches by call called calls characters claude cleared code command compacted compaction content"
     " context continuations created deeper denied description details diff done ended entries entry error errors"
     " evidence exit export failed failure feedback file files first folded format found from full git goes"
-    " h hash here home html id image images in index input interrupted is it items its join json jsonl kept kind label last"
-    " left line lines link list local lost main markdown md memory message messages meta min mode model models moment"
-    " more ms name new no none not notice number of ok old on open or other out output page pages part parts pdf pending"
-    " person place plan problem problems programmatic project prompt prompts read reason redacted reply"
+    " h hash here home html id image images in index input interrupted is it items its join json jsonl kept kind"
+    " label last left line lines link list local lost main markdown md memory message messages meta min mode model"
+    " models moment more ms name new no none not notice number of ok old on open or other out output page pages"
+    " part parts pdf pending person place plan problem problems programmatic project prompt prompts read reason redacted reply"
     " replies result results resume role run s search seconds session sessions shell side site skip so source started"
     " state status steering stood subtype summary sureness system task tasks text that the there these things thinking"
     " thread threadline time timestamp title to todo todos token tokens tool tools took transcript trigger tree turn"
     " turns txt type typed under unknown untitled usage user uuid utc version versions was were what when where which"
-    " while whole window with without words work working write written you".split()
+    " while whole window with without words work working write written you"
 )
 """In small letters."""

@@ -87,10 +87,13 @@ def search_page(sessions: Iterable[Listed]) -> str:
         (
             el("header", el("h1", "Search"), class_="head"),
             el("p", el("label", "Words that stand together in a prompt, a reply or a call", for_="words")),
-            el("p", el("input", id="words", type="search", autocomplete="off", spellcheck="false", autofocus=True)),
+            el(
+                "p",
+                el("input", id="words", type="search", size=40, autocomplete="off", spellcheck="false", autofocus=True),
+            ),
             el("noscript", el("p", "Searching needs JavaScript; the pages do not.")),
             el("p", id="told", role="status", class_="faint"),
-            el("ol", id="found", class_="hits"),
+            el("div", id="found"),
             Markup(f'<script type="application/json" id="index">{_inert(data)}</script>'),  # noqa: S704 - no `<` in it
             Markup(f"<script>{script}</script>"),  # noqa: S704 - our own file
         )

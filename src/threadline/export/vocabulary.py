@@ -9,11 +9,12 @@ from msgspec import Struct
 
 from threadline.model.entries import KINDS
 from threadline.render.redaction.redactor import Fixed
+from threadline.render.redaction.wordlist import words
 
-_PARTS = frozenset(
+_PARTS = words(
     "message text thinking redacted_thinking tool_use tool_result image document server_tool_use mcp_tool_use"
     " mcp_tool_result web_search_tool_result web_search_result base64 url file create update user assistant"
-    " end_turn tool_use max_tokens stop_sequence".split()
+    " end_turn tool_use max_tokens stop_sequence"
 )
 _SAID_BY = ("type", "role", "subtype", "stop_reason")
 

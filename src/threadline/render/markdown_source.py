@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 
 from threadline.render.html.words import shown
 
-_FENCE = re.compile(r" {0,3}(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)")
+_FENCE = re.compile(r"(?P<indent> *)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)")
+_LIST = re.compile(r" *(?:[-*+]|[0-9]{1,9}[.)]) {1,4}")
 _TICKS = re.compile(r"`+")
 # A tag, a comment or a placeholder would vanish; an address in brackets is a link, and stays.
 _TAG = re.compile(r"<(?=[A-Za-z/!?])(?!https?://[^\s<>]*>)")
 _PICTURE = re.compile(r"!(?=\[)")
-_LEAST = 3
+_LEAST, _DEEPER = 3, 3
 
 
 def fenced(text: str, language: str = "") -> Iterator[str]:
@@ -53,20 +54,29 @@ def quoted(lines: Iterable[str]) -> Iterator[str]:
 
 def prose(text: str) -> Iterator[str]:
     """Markdown as it was written: tags and pictures are shown as they are written, and no fence is left open."""
-    open_: str | None = None
+    fence: re.Match[str] | None = None
+    margin = 0  # where the words of the list begin that we are in
     for line in shown(text).strip("\n").split("\n"):
-        fence = _FENCE.match(line)
-        if open_ is not None:
+        at = len(line) - len(line.lstrip(" "))
+        if fence is not None and at < margin <= len(fence["indent"]) and line.strip():
+            fence = None  # it ended with its item
+        found = _FENCE.match(line)
+        if fence is not None:
+            if found and found["marks"].startswith(fence["marks"]) and not found["info"].strip():
+                fence = None
             yield line
-            if fence and fence["marks"].startswith(open_) and not fence["info"].strip():
-                open_ = None
-        elif fence and not ("`" in fence["marks"] and "`" in fence["info"]):
-            open_ = fence["marks"]
+            continue
+        if item := _LIST.match(line):
+            margin = item.end()
+        elif line.strip() and not at:
+            margin = 0
+        if found and at <= margin + _DEEPER and not ("`" in found["marks"] and "`" in found["info"]):
+            fence = found
             yield line
         else:
             yield _outside_code(line)
-    if open_ is not None:
-        yield open_
+    if fence is not None:
+        yield fence["indent"] + fence["marks"]
 
 
 def _outside_code(line: str) -> str:

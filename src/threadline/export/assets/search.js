@@ -31,18 +31,32 @@
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     list.replaceChildren();
     if (!words.length) { told.textContent = ""; return; }
-    let count = 0;
+    let count = 0, last = -1, rows = null;
     for (let at = 0; at < texts.length; at++) {
       if (!words.every((word) => texts[at].includes(word))) continue;
       if (++count > most) continue;
       const [session, anchor, kind, text] = data.items[at];
-      const link = document.createElement("a"), row = document.createElement("li"), where = document.createElement("p");
-      link.href = `sessions/${data.sessions[session][0]}.html#${anchor}`;
-      link.textContent = data.sessions[session][1];
-      where.className = "faint";
-      where.append(`${kind} · `, snippet(text, words));
-      row.append(link, where);
-      list.append(row);
+      const page = `sessions/${data.sessions[session][0]}.html`;
+      if (session !== last) {
+        const block = document.createElement("section"), head = document.createElement("h2");
+        const title = document.createElement("a");
+        block.className = "block";
+        title.href = page;
+        title.textContent = data.sessions[session][1];
+        rows = document.createElement("ul");
+        rows.className = "recent";
+        head.append(title);
+        block.append(head, rows);
+        list.append(block);
+        last = session;
+      }
+      const row = document.createElement("li"), link = document.createElement("a"), what = document.createElement("span");
+      link.href = `${page}#${anchor}`;
+      what.className = "faint";
+      what.textContent = kind;
+      link.append(what, snippet(text, words));
+      row.append(link);
+      rows.append(row);
     }
     told.textContent = `${count} ${count === 1 ? "place" : "places"}${count > most ? `, the first ${most} shown` : ""}`;
   };

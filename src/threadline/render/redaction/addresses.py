@@ -43,8 +43,8 @@ _VERSION_BEFORE = re.compile(rb"(?i)(?:version|ver|v|release|build|chrome|[a-z]/
 _SIX = re.compile(
     rb"(?<![\w:.])(?:[0-9a-fA-F]{1,4}:){2,7}(?::?[0-9a-fA-F]{1,4}){1,7}(?![\w:])|(?<![\w:.])[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){0,6}::(?:[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){0,6})?(?![\w:])|(?<![\w:.])::(?:ffff:)?(?:[0-9a-fA-F]{1,4}:){0,6}[0-9a-fA-F]{1,4}(?![\w:])"
 )
-# Two in a row, or three in all: a time has two.
-_COLONS = re.compile(rb":(?::|[0-9a-fA-F]{1,4}:[0-9a-fA-F]{1,4}:)")
+# Two in a row, or three in all: a time has two. Behind another letter than those of hex it is a name's.
+_COLONS = re.compile(rb":(?<![g-zG-Z_\x22):]:)(?::(?![g-zG-Z_\s])|[0-9a-fA-F]{1,4}:[0-9a-fA-F]{1,4}:)")
 _SCHEMES = frozenset(
     (b"localhost", b"file", b"http", b"https", b"git", b"npm", b"workspace", b"link", b"portal", b"latest")
 )

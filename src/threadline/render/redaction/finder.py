@@ -55,8 +55,8 @@ def _in_windows(view: bytes, *, personal: bool) -> Iterator[Span]:
         while True:
             end = min(len(view), stop + beyond)
             found = [
-                span._replace(start=span.start + begin, end=span.end + begin)
-                for span in _in_window(view[begin:end], personal=personal)
+                Span(first + begin, last + begin, kind, weak, value)
+                for first, last, kind, weak, value in _in_window(view[begin:end], personal=personal)
             ]
             # What touches the window's end may go on behind it.
             if (

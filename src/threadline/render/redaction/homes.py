@@ -14,6 +14,9 @@ _HOMES = (
     re.compile(rb"Users\\{1,4}([A-Za-z0-9_][^\\/:*?\"<>|\r\n\x00-\x1f]{0,63}(?=\\)|[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})"),
 )
 _FOLDER = re.compile(rb"-(?:home|Users)-([A-Za-z0-9]{1,64})(?=-|[\"'/\\\s]|\Z)")
+# Before the first letter of a path: then it is one, and nothing else need be looked at.
+_CERTAIN = frozenset(b" \t\n\"'`(=:,;[<>|")
+_SLASH = ord("/")
 _DRIVE = re.compile(rb"(?i)[a-z]:(?:\\{1,4}|/)\Z")
 _MOUNT = re.compile(rb"(?:/mnt|/cygdrive|)/[a-z]\Z|/var\Z|/export\Z|/System/Volumes/Data\Z|file://\Z")
 NOBODY = words(
@@ -40,6 +43,8 @@ def homes(view: bytes) -> Iterator[Span]:
 
 def _begin(view: bytes, at: int) -> int | None:
     """Where the path begins that has its home here; None where a home is only a folder of that name."""
+    if at and view[at - 1] in _CERTAIN and view[at] == _SLASH:
+        return at
     before = view[max(0, at - 24) : at]
     if view[at : at + 1] == b"U":
         drive = _DRIVE.search(before)

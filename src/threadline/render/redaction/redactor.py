@@ -63,6 +63,8 @@ class Redactor:
         self._found: Counter[tuple[str, str, str]] = Counter()
         self._learnt: set[str] = set()
         self._projects: set[str] = set()
+        # Texts in which the rules find nothing, by their hash: most are met twice, to learn from and to be redacted.
+        self._clean: set[int] = set()
         self._done: dict[str, tuple[str, Counter[tuple[str, str]]]] = {}
         self._known_then = 0
         for word in sorted(self._settings.words, key=len, reverse=True):
@@ -107,9 +109,13 @@ class Redactor:
             self._found[kind, place, made] += count
         return redacted
 
-    def redact_value(self, value: Any, place: str = "") -> Any:
-        """A tree of lists and objects without what is to be taken away; keys are redacted, too."""
-        self.learn_value(value)
+    def redact_value(self, value: Any, place: str = "", *, learnt: bool = False) -> Any:
+        """A tree of lists and objects without what is to be taken away; keys are redacted, too.
+
+        `learnt` says that it was learnt from before, and need not be again.
+        """
+        if not learnt:
+            self.learn_value(value)
         return self._value(value, place, None, 0)
 
     def check(self, text: str, place: str = "", own: frozenset[str] = frozenset()) -> list[Finding]:
@@ -126,7 +132,12 @@ class Redactor:
 
     def _learned(self, text: str) -> list[Span]:
         """What the rules find in a text, which is known from now on."""
+        mark = hash(text)
+        if mark in self._clean:
+            return []
         found = spans(text)
+        if not found:
+            self._clean.add(mark)
         for span in found:
             value = text[span.start : span.end]
             # A page of a web site may be called /home/settings: only what looks like an account's home names one.
@@ -211,20 +222,24 @@ class Redactor:
     def _is_secret_by(self, key: str, text: str) -> bool:
         return is_secret(key) and is_credible(key, text, quoted=True) and text not in self._keep
 
+    def _text(self, text: str, place: str, key: str | None) -> str:
+        """A text of a tree, by its key where that tells."""
+        if key is not None and self._fixed.is_fixed(key, text):
+            return text
+        if key is not None and self._is_secret_by(key, text):
+            span = Span(0, len(text), kind_of(key, text))
+            made = self._placeholder(span, text)
+            self._found[span.kind, place, made] += 1
+            return made
+        return self.redact(text, place)
+
     def _value(self, value: Any, place: str, key: str | None, depth: int) -> Any:
         if isinstance(value, str):
-            if key is not None and self._fixed.is_fixed(key, value):
-                return value
-            if key is not None and self._is_secret_by(key, value):
-                span = Span(0, len(value), kind_of(key, value))
-                made = self._placeholder(span, value)
-                self._found[span.kind, place, made] += 1
-                return made
-            return self.redact(value, place)
+            return self._text(value, place, key)
         if depth > _DEEP:
             return None
         if isinstance(value, dict):
-            made = {}
+            made: dict[str, Any] = {}
             for name, one in value.items():
                 shown = name if name in self._fixed.keys else self.redact(str(name), place)
                 made[shown] = self._value(one, f"{place}.{shown}" if place else place, str(name), depth + 1)

@@ -67,9 +67,9 @@ _HARMLESS = words(
 
 def unnamed(view: bytes, start: int, end: int) -> Span | None:
     """The credential at a run by what it is assigned to: a service's own, or random under a name that says nothing."""
-    if not start or view[start - 1] not in _DELIMITERS or view.endswith(_IDS, 0, start):
+    if not start or view[start - 1] not in _DELIMITERS or view[start] in _PATHS:
         return None
-    if view[start] in _PATHS or not _DIGIT.search(view, start, end):
+    if not _DIGIT.search(view, start, end) or view.endswith(_IDS, 0, start):
         return None
     head = view[max(0, start - 64) : start].rstrip(b" \t\"'`\\")
     if not head or head[-1] not in _ASSIGNS:
