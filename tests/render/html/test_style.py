@@ -23,7 +23,7 @@ _COLOUR = re.compile(r"--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);
 _GROUP = re.compile(r"/\* (surfaces|text) \*/(.*?)\n\n", re.DOTALL)
 _CLASS = re.compile(r"\.(-?[a-z][\w-]*)")
 
-_BARE = frozenset[str]()
+_BARE = frozenset({"copy", "steering"})
 """Classes that need no rule: scripts and tests know them, or the look of their place is enough."""
 
 
@@ -190,7 +190,11 @@ def _classes(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if not isinstance(node, ast.keyword) or node.arg != "class_":
             continue
-        for inner in ast.walk(node.value):
+        walked = list(ast.walk(node.value))
+        pieces = {id(piece) for one in walked if isinstance(one, ast.JoinedStr) for piece in one.values}
+        for inner in walked:
+            if id(inner) in pieces:
+                continue
             if isinstance(inner, ast.JoinedStr):
                 yield from _words(inner)
             elif isinstance(inner, ast.Constant) and isinstance(inner.value, str):
