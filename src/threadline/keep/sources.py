@@ -1,0 +1,58 @@
+"""Sources: the files of a home that are kept, by what they are; secrets and settings are not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from threadline.find import look
+from threadline.model.found import Home, SideFileKind
+from threadline.model.problem import Problem
+
+KEPT = frozenset(
+    {
+        SideFileKind.HISTORY,
+        SideFileKind.TODOS,
+        SideFileKind.TASK,
+        SideFileKind.TASK_MARK,
+        SideFileKind.TEAM,
+        SideFileKind.INBOX,
+        SideFileKind.FILE_HISTORY,
+        SideFileKind.TOOL_RESULT,
+        SideFileKind.AGENT_META,
+        SideFileKind.TITLE,
+        SideFileKind.SESSIONS_INDEX,
+        SideFileKind.SESSION_ALIASES,
+        SideFileKind.STATS_CACHE,
+        SideFileKind.PLAN,
+        SideFileKind.JOB,
+        SideFileKind.WORKFLOW_RUN,
+        SideFileKind.WORKFLOW_SCRIPT,
+        SideFileKind.MEMORY,
+        SideFileKind.PASTE,
+        SideFileKind.IMAGE,
+        SideFileKind.USAGE_DATA,
+    }
+)
+"""Side files that a session left, or that tell of sessions. Not: credentials, settings, environments, logs, locks."""
+
+
+class Source(Struct, frozen=True):
+    """A file to be kept: where it lies, and its path below the home."""
+
+    home: Home
+    file: Path
+    path: str
+
+
+def sources(home: Home, problems: list[Problem]) -> Iterator[Source]:
+    """The files of a home that are kept, in order of their paths; what could not be looked at goes to `problems`."""
+    found = look(home)
+    problems.extend(found.problems)
+    files = [one.path for one in found.transcripts]
+    files += [one.path for one in found.side_files if one.kind in KEPT]
+    for file in sorted(set(files)):
+        yield Source(home, file, os.path.relpath(file, home.path).replace(os.sep, "/"))
