@@ -6,7 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 
 from threadline.account.charges import charges
@@ -112,6 +112,20 @@ def read(path: str | Path, *, continued: bool = True) -> Session:
         pr_links=tuple({e.pr_url: e for e in found if isinstance(e, PrLinkEntry)}.values()),
         file_problems=tuple(problems),
     )
+
+
+def beginning(path: str | Path, *, most: int, many: int) -> Session:
+    """What the first so many bytes, or lines, of a main transcript tell, without its agents: enough to begin to read.
+
+    Raises:
+        NotFound: there is no such file.
+        Unreadable: the machine refuses to let it be read.
+    """
+    place = Path(path)
+    few = takewhile(lambda entry: entry.line.offset + len(entry.line.raw) <= most, entries(place))
+    found = tuple(islice(few, many))
+    main, agents = assemble(found, [], [])
+    return Session(id=_session_id(place, found), path=place, main=main, agents=agents, title=title(found, main.acts))
 
 
 def continuations_of(session: model.Session) -> tuple[model.Continuation, ...]:

@@ -19,6 +19,7 @@ from threadline.model.ids import CallId
 from threadline.model.text import extract_text
 
 _OPEN, _CLOSE = "<task-notification>", "</task-notification>"
+_NAME = b"task-notification"
 # Bounded: a run of a million letters is no name, and a number of thousands of digits no count.
 _COUNT = re.compile(r"<(\w{1,40})>\s{0,9}(\d{1,18})\s{0,9}</\1>|\b(\w{1,40}):\s{0,9}(\d{1,18})\b")
 
@@ -48,7 +49,7 @@ def notifications(entries: Iterable[Entry]) -> list[Notification]:
     for at, entry in enumerate(listed):
         if isinstance(entry, QueueOperationEntry):
             queued += ((at, text) for text in _elements(entry.text) if entry.operation == "enqueue")
-        elif found := [(at, text) for text in _elements(_text(entry))]:
+        elif _may_hold(entry) and (found := [(at, text) for text in _elements(_text(entry))]):
             given[entry.uuid or at] = found  # a row that is written again is the same one
     told = [one for found in given.values() for one in found]
     seen = Counter(text.strip() for _, text in told)
@@ -57,6 +58,12 @@ def notifications(entries: Iterable[Entry]) -> list[Notification]:
         if seen[text.strip()] < 0:
             told.append((at, text))
     return [_notification(text, listed[at]) for at, text in sorted(told, key=lambda one: one[0])]
+
+
+def _may_hold(entry: Entry) -> bool:
+    """Whether its line names a notification, or could do so in escapes; what was made by hand has no line."""
+    raw = entry.line.raw
+    return not raw or _NAME in raw or b"\\u" in raw
 
 
 def _text(entry: Entry) -> str:

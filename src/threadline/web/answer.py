@@ -42,7 +42,8 @@ def answer(make: Callable[[], Made], path: str, *, bare: bool = False) -> Respon
     try:
         made = make()
         if isinstance(made, Page | Fragment):
-            return _data(made.data) if is_data else _html(made, path, bare=bare)
+            data = made.data() if is_data and callable(made.data) else made.data
+            return _data(data) if is_data else _html(made, path, bare=bare)
         return _other(made)
     except (Error, sqlite3.Error) as error:
         return refused(error, path)

@@ -43,8 +43,8 @@ class App:
 
     def __init__(self, holding: Holding, *, token: str, port: int) -> None:
         self._holding = holding
-        self._shelf = Shelf()
         self.live = Live(holding.homes)
+        self._shelf = Shelf(changed=self.live.tell)
         self._limiter: CapacityLimiter | None = None
         made = Starlette(routes=list(self._routes()), lifespan=self._lifespan)
         self._guard = Guard(made, token=token, port=port)
@@ -97,6 +97,7 @@ class App:
                     shelf=self._shelf,
                     named=request.path_params,
                     now=datetime.now(UTC),
+                    wants_data=path.endswith(SUFFIX),
                 )
             )
 

@@ -27,7 +27,8 @@ _SHOWN = 80
 class Asked(Struct, frozen=True):
     """A request: `path` without `.json`, the values in its query, those in its path, and what may answer it.
 
-    An empty value counts as none: that is what a form sends for a field that was left alone.
+    An empty value counts as none: that is what a form sends for a field that was left alone. `wants_data`: it asks for
+    the page's `.json` twin.
     """
 
     path: str
@@ -36,6 +37,7 @@ class Asked(Struct, frozen=True):
     shelf: Shelf
     named: Mapping[str, str] = {}
     now: datetime = datetime.min.replace(tzinfo=UTC)
+    wants_data: bool = False
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Every value of that name, in order; a comma parts several."""

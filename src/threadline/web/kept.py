@@ -19,14 +19,16 @@ from threadline.model.session import Continuation
 from threadline.render.html.anchor import anchor, named, parted
 from threadline.render.html.drawing import Drawing
 from threadline.render.html.scene import Scene
+from threadline.thread.context.limits import Limits
 from threadline.thread.context.windows import requests
 from threadline.thread.notifications import Notification, notifications
+from threadline.web.facts import Facts, facts
 from threadline.web.linked import Linked, entry_of
 from threadline.web.spending import Spent, spent
 from threadline.web.where import Where
 
 if TYPE_CHECKING:
-    from threadline.model.context import Window
+    from threadline.model.context import Limit, Window
     from threadline.render.html.figures import Figures
     from threadline.render.html.view import View
     from threadline.web.holding import Standing
@@ -55,6 +57,7 @@ class Kept:
         self._lock = threading.RLock()
         self._drawn: OrderedDict[tuple[str | None, View], Drawn] = OrderedDict()
         self._windows: dict[str | None, tuple[Window, ...]] = {}
+        self._limits: dict[str | None, Limit | None] = {}
         self._lines: dict[str | None, dict[int, Entry]] = {}
         self._spent: Spent | None = None
 
@@ -62,6 +65,11 @@ class Kept:
     def path(self) -> Path:
         """Its main transcript."""
         return self.session.path or Path()
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What its entries have in common."""
+        return facts(self.session)
 
     @cached_property
     def news(self) -> tuple[Notification, ...]:
@@ -127,8 +135,7 @@ class Kept:
         with self._lock:
             found = self._drawn.get((name, view))
             if found is None:
-                cwds = self.session.cwds
-                scene = Scene(view, links, cwd=cwds[0] if cwds else "")
+                scene = Scene(view, links, cwd=self.facts.project or "")
                 figures = self.figures(name, archive)
                 drawing = Drawing(self.session, agent, scene, figures=figures, news=self.news)
                 found = self._drawn[name, view] = Drawn(drawing, Where(drawing))
@@ -144,6 +151,15 @@ class Kept:
                 agent = self.agent(name)
                 self._windows[name] = tuple(one.window for one in requests(agent.entries, agent.turns))
             return self._windows[name]
+
+    def limit(self, name: str | None) -> Limit | None:
+        """How large the window of an agent may grow; None where no request tells how large it was."""
+        with self._lock:
+            if name not in self._limits:
+                agent, windows = self.agent(name), self.windows(name)
+                last = next((one for one in reversed(windows) if one.told), None)
+                self._limits[name] = Limits(agent, [agent.entries], windows).of(last.model) if last else None
+            return self._limits[name]
 
     def spent(self, archive: Standing) -> Spent:
         """What it spent."""

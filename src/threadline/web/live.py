@@ -99,6 +99,13 @@ class Live:
             with self._lock:
                 self._listeners.discard(listener)
 
+    def tell(self, session: str) -> None:
+        """Say that there is news of a session, which somebody else knows of."""
+        with self._lock:
+            listeners = list(self._listeners)
+        for one in listeners:
+            one.tell([session])
+
     def stop(self) -> None:
         """End all streams, and the follower."""
         with self._lock:

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
 
 class Page(Struct, frozen=True):
-    """What is shown: `main` stands in the frame, `data` is what its `.json` twin gives (anything msgspec encodes).
+    """What is shown: `main` stands in the frame, `data` is what its `.json` twin gives.
 
+    That is anything msgspec encodes, or a function that makes it, where it takes a while.
     `kind` is the class of the body, by which style and scripts know which page it is. `attributes` are those of the
     `<main>` element. `head` is added to the document's head, `after` stands below `main`. `scripts` are names of files
     in `web/assets` that only this page needs.

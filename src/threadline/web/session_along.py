@@ -9,12 +9,11 @@ from typing import Any
 from markupsafe import Markup
 
 from threadline.model.call import Outcome
-from threadline.model.context import Limit, Window
+from threadline.model.context import Window
 from threadline.model.rate import EXACT
 from threadline.render.html.along import MOST, Band, Marks, along
 from threadline.render.html.table import Column, table
 from threadline.render.outline import Called, Failed
-from threadline.thread.context.limits import Limits
 from threadline.web.holding import Standing
 from threadline.web.kept import Drawn, Kept
 from threadline.web.viewing import Viewing
@@ -29,7 +28,7 @@ def along_of(kept: Kept, seen: Viewing, drawn: Drawn, archive: Standing, part: i
     return along(
         bands(kept, seen, drawn, archive, range(start, stop)),
         _marks(drawn, start, stop),
-        limit=_limit(kept, seen).tokens,
+        limit=limit.tokens if (limit := kept.limit(seen.agent)) is not None else None,
         twin=seen.links.below("along", agent=seen.agent),
     )
 
@@ -89,12 +88,6 @@ def _marks(drawn: Drawn, start: int, stop: int) -> Marks:
         elif isinstance(item, Failed) or (isinstance(item, Called) and item.call.outcome in _FAILED):
             failures.append(at)
     return Marks(prompts, failures, compactions)
-
-
-def _limit(kept: Kept, seen: Viewing) -> Limit:
-    agent, windows = kept.agent(seen.agent), kept.windows(seen.agent)
-    last = next((one.model for one in reversed(windows) if one.told), None)
-    return Limits(agent, [agent.entries], windows).of(last)
 
 
 _COLUMNS = (

@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 from msgspec import Struct
+from msgspec.structs import replace
 
 from threadline.errors import NotFound
 from threadline.render.figures import count
@@ -46,9 +47,14 @@ def sight(drawn: Drawn, section: int | None, stand: Stand | None, part: int | No
     return Sight(begin, range(start, min(start + FILLED, after)), here)
 
 
-def feed(drawn: Drawn, seen: Sight, links: Linked) -> Markup:
-    """The sections of a part, and the agents that stand apart."""
+def feed(drawn: Drawn, seen: Sight, links: Linked, *, partial: bool = False) -> Markup:
+    """The sections of a part, and the agents that stand apart.
+
+    `partial`: of a beginning, those that are filled; their marks say that the whole may have them otherwise.
+    """
     chosen = drawn.drawing.sections[(seen.part - 1) * PART : seen.part * PART]
+    if partial:
+        chosen = tuple(replace(one, mark=f"beginning-{one.mark}") for one in chosen if one.number in seen.filled)
     parts = drawn.where.parts
     shown = [_section(drawn, one, links, is_filled=one.number in seen.filled) for one in chosen]
     is_last = seen.part == parts

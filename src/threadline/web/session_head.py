@@ -21,7 +21,6 @@ from threadline.render.figures import count, model_name, moment, some, span_of_t
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.icons import icon
 from threadline.render.html.words import one, shown
-from threadline.thread.context.limits import Limits
 from threadline.web import addresses
 from threadline.web.holding import Standing
 from threadline.web.kept import Kept
@@ -52,9 +51,8 @@ class Head(Struct, frozen=True):
 
 def head_of(kept: Kept, agent: Agent, links: Linked, archive: Standing, *, related: bool) -> Head:
     """The head of an agent's page; `related` looks for sessions that share something with this one."""
-    windows = kept.windows(links.agent_name)
-    last = next((one for one in reversed(windows) if one.told), None)
-    limit = Limits(agent, [agent.entries], windows).of(last.model) if last is not None else None
+    last = next((one for one in reversed(kept.windows(links.agent_name)) if one.told), None)
+    limit = kept.limit(links.agent_name)
     found = kept.continuations if related else kept.session.continuations or None
     return Head(kept, agent, links, kept.spent(archive).total, last.prompt if last else None, limit, found)
 
@@ -64,7 +62,7 @@ def resume_command(kept: Kept) -> str | None:
     session = kept.session
     if session.id is None or not _ID.fullmatch(str(session.id)):
         return None
-    cwd = session.cwds[-1] if session.cwds else None
+    cwd = kept.facts.cwds[-1] if kept.facts.cwds else None
     resume = f"claude --resume {session.id}"
     if cwd is None:
         return resume
@@ -89,15 +87,15 @@ def head(known: Head) -> Markup:
 
 
 def _facts(known: Head) -> Iterator[Child]:
-    session, agent = known.kept.session, known.agent
-    if session.cwds:
-        project = session.cwds[0]
+    told, agent = known.kept.facts, known.agent
+    if told.project is not None:
+        project = told.project
         address = addresses.address(addresses.SESSIONS, project=project)
         yield el("a", one(project, _NAME), href=address, class_="path")
     if agent.id is None:
-        if session.git_branches:
-            yield some(one(branch, 60) for branch in session.git_branches)
-        yield some(one(model_name(model), 60) for model in session.models) or "no model answered"
+        if told.git_branches:
+            yield some(one(branch, 60) for branch in told.git_branches)
+        yield some(one(model_name(model), 60) for model in told.models) or "no model answered"
         yield _when(known)
     else:
         yield one(model_name(agent.model), 60) if agent.model else "model not told"
@@ -106,17 +104,17 @@ def _facts(known: Head) -> Iterator[Child]:
 
 
 def _when(known: Head) -> str:
-    session = known.kept.session
-    if session.started is None:
+    told = known.kept.facts
+    if told.started is None:
         return "no time told"
-    took = span_of_time(session.wall_time)
-    return f"{moment(session.started)} UTC" + (f", {took}" if took else "")
+    took = span_of_time(told.wall_time)
+    return f"{moment(told.started)} UTC" + (f", {took}" if took else "")
 
 
 def _figures(known: Head) -> Iterator[Child]:
     session, agent = known.kept.session, known.agent
     yield count(sum(turn.act is not None for turn in agent.turns), "turn")
-    yield count(len(session.calls if agent.id is None else agent.calls), "call")
+    yield count(known.kept.facts.calls if agent.id is None else len(agent.calls), "call")
     if agent.id is None and session.agents:
         kept = [one for one in session.agents if one.side is None]
         yield said_agents(len(kept), len(kept))
@@ -145,7 +143,9 @@ def _resume(known: Head) -> Markup:
     command = resume_command(known.kept)
     if command is None:
         return EMPTY
-    button = el("button", icon("copy"), "Copy", type="button", class_="copy", data_copy="resume", hidden=True)
+    button = el(
+        "button", icon("copy"), "Copy", type="button", data_deed="copy-text", data_copy=command, data_what="Command"
+    )
     return el("p", el("code", shown(command), id="resume"), button, class_="resume")
 
 
@@ -154,8 +154,8 @@ def _copying(known: Head) -> Markup:
     markdown = links.below("markdown", agent=links.agent_name)
     return el(
         "p",
-        el("a", icon("link"), "Link", href=links.own(), data_copy="link"),
-        el("a", icon("markdown"), "Markdown", href=markdown, data_copy="markdown"),
+        el("a", icon("link"), "Link", href=links.own(), data_deed="copy-link"),
+        el("a", icon("markdown"), "Markdown", href=markdown),
         el("a", icon("state"), "State at the end", href=links.below("state", "end")),
         class_="copying",
     )
@@ -191,20 +191,20 @@ def continuation_rows(found: tuple[Continuation, ...]) -> list[dict[str, Any]]:
 
 def head_data(known: Head) -> dict[str, Any]:
     """The head as data."""
-    session = known.kept.session
+    session, told = known.kept.session, known.kept.facts
     return {
         "id": known.kept.id,
         "path": known.kept.path,
         "version": known.kept.version,
         "agent": known.agent.id,
         "title": name(known.agent) if known.agent.id is not None else session.title.text,
-        "project": session.cwds[0] if session.cwds else None,
-        "models": session.models,
-        "git_branches": session.git_branches,
-        "started": session.started,
-        "ended": session.ended,
+        "project": told.project,
+        "models": told.models,
+        "git_branches": told.git_branches,
+        "started": told.started,
+        "ended": told.ended,
         "turns": sum(turn.act is not None for turn in known.agent.turns),
-        "calls": len(session.calls if known.agent.id is None else known.agent.calls),
+        "calls": told.calls if known.agent.id is None else len(known.agent.calls),
         "agents": [
             {"id": agent.id, "name": name(agent), "status": str(agent.status), "calls": len(agent.calls)}
             for agent in session.agents

@@ -13,6 +13,7 @@ from threadline.web.page import Elsewhere, Made, Page
 from threadline.web.session_along import along_of
 from threadline.web.session_feed import Sight, feed, shape, sight
 from threadline.web.session_filters import filters
+from threadline.web.session_glimpse import glimpse
 from threadline.web.session_head import head, head_data, head_of
 from threadline.web.session_side import recent_sessions, side, turn_rows
 from threadline.web.standing import stand_of
@@ -44,7 +45,9 @@ def opened(asked: Asked) -> Opened:
 
 
 def session_page(asked: Asked) -> Made:
-    """The page."""
+    """The page; of a long session that has yet to be read, its beginning, unless `whole` says to wait."""
+    if not asked.flag("whole") and not asked.wants_data and (first := glimpse(asked)) is not None:
+        return first
     here = opened(asked)
     kept, seen, drawn = here.kept, here.seen, here.drawn
     at = asked.text("at")
@@ -70,7 +73,7 @@ def session_page(asked: Asked) -> Made:
                 "div",
                 side(kept, agent, seen.links, around, recent),
                 feed(drawn, shown, seen.links),
-                along_of(kept, seen, drawn, asked.archive),
+                along_of(kept, seen, drawn, asked.archive, shown.part),
                 class_="session",
             ),
         )
@@ -79,7 +82,7 @@ def session_page(asked: Asked) -> Made:
         title=known.title,
         kind="session" if seen.agent is None else "agent",
         main=main,
-        data={**head_data(known), **shape(drawn), "turns_of": list(turn_rows(agent))},
+        data=lambda: {**head_data(known), **shape(drawn), "turns_of": list(turn_rows(agent))},
         attributes={
             "data_session": kept.id,
             "data_agent": seen.agent,

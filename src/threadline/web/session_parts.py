@@ -116,8 +116,7 @@ def call(asked: Asked) -> Made:
         raise NotFound("This session has no such call.")
     here = anchor(made.entry, made.agent)
     links = Linked(kept.id)
-    cwds = kept.session.cwds
-    scene = Scene(View(calls=Amount.FULL), links, whole=True, cwd=cwds[0] if cwds else "")
+    scene = Scene(View(calls=Amount.FULL), links, whole=True, cwd=kept.facts.project or "")
     ways = el(
         "p",
         el("a", "in the conversation", href=links.entry(here)),
@@ -152,8 +151,7 @@ def stated(asked: Asked) -> Made:
     links = Linked(kept.id)
     here = asked.named["anchor"]
     against = asked.text("against")
-    cwds = kept.session.cwds
-    scene = Scene(View(), links, cwd=cwds[0] if cwds else "")
+    scene = Scene(View(), links, cwd=kept.facts.project or "")
     found = _state(kept, here)
     other = _state(kept, against) if against is not None else None
     title = "State at the end" if here == _END else f"State at {here}"

@@ -23,8 +23,19 @@ def top(path: str) -> Markup:
     places = el("ul", *(el("li", _place(path, *one)) for one in _PLACES))
     box = el("input", type="search", name_="q", placeholder="Search all sessions", aria_label="Search all sessions")
     search = el("form", box, action=addresses.SEARCH, method="get", role="search")
-    keys = el("a", icon("keys"), href=addresses.KEYS, class_="keys", title="Keys", aria_label="Keys")
-    return el("header", brand, el("nav", places, aria_label="Pages"), search, keys, class_="top")
+    keys = el(
+        "a", icon("keys"), href=addresses.KEYS, class_="keys", title="Keys (?)", aria_label="Keys", data_deed="help"
+    )
+    buttons = (
+        _button("menu", "palette", "Go to a session or a page (Ctrl K)"),
+        _button("moon", "theme", "Light or dark (d)"),
+    )
+    return el("header", brand, el("nav", places, aria_label="Pages"), search, *buttons, keys, class_="top")
+
+
+def _button(drawn: str, deed: str, label: str) -> Markup:
+    """A button for a script; without one it is not shown."""
+    return el("button", icon(drawn), type="button", data_deed=deed, title=label, aria_label=label)
 
 
 def _place(path: str, address: str, label: str, drawn: str) -> Markup:
