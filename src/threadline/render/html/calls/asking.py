@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from threadline.model.call import Call, Outcome
 from threadline.model.results import AskUserQuestionResult, ExitPlanModeResult
+from threadline.render.html.calls.cut import leads
 from threadline.render.html.calls.ended import clean
 from threadline.render.html.calls.pieces import facts, listed, printed, prose
 from threadline.render.html.calls.tool_view import ToolView
@@ -16,13 +17,14 @@ from threadline.render.html.given import list_of, text_of, value_of
 from threadline.render.html.scene import Scene
 from threadline.render.html.words import one, shown
 
-_MOST_QUESTIONS, _MOST_OPTIONS = 8, 12
+_MOST_QUESTIONS, _MOST_OPTIONS = 4, 12
+"""The tool takes no more questions, nor as many options."""
 _LONGEST = 2000
 
 
 def _asked(made: Call, scene: Scene) -> Markup:
     """The questions, unanswered."""
-    return _questions(list_of(made.input, "questions"), {}, {}, scene)
+    return _questions(made, scene, list_of(made.input, "questions"), {}, {})
 
 
 def _answered(made: Call, scene: Scene) -> Markup:
@@ -35,20 +37,25 @@ def _answered(made: Call, scene: Scene) -> Markup:
     known = {text_of(question, "question") for question in questions}
     others = [{"question": name} for name in answers if isinstance(name, str) and name not in known]
     notes = value_of(result, "annotations")
-    return _questions([*questions, *others], answers, notes if isinstance(notes, dict) else {}, scene)
+    return _questions(made, scene, [*questions, *others], answers, notes if isinstance(notes, dict) else {})
 
 
-def _questions(questions: list[Any], answers: dict[str, Any], notes: dict[str, Any], scene: Scene) -> Markup:
-    some = questions if scene.whole else questions[:_MOST_QUESTIONS]
-    left = len(questions) - len(some)
-    drawn = [_question(question, answers, notes, scene) for question in some]
-    return join((*drawn, facts(f"{left:,} more") if left else EMPTY))
+def _questions(
+    made: Call, scene: Scene, questions: list[Any], answers: dict[str, Any], notes: dict[str, Any]
+) -> Markup:
+    most = len(questions) if scene.whole else _MOST_QUESTIONS
+    drawn = [_question(question, answers, notes) for question in questions[:most]]
+    rest = questions[most:]
+    if not rest:
+        return join(drawn)
+    more = leads(f"{len(rest):,} more", made, scene, lambda: join(_question(one_, answers, notes) for one_ in rest))
+    return join((*drawn, more))
 
 
-def _question(question: Any, answers: dict[str, Any], notes: dict[str, Any], scene: Scene) -> Markup:
+def _question(question: Any, answers: dict[str, Any], notes: dict[str, Any]) -> Markup:
     asked = text_of(question, "question")
     answer = answers.get(asked)
-    options = list_of(question, "options")[: None if scene.whole else _MOST_OPTIONS]
+    options = list_of(question, "options")[:_MOST_OPTIONS]
     chosen, own = _chosen(answer, [text_of(option, "label") for option in options])
     header = text_of(question, "header")
     note = text_of(notes.get(asked), "notes")

@@ -17,7 +17,7 @@ from threadline.model.results import GlobResult, GrepResult, LspResult, ToolSear
 from threadline.render.figures import count
 from threadline.render.html.calls.cut import cut
 from threadline.render.html.calls.ended import clean
-from threadline.render.html.calls.pieces import facts, file_name, listed, printed
+from threadline.render.html.calls.pieces import facts, file_name, printed, some
 from threadline.render.html.calls.tool_view import ToolView
 from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.given import number_of, text_of, value_of
@@ -30,7 +30,6 @@ _SLASH = re.compile(r"[/\\]")
 _LONGEST_PATH, _MOST_MARKS = 1000, 20
 _WORDS = ("path", "glob", "type", "output_mode")
 _FLAGS = ("-i", "-A", "-B", "-C", "context", "head_limit", "offset", "multiline")
-_MOST_TOOLS = 60
 
 
 class _Found(Struct, frozen=True):
@@ -97,10 +96,10 @@ def _lines(text: str, made: Call, scene: Scene) -> Markup:
 
 def _grouped(text: str, scene: Scene) -> Markup:
     drawn: list[Markup] = []
-    for path, some in groupby(_found(text.split("\n")), key=lambda line: line.path):
+    for path, lines in groupby(_found(text.split("\n")), key=lambda line: line.path):
         if path:
             drawn.append(file_name(path, scene) + "\n")
-        drawn += [escape(f"{_number(line)}{shown(line.text)}\n") for line in some]
+        drawn += [escape(f"{_number(line)}{shown(line.text)}\n") for line in lines]
     return join(drawn)
 
 
@@ -167,9 +166,9 @@ def _tools(made: Call, scene: Scene) -> Markup:
     names = [name for item in matches or seen if (name := item if isinstance(item, str) else text_of(item, "name"))]
     total = number_of(result, "total_deferred_tools")
     said = count(len(names), "tool") + (f" of {total:,}" if total else "") if names else "nothing found"
-    rows = (el("li", one(name, 120)) for name in names[: None if scene.whole else _MOST_TOOLS])
+    rows = some(names, lambda name: el("li", one(name, 120)), "tools", made, scene)
     text = "" if names else clean(made.output)
-    return join((_query(made), facts(said), listed(rows, "tools"), printed(text, made, scene)))
+    return join((_query(made), facts(said), rows, printed(text, made, scene)))
 
 
 def _query(made: Call) -> Markup:

@@ -11,14 +11,13 @@ from threadline.model.call import Call
 from threadline.model.results import TaskListResult, TaskResult, TaskUpdateResult, TodoWriteResult
 from threadline.render.figures import count
 from threadline.render.html.calls.ended import clean
-from threadline.render.html.calls.pieces import facts, listed, printed, prose
+from threadline.render.html.calls.pieces import facts, listed, printed, prose, some
 from threadline.render.html.calls.tool_view import ToolView
 from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.given import list_of, text_of, value_of
 from threadline.render.html.scene import Scene
 from threadline.render.html.words import one
 
-_MOST = 60
 _LONGEST = 400
 SIGNS = {"completed": "☒", "in_progress": "◐", "deleted": "✗", "cancelled": "✗"}
 """How the state of a todo or a task is shown; one that is to be done has an empty box."""
@@ -38,13 +37,11 @@ def _todos(made: Call, scene: Scene) -> Markup:
     items: list[Any] = list_of(result, "new_todos") if isinstance(result, TodoWriteResult) else []
     items = items or list_of(made.input, "todos")
     before = {text_of(item, "content"): text_of(item, "status") for item in list_of(result, "old_todos")}
-    rows = [_todo(item, before) for item in items[: None if scene.whole else _MOST]]
-    left = len(items) - len(rows)
     done = sum(text_of(item, "status") == "completed" for item in items)
     gone = [text for text in before if text not in {text_of(item, "content") for item in items}]
-    said = (f"{done:,} of {len(items):,} done" if items else "an empty list", f"{left:,} more" if left else "")
+    said = f"{done:,} of {len(items):,} done" if items else "an empty list"
     went = count(len(gone), "item went", "items went") if gone and items else ""
-    return join((facts(*said, went), listed(rows, "todos")))
+    return join((facts(said, went), some(items, lambda item: _todo(item, before), "todos", made, scene)))
 
 
 def _todo(item: Any, before: dict[str, str]) -> Markup:
@@ -94,11 +91,8 @@ def _all(made: Call, scene: Scene) -> Markup:
     tasks: list[Any] = list_of(made.result, "tasks") if isinstance(made.result, TaskListResult) else []
     if not tasks:
         return printed(clean(made.output), made, scene) or facts("no tasks")
-    some = tasks[: None if scene.whole else _MOST]
     done = sum(text_of(task, "status") == "completed" for task in tasks)
-    left = len(tasks) - len(some)
-    said = (f"{done:,} of {len(tasks):,} done", f"{left:,} more" if left else "")
-    return join((facts(*said), listed(map(_listed_task, some), "todos")))
+    return join((facts(f"{done:,} of {len(tasks):,} done"), some(tasks, _listed_task, "todos", made, scene)))
 
 
 def _listed_task(task: Any) -> Markup:

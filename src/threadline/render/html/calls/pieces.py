@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from markupsafe import Markup
 
 from threadline.model.call import Call
 from threadline.render.html.calls.colours import colours
-from threadline.render.html.calls.cut import MOST_LINES, cut, head, more
+from threadline.render.html.calls.cut import MOST_LINES, cut, head, leads, more
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.markdown import markdown
 from threadline.render.html.scene import Scene
 from threadline.render.html.words import one, shown
 
+T = TypeVar("T")
+
+_MOST_ROWS = 30
 _MOST_ELEMENTS = 110
 """A text in Markdown that is not whole has no more; a table or code of many colours is cut earlier than its lines."""
 
@@ -76,3 +80,12 @@ def listed(rows: Iterable[Markup], class_: str) -> Markup:
     """A list; nothing where it is empty."""
     drawn = join(rows)
     return el("ul", drawn, class_=class_) if drawn else EMPTY
+
+
+def some(items: Sequence[T], draw: Callable[[T], Markup], class_: str, made: Call, scene: Scene) -> Markup:
+    """A list of what `draw` makes of each item, as far as the page has room, and a way to the rest."""
+    if scene.whole or len(items) <= _MOST_ROWS:
+        return listed(map(draw, items), class_)
+    rest = items[_MOST_ROWS:]
+    more_ = leads(f"{len(rest):,} more", made, scene, lambda: listed(map(draw, rest), class_))
+    return join((listed(map(draw, items[:_MOST_ROWS]), class_), more_))

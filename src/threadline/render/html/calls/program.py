@@ -13,14 +13,13 @@ from threadline.model.results import ArtifactResult, CronResult, ReportFindingsR
 from threadline.render.figures import count, moment
 from threadline.render.html.calls.address import address_of
 from threadline.render.html.calls.ended import clean
-from threadline.render.html.calls.pieces import facts, file_name, listed, printed, prose
+from threadline.render.html.calls.pieces import facts, file_name, printed, prose, some
 from threadline.render.html.calls.tool_view import ToolView
 from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.given import list_of, number_of, text_of, value_of
 from threadline.render.html.scene import Scene
 from threadline.render.html.words import one
 
-_MOST = 30
 _LAST = 253_402_300_799
 """The last second that a date can name."""
 
@@ -49,8 +48,8 @@ def _scheduled(made: Call, scene: Scene) -> Markup:
     if not isinstance(result, CronResult):
         return join((_schedule(made, scene), _said(made, scene)))
     if result.jobs is not None:
-        rows = [el("li", one(" · ".join(_job(job)), 400)) for job in result.jobs[: None if scene.whole else _MOST]]
-        return listed(rows, "jobs") or facts("no jobs")
+        rows = some(result.jobs, lambda job: el("li", one(" · ".join(_job(job)), 400)), "jobs", made, scene)
+        return rows or facts("no jobs")
     next_time = when(result.next_fire_at)
     said = (result.human_schedule, f"job {result.id}" if result.id else "", f"next {next_time}" if next_time else "")
     return join((_schedule(made, scene), facts(*said)))
@@ -73,10 +72,8 @@ def _findings(made: Call, scene: Scene) -> Markup:
     result = made.result
     found = list_of(result, "findings") if isinstance(result, ReportFindingsResult) else []
     found = found or list_of(made.input, "findings")
-    rows = [el("li", *_finding(one_, scene)) for one_ in found[: None if scene.whole else _MOST]]
-    left = len(found) - len(rows)
-    said = (count(len(found), "finding"), text_of(result, "level"), f"{left:,} more" if left else "")
-    return join((facts(*said), listed(rows, "findings")))
+    rows = some(found, lambda finding: el("li", *_finding(finding, scene)), "findings", made, scene)
+    return join((facts(count(len(found), "finding"), text_of(result, "level")), rows))
 
 
 def _finding(finding: Any, scene: Scene) -> Iterator[Markup | str]:
@@ -110,8 +107,8 @@ def _given(made: Call, scene: Scene) -> Markup:
         text_of(item, "path", "file_path", "name") or (item if isinstance(item, str) else "")
         for item in result.attachments or ()
     ]
-    rows = [el("li", file_name(path, scene)) for path in files[: None if scene.whole else _MOST] if path]
-    return join((facts(result.caption, result.status), listed(rows, "files")))
+    rows = some([path for path in files if path], lambda path: el("li", file_name(path, scene)), "files", made, scene)
+    return join((facts(result.caption, result.status), rows))
 
 
 VIEWS: dict[str, ToolView] = {

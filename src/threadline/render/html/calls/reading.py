@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from markupsafe import Markup
 
 from threadline.model.call import Call
+from threadline.model.entries import UserEntry
 from threadline.model.results import ReadFile, ReadResult
 from threadline.render.figures import count
 from threadline.render.html.calls.colours import colours
@@ -70,8 +71,8 @@ def _named(path: str, scene: Scene) -> Markup:
 
 def _read(made: Call, scene: Scene) -> Markup:
     result = made.result
-    if isinstance(result, list) and made.tool == "NotebookRead":
-        return _as_seen(made, scene)
+    if cells := _own_cells(made):
+        return join((_named(_path(made), scene), _cells(cells, made, scene)))
     if not isinstance(result, ReadResult):
         return _as_seen(made, scene)
     if result.type == "file_unchanged":
@@ -110,6 +111,12 @@ def _told(kind: str | None, file: ReadFile) -> Iterable[str]:
         yield count(file.count, "page")
     if file.truncated_by_token_cap:
         yield "cut by the program: too many tokens"
+
+
+def _own_cells(made: Call) -> list[object]:
+    """The cells that `NotebookRead` (to 1.0) gave as its result."""
+    own = made.answer.tool_use_result if isinstance(made.answer, UserEntry) else None
+    return [cell for cell in own if text_of(cell, "source")] if isinstance(own, list) else []
 
 
 def _cells(cells: Sequence[object], made: Call, scene: Scene) -> Markup:

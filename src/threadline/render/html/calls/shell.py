@@ -10,7 +10,7 @@ from threadline.model.call import Call
 from threadline.model.results import OutputResult, ShellOutputResult, ShellResult, StopResult
 from threadline.render.figures import count
 from threadline.render.html.calls.ended import clean
-from threadline.render.html.calls.pieces import code, facts, file_name, listed, printed, prose
+from threadline.render.html.calls.pieces import code, facts, file_name, printed, prose, some
 from threadline.render.html.calls.tool_view import ToolView
 from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.given import number_of, text_of, value_of
@@ -19,7 +19,6 @@ from threadline.render.html.scene import Scene
 from threadline.render.html.tidy import written
 
 _NOTHING = ("(Bash completed with no output)", "(No content)", "Tool ran without output or errors")
-_MOST_FILES = 20
 
 
 def _asked(made: Call, scene: Scene, language: str = "bash") -> Markup:
@@ -65,7 +64,7 @@ def _printed(made: Call, scene: Scene) -> Markup:
         _errors(result.stderr, made, scene),
         pictures_of(made, scene),
         facts(*told),
-        _changed(result.bash_edit_diff, scene),
+        _changed(result.bash_edit_diff, made, scene),
     )
     drawn = join(parts)
     return drawn or el("p", "It printed nothing.", class_="facts")
@@ -92,14 +91,14 @@ def _told(result: ShellResult) -> list[str]:
     return [word for word in said if word]
 
 
-def _changed(changes: Any, scene: Scene) -> Markup:
+def _changed(changes: Any, made: Call, scene: Scene) -> Markup:
     """The files that a command changed, where the result names them."""
     names = value_of(changes, "changedFiles")
     files = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
     if not files:
         return EMPTY
-    rows = (el("li", file_name(name, scene)) for name in files[: None if scene.whole else _MOST_FILES])
-    return join((el("p", f"changed {count(len(files), 'file')}", class_="label"), listed(rows, "files")))
+    rows = some(files, lambda name: el("li", file_name(name, scene)), "files", made, scene)
+    return join((el("p", f"changed {count(len(files), 'file')}", class_="label"), rows))
 
 
 def _background_output(made: Call, scene: Scene) -> Markup:

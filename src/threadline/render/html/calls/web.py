@@ -12,14 +12,14 @@ from threadline.model.results import WebFetchResult, WebSearchResult
 from threadline.render.figures import count
 from threadline.render.html.calls.address import address_of
 from threadline.render.html.calls.ended import clean
-from threadline.render.html.calls.pieces import facts, folded, listed, printed, prose
+from threadline.render.html.calls.pieces import facts, folded, printed, prose, some
 from threadline.render.html.calls.tool_view import ToolView
 from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.given import list_of, number_of, text_of, value_of
 from threadline.render.html.scene import Scene
 from threadline.render.html.words import one, shown
 
-_MOST, _FEW = 20, 30
+_FEW, _SOME = 30, 70
 
 
 def _query(made: Call, _scene: Scene) -> Markup:
@@ -34,15 +34,13 @@ def _searched(made: Call, scene: Scene) -> Markup:
     results = result.results or []
     found = [hit for item in results for hit in list_of(item, "content")]
     said = "\n\n".join(item for item in results if isinstance(item, str))
-    return join((_query(made, scene), _hits(found, scene), prose(said, made, scene)))
+    return join((_query(made, scene), _hits(found, made, scene), prose(said, made, scene, _SOME)))
 
 
-def _hits(found: list[Any], scene: Scene) -> Markup:
+def _hits(found: list[Any], made: Call, scene: Scene) -> Markup:
     if not found:
         return facts("nothing found")
-    rows = (el("li", *_hit(hit)) for hit in found[: None if scene.whole else _MOST])
-    left = 0 if scene.whole else len(found) - _MOST
-    return join((listed(rows, "hits"), facts(f"{left:,} more") if left > 0 else EMPTY))
+    return some(found, lambda hit: el("li", *_hit(hit)), "hits", made, scene)
 
 
 def _hit(hit: Any) -> Iterator[Markup | str]:
@@ -77,7 +75,7 @@ def _server_search(made: Call, scene: Scene) -> Markup:
     """The API's own search; its result stands in the reply."""
     content: Any = made.block.content if made.block is not None else None
     if isinstance(content, list):
-        return join((_query(made, scene), _hits(content, scene)))
+        return join((_query(made, scene), _hits(content, made, scene)))
     return join((_query(made, scene), _code(content)))
 
 
