@@ -15,7 +15,7 @@ import zstandard
 from threadline.keep.pack import Frame, written
 from threadline.keep.pieces import Piece
 
-FRAME, PACK = 8 * 1024 * 1024, 256 * 1024 * 1024
+FRAME, PACK = 16 * 1024 * 1024, 256 * 1024 * 1024
 """How much a frame holds, and how large a pack grows, in bytes."""
 LEVEL = 9
 _SMALL = 256 * 1024

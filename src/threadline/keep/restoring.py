@@ -1,0 +1,98 @@
+"""Restoring: kept files put back where a Claude home has them, byte for byte, with their modes and times."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
+
+from threadline.errors import Unreadable
+from threadline.keep.catalogue import Catalogue, Version
+from threadline.keep.writing import TEMPORARY
+
+
+class Restored(Struct, frozen=True):
+    """What was put back, what was there already with the same bytes, and what was not put back and why."""
+
+    files: tuple[Path, ...] = ()
+    same: tuple[Path, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+def restore(
+    catalogue: Catalogue,
+    versions: Iterable[Version],
+    home: Path,
+    *,
+    force: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Restored:
+    """Put files into a home. What is there with other bytes stays, unless `force`; nothing is written outside of it."""
+    files: list[Path] = []
+    same: list[Path] = []
+    refused: list[str] = []
+    for version in versions:
+        try:
+            place = _place(home, version.path)
+            if place.exists() and _equal(catalogue, version, place):
+                _dress(place, version)
+                same.append(place)
+            elif os.path.lexists(place) and not force:
+                refused.append(f"{place} is there with other bytes; --force puts the kept ones in its place.")
+            else:
+                _write(catalogue, version, place)
+                files.append(place)
+        except (Unreadable, OSError) as error:
+            refused.append(f"{version.path}: {error}")
+        if progress is not None:
+            progress(version.size)
+    return Restored(tuple(files), tuple(same), tuple(refused))
+
+
+def _place(home: Path, path: str) -> Path:
+    """Where a path of a manifest lies below a home. It may come from anywhere: it must not lead out.
+
+    Raises:
+        Unreadable: it does.
+    """
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or any(part in ("..", ".") or "\\" in part or "\0" in part for part in parts):
+        raise Unreadable("its path leads out of the home, so it is not put back.")
+    place = home.joinpath(*parts)
+    for above in place.parents:
+        if above == home:
+            break
+        if above.is_symlink():
+            raise Unreadable(f"{above} is a link, so nothing is put below it.")
+    return place
+
+
+def _equal(catalogue: Catalogue, version: Version, place: Path) -> bool:
+    if place.is_symlink() or not place.is_file() or place.stat().st_size != version.size:
+        return False
+    with place.open("rb") as file:
+        return all(file.read(len(data)) == data for data in catalogue.data(version))
+
+
+def _write(catalogue: Catalogue, version: Version, place: Path) -> None:
+    """All of it under another name first: what is there is only replaced by what is whole."""
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    temporary = place.with_name(f".{os.getpid()}-{place.name[:80]}{TEMPORARY}")
+    try:
+        with temporary.open("xb") as file:
+            for data in catalogue.data(version):
+                file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        _dress(temporary, version)
+        temporary.replace(place)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _dress(place: Path, version: Version) -> None:
+    """The mode and the time that it had; never a mode that would make it run as somebody else."""
+    place.chmod(version.mode & 0o777)
+    os.utime(place, ns=(version.mtime_ns, version.mtime_ns))
