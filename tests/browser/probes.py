@@ -49,7 +49,8 @@ _JUMPS = """async ([step, steps, pause]) => {
 # Whether items stand where one looks, and nothing that is still empty.
 _FILLED = """() => [0.3, 0.5, 0.7].every(share => {
   const feed = document.querySelector('.feed').getBoundingClientRect();
-  const one = document.elementFromPoint(feed.left + feed.width / 2, innerHeight * share);
+  const from = Math.max(0, feed.top);  // at the start, the session's head stands above
+  const one = document.elementFromPoint(feed.left + feed.width / 2, from + (innerHeight - from) * share);
   const section = one && one.closest('.section');
   return !!section && !!section.querySelector('article.item');
 })"""

@@ -51,7 +51,7 @@ def test_it_reaches_what_is_not_drawn(visit: Visitor) -> None:
     expect(count).to_contain_text("1 of")
     page.keyboard.press("N")
     expect(count).not_to_contain_text("1 of")
-    page.wait_for_function("Number(document.querySelector('article.current')?.ariaPosInSet) > 1000")
+    page.wait_for_function("() => Number(document.querySelector('article.current')?.ariaPosInSet) > 1000")
     expect(page.locator("article.current")).to_be_in_viewport()
 
 

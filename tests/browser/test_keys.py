@@ -81,7 +81,7 @@ def turn(visit: Visitor) -> None:
         page.keyboard.press("J")
         page.wait_for_function(f"said => {FOCUSED}?.innerText.includes(said)", arg=f"Question {number}")
     page.keyboard.press("K")
-    page.wait_for_function(f"{FOCUSED}?.innerText.includes('Question 2')")
+    page.wait_for_function(f"() => {FOCUSED}?.innerText.includes('Question 2')")
 
 
 @tried("start", "end")
@@ -89,7 +89,7 @@ def ends(visit: Visitor) -> None:
     """To the last item of all, and back to the first."""
     page = visit(LONGEST)
     page.keyboard.press("G")
-    page.wait_for_function(f"{FOCUSED} && {FOCUSED}.ariaPosInSet === {FOCUSED}.ariaSetSize")
+    page.wait_for_function(f"() => {FOCUSED} && {FOCUSED}.ariaPosInSet === {FOCUSED}.ariaSetSize")
     filled(page)
     assert place(page) > 1000
     page.keyboard.press("g")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import count
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from playwright.sync_api import Page, expect
 from tests.browser import homes
 from tests.browser.paths import GROWING
 from tests.browser.visiting import Visitor
+from tests.make import Pen, line, reply
 
 _NUMBERS = count()
 """Replies are numbered through: every test of a worker adds to the same file."""
@@ -29,9 +31,20 @@ class Writer:
         self._path = path
 
     def __call__(self, text: str) -> None:
-        """One reply more."""
+        """One reply more, to what was said last."""
+        last = json.loads(self._path.read_bytes().splitlines()[-1])
+        pen = _later(next(_NUMBERS))
+        pen.parent = last["uuid"]
         with self._path.open("ab") as file:
-            file.write(homes.appended(next(_NUMBERS), text))
+            file.write(line(next(reply(text)(pen))))
+
+
+def _later(number: int) -> Pen:
+    """A pen whose rows have ids that no row before has."""
+    pen = Pen(homes.GROWING)
+    for _ in range(1000 + 2 * number):
+        pen.number()
+    return pen
 
 
 def is_at_end(page: Page) -> bool:
@@ -43,14 +56,16 @@ def is_at_end(page: Page) -> bool:
 def at_end(page: Page) -> None:
     """Go to the end, and wait for it."""
     page.keyboard.press("G")
-    page.wait_for_function("document.activeElement.closest('article') !== null")
+    page.wait_for_function("() => document.activeElement.closest('article') !== null")
     page.wait_for_timeout(200)
     assert is_at_end(page)
 
 
 def hears(page: Page) -> None:
     """Wait until the page would be told of a change."""
-    page.wait_for_function("performance.getEntriesByType('resource').some(one => one.name.includes('/shape.json'))")
+    page.wait_for_function(
+        "() => performance.getEntriesByType('resource').some(one => one.name.includes('/shape.json'))"
+    )
 
 
 def test_a_line_appears_without_a_reload(visit: Visitor, written: Writer) -> None:
@@ -64,7 +79,7 @@ def test_a_line_appears_without_a_reload(visit: Visitor, written: Writer) -> Non
         item = page.get_by_text(f"Something new, {number}.")
         expect(item).to_be_in_viewport()
         page.wait_for_function(
-            "document.documentElement.scrollHeight - document.documentElement.clientHeight - scrollY <= 1"
+            "() => document.documentElement.scrollHeight - document.documentElement.clientHeight - scrollY <= 1"
         )
     assert page.evaluate("window.stayed")
 

@@ -44,7 +44,7 @@ export class Find {
     this.bar ??= this.#made();
     this.bar.hidden = false;
     if (!focus) return;
-    this.input.focus();
+    this.input.focus({ preventScroll: true });
     this.input.select();
   }
 

@@ -4,6 +4,7 @@ import { askData, isAborted, Refused } from "./asking.js";
 import { Section } from "./section.js";
 import { leftBelow } from "./sight.js";
 import { hear } from "./stream.js";
+import { isPartial } from "./whole.js";
 
 /** Who is as near to the end as this, in pixels, wants to see what is added to it. */
 const AT_END = 40;
@@ -72,7 +73,8 @@ export class Live {
     const after = items(sections);
     if (after !== before) this.#count(after);
     windowing.update();
-    if (after <= before) return;
+    // What was only not read yet is nothing new.
+    if (after <= before || isPartial(this.session)) return;
     if (isFollowing) await this.#follow();
     else this.#announce(after - before);
   }

@@ -15,6 +15,7 @@ import { startStatus } from "./status.js";
 import { followTheme } from "./theme.js";
 import { Travel } from "./travel.js";
 import { Turns } from "./turns.js";
+import { complete, isPartial } from "./whole.js";
 import { Windowing } from "./window.js";
 
 /** Lists that say when they are not current any more. */
@@ -39,16 +40,27 @@ function startSession(session) {
   const find = new Find(session, travel, windowing);
   const panel = new Panel(windowing);
   windowing.start();
-  new Place(travel, windowing).start();
-  find.start();
-  new Live(session, travel, windowing).start();
-  const side = document.querySelector(".side");
-  if (side !== null) new Turns(side, session, windowing).start();
-  const strip = document.querySelector(".along");
-  if (strip !== null) new ScrollMap(strip, windowing, travel).start();
+  const live = new Live(session, travel, windowing);
+  const place = new Place(travel, windowing);
+  place.start();
+  whenWhole(session, live, windowing, () => {
+    place.begin();
+    find.start();
+    live.start();
+    const side = document.querySelector(".side");
+    if (side !== null) new Turns(side, session, windowing).start();
+    const strip = document.querySelector(".along");
+    if (strip !== null) new ScrollMap(strip, windowing, travel).start();
+  });
   const deeds = sessionDeeds({ session, travel, windowing, find, panel });
   feedKeys(session.feed, deeds);
   return deeds;
+}
+
+/** Where only the beginning is there, whatever is about the whole waits for it. */
+async function whenWhole(session, live, windowing, then) {
+  if (isPartial(session)) await complete(session, live, windowing);
+  then();
 }
 
 start();

@@ -19,6 +19,8 @@ export class Place {
 
   start() {
     history.scrollRestoration = "manual";
+    // Where one was must not be overwritten before one is there again.
+    this.isBegun = false;
     addEventListener("scroll", () => this.#later(), { passive: true });
     addEventListener("pagehide", () => this.save());
     addEventListener("popstate", () => {
@@ -28,6 +30,11 @@ export class Place {
       if (!history.state?.place) this.#follow({ focus: true });
     });
     document.addEventListener("click", (event) => this.#clicked(event));
+  }
+
+  /** Go where one was, or where the address points to. */
+  begin() {
+    this.isBegun = true;
     return history.state?.place ? this.#restore(history.state.place) : this.#follow({});
   }
 
@@ -35,11 +42,12 @@ export class Place {
   save() {
     clearTimeout(this.timer);
     this.timer = 0;
+    if (!this.isBegun) return;
     history.replaceState({ ...history.state, place: this.#here() }, "");
   }
 
   #later() {
-    if (this.timer === 0) this.timer = setTimeout(() => this.save(), PAUSE);
+    if (this.isBegun && this.timer === 0) this.timer = setTimeout(() => this.save(), PAUSE);
   }
 
   #here() {

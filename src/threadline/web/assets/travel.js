@@ -53,6 +53,7 @@ export class Travel {
     try {
       const found = await askData(this.session.where(anchor));
       if (journey !== this.journey) return null;
+      if (found.section === null && !found.page) throw new Refused(404, anchor);
       if (found.page || this.#isElsewhere(found.section)) {
         location.assign(found.page ?? this.session.link(anchor));
         return null;
