@@ -19,7 +19,7 @@ _TITLE = 160
 
 
 class SessionRow(Struct, frozen=True):
-    """What a list shows of a session; `address` is its page and `problem` why it was not read."""
+    """What a list shows of a session; `address` is its page."""
 
     id: str | None
     title: str
@@ -35,7 +35,6 @@ class SessionRow(Struct, frozen=True):
     unpriced: int
     tokens: int
     running: bool = False
-    problem: str | None = None
 
     @property
     def duration(self) -> timedelta | None:
@@ -87,8 +86,7 @@ def _headed(column: Column, head: Child) -> Column:
 
 def _title(row: SessionRow, _zone: tzinfo, _address: Callable[[str], str]) -> Child:
     mark = el("span", "running", class_="live good") if row.running else EMPTY
-    odd = el("span", one(f"not read: {row.problem}", 200), class_="problem bad") if row.problem else EMPTY
-    return el("a", one(row.title, _TITLE) or "(no title)", href=row.address), mark, odd
+    return el("a", one(row.title, _TITLE) or "(no title)", href=row.address), mark
 
 
 _Cell = Callable[[SessionRow, tzinfo, Callable[[str], str]], Child]

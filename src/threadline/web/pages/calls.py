@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from threadline.web.asked import Asked
 
 _SHOWN = 100
-_LONG = 140
+_LONG = 110
 _TOOLS = "SELECT k.tool, COUNT(*) FROM call_rows c JOIN tools k USING(tool_id) GROUP BY c.tool_id ORDER BY 2 DESC, 1"
 _COLUMNS = (
     Column("When", "when"),
@@ -108,7 +108,7 @@ def _row(call: ListedCall, told: str, title: str | None, here: tzinfo) -> Cells:
     code = f" {call.exit_code}" if call.exit_code else ""
     whose = el("span", "agent", class_="agent-mark", title=one(str(call.agent), 80)) if call.agent else EMPTY
     page = addresses.session(str(call.session)) if call.session is not None else None
-    name = one(title or str(call.session or ""), 60)
+    name = one(title or str(call.session or ""), 48)
     cells: list[Child] = [
         when(call.timestamp, here),
         one(call.tool, 50),

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _OFFERED = 200
 _LONGEST = 60
+ALL = "all"
+"""What a field says where nothing is to be left out."""
 
 
 class Field(Struct, frozen=True):
@@ -86,7 +88,9 @@ def _list(field: Field) -> Child:
 
 
 def _chips(asked: Asked, fields: Sequence[Field]) -> Markup:
-    given = [(field, text) for field in fields if (text := asked.text(field.name)) and not field.choices]
+    given = [
+        (field, text) for field in fields if (text := asked.text(field.name)) and not field.choices and text != ALL
+    ]
     if not given:
         return EMPTY
     made = [

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from threadline.index.activity import Activity, activity
+from threadline.index.briefs import Brief
 from threadline.model.sum import Sum
 from threadline.model.when import moment
 from threadline.model.zone import in_zone, zone, zone_name
@@ -21,10 +22,9 @@ from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.lists import FEW, SessionRow, session_list
 from threadline.render.html.said import money, project, short, when
 from threadline.render.html.table import Column, table
-from threadline.survey.sessions import SessionSummary
 from threadline.web import addresses
 from threadline.web.page import Page
-from threadline.web.pages.listed import costs, every_session, listed, newest, project_address
+from threadline.web.pages.listed import costs, every_session, listed, project_address
 from threadline.web.pages.recalled import recalled
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def home(asked: Asked) -> Page:
     spans = recalled(archive, "spans", lambda: list(_spans(archive, asked.now, here)), zone_name(here), today)
     worked = recalled(archive, "worked", lambda: _worked(archive, here), zone_name(here))
     top = listed(archive, _dearest(archive))
-    recent = listed(archive, newest(archive, _RECENT).sessions)
+    recent = listed(archive, every_session(archive)[:_RECENT])
     projects = recalled(archive, "projects", lambda: _projects(archive))
     wrong = _problems(archive)
     main = join(
@@ -128,9 +128,9 @@ def _date(text: str) -> date | None:
         return None
 
 
-def _dearest(archive: Archive) -> list[SessionSummary]:
+def _dearest(archive: Archive) -> list[Brief]:
     spent = costs(archive)
-    named = {str(one.id): one for one in every_session(archive) if one.id is not None}
+    named = {one.id: one for one in every_session(archive) if one.id is not None}
     order = sorted(spent, key=lambda id_: (-(spent[id_].amount or 0), -spent[id_].tokens, id_))
     return [named[id_] for id_ in order if id_ in named][:_TOP]
 
@@ -153,7 +153,7 @@ def _problems(archive: Archive) -> dict[str, int]:
 
 
 def _totals(spans: list[Span], wrong: Mapping[str, int]) -> Child:
-    columns = (Column(""), *(Column(one.name, "number") for one in spans))
+    columns = (Column(el("span", "What", class_="unseen")), *(Column(one.name, "number") for one in spans))
     figures = (
         ("Sessions", [f"{one.done.sessions:,}" for one in spans]),
         ("Prompts", [f"{one.done.prompts:,}" for one in spans]),
@@ -227,4 +227,4 @@ def _project_table(rows: list[ProjectRow], here: tzinfo) -> Child:
 
 def _block(title: str, inside: Child, href: str | None = None, more: str = "") -> Child:
     head = el("h2", title, " ", el("a", more, href=href, class_="all") if href is not None else EMPTY)
-    return el("section", head, inside, class_="block", aria_label=title)
+    return el("section", head, inside, class_="block")

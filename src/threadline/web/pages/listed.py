@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 
 from threadline.find.live_sessions import live_sessions
 from threadline.index.activity import call_counts
+from threadline.index.briefs import Brief, briefs
 from threadline.model.sum import Sum
 from threadline.render.html.lists import SessionRow
 from threadline.survey.running import running
-from threadline.survey.sessions import Listing, SessionSummary, Wanted
 from threadline.web import addresses
-from threadline.web.pages.recalled import is_recalled, recalled
+from threadline.web.pages.recalled import recalled
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
-
-_SESSIONS = "sessions"
 
 
 def costs(archive: Archive) -> Mapping[str, Sum]:
@@ -25,17 +23,9 @@ def costs(archive: Archive) -> Mapping[str, Sum]:
     return recalled(archive, "costs", lambda: {row.keys["session"]: row for row in archive.ledger().by("session")})
 
 
-def every_session(archive: Archive) -> tuple[SessionSummary, ...]:
+def every_session(archive: Archive) -> tuple[Brief, ...]:
     """All sessions, newest first."""
-    return recalled(archive, _SESSIONS, lambda: archive.sessions(Wanted()).sessions)
-
-
-def newest(archive: Archive, number: int) -> Listing:
-    """The newest sessions; where nobody has asked for all of them yet, the others are not looked at."""
-    if is_recalled(archive, _SESSIONS):
-        every = every_session(archive)
-        return Listing(every[:number], max(0, len(every) - number))
-    return recalled(archive, "newest", lambda: archive.sessions(Wanted(limit=number)), number)
+    return recalled(archive, "sessions", lambda: briefs(archive.connection))
 
 
 def _running(archive: Archive) -> Collection[str]:
@@ -49,16 +39,16 @@ def every_call_count(archive: Archive) -> Mapping[str, int]:
     return recalled(archive, "calls", lambda: call_counts(archive.connection))
 
 
-def listed(
-    archive: Archive, sessions: Iterable[SessionSummary], calls: Mapping[str, int] | None = None
-) -> list[SessionRow]:
+def listed(archive: Archive, sessions: Iterable[Brief], calls: Mapping[str, int] | None = None) -> list[SessionRow]:
     """Sessions as rows. `calls` is how many each made, where that is known already."""
     some = list(sessions)
     spent = costs(archive)
     living = _running(archive)
-    made = calls if calls is not None else call_counts(archive.connection, [str(one.id) for one in some if one.id])
+    made = (
+        calls if calls is not None else call_counts(archive.connection, [one.id for one in some if one.id is not None])
+    )
     return [
-        _row(one, spent.get(str(one.id), Sum()), made.get(str(one.id), 0), is_running=str(one.id) in living)
+        _row(one, spent.get(one.id or "", Sum()), made.get(one.id or "", 0), is_running=one.id in living)
         for one in some
     ]
 
@@ -68,21 +58,20 @@ def project_address(path: str) -> str:
     return addresses.address(addresses.SESSIONS, project=path)
 
 
-def _row(one: SessionSummary, spent: Sum, calls: int, *, is_running: bool) -> SessionRow:
+def _row(one: Brief, spent: Sum, calls: int, *, is_running: bool) -> SessionRow:
     return SessionRow(
-        id=str(one.id) if one.id is not None else None,
+        id=one.id,
         title=one.title,
-        address=addresses.session(str(one.id or one.path.stem)),
+        address=addresses.session(one.name),
         project=one.project,
         first=one.first,
         last=one.last,
         model=one.model,
         turns=one.turns,
         calls=calls,
-        agents=max(one.agents, one.agents_started),
+        agents=one.agents,
         amount=spent.amount,
         unpriced=spent.unpriced,
         tokens=spent.tokens,
         running=is_running,
-        problem=one.problem,
     )

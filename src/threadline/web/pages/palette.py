@@ -15,7 +15,7 @@ from threadline.web.page import Page
 from threadline.web.pages.listed import every_session
 
 if TYPE_CHECKING:
-    from threadline.survey.sessions import SessionSummary
+    from threadline.index.briefs import Brief
     from threadline.web.asked import Asked
 
 _SHOWN = 40
@@ -63,12 +63,12 @@ def _offers(asked: Asked, typed: str) -> Iterator[Offer]:
             shown += 1
             title = one(each.title, 120) or "(no title)"
             detail = f"{moment(each.last)[:10]} · {one(each.project, 60)}"
-            yield Offer(title, addresses.session(str(each.id or each.path.stem)), detail)
+            yield Offer(title, addresses.session(each.name), detail)
     if typed:
         yield Offer(f"Search for {one(typed, 60)}", addresses.address(addresses.SEARCH, q=typed), "all sessions")
 
 
-def _fits(each: SessionSummary, words: list[str]) -> bool:
+def _fits(each: Brief, words: list[str]) -> bool:
     """Whether every word stands in its title or project, or begins its id."""
     told = f"{each.title}\n{each.project}".casefold()
-    return all(word in told or str(each.id).startswith(word) for word in words)
+    return all(word in told or each.name.startswith(word) for word in words)

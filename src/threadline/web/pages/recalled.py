@@ -36,11 +36,5 @@ def recalled(archive: Archive, name: str, make: Callable[[], _T], *given: Hashab
     return made
 
 
-def is_recalled(archive: Archive, name: str, *given: Hashable) -> bool:
-    """Whether that is known already."""
-    with _LOCK:
-        return _key(archive, name, given) in _KEPT
-
-
 def _key(archive: Archive, name: str, given: Hashable) -> Hashable:
     return (str(archive.index), generation(archive.connection), name, given)

@@ -16,7 +16,7 @@ from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.said import money, short
 from threadline.render.html.words import one, shown
 from threadline.web.page import Page
-from threadline.web.pages.filters import Field, chosen, filters
+from threadline.web.pages.filters import ALL, Field, chosen, filters
 from threadline.web.pages.recalled import recalled
 from threadline.web.pages.sessions import values
 from threadline.web.pages.usage_answer import Spending, told_of
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from threadline.web.asked import Asked
 
 _USUAL = 30
-_EVER = "all"
 _SPANS = (("7d", "7 days", 7), ("30d", "30 days", 30), ("90d", "90 days", 90), ("365d", "a year", 365))
 _ONE_DAY = timedelta(days=1)
 
@@ -42,11 +41,11 @@ def usage(asked: Asked) -> Page:
     main = join(
         (
             el("div", el("h1", "Usage"), el("p", _span(spending, here), class_="facts"), class_="head"),
-            _ways(asked, names, measure),
+            _ways(asked, names, measure, is_all=spending.since is None),
             filters(asked, list(_fields(asked)), kept=("by", "measure", "tz", "limit")),
             _totals(told.total),
-            el("section", chart(told, spending, measure, here), class_="block", aria_label="By time"),
-            el("section", usage_table(asked, told, names), class_="block", aria_label="Figures"),
+            el("section", chart(told, spending, measure, here), class_="block"),
+            el("section", usage_table(asked, told, names), class_="block"),
             el("ul", [el("li", shown(note)) for note in told.notes], class_="notes") if told.notes else EMPTY,
         )
     )
@@ -65,10 +64,10 @@ def _spending(asked: Asked, here: tzinfo, names: tuple[str, ...]) -> Spending:
     """What is asked for; without a time, the last thirty days, whole."""
     since, until = asked.text("since"), asked.text("until")
     today = in_zone(asked.now, here).date()
-    if since == _EVER:
+    if since == ALL:
         first = None
     elif since is None and until is None:
-        first = _midnight(today - (_USUAL - 1) * _ONE_DAY, here)
+        first = _usual(asked, _midnight(today - (_USUAL - 1) * _ONE_DAY, here))
     elif (days := {word: number for word, _label, number in _SPANS}.get(since or "")) is not None:
         first = _midnight(today - (days - 1) * _ONE_DAY, here)
     else:
@@ -88,6 +87,11 @@ def _spending(asked: Asked, here: tzinfo, names: tuple[str, ...]) -> Spending:
     )
 
 
+def _usual(asked: Asked, first: datetime) -> datetime | None:
+    """Where nothing was spent of late, all of it is shown."""
+    return first if asked.archive.ledger().where(since=first).total.charges else None
+
+
 def _midnight(day: date, here: tzinfo) -> datetime:
     return moment(day.isoformat(), zone=here)
 
@@ -98,17 +102,17 @@ def _span(spending: Spending, here: tzinfo) -> Child:
     return [el("span", f"from {first} to {last}"), el("span", f"days of {zone_name(here)}")]
 
 
-def _ways(asked: Asked, names: tuple[str, ...], measure: str) -> Child:
+def _ways(asked: Asked, names: tuple[str, ...], measure: str, *, is_all: bool) -> Child:
     since, until = asked.text("since"), asked.text("until")
     spans = [
         chosen(
             asked.here(since=word, until=None),
             label,
-            is_chosen=until is None and (since == word or (since is None and number == _USUAL)),
+            is_chosen=until is None and (since == word or (since is None and number == _USUAL and not is_all)),
         )
         for word, label, number in _SPANS
     ]
-    spans.append(chosen(asked.here(since=_EVER, until=None), "all", is_chosen=since == _EVER and until is None))
+    spans.append(chosen(asked.here(since=ALL, until=None), "all", is_chosen=is_all and until is None))
     keys = [chosen(asked.here(by=name), name, is_chosen=names == (name,)) for name in WHAT_KEYS_MEAN]
     measures = [chosen(asked.here(measure=name), name, is_chosen=name == measure) for name in MEASURES]
     return el(

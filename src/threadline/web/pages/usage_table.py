@@ -10,6 +10,7 @@ from threadline.render.html.said import money, project, short
 from threadline.render.html.table import Cells, Column, table
 from threadline.render.html.words import one
 from threadline.web import addresses
+from threadline.web.pages.filters import ALL
 from threadline.web.pages.usage_chart import days_of
 
 if TYPE_CHECKING:
@@ -80,4 +81,4 @@ def _address(asked: Asked, name: str, value: str) -> str | None:
 
 def _kept(asked: Asked, *names: str) -> dict[str, str]:
     """What else was asked for and belongs to both pages."""
-    return {name: text for name in names if (text := asked.text(name)) and text != "all"}
+    return {name: text for name in names if (text := asked.text(name)) and text != ALL}
