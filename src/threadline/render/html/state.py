@@ -23,8 +23,9 @@ from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.scene import Scene
 from threadline.render.html.words import one, shown
 
-_MOST_FILES, _MOST_LINES, _MOST_CHARACTERS = 40, 200, 24_000
+_MOST_FILES, _MOST_LINES, _MOST_CHARACTERS, _MOST_COLOURS = 12, 120, 12_000, 40
 """What a page that is not whole shows: of so many files their text, and of each so much."""
+_MOST_NAMES = 200
 _PROOFS = {
     Proof.WHOLE: "proven",
     Proof.PARTIAL: "partly proven",
@@ -67,11 +68,22 @@ class _Places:
             if agent.entries:
                 self._agents[agent.entries[0].place.transcript] = agent.id
 
+    def anchor(self, place: Place, agent: AgentId | None = None) -> str:
+        """The anchor of the entry that stands there."""
+        who = agent or self._agents.get(place.transcript)
+        return f"{named(who)}.L{place.line}" if who is not None else f"L{place.line}"
+
     def link(self, place: Place, agent: AgentId | None = None) -> Markup:
         """`line 12`, which leads there."""
-        who = agent or self._agents.get(place.transcript)
-        anchor = f"{named(who)}.L{place.line}" if who is not None else f"L{place.line}"
-        return el("a", f"line {place.line:,}", href=self._links.entry(anchor), title=one(str(place), 300))
+        there = self._links.entry(self.anchor(place, agent))
+        return el("a", f"line {place.line:,}", href=there, title=one(str(place), 300))
+
+    def short(self, statement: str) -> str:
+        """A statement whose places are lines: this page is of one session, and has no need of its files' names."""
+        for transcript, agent in self._agents.items():
+            where = "line " if agent is None else f"agent {agent}, line "
+            statement = statement.replace(f"{transcript}:", where)
+        return shown(statement)
 
     def said(self, place: Place | None, agent: AgentId | None) -> Markup:
         """`after line 12`, or the end."""
@@ -98,15 +110,23 @@ def _compared(against: State, differences: Sequence[FileDifference], places: _Pl
     title = el("h3", "Compared with the state ", places.said(against.place, against.agent))
     if not differences:
         return el("section", title, el("p", "No file is known to differ.", class_="facts"), class_="compared")
-    return el("section", title, *(_difference(one_, scene) for one_ in differences), class_="compared")
+    most = len(differences) if scene.whole else _MOST_FILES
+    rest = differences[most:]
+    return el(
+        "section",
+        title,
+        *(_difference(one_, places, scene) for one_ in differences[:most]),
+        listed((el("li", file_name(one_.path, scene)) for one_ in rest[:_MOST_NAMES]), "files"),
+        class_="compared",
+    )
 
 
-def _difference(one_: FileDifference, scene: Scene) -> Markup:
+def _difference(one_: FileDifference, places: _Places, scene: Scene) -> Markup:
     proven = "proven" if one_.proven else "not proven"
     return el(
         "details",
         el("summary", file_name_of(one_.path, scene), " ", el("span", proven, class_=f"proof {_class(proven)}")),
-        el("p", shown(one_.statement), class_="facts"),
+        el("p", places.short(one_.statement), class_="facts"),
         _changes(of_unified(one_.text), scene),
         class_="differs",
         open=bool(one_.text),
@@ -136,8 +156,24 @@ def _files(stood: State, places: _Places, scene: Scene) -> Markup:
         return EMPTY
     most = len(files) if scene.whole else _MOST_FILES
     drawn = [_file(file, places, scene) for file in files[:most]]
-    rest = [el("li", file_name(file.path, scene), f" {_PROOFS[file.proven]}") for file in files[most:]]
-    return el("section", el("h3", f"Files ({len(files):,})"), *drawn, listed(rest, "files"), class_="files")
+    rest = files[most:]
+    return el(
+        "section",
+        el("h3", f"Files ({len(files):,})"),
+        *drawn,
+        listed(
+            (el("li", file_name(file.path, scene), f" {_PROOFS[file.proven]}") for file in rest[:_MOST_NAMES]), "files"
+        ),
+        el("p", f"{len(rest) - _MOST_NAMES:,} more", class_="more") if len(rest) > _MOST_NAMES else EMPTY,
+        _in_full(stood, places, scene) if rest else EMPTY,
+        class_="files",
+    )
+
+
+def _in_full(stood: State, places: _Places, scene: Scene) -> Markup:
+    """Where the files that have no room here can be seen."""
+    there = scene.links.state(places.anchor(stood.place, stood.agent)) if stood.place is not None else None
+    return el("a", "all files in full", href=there, class_="more") if there is not None else EMPTY
 
 
 def _file(file: FileState, places: _Places, scene: Scene) -> Markup:
@@ -150,7 +186,7 @@ def _file(file: FileState, places: _Places, scene: Scene) -> Markup:
     return el(
         "details",
         el("summary", *marks),
-        el("p", shown(file.statement), class_="facts"),
+        el("p", places.short(file.statement), class_="facts"),
         el("p", *_evidence(file, places, scene), class_="facts"),
         _since_first(file, scene),
         _content(file, scene),
@@ -186,7 +222,7 @@ def _content(file: FileState, scene: Scene) -> Markup:
         text = file.content.removesuffix("\n")
         some, rest = (text, "") if scene.whole else head(text, _MOST_LINES, _MOST_CHARACTERS)
         more = el("p", count(len(lines_of(rest)), "more line"), class_="more") if rest else EMPTY
-        drawn = join((numbered(some, 1, language, whole=scene.whole), more))
+        drawn = join((numbered(some, 1, language, None if scene.whole else _MOST_COLOURS), more))
     elif file.lines:
         drawn = _known(file, scene)
     else:
@@ -202,7 +238,7 @@ def _known(file: FileState, scene: Scene) -> Markup:
     for start, lines in _runs(file.lines):
         if room <= 0:
             break
-        drawn.append(numbered("\n".join(lines[:room]), start, language, whole=scene.whole))
+        drawn.append(numbered("\n".join(lines[:room]), start, language, None if scene.whole else 0))
         room -= len(lines)
     left = len(file.lines) - (len(file.lines) if scene.whole else _MOST_LINES)
     note = el("p", count(left, "more line"), class_="more") if left > 0 else EMPTY

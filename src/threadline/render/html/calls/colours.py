@@ -9,12 +9,13 @@ from markupsafe import Markup
 
 from threadline.render.html.code import coloured
 
-_MOST = 90
+MOST = 90
+"""Elements of one piece of code on a page that is not whole."""
 _SPAN = re.compile(r'<span class="(\w+)">([^<]*)</span>')
 _LEAST_FIRST = ("b", "n", "d", "f", "t", "k", "s", "add", "del", "c")
 
 
-def colours(code: str, language: str | None, most: int | None = _MOST) -> Markup:
+def colours(code: str, language: str | None, most: int | None = MOST) -> Markup:
     """Code as HTML with at most so many elements (None: as many as it takes)."""
     drawn = coloured(code, language)
     if most is None or drawn.count("<span") <= most:

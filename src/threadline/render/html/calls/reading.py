@@ -11,7 +11,7 @@ from threadline.model.call import Call
 from threadline.model.entries import UserEntry
 from threadline.model.results import ReadFile, ReadResult
 from threadline.render.figures import count
-from threadline.render.html.calls.colours import colours
+from threadline.render.html.calls.colours import MOST, colours
 from threadline.render.html.calls.cut import head, leads
 from threadline.render.html.calls.diff import numbers
 from threadline.render.html.calls.ended import clean
@@ -30,10 +30,13 @@ _MOST_CELLS = 8
 _UNCHANGED = "It was read before, and had not changed since."
 
 
-def numbered(text: str, first: int, language: str | None, *, whole: bool) -> Markup:
-    """Code with the numbers of its lines, in two columns: what is copied has no numbers in it."""
+def numbered(text: str, first: int, language: str | None, most: int | None) -> Markup:
+    """Code with the numbers of its lines, in two columns: what is copied has no numbers in it.
+
+    At most so many pieces have a colour (None: all that can).
+    """
     at = range(first, first + len(text.split("\n")))
-    drawn = colours(text, language, None) if whole else colours(text, language)
+    drawn = colours(text, language, most)
     guard = "\n" if text.startswith("\n") else ""
     return el("div", numbers(at), el("pre", guard, drawn, class_="lines"), class_="numbered")
 
@@ -43,15 +46,15 @@ def lines(text: str, first: int, path: str, made: Call, scene: Scene) -> Markup:
     bare = text.removesuffix("\n")
     language = language_of(path)
     if scene.whole:
-        return numbered(bare, first, language, whole=True)
+        return numbered(bare, first, language, None)
     shown, rest = head(bare)
     after = first + shown.count("\n") + 1
 
     def below() -> Markup:
-        return numbered(rest, after, language, whole=False)
+        return numbered(rest, after, language, MOST)
 
     more = leads(count(rest.count("\n") + 1, "more line"), made, scene, below) if rest else EMPTY
-    return join((numbered(shown, first, language, whole=False), more))
+    return join((numbered(shown, first, language, MOST), more))
 
 
 def _path(made: Call) -> str:
