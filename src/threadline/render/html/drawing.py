@@ -238,14 +238,16 @@ class Drawing:
         line = (
             el("span", one(name(agent), 160), class_="who"),
             el("span", " · ".join(fact for fact in facts if fact), class_="facts"),
-            el("a", "open", href=page, class_="whole") if page else EMPTY,
         )
+        way = el("a", "open", href=page, class_="whole") if page else EMPTY
         items = placed(agent, self.scene.view.inside, self._news) if depth < _DEEPEST else ()
         if depth >= _DEEPEST or (self._inline is not None and len(items) > self._inline):
-            return el("div", el("p", *line, class_="line"), class_="agent", data_agent=str(agent.id))
+            return el("div", el("p", *line, class_="line"), way, class_="agent", data_agent=str(agent.id))
         drawn = self._drawn(items, range(len(items)), depth + 1)
         is_open = self.scene.view.agents is Agents.FULL
-        return el("details", el("summary", *line, class_="line"), drawn, class_="agent", open=is_open)
+        # A link inside a summary could not be reached by those who hear the page: it stands beside.
+        folded = el("details", el("summary", *line, class_="line"), drawn, open=is_open)
+        return el("div", folded, way, class_="agent", data_agent=str(agent.id))
 
     def output(self, one_: Placed, _depth: int) -> tuple[Markup, Markup]:
         """What a local command printed."""
