@@ -14,10 +14,11 @@ from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.said import project, when
 from threadline.render.html.table import Cells, Column, table
 from threadline.render.html.words import one
+from threadline.render.html.words import shown as clean
 from threadline.render.telling import telling
 from threadline.web import addresses
 from threadline.web.page import Page
-from threadline.web.pages.filters import Field, filters
+from threadline.web.pages.filters import Field, filters, is_plain
 from threadline.web.pages.leads import entry_address
 from threadline.web.pages.paging import pager, part
 from threadline.web.pages.recalled import recalled
@@ -67,7 +68,7 @@ def calls(asked: Asked) -> Page:
         (
             el("div", el("h1", "Calls"), class_="head"),
             filters(asked, _fields(archive), kept=("limit", "tz")),
-            _list(found, told, titles, here) if found else el("p", _why(archive, tools), class_="nothing"),
+            _list(found, told, titles, here) if found else el("p", clean(_why(archive, tools)), class_="nothing"),
             pager(asked, shown, len(found), None, more=more),
         )
     )
@@ -85,7 +86,10 @@ def tool_counts(archive: Archive) -> Mapping[str, int]:
 
 
 def _fields(archive: Archive) -> list[Field]:
-    tools = [("", "all tools"), *((tool, f"{one(tool, 50)} ({n:,})") for tool, n in tool_counts(archive).items())]
+    tools = [
+        ("", "all tools"),
+        *((tool, f"{one(tool, 50)} ({n:,})") for tool, n in tool_counts(archive).items() if is_plain(tool)),
+    ]
     outcomes = [("", "any"), *((str(word), str(word)) for word in Outcome)]
     return [
         Field("tool", "Tool", choices=tools),

@@ -18,7 +18,7 @@ from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.table import Column, table
 from threadline.render.html.words import one
 from threadline.web.page import Page
-from threadline.web.pages.examining import Examining, Standing
+from threadline.web.pages.examining import Examining, Reading
 from threadline.web.pages.leads import place_address
 from threadline.web.pages.recalled import recalled
 
@@ -53,7 +53,7 @@ def doctor(asked: Asked) -> Page:
     state = generation(archive.connection)
     work = _work(archive)
     size = _size(archive)
-    standing = work.standing
+    standing = work.reading
     is_old = standing is not None and not standing.is_at_work and standing.state != state
     if asked.flag("again") or ((standing is None or is_old) and size <= _LITTLE):
         standing = work.begin(state) if standing is None or is_old or asked.flag("again") else standing
@@ -87,7 +87,7 @@ def _known(archive: Archive) -> Iterator[Known]:
         yield Known(kind, message, bool(recovered), as_path(path), line)
 
 
-def _told(standing: Standing | None, size: int, *, is_old: bool) -> str:
+def _told(standing: Reading | None, size: int, *, is_old: bool) -> str:
     if standing is None:
         return f"Reading all {_bytes(size)} shows what is wrong, what is new, and how much was understood."
     if standing.failed is not None:
@@ -97,13 +97,13 @@ def _told(standing: Standing | None, size: int, *, is_old: bool) -> str:
     return "This is of an earlier state: something was written since." if is_old else "Everything was read."
 
 
-def _progress(standing: Standing) -> Child:
+def _progress(standing: Reading) -> Child:
     done = f"{_bytes(standing.done)} of {_bytes(standing.total)}" if standing.total else "beginning"
     bar = el("progress", done, value=standing.done, max=standing.total or 1, aria_label="How much has been read")
     return el("p", bar, " ", done, class_="progress", role="status")
 
 
-def _begin(asked: Asked, standing: Standing | None) -> Child:
+def _begin(asked: Asked, standing: Reading | None) -> Child:
     label = "Read everything again" if standing is not None else "Read everything"
     button = el("button", label, type="submit", name_="again", value="1")
     return el("form", button, action=asked.path, method="get", class_="filters")
@@ -235,7 +235,7 @@ def _bytes(size: int) -> str:
     return f"{value:.0f} {units[0]}" if units[0] == "B" else f"{value:.1f} {units[0]}"
 
 
-def _data(standing: Standing | None, known: list[Known], *, is_old: bool) -> dict[str, Any]:
+def _data(standing: Reading | None, known: list[Known], *, is_old: bool) -> dict[str, Any]:
     seen = standing.found if standing is not None else None
     return {
         "state": "none" if standing is None else "at work" if standing.is_at_work else "done",

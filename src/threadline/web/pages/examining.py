@@ -19,7 +19,7 @@ _CHILD = "from threadline.web.pages.examining import examine; examine()"
 _EVERY = 4 * 1024 * 1024
 
 
-class Standing(Struct, frozen=True):
+class Reading(Struct, frozen=True):
     """How far it has come: bytes read of how many; what was found; or why it failed.
 
     `state` is that of the homes when it began.
@@ -49,20 +49,20 @@ class Examining:
     def __init__(self, homes: Sequence[str]) -> None:
         self._homes = list(homes)
         self._lock = threading.Lock()
-        self._standing: Standing | None = None
+        self._reading: Reading | None = None
 
     @property
-    def standing(self) -> Standing | None:
+    def reading(self) -> Reading | None:
         """How the last reading stands; None where there was none."""
-        return self._standing
+        return self._reading
 
-    def begin(self, state: str) -> Standing:
+    def begin(self, state: str) -> Reading:
         """Begin, unless it is at work; give how it stands."""
         with self._lock:
-            if self._standing is None or not self._standing.is_at_work:
-                self._standing = Standing(state)
+            if self._reading is None or not self._reading.is_at_work:
+                self._reading = Reading(state)
                 threading.Thread(target=self._follow, args=(state,), daemon=True, name="examining").start()
-            return self._standing
+            return self._reading
 
     def _follow(self, state: str) -> None:
         """Start the other process and note what it says, until it ends."""
@@ -75,12 +75,12 @@ class Examining:
             ) as child:
                 for line in child.stdout or ():
                     told = msgspec.json.decode(line, type=_Line)
-                    self._standing = Standing(state, told.done, told.total, told.found)
+                    self._reading = Reading(state, told.done, told.total, told.found)
         except (OSError, ValueError, msgspec.MsgspecError):
             pass  # what it has said so far tells that it did not end well
-        standing = self._standing
-        if standing is not None and standing.is_at_work:
-            self._standing = Standing(state, failed="The reading ended before it was done; try `threadline doctor`.")
+        reading = self._reading
+        if reading is not None and reading.is_at_work:
+            self._reading = Reading(state, failed="The reading ended before it was done; try `threadline doctor`.")
 
 
 def examine() -> None:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from threadline.render.html.element import EMPTY, Child, el
-from threadline.render.html.words import one
+from threadline.render.html.words import one, shown
 
 if TYPE_CHECKING:
     from threadline.web.asked import Asked
@@ -52,6 +52,11 @@ def filters(asked: Asked, fields: Sequence[Field], *, kept: Iterable[str] = ()) 
     return Markup(form + _chips(asked, fields))  # noqa: S704 - both are elements
 
 
+def is_plain(text: str) -> bool:
+    """Whether it can stand in a form as it is: what hides or steers could not be told from what it seems."""
+    return shown(text) == text
+
+
 def chosen(address: str, label: str, *, is_chosen: bool) -> Markup:
     """A link that is one of several, of which one is shown."""
     return el("a", label, href=address, class_="chip chosen" if is_chosen else "chip", aria_current=_true(is_chosen))
@@ -84,7 +89,11 @@ def _input(field: Field, value: str | None) -> Markup:
 def _list(field: Field) -> Child:
     if not field.offered:
         return EMPTY
-    return el("datalist", [el("option", value=text) for text in field.offered[:_OFFERED]], id=f"{field.name}-offered")
+    return el(
+        "datalist",
+        [el("option", value=text) for text in field.offered[:_OFFERED] if is_plain(text)],
+        id=f"{field.name}-offered",
+    )
 
 
 def _chips(asked: Asked, fields: Sequence[Field]) -> Markup:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any, cast
 
+from msgspec import Struct
+
 from threadline.errors import BadQuery
 from threadline.model.zone import zone
 from threadline.render.figures import count
@@ -12,6 +14,7 @@ from threadline.render.html.anchor import named
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.said import project, when
 from threadline.render.html.words import one, shown
+from threadline.search.ranking import Sort
 from threadline.web import addresses
 from threadline.web.page import Page
 from threadline.web.pages.filters import chosen
@@ -19,7 +22,6 @@ from threadline.web.pages.listed import project_address
 
 if TYPE_CHECKING:
     from threadline.model.hit import Hit, Hits
-    from threadline.search.ranking import Sort
     from threadline.web.asked import Asked
 
 _SHOWN, _MOST = 20, 200
@@ -44,8 +46,9 @@ def search(asked: Asked) -> Page:
         main = join((el("h1", "Search", class_="unseen"), _form(asked, ""), _help(is_open=True)))
         return Page("Search", "search", main, {"query": "", "hits": []})
     here = zone(asked.text("tz"))
+    ways = _ways(asked)
     try:
-        hits = _found(asked, query, here)
+        hits = _found(asked, query, ways, here)
     except BadQuery as error:
         main = join((el("h1", "Search", class_="unseen"), _form(asked, query), _refused(error), _help(is_open=True)))
         return Page(f"{one(query, 60)} · Search", "search", main, {"query": query, "hits": [], "error": str(error)})
@@ -65,17 +68,23 @@ def search(asked: Asked) -> Page:
     return Page(f"{one(query, 60)} · Search", "search", main, data)
 
 
-def _found(asked: Asked, query: str, here: tzinfo) -> Hits:
+class _Ways(Struct, frozen=True):
+    """How hits are wanted."""
+
+    limit: int
+    every: bool
+    sort: Sort
+
+
+def _ways(asked: Asked) -> _Ways:
+    sort = cast("Sort", asked.choice("sort", ("rank", "time"), "rank"))
+    return _Ways(asked.number("limit", _SHOWN, least=1, most=_MOST), asked.flag("every"), sort)
+
+
+def _found(asked: Asked, query: str, ways: _Ways, here: tzinfo) -> Hits:
     if len(query) > _LONGEST:
         raise BadQuery(f"A query has no more than {_LONGEST:,} characters here; this one has {len(query):,}.")
-    return asked.archive.search(
-        query,
-        limit=asked.number("limit", _SHOWN, least=1, most=_MOST),
-        every=asked.flag("every"),
-        sort=cast("Sort", asked.choice("sort", ("rank", "time"), "rank")),
-        zone=here,
-        now=asked.now,
-    )
+    return asked.archive.search(query, limit=ways.limit, every=ways.every, sort=ways.sort, zone=here, now=asked.now)
 
 
 def _form(asked: Asked, query: str) -> Child:

@@ -12,6 +12,7 @@ from threadline.model.zone import zone
 from threadline.render.figures import count
 from threadline.render.html.element import Child, el, join
 from threadline.render.html.lists import SessionRow, session_list
+from threadline.render.html.words import one as line
 from threadline.web.page import Page
 from threadline.web.pages.filters import Field, filters
 from threadline.web.pages.listed import every_call_count, every_session, listed, project_address
@@ -128,7 +129,7 @@ def _list(asked: Asked, rows: list[SessionRow], here: tzinfo, order: str) -> Chi
 def _why(asked: Asked) -> str:
     every = every_session(asked.archive)
     if not every:
-        homes = ", ".join(str(home.path) for home in asked.archive.homes)
+        homes = line(", ".join(str(home.path) for home in asked.archive.homes), 400)
         return f"There are no sessions in {homes}." if homes else "No home was found; name one with --home."
     last = f"; the newest is of {every[0].last:%Y-%m-%d}" if every[0].last is not None else ""
     return f"No session of {len(every):,} fits all of that{last}. Take something away above."

@@ -1,0 +1,1 @@
+"""The pages but the session's."""

@@ -1,0 +1,83 @@
+"""Pages asked for without a server: what an address gives, and what stands in it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import msgspec
+
+from threadline.render.html.element import el
+from threadline.web.answer import encoded
+from threadline.web.asked import Asked
+from threadline.web.holding import Standing
+from threadline.web.page import Page
+from threadline.web.pages import PAGES
+from threadline.web.shelf import Shelf
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+_EMPTY = frozenset({"input", "meta", "br", "link", "img", "hr"})
+
+
+def ask(archive: Standing, address: str) -> Page:
+    """The page at an address."""
+    parts = urlsplit(address)
+    asked = Asked(
+        path=parts.path,
+        query=parse_qsl(parts.query, keep_blank_values=True),
+        archive=archive,
+        shelf=Shelf(),
+        now=NOW,
+    )
+    made = PAGES[parts.path](asked)
+    assert isinstance(made, Page)
+    return made
+
+
+def data(page: Page) -> Any:
+    """What the page's twin gives, as a program reads it."""
+    return msgspec.json.decode(encoded(page.data))
+
+
+class Seen(HTMLParser):
+    """A page read again: its links, its words, and that whatever begins also ends."""
+
+    def __init__(self, page: Page) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.links: list[str] = []
+        self.attributes: list[dict[str, str | None]] = []
+        self._open: list[str] = []
+        self._words: list[str] = []
+        self.html = str(el("main", page.head, page.main, page.after))
+        self.feed(self.html)
+        assert not self._open
+
+    @property
+    def words(self) -> str:
+        """All text of the page."""
+        return " ".join("".join(self._words).split())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """An element begins."""
+        self.names.append(tag)
+        self.attributes.append(dict(attrs))
+        if tag == "a" and (href := dict(attrs).get("href")):
+            self.links.append(href)
+        if tag not in _EMPTY:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """The element that began last ends."""
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Text."""
+        self._words.append(data)
+
+
+def seen(archive: Standing, address: str) -> Seen:
+    """The page at an address, read again."""
+    return Seen(ask(archive, address))

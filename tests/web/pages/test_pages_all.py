@@ -1,0 +1,137 @@
+"""What holds of every page: it is whole, inert, leads somewhere, and has a twin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from tests import make
+from tests.web.pages.asking import Seen, ask, data, seen
+
+import threadline
+from threadline.errors import BadQuery
+from threadline.web.holding import Standing
+from threadline.web.pages import PAGES
+
+_ADDRESSES = (
+    "/",
+    "/?tz=Asia/Kathmandu",
+    "/sessions",
+    "/sessions?sort=cost&limit=3&after=3",
+    "/sessions?sort=calls&project=a",
+    "/sessions?grep=zzz&model=x&branch=y&since=7d&until=today",
+    "/search",
+    "/search?q=the",
+    "/search?q=the&every=1&sort=time&limit=5",
+    "/search?q=zzzzqqqq",
+    "/search?q=%22open",
+    "/usage",
+    "/usage?since=all&by=model",
+    "/usage?since=all&by=project,model&measure=tokens",
+    "/usage?since=all&by=session&limit=2",
+    "/usage?since=all&by=agent-type&measure=replies",
+    "/usage?since=all&by=tool&measure=output",
+    "/usage?since=2001-01-01&until=2001-02-01",
+    "/calls",
+    "/calls?outcome=error&limit=2",
+    "/calls?tool=Nothing",
+    "/files",
+    "/files?path=nowhere/none.py",
+    "/doctor",
+    "/keys",
+    "/palette",
+    "/palette?q=the",
+)
+_LISTS = ("/", "/sessions", "/usage?since=all&by=model", "/calls", "/files", "/search?q=the")
+_BAD = (
+    "/sessions?sort=sideways",
+    "/sessions?limit=0",
+    "/sessions?since=whenever",
+    "/sessions?since=2026-02-01&until=2026-01-01",
+    "/sessions?tz=Nowhere/None",
+    "/usage?by=colour",
+    "/usage?measure=weight",
+    "/usage?since=2026-02-01&until=2026-01-01",
+    "/calls?outcome=splendid",
+    "/calls?after=-1",
+    "/files?limit=100000",
+    "/search?q=a&sort=colour",
+)
+
+
+def _is_inert(page: Seen) -> None:
+    assert "script" not in page.names
+    assert not {"style", "iframe", "object", "embed", "base"} & set(page.names)
+    for attributes in page.attributes:
+        assert not any(name == "style" or name.startswith("on") for name in attributes)
+        href = attributes.get("href") or attributes.get("action") or "/"
+        assert href.startswith(("/", "#"))
+        assert not href.startswith("//")
+
+
+@pytest.mark.parametrize("address", _ADDRESSES)
+def test_a_page_is_whole_and_inert(demo: Standing, address: str) -> None:
+    """Whatever begins ends, nothing runs, links stay on this server, and there is one heading of the first level."""
+    page = seen(demo, address)
+    _is_inert(page)
+    assert page.names.count("h1") == 1
+    ids = [one["id"] for one in page.attributes if one.get("id")]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("address", _ADDRESSES)
+def test_hostile_names_run_nothing(hostile: Standing, address: str) -> None:
+    """Titles, projects, models, branches, tools and files full of HTML, colours and turned text are only shown."""
+    page = seen(hostile, address)
+    _is_inert(page)
+    assert "\x1b" not in page.html
+    assert "\u202e" not in page.html
+    assert "<img" not in page.html
+
+
+@pytest.mark.parametrize("address", _ADDRESSES)
+def test_a_page_has_a_twin(hostile: Standing, address: str) -> None:
+    """Its data is JSON, whatever the transcripts hold."""
+    assert data(ask(hostile, address)) is not None
+
+
+@pytest.mark.parametrize("address", _ADDRESSES)
+def test_an_empty_home_has_every_page(tmp_path: Path, address: str) -> None:
+    """Where there is nothing yet, a page says so, and does not fail."""
+    (tmp_path / "home" / "projects").mkdir(parents=True)
+    with Standing(threadline.open(tmp_path / "home").homes) as archive:
+        assert seen(archive, address).words
+
+
+@pytest.mark.parametrize("address", _BAD)
+def test_what_says_nothing_sensible_is_refused_in_a_sentence(demo: Standing, address: str) -> None:
+    """The sentence ends, and says what could be written."""
+    with pytest.raises(BadQuery, match=r"\.$|\?$"):
+        ask(demo, address)
+
+
+@pytest.mark.parametrize(
+    "address", ["/", "/sessions", "/usage?since=all&by=model", "/calls", "/files", "/search?q=the"]
+)
+def test_links_lead_to_pages(demo: Standing, address: str) -> None:
+    """Every link to a list is to a page that is there and understands it."""
+    links = {link for link in seen(demo, address).links if not link.startswith(("/session/", "#"))}
+    assert links
+    for link in sorted(links)[:40]:
+        assert urlsplit(link).path in PAGES
+        assert ask(demo, link).kind
+
+
+def test_what_changes_is_seen(tmp_path: Path) -> None:
+    """What was worked out is kept only as long as nothing is written."""
+    home = tmp_path / "home"
+    path = home / "projects" / "-work-app" / f"{make.SESSION}.jsonl"
+    make.write(path, *make.transcript(make.prompt("first words"), make.reply("ok")))
+    with Standing(threadline.open(home).homes) as archive:
+        assert [one["title"] for one in data(ask(archive, "/sessions"))["sessions"]] == ["first words"]
+    other = make.Pen(session="5e551011-0000-4000-8000-000000000002")
+    make.write(path.with_name(f"{other.session}.jsonl"), *make.transcript(make.prompt("other words"), pen=other))
+    with Standing(threadline.open(home).homes) as archive:
+        assert {one["title"] for one in data(ask(archive, "/sessions"))["sessions"]} == {"first words", "other words"}
+        assert data(ask(archive, "/"))["spans"][-1]["done"]["sessions"] == 2

@@ -1,0 +1,64 @@
+"""Usage: the figures of the ledger, drawn and told."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+
+import pytest
+from tests.web.pages.asking import ask, data, seen
+
+from threadline.account.keys import WHAT_KEYS_MEAN
+from threadline.web.holding import Standing
+from threadline.web.pages.usage_chart import days_of, unit_of
+
+
+@pytest.mark.parametrize("name", WHAT_KEYS_MEAN)
+def test_rows_sum_up_to_the_total(demo: Standing, name: str) -> None:
+    """By whatever it is summed, every charge is in exactly one row."""
+    told = data(ask(demo, f"/usage?since=all&by={name}&limit=2000&tz=UTC"))
+    total = demo.ledger().total
+    assert Decimal(told["total"]["amount"]) == total.amount
+    assert sum(Decimal(row["amount"]) for row in told["rows"] if row["amount"] is not None) == total.amount
+    assert told["by"] == [name]
+
+
+def test_a_chart_shows_every_day_between(demo: Standing) -> None:
+    """Days on which nothing was spent are in it, so that its width is time."""
+    page = seen(demo, "/usage?since=30d&tz=UTC")
+    assert "Cost by day and model" in page.words
+    assert "2026-11-15" in page.words or "2026-11-14" in page.words
+
+
+def test_what_is_shown_of_late_is_all_where_there_is_nothing_of_late(demo: Standing) -> None:
+    """The usual thirty days are shown where they have something; the figures are those of that time."""
+    usual, late = data(ask(demo, "/usage?tz=UTC")), data(ask(demo, "/usage?since=30d&tz=UTC"))
+    assert usual["total"] == late["total"]
+    assert Decimal(data(ask(demo, "/usage?since=all"))["total"]["amount"]) >= Decimal(usual["total"]["amount"])
+
+
+def test_rows_lead_to_what_they_are_of(demo: Standing) -> None:
+    """A day leads to its sessions, a tool to its calls, a session to its page; what has no value leads nowhere."""
+    for name, start in (("day", "/sessions?since="), ("tool", "/calls?tool="), ("session", "/session/")):
+        links = seen(demo, f"/usage?since=all&by={name}").links
+        assert any(link.startswith(start) for link in links)
+    assert not any("%28" in link for link in seen(demo, "/usage?since=all&by=tool").links)
+
+
+def test_what_is_not_shown_is_said(demo: Standing) -> None:
+    """Beyond the limit, rows are counted, and the total still has them."""
+    page = seen(demo, "/usage?since=all&by=session&limit=2")
+    sessions = len(demo.ledger().by("session"))
+    assert f"{sessions - 2:,} more are not shown" in page.words
+
+
+def test_columns_are_as_long_as_there_is_room() -> None:
+    """Days while they are few, then weeks, then months; what was asked for in any case."""
+    today = date(2026, 11, 15)
+    assert unit_of("day", ["2026-11-01"], today) == "day"
+    assert unit_of("model", ["2026-01-01", "(no time)"], today) == "week"
+    assert unit_of("model", ["2021-01-01"], today) == "month"
+    assert unit_of("month", ["2026-11-01"], today) == "month"
+    assert unit_of("session", [], today) == "day"
+    assert days_of("2026-11-09", "week") == ("2026-11-09", "2026-11-15")
+    assert days_of("2026-11", "month") == ("2026-11", "2026-11")
