@@ -15,7 +15,7 @@ import { startStatus } from "./status.js";
 import { followTheme } from "./theme.js";
 import { Travel } from "./travel.js";
 import { Turns } from "./turns.js";
-import { complete, isPartial } from "./whole.js";
+import { isPartial, tellWhole } from "./whole.js";
 import { Windowing } from "./window.js";
 
 /** Lists that say when they are not current any more. */
@@ -43,24 +43,27 @@ function startSession(session) {
   const live = new Live(session, travel, windowing);
   const place = new Place(travel, windowing);
   place.start();
-  whenWhole(session, live, windowing, () => {
-    place.begin();
-    find.start();
-    live.start();
-    const side = document.querySelector(".side");
-    if (side !== null) new Turns(side, session, windowing).start();
-    const strip = document.querySelector(".along");
-    if (strip !== null) new ScrollMap(strip, windowing, travel).start();
-  });
+  arrive(session, windowing, travel, { live, place, find });
   const deeds = sessionDeeds({ session, travel, windowing, find, panel });
   feedKeys(session.feed, deeds);
   return deeds;
 }
 
-/** Where only the beginning is there, whatever is about the whole waits for it. */
-async function whenWhole(session, live, windowing, then) {
-  if (isPartial(session)) await complete(session, live, windowing);
-  then();
+/** Go where one was or wants to be. Where only the beginning is there, whatever is about the whole waits for it. */
+async function arrive(session, windowing, travel, { live, place, find }) {
+  const wasPartial = isPartial(session);
+  if (wasPartial) {
+    session.whole = live.changed().finally(() => delete session.root.dataset.partial);
+    await session.whole;
+  }
+  place.begin();
+  find.start();
+  live.start();
+  if (wasPartial) await tellWhole(session, windowing);
+  const side = document.querySelector(".side");
+  if (side !== null) new Turns(side, session, windowing).start();
+  const strip = document.querySelector(".along");
+  if (strip !== null) new ScrollMap(strip, windowing, travel).start();
 }
 
 start();

@@ -11,6 +11,8 @@ export class Session {
     this.id = root.dataset.session;
     this.agent = root.dataset.agent || null;
     this.feed = root.querySelector(".feed");
+    /** @type {Promise<unknown>} done when all sections are known; see whole.js */
+    this.whole = Promise.resolve();
   }
 
   /** The session of this page; null where it shows none. */

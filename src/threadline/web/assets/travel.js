@@ -3,6 +3,7 @@
 import { askData, isAborted, Refused } from "./asking.js";
 import { firstSeen, inset, isSeen } from "./sight.js";
 import { say } from "./status.js";
+import { isPartial } from "./whole.js";
 
 /** Goes to places of a session. */
 export class Travel {
@@ -148,7 +149,9 @@ export class Travel {
       });
       if (item !== null) return item;
     }
-    return null;
+    if (step < 0 || !isPartial(this.session)) return null;
+    await this.session.whole;
+    return this.#beside(document.getElementById(from.id) ?? this.current() ?? from, step, kind);
   }
 
   /** Whether a turn may begin in a section, by what is known of it and of the next. */
@@ -174,6 +177,7 @@ export class Travel {
 
   async toEnd() {
     this.journey += 1;
+    await this.session.whole;
     const last = this.windowing.sections.at(-1);
     const item = last && (await this.windowing.around(last.number, (section) => section.articles().at(-1) ?? null));
     if (!item) return;

@@ -11,13 +11,11 @@ export function isPartial(session) {
 }
 
 /**
- * Put the rest in: sections first, which is what can be scrolled to, then what is told about all.
+ * Put in what is told about all of the session, once all of its sections are there.
  * @param {import("./session.js").Session} session
- * @param {import("./live.js").Live} live
  * @param {import("./window.js").Windowing} windowing
  */
-export async function complete(session, live, windowing) {
-  await live.changed();
+export async function tellWhole(session, windowing) {
   const address = new URL(location.href);
   address.searchParams.set("whole", "1");
   address.hash = "";
@@ -32,7 +30,6 @@ export async function complete(session, live, windowing) {
 }
 
 function takeOver(root, main) {
-  delete root.dataset.partial;
   Object.assign(root.dataset, main.dataset);
   let last = null;
   for (const name of ABOUT) {
