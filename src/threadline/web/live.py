@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -87,10 +87,17 @@ class Live:
         """The stream of events for a page; `session` narrows it to one."""
         if request.method == "HEAD":
             return Response(media_type="text/event-stream")
-        listener = _Listener((request.query_params.get("session") or "").lower() or None)
-        return StreamingResponse(self._listening(listener), media_type="text/event-stream")
+        session = (request.query_params.get("session") or "").lower() or None
+        return StreamingResponse(self.listen(session), media_type="text/event-stream")
 
-    async def _listening(self, listener: _Listener) -> AsyncIterator[str]:
+    @property
+    def is_following(self) -> bool:
+        """Whether the homes are being looked at."""
+        return self._worker is not None
+
+    async def listen(self, session: str | None = None) -> AsyncGenerator[str]:
+        """The events of a session, or of all."""
+        listener = _Listener(session)
         self._add(listener)
         try:
             async for notice in listener.notices():

@@ -67,11 +67,14 @@ def where(asked: Asked) -> Made:
     given = asked.text("anchor")
     if given is None:
         raise BadQuery("Name an entry: anchor=L120.")
-    stand = stand_of(here.kept, here.seen, here.drawn, given)
+    try:
+        stand = stand_of(here.kept, here.seen, here.drawn, given)
+    except NotFound:  # a link may be old or mistyped: that it leads nowhere is an answer, and no error
+        stand = None
     if isinstance(stand, Elsewhere):
         return Page("Where", "where", el("p", el("a", given, href=stand.address)), {"page": stand.address})
     if stand is None:
-        raise NotFound("Nothing is shown here, so that nothing stands anywhere.")
+        return Page("Where", "where", el("p", "There is no such entry here."), {"section": None, "anchor": None})
     data = {"section": stand.section, "part": stand.part, "anchor": stand.anchor, "near": stand.near}
     return Page("Where", "where", el("p", el("a", given, href=here.seen.links.own(at=stand.anchor))), data)
 
