@@ -269,18 +269,23 @@ class Archive:
         zone: tzinfo | None = None,
         now: datetime | None = None,
         near: bool = True,
+        seconds: float | None = None,
     ) -> Hits:
         """What a query finds, best first; `docs/search.md` has the language. The index is made if it is not there.
 
         Without `near`, only what matches exactly: no other spelling, and no session that has the words apart.
+        `seconds` is how long entries may be read where the index alone has no answer: then `cut_short` says that others
+        may match as well.
 
         Raises:
-            BadQuery: the query cannot be understood.
+            BadQuery: the query cannot be understood, or nothing was found in that time.
             IndexBusy: another process is making the index.
         """
         from threadline.search.searching import search
 
-        return search(self.connection, query, limit=limit, every=every, sort=sort, zone=zone, now=now, near=near)
+        return search(
+            self.connection, query, limit=limit, every=every, sort=sort, zone=zone, now=now, near=near, seconds=seconds
+        )
 
     def why(self, query: str, *, zone: tzinfo | None = None, now: datetime | None = None) -> str:
         """Why a query found nothing, and what would have been found, in sentences for a person.

@@ -12,8 +12,8 @@ from tests.faces import counting
 from tests.faces.asking import Asker, start, steering
 from tests.faces.test_cli_hostile import EVERYTHING, hostile_home
 
-from threadline.cli import sql_asking, sql_shown
-from threadline.index.asking import reading
+from threadline.cli import sql_shown
+from threadline.index.asking import Answer, reading
 from threadline.index.schema import TABLES, VIEWS
 from threadline.index.store import alone, open_to_read
 
@@ -182,7 +182,7 @@ def test_a_long_answer_is_never_held_whole(ask: Asker, home: Path, monkeypatch: 
     """Long cells come a few at a time; a table of very many rows is shown in parts, and has them all."""
     ask("sql", "SELECT 1", "--home", home)
     with reading(_index(home)) as connection:
-        answer = sql_asking.Answer(connection, "SELECT zeroblob(5000000) FROM entries LIMIT 7", 60)
+        answer = Answer(connection, "SELECT zeroblob(5000000) FROM entries LIMIT 7", 60)
         assert [len(chunk) for chunk in answer.chunks(500)] == [2, 2, 2, 1]
     monkeypatch.setattr(sql_shown, "_PAGE", 10)
     shown = ask("sql", "SELECT entry_id AS number FROM entries ORDER BY 1 LIMIT 25", "--home", home).out.split()

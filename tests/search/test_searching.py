@@ -13,10 +13,11 @@ from tests.make import Pen, call, meta, prompt, reply, transcript, write
 from tests.search.archive import FIRST, SECOND, Archive, found, scanned
 
 from threadline.demo import write as write_demo
+from threadline.errors import BadQuery
 from threadline.find import homes, look
 from threadline.index.fields import FIELDS
 from threadline.index.titles import titles
-from threadline.search import ranking
+from threadline.search import ranking, searching
 from threadline.search.documents import Documents
 from threadline.search.parse_query import parse_query
 from threadline.search.searching import search, searched
@@ -335,6 +336,27 @@ def test_all_answers_come_from_one_query(archive: Archive) -> None:
     """A query that is understood already gives the same."""
     with _mixed(archive).opened() as connection:
         assert searched(connection, parse_query("timeout"), now=NOW) == search(connection, "timeout", now=NOW)
+
+
+def test_what_takes_long_is_cut_short_and_says_so(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once something is found, a page is not waited for: it says that it may not be all; everything is still found."""
+    with _mixed(archive).opened() as connection:
+        whole = search(connection, "/[a-z]+e[a-z]+/", every=True, now=NOW)
+        monkeypatch.setattr(searching, "SOON", -1.0)
+        some = search(connection, "/[a-z]+e[a-z]+/", every=True, now=NOW)
+        every = search(connection, "/[a-z]+e[a-z]+/", every=True, now=NOW, limit=None)
+    assert (whole.cut_short, whole.note) == (False, None)
+    assert (len(some.hits), some.cut_short, some.at_least) == (1, True, True)
+    assert (some.note or "").startswith("This may not be all: ")
+    assert every.hits == whole.hits
+    assert not every.cut_short
+
+
+@pytest.mark.parametrize("query", ["/[a-z]+e[a-z]+/", "/[0-9]{9}/", "tool:Bash"])
+def test_what_finds_nothing_in_its_time_is_an_error(archive: Archive, query: str) -> None:
+    """Where time is over before anything is found, there is a sentence and no empty answer."""
+    with _mixed(archive).opened() as connection, pytest.raises(BadQuery, match="not through after 1e-09 seconds"):
+        search(connection, query, now=NOW, seconds=1e-9)
 
 
 def test_an_agent_is_found_by_the_type_that_its_call_asked_for(archive: Archive) -> None:

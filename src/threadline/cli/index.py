@@ -47,7 +47,7 @@ def index(action: str, *, homes: tuple[str, ...], jobs: int | None, output: str)
     from threadline.cli.opening import archive_of
     from threadline.cli.reading import say_no_home
 
-    archive = archive_of(homes, jobs)
+    archive = archive_of(homes, jobs, quiet=0)
     if not archive.homes:
         say_no_home()
         return NOTHING

@@ -22,22 +22,27 @@ def archive_of(
     found: Iterable[Home] | None = None,
     most: int | None = None,
     index: bool = True,
+    quiet: int = _LONG,
 ) -> Archive:
     """The archive of the homes that were named, or else of those that are found; or of those that were `found`.
 
     `most` is how many bytes may be read to bring the index up to date. Without `index`, or with `THREADLINE_INDEX=off`,
-    it is left alone: everything is then read from the transcripts.
+    it is left alone: everything is then read from the transcripts. Up to `quiet` bytes, indexing shows no bar: what is
+    done in a moment, and on the way to something else, is not worth a word.
 
     Raises:
         NotFound: a home that was named is not there.
     """
+    from functools import partial
+
     from threadline import archive
 
     is_used = index and uses_index()
     most = archive.LITTLE if most is None else most
+    showing = partial(_shown, quiet)
     if found is not None:
-        return archive.Archive(tuple(found), index=is_used, jobs=jobs, showing=_shown, most=most)
-    return archive.open(homes, index=is_used, jobs=jobs, showing=_shown, most=most)
+        return archive.Archive(tuple(found), index=is_used, jobs=jobs, showing=showing, most=most)
+    return archive.open(homes, index=is_used, jobs=jobs, showing=showing, most=most)
 
 
 def uses_index() -> bool:
@@ -71,7 +76,7 @@ def by_name(name: str, homes: Sequence[str]) -> tuple[Found, bool]:
         return Found(transcript.home, (), (transcript,), (), ()), True
 
 
-def _shown(label: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
+def _shown(quiet: int, label: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
     from contextlib import nullcontext
 
     from threadline.cli.reading import progress
@@ -80,5 +85,4 @@ def _shown(label: str, total: int) -> AbstractContextManager[Callable[[int], Non
         return progress(label, total, rate=True)
     if label != "Indexing":
         return progress(label, total)
-    # What is done in a moment, and on the way to something else, is not worth a word.
-    return progress(label, total, rate=True) if total > _LONG else nullcontext(lambda _done: None)
+    return progress(label, total, rate=True) if total > quiet else nullcontext(lambda _done: None)

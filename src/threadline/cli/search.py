@@ -78,6 +78,12 @@ class _Asking(click.Command):
     help="Show the turn of the Nth hit, the first unless said, instead of the hits.",
 )
 @click.option("--exact", is_flag=True, help="Only what matches: no other spelling, and nothing that lacks a word.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Read no longer than this; by default 1 once something is found, else 10.",
+)
 @click.option("--no-refresh", is_flag=True, help="Ask the index as it is, and do not read what changed since.")
 @click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")
 @pager_option
@@ -92,6 +98,7 @@ def search(
     context: int,
     opened: int | None,
     exact: bool,
+    timeout: float | None,
     no_refresh: bool,
     no_color: bool,
     pager: bool,
@@ -117,13 +124,15 @@ def search(
         raise click.UsageError("--open shows a session to be read; leave out --json, --jsonl and --csv.")
     text = " ".join(words)
     is_page = output == "table"
-    with archive_of(homes) as archive:
+    with archive_of(homes, quiet=0) as archive:
         if not archive.homes:
             say_no_home()
             return NOTHING
         if not is_there(archive, fresh=not no_refresh):
             return NOTHING
-        hits = archive.search(text, limit=limit, every=every, sort=cast("Sort", sort), zone=zone(), near=not exact)
+        hits = archive.search(
+            text, limit=limit, every=every, sort=cast("Sort", sort), zone=zone(), near=not exact, seconds=timeout
+        )
         if opened is not None:
             _say(archive, text, hits)
             return open_hit(archive, hits.hits, opened, colour=not no_color, pager=pager) if hits.hits else NOTHING
@@ -134,7 +143,7 @@ def search(
             coloured = screen.colour(wanted=not no_color)
             for line in page(archive, hits, context, coloured=coloured, every=every):
                 click.echo(line, color=coloured)
-        if not is_page and (hits.near or not hits.hits):
+        if not is_page and (hits.near or hits.cut_short or not hits.hits):
             _say(archive, text, hits)
     return FOUND if hits.hits and not hits.near else NOTHING
 

@@ -97,7 +97,7 @@ def sql(
         return _print_schema(output)
     if question == "-":
         question = sys.stdin.buffer.read().decode(errors="replace") if sys.stdin is not None else ""
-    with archive_of(homes) as archive:
+    with archive_of(homes, quiet=0) as archive:
         form = _format(target, output) if target is not None else output
         if not archive.homes:
             say_no_home()

@@ -50,7 +50,7 @@ def matches(query: Query, document: Document, patience: Patience | None = None) 
     """Whether the document is what the query asks for.
 
     Raises:
-        BadQuery: a regular expression took longer than `patience` has.
+        TookTooLong: a regular expression took longer than `patience` has.
     """
     return _Reading(document, patience).holds(_expanded(query))
 

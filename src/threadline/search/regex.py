@@ -43,22 +43,32 @@ class BadRegex(ValueError):
         self.at = at
 
 
-class Patience:
-    """How long regular expressions may take, all in all."""
+class TookTooLong(BadQuery):
+    """What a query asks for was not found in the time that there was."""
 
-    def __init__(self, seconds: float = 10) -> None:
+
+class Patience:
+    """How long reading may take, all in all; after `soon`, what was found by then is enough."""
+
+    def __init__(self, seconds: float = 10, soon: float | None = None) -> None:
         self.seconds = seconds
-        self._ends = monotonic() + seconds
+        self.soon = seconds if soon is None else min(soon, seconds)
+        self._began = monotonic()
+
+    @property
+    def is_soon_over(self) -> bool:
+        """Whether what was found by now is enough."""
+        return monotonic() - self._began > self.soon
 
     def check(self) -> None:
         """Go on, or give up.
 
         Raises:
-            BadQuery: the time is over.
+            TookTooLong: the time is over.
         """
-        if monotonic() > self._ends:
-            raise BadQuery(
-                f"The regular expression was not through after {self.seconds:g} seconds; "
+        if monotonic() - self._began > self.seconds:
+            raise TookTooLong(
+                f"The search was not through after {self.seconds:g} seconds; "
                 "make it more exact, or add a word or a field such as project: or since:7d."
             )
 
@@ -89,7 +99,7 @@ class Finder:
         """From where to where the first match goes; from the beginning of its line where only its end is known.
 
         Raises:
-            BadQuery: patience is over.
+            TookTooLong: patience is over.
         """
         check = patience.check if patience is not None else _unhurried
         if not self._is_dotless and _DOTLESS in text:

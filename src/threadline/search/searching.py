@@ -16,15 +16,16 @@ from threadline.index.vocabulary import Vocabulary
 from threadline.model.hit import Hit, Hits
 from threadline.model.place import Place
 from threadline.model.time import parse_timestamp
+from threadline.render.figures import count
 from threadline.search.documents import Documents, Row, needs_reading
 from threadline.search.expand import expanded, known_words, lean, wanted
 from threadline.search.fts import plan
-from threadline.search.match import matches
+from threadline.search.match import Document, matches
 from threadline.search.nearest import instead, respelt
 from threadline.search.parse_query import parse_query
 from threadline.search.query import Phrase, Query, all_of, any_of
 from threadline.search.ranking import Ranking, Sort, best_first, narrowed, newest_first
-from threadline.search.regex import Patience
+from threadline.search.regex import Patience, TookTooLong
 from threadline.search.scattered import scattered, words_of
 from threadline.search.snippets import snippet
 from threadline.search.typed import Typed, gone_prompts
@@ -37,6 +38,10 @@ ENOUGH = 20
 """How many of one transcript, where no word tells which are best."""
 LONGER = 20_000
 """How many where the page is not full: one session can have thousands."""
+SOON = 1.0
+"""How many seconds entries are read for a page once something is found; it then says that this may not be all."""
+PATIENT = 10.0
+"""How many where nothing is found, or all is asked for; then there is no answer."""
 SHARES = (1.0, 0.35, 0.15, 0.05)
 """What a session's best hits count for it, the others nothing."""
 
@@ -51,21 +56,29 @@ def search(
     now: datetime | None = None,
     zone: tzinfo | None = None,
     near: bool = False,
+    seconds: float | None = None,
 ) -> Hits:
     """What a query finds: of each session its best hit, or with `every` all of them.
 
     Where nothing is found and `near` is asked for, the hits are those of a query that may have been meant, and `note`
     says which. Without a limit, everything that matches is found and counted; with one, as much as a good page needs.
+    `seconds` is how long entries may be read where the index alone has no answer.
 
     Raises:
-        BadQuery: the query cannot be understood, or a regular expression takes too long.
+        BadQuery: the query cannot be understood, or reading takes too long.
     """
     now = now or datetime.now(UTC)
     query = parse_query(text, now=now, zone=zone)
-    found = searched(connection, query, limit=limit, every=every, sort=sort, now=now)
+    patience = Patience(PATIENT, SOON) if seconds is None else Patience(seconds)
+    found = searched(connection, query, limit=limit, every=every, sort=sort, now=now, patience=patience)
     if not near:
         return found
-    return _titled(connection, _nearest(connection, query, found, limit, every=every, sort=sort, now=now))
+
+    def ask(other: Query) -> Hits:
+        return searched(connection, other, limit=limit, every=every, sort=sort, now=now, patience=patience)
+
+    is_widened = limit is not None and sort == "rank" and not every
+    return _titled(connection, _nearest(connection, query, found, limit if is_widened else None, ask, now))
 
 
 def _titled(connection: sqlite3.Connection, found: Hits) -> Hits:
@@ -74,31 +87,35 @@ def _titled(connection: sqlite3.Connection, found: Hits) -> Hits:
     return replace(found, hits=tuple([replace(hit, title=known.get(hit.session or "")) for hit in found.hits]))
 
 
-def _nearest(
+def _nearest(  # noqa: PLR0917 - all that is known by now
     connection: sqlite3.Connection,
     query: Query,
     found: Hits,
     limit: int | None,
-    *,
-    every: bool,
-    sort: Sort,
+    ask: Callable[[Query], Hits],
     now: datetime,
 ) -> Hits:
-    """What was found with what lies near, or that alone where nothing was."""
+    """What was found with what lies near, or that alone where nothing was; `limit` is that of a page by rank."""
     spelt = respelt(connection, query) if not found.hits else None
-    if spelt is not None:
-        found = replace(
-            searched(connection, spelt.query, limit=limit, every=every, sort=sort, now=now), note=spelt.note
-        )
-    if limit is not None and sort == "rank" and not every:
-        found = widened(connection, spelt.query if spelt is not None else query, found, limit, now)
-    if found.hits:
-        return replace(found, near=found.near or spelt is not None)
-    for other in instead(connection, query):
-        nearer = searched(connection, other.query, limit=limit, every=every, sort=sort, now=now)
-        if nearer.hits:
-            return replace(nearer, note=other.note, near=True)
+    try:
+        if spelt is not None:
+            found = _noted(ask(spelt.query), spelt.note)
+        if limit is not None:
+            found = widened(connection, spelt.query if spelt is not None else query, found, limit, now)
+        if found.hits:
+            return replace(found, near=found.near or spelt is not None)
+        for other in instead(connection, query):
+            nearer = ask(other.query)
+            if nearer.hits:
+                return replace(_noted(nearer, other.note), near=True)
+    except TookTooLong:  # what was asked for has its answer, and it is none
+        pass
     return replace(found, note=None)
+
+
+def _noted(found: Hits, note: str) -> Hits:
+    """The hits, which match something else than was asked for."""
+    return replace(found, note=" ".join(filter(None, [note, found.note])))
 
 
 def widened(connection: sqlite3.Connection, query: Query, found: Hits, limit: int, now: datetime) -> Hits:
@@ -139,8 +156,13 @@ def searched(
     every: bool = False,
     sort: Sort = "rank",
     now: datetime | None = None,
+    patience: Patience | None = None,
 ) -> Hits:
-    """The same for a query that is understood already."""
+    """The same for a query that is understood already.
+
+    Raises:
+        TookTooLong: reading takes longer than patience has, and nothing was found by then, or there is no limit.
+    """
     whole = lean(expanded(query), known_words(connection))
     texts = list(wanted(whole))
     phrases = [one for one in texts if isinstance(one, Phrase)]
@@ -148,7 +170,8 @@ def searched(
     planned = plan(whole, Vocabulary(connection))
     with Documents(connection, query if planned.rest is None else planned.rest) as documents:
         found = _Found(every=every, looked=LOOKED_AT if planned.rest is None else READ_AT)
-        checking = _Checking(query, planned.rest, documents, ranking)
+        patience = patience or Patience(PATIENT, SOON)
+        checking = _Checking(query, planned.rest, documents, ranking, patience, bounded=limit is not None)
         if planned.match is None:
             found.take_each(((last, checking.checked(rows)) for last, rows in ranking.newest()), limit)
         elif not phrases:
@@ -170,19 +193,41 @@ def searched(
             _hit(whole, row, more, documents) if row.entry_id > 0 else _gone(whole, row, more, gone[-row.entry_id - 1])
             for row, more in found.best(limit, ranked=is_ranked)
         ]
-    at_least = not found.is_whole or ranking.left_out
-    return _titled(connection, Hits(tuple(hits), found.total, at_least=at_least, listed=found.groups))
+    at_least = not found.is_whole or ranking.left_out or checking.is_cut_short
+    made = Hits(tuple(hits), found.total, at_least=at_least, listed=found.groups, cut_short=checking.is_cut_short)
+    return _titled(connection, replace(made, note=checking.told()) if made.cut_short else made)
 
 
 class _Checking:
     """Looks at rows for what full text cannot answer."""
 
-    def __init__(self, query: Query, rest: Query | None, documents: Documents, ranking: Ranking) -> None:
-        self._asked = query if rest is not None and needs_reading(rest) else rest
+    def __init__(
+        self,
+        query: Query,
+        rest: Query | None,
+        documents: Documents,
+        ranking: Ranking,
+        patience: Patience,
+        *,
+        bounded: bool,
+    ) -> None:
+        self._reads = rest is not None and needs_reading(rest)
+        self._asked = query if self._reads else rest
         self._documents = documents
         self._ranking = ranking
-        self._patience = Patience()
+        self._patience = patience
+        self._bounded = bounded
+        self._has_some = False
+        self.is_cut_short = False
         self.seen: set[int] = set()
+
+    def told(self) -> str:
+        """That reading was cut short, and what to do."""
+        read = count(len(self.seen), "entry was", "entries were")
+        return (
+            f"This may not be all: {read} read in {self._patience.soon:g} s. Add a word, or a field such as project:"
+            " or since:7d, or give it longer with --timeout."
+        )
 
     def checked(self, rows: Iterable[Row]) -> Iterator[Row]:
         """The rows that the query asks for: by what they say, or where it is enough, by what the index knows of them.
@@ -190,14 +235,40 @@ class _Checking:
         Those that no words have put in order get their score now.
         """
         for row in rows:
-            self.seen.add(row.entry_id)
             if self._asked is None:
+                self.seen.add(row.entry_id)
                 yield row
                 continue
+            if self._is_enough():
+                self.is_cut_short = True
+                return
+            self.seen.add(row.entry_id)
             document = self._documents.document(row)
-            if document is not None and matches(self._asked, document, self._patience):
+            if document is not None and self._matches(self._asked, document):
+                self._has_some = True
                 is_scored = bool(row.score) or not self._ranking.is_by_rank
                 yield row if is_scored else row._replace(score=self._ranking.of_document(row, document))
+
+    def _is_enough(self) -> bool:
+        """Whether there is something to show, and reading has taken long.
+
+        Raises:
+            TookTooLong: there is nothing to show, and it has taken too long.
+        """
+        if not self._reads:
+            return False
+        if self._bounded and self._has_some:
+            return self._patience.is_soon_over
+        self._patience.check()
+        return False
+
+    def _matches(self, asked: Query, document: Document) -> bool:
+        try:
+            return matches(asked, document, self._patience)
+        except TookTooLong:
+            if not self._bounded or not self._has_some:
+                raise
+            return False  # it is enough
 
 
 class _Found:
