@@ -73,6 +73,8 @@ def _says(form: str, text: str) -> Iterator[str]:
                 yield "\n".join(_texts(json.loads(line)))
             except (ValueError, RecursionError):
                 yield line
+    elif form == "md":
+        yield html.unescape(text.replace("\\<", "<"))
     else:
         yield text
 

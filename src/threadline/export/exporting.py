@@ -20,6 +20,7 @@ from threadline.render.figures import count
 from threadline.render.html.view import View
 from threadline.render.redaction import Finding, Redactor, Settings
 
+_PLAIN = frozenset(("md", "txt"))
 Advance = Callable[[int], None]
 
 
@@ -123,7 +124,7 @@ class _Maker:
         with path.open("wb") as file:
             file.writelines(raw_lines(only))
         if self._redactor is not None:
-            self._look("jsonl", path.read_text(encoding="utf-8", errors="replace"), name)
+            self._looked_at(path.read_text(encoding="utf-8", errors="replace"), name)
         return Made(path, name, copy.name)
 
     def _site(self, copies: list[Copy]) -> Iterator[Made]:
@@ -147,13 +148,21 @@ class _Maker:
     def _written(self, text: str, name: str, session: str | None) -> Made:
         path = self._folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode(errors="replace"))
-        self._look("html" if self._order.form is Form.PDF else str(self._order.form), text, name)
+        path.write_bytes(self._looked_at(text, name).encode(errors="replace"))
         return Made(path, name, session)
 
-    def _look(self, form: str, text: str, name: str) -> None:
-        if self._redactor is not None:
-            self._left += leftovers(self._redactor, form, text, name)
+    def _looked_at(self, text: str, name: str) -> str:
+        """A finished text, after the second look."""
+        if self._redactor is None:
+            return text
+        form = "html" if self._order.form is Form.PDF else str(self._order.form)
+        left = leftovers(self._redactor, form, text, name)
+        if left and form in _PLAIN:
+            # Lines that are broken or cut can bring together what stood apart, and a plain text can be done again.
+            text = self._redactor.redact(text, name)
+            left = leftovers(self._redactor, form, text, name)
+        self._left += left
+        return text
 
 
 def _check(whole: Session, view: View) -> None:

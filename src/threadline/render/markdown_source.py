@@ -8,11 +8,9 @@ from collections.abc import Iterable, Iterator
 from threadline.render.html.words import shown
 
 _FENCE = re.compile(r"(?P<indent> *)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)")
-_LIST = re.compile(r" *(?:[-*+]|[0-9]{1,9}[.)]) {1,4}")
 _TICKS = re.compile(r"`+")
 # A tag, a comment or a placeholder would vanish; an address in brackets is a link, and stays.
-_TAG = re.compile(r"<(?=[A-Za-z/!?])(?!https?://[^\s<>]*>)")
-_PICTURE = re.compile(r"!(?=\[)")
+_TAG = re.compile(r"(\\*)(<(?=[A-Za-z/!?])(?!https?://[^\s<>]*>)|!(?=\[))")
 _LEAST, _DEEPER = 3, 3
 
 
@@ -54,52 +52,82 @@ def quoted(lines: Iterable[str]) -> Iterator[str]:
 
 def prose(text: str) -> Iterator[str]:
     """Markdown as it was written: tags and pictures are shown as they are written, and no fence is left open."""
-    fence: re.Match[str] | None = None
-    margin = 0  # where the words of the list begin that we are in
-    for line in shown(text).strip("\n").split("\n"):
-        at = len(line) - len(line.lstrip(" "))
-        if fence is not None and at < margin <= len(fence["indent"]) and line.strip():
-            fence = None  # it ended with its item
-        found = _FENCE.match(line)
-        if fence is not None:
-            if found and found["marks"].startswith(fence["marks"]) and not found["info"].strip():
-                fence = None
-            yield line
+    lines = shown(text).strip("\n").split("\n")
+    block: list[str] = []
+    at, wary = 0, False
+    while at < len(lines):
+        fence = _FENCE.match(lines[at])
+        end = _end_of_fence(lines, at, fence) if fence is not None and not wary else None
+        if fence is not None and end is not None:
+            yield from (*_visible_block(block), *lines[at:end])
+            if end == len(lines) and (end - at == 1 or not _closes(lines[-1], fence)):
+                yield fence["marks"]
+            block = []
+            at = end
             continue
-        if item := _LIST.match(line):
-            margin = item.end()
-        elif line.strip() and not at:
-            margin = 0
-        if found and at <= margin + _DEEPER and not ("`" in found["marks"] and "`" in found["info"]):
-            fence = found
-            yield line
+        # What such a fence begins or ends hangs on the list it stands in: it and all after it are shown as they are.
+        wary = wary or fence is not None
+        line = lines[at] if fence is None else re.sub(r"([`~])", r"\\\1", lines[at])
+        if line.strip():
+            block.append(line)
         else:
-            yield _outside_code(line)
-    if fence is not None:
-        yield fence["indent"] + fence["marks"]
+            yield from (*_visible_block(block), line)
+            block = []
+        at += 1
+    yield from _visible_block(block)
 
 
-def _outside_code(line: str) -> str:
-    """A line with its tags and pictures made visible, but for those in spans of code."""
-    if "<" not in line and "![" not in line:
-        return line
-    parts: list[str] = []
+def _end_of_fence(lines: list[str], at: int, fence: re.Match[str]) -> int | None:
+    """Behind the last line of a fence's block; None where it may be none.
+
+    At the margin a fence is one wherever it stands, and open to the end where nothing closes it. An indented one counts
+    where another closes it at the same indent and nothing between them is less indented.
+    """
+    if "`" in fence["marks"] and "`" in fence["info"]:
+        return None
+    indent = len(fence["indent"])
+    for number, line in enumerate(lines[at + 1 :], at + 1):
+        if _closes(line, fence):
+            return number + 1
+        if indent and line.strip() and (len(line) - len(line.lstrip(" ")) < indent or _FENCE.match(line)):
+            return None
+    return None if indent else len(lines)
+
+
+def _closes(line: str, fence: re.Match[str]) -> bool:
+    found = _FENCE.match(line)
+    if found is None or not found["marks"].startswith(fence["marks"]) or found["info"].strip():
+        return False
+    return len(found["indent"]) <= _DEEPER if not fence["indent"] else found["indent"] == fence["indent"]
+
+
+def _visible_block(lines: list[str]) -> Iterator[str]:
+    """Lines without a blank one between them, their tags and pictures made visible.
+
+    Those in code stay as they are, but only where every line closes the spans that it opens: else it depends on what
+    the lines are to each other where a span begins, and every tag is made visible.
+    """
+    parted = [_parted(line) for line in lines]
+    certain = None not in parted
+    for line, parts in zip(lines, parted, strict=True):
+        if certain and parts is not None:
+            yield "".join(part if is_code else _visible(part) for part, is_code in parts)
+        else:
+            yield _visible(line)
+
+
+def _parted(line: str) -> list[tuple[str, bool]] | None:
+    """A line in parts that are code and parts that are not; None where a span is left open or a tick is escaped."""
+    parts: list[tuple[str, bool]] = []
     at = 0
     while (ticks := _TICKS.search(line, at)) is not None:
-        end = _closing(line, ticks)
-        if end is None:
-            parts += [_visible(line[at : ticks.end()])]
-            at = ticks.end()
-        else:
-            parts += [_visible(line[at : ticks.start()]), line[ticks.start() : end]]
-            at = end
-    return "".join([*parts, _visible(line[at:])])
-
-
-def _closing(line: str, opening: re.Match[str]) -> int | None:
-    """Where the span of code ends that begins with these ticks."""
-    return next((run.end() for run in _TICKS.finditer(line, opening.end()) if run[0] == opening[0]), None)
+        end = next((run.end() for run in _TICKS.finditer(line, ticks.end()) if run[0] == ticks[0]), None)
+        if end is None or line[: ticks.start()].endswith("\\"):
+            return None
+        parts += [(line[at : ticks.start()], False), (line[ticks.start() : end], True)]
+        at = end
+    return [*parts, (line[at:], False)]
 
 
 def _visible(text: str) -> str:
-    return _PICTURE.sub(r"\!", _TAG.sub(r"\<", text))
+    return _TAG.sub(lambda found: found[0] if len(found[1]) % 2 else f"{found[1]}\\{found[2]}", text)

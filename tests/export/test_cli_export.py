@@ -1,0 +1,289 @@
+"""`threadline export`: sessions as files, redacted, the same bytes each time, never over what is there."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.faces.asking import Asker
+from tests.make import Part, Pen, lines, prompt, reply, transcript
+from tests.render.planted import formed_value, seeded
+
+from threadline.export import pdf
+from threadline.render.redaction.formed import FORMATS
+
+FORMS = ("html", "md", "json", "jsonl", "txt")
+TOKEN = formed_value(next(rule for rule in FORMATS if rule.kind == "github-token"), seeded(1))
+PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 2).decode()
+SESSION = "5e551011-0000-4000-8000-000000000001"
+
+
+def write_session(folder: Path, *parts: Part, name: str = SESSION) -> Path:
+    """A home with one session of these parts; its transcript."""
+    place = folder / "home/projects/-home-annika-src"
+    place.mkdir(parents=True, exist_ok=True)
+    path = place / f"{name}.jsonl"
+    path.write_bytes(lines(*transcript(*parts, pen=Pen(name, cwd="/home/annika/src"))))
+    return path
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Path:
+    """A session that tells a token, a name and a home, in two turns."""
+    return write_session(
+        tmp_path,
+        prompt(f"ask Annika; use {TOKEN} in /home/annika/src/x.py"),
+        reply("I will use it for **acme**."),
+        prompt("and now?"),
+        reply("Done with <b>it</b>."),
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_is_written_redacted(form: str, session: Path, ask: Asker, tmp_path: Path) -> None:
+    """A session is written in this form without its secrets and names, twice with the same bytes, and that is said."""
+    first, second = tmp_path / f"a.{form}", tmp_path / f"b.{form}"
+    for place in (first, second):
+        answer = ask("export", str(session), "--to", form, "--out", str(place), "--hide", "acme")
+        assert (answer.code, answer.err) == (0, "")
+        assert "taken out: " in answer.out
+        assert "github-token 1" in answer.out
+    text = first.read_text()
+    assert first.read_bytes() == second.read_bytes()
+    assert not re.search(f"{TOKEN}|annika|acme", text, re.IGNORECASE)
+    assert all(re.search(rf"(?:<|&lt;){what}(?:>|&gt;)", text) for what in ("secret-1", "user-1", "word-1", "home"))
+    assert "and now?" in text
+
+
+def test_the_raw_transcript_is_lossless(session: Path, ask: Asker, tmp_path: Path) -> None:
+    """`--to jsonl --no-redact` gives the transcript byte for byte, and says that nothing was taken out."""
+    answer = ask("export", str(session), "--to", "jsonl", "--no-redact", "--out", str(tmp_path / "x.jsonl"))
+    assert (tmp_path / "x.jsonl").read_bytes() == session.read_bytes()
+    assert "Nothing was taken out" in answer.out
+
+
+def test_redacted_lines_are_a_transcript(session: Path, ask: Asker, tmp_path: Path) -> None:
+    """Redacted lines are as many, each JSON of the same kind, ids and parents, whatever word is hidden."""
+    ask(
+        "export",
+        str(session),
+        "--to",
+        "jsonl",
+        "--out",
+        str(tmp_path / "x.jsonl"),
+        "--hide",
+        "user",
+        "--hide",
+        "message",
+    )
+    before, after = (
+        [json.loads(line) for line in path.read_text().splitlines()] for path in (session, tmp_path / "x.jsonl")
+    )
+    assert [(one["type"], one["uuid"], one["parentUuid"], one["timestamp"]) for one in before] == [
+        (one["type"], one["uuid"], one["parentUuid"], one["timestamp"]) for one in after
+    ]
+
+
+def test_the_default_place_is_the_current_folder(session: Path, ask: Asker) -> None:
+    """Without --out the file has the session's name and lies here; a second time it is not written over."""
+    assert ask("export", str(session)).code == 0
+    assert Path(f"{SESSION}.html").read_text().startswith("<!doctype html>")
+    answer = ask("export", str(session))
+    assert answer.code == 2
+    assert "is there already" in answer.err
+    assert ask("export", str(session), "--force").code == 0
+
+
+def test_standard_output_has_the_file_alone(session: Path, ask: Asker) -> None:
+    """With `--out -` standard output is the file, and what was done is said beside it."""
+    answer = ask("export", str(session), "--to", "md", "--out", "-")
+    assert answer.out.startswith("# ")
+    assert "taken out" in answer.err
+
+
+def test_nothing_is_written_into_a_home(session: Path, ask: Asker) -> None:
+    """A place inside a Claude home is refused, through a link, too."""
+    home = session.parents[2]
+    Path("link").symlink_to(home)
+    for place in (home / "x.html", Path("link/x.html"), session):
+        answer = ask("export", SESSION, "--home", str(home), "--out", str(place), "--force")
+        assert answer.code == 2
+        assert "Claude home" in answer.err
+
+
+def test_what_would_be_left_is_refused(session: Path, ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the second look finds something, nothing is written, and kinds and counts are told, never the thing."""
+    monkeypatch.setattr("threadline.export.lines.Lines.redact", lambda _self, raw, _place: raw)
+    answer = ask("export", str(session), "--to", "json", "--out", "x.json", "--report", "r.json")
+    assert answer.code == 2
+    assert "Nothing was written" in answer.err
+    assert re.search(r"\bgithub-token [0-9]+\b", answer.err)
+    assert TOKEN not in answer.err
+    assert not Path("x.json").exists()
+    assert not Path("r.json").exists()
+
+
+def test_the_report_tells_what_where_and_not_what_it_was(session: Path, ask: Asker) -> None:
+    """--report lists kind, place, placeholder and count of all that was taken out."""
+    ask("export", str(session), "--out", "x.html", "--report", "hidden.json")
+    text = Path("hidden.json").read_text()
+    told = json.loads(text)
+    (token,) = [one for one in told["findings"] if one["kind"] == "github-token"]
+    assert token == {
+        "kind": "github-token",
+        "place": f"{SESSION}.jsonl:1$.message.content",
+        "placeholder": "<secret-1>",
+        "count": 1,
+    }
+    assert TOKEN not in text
+    assert "annika" not in text.lower()
+
+
+def test_own_patterns_and_words_come_from_files(session: Path, ask: Asker) -> None:
+    """Patterns of a TOML file, words of a list and the own file of the person are taken out."""
+    Path("own.toml").write_text("[patterns]\nstar = '\\*\\*[a-z]{1,9}\\*\\*'\n")
+    Path("words.txt").write_text("now\n\n")
+    Path(".config/threadline").mkdir(parents=True)
+    Path(".config/threadline/redaction.toml").write_text("words = ['Done']\n")
+    answer = ask(
+        "export", str(session), "--to", "md", "--out", "-", "--patterns", "own.toml", "--hide-from", "words.txt"
+    )
+    assert "<star-1>" in answer.out
+    assert not re.search("Done|now", answer.out)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = [", "is not TOML"),
+        ("words = 'x'", "must be a list of texts"),
+        ("[patterns]\nx = 3", "must be names and expressions"),
+        ("wrods = []", "has 'wrods'"),
+        ("[patterns]\nx = '(a+)+b'", "repeats a repeat"),
+        ("words = ['x']", "too short"),
+    ],
+)
+def test_a_bad_file_of_patterns_is_a_sentence(text: str, said: str, session: Path, ask: Asker) -> None:
+    """What is wrong with a file of patterns is told, and nothing is written."""
+    Path("own.toml").write_text(text)
+    answer = ask("export", str(session), "--out", "x.html", "--patterns", "own.toml")
+    assert answer.code == 2
+    assert said in answer.err
+    assert not Path("x.html").exists()
+
+
+@pytest.mark.parametrize("form", ["html", "md", "json", "txt"])
+def test_a_part_of_the_turns(form: str, session: Path, ask: Asker) -> None:
+    """--from and --to give the turns between them."""
+    second = ask("export", str(session), "--to", form, "--from", "2", "--out", "-").out
+    first = ask("export", str(session), "--to", form, "--to", "1", "--out", "-").out
+    assert "and now?" in second
+    assert "I will use it" not in second
+    assert "I will use it" in first
+    assert "Done with" not in first
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--from", "9"), "there is no turn 9"),
+        (("--branch", "3"), "there is no branch 3"),
+        (("--from", "2", "--to", "1"), "no turn lies between"),
+        (("--to", "docx"), "There is no form 'docx'"),
+        (("--to", "html", "--to", "md"), "--to was given twice"),
+        (("--to", "jsonl", "--from", "2"), "jsonl gives whole transcripts"),
+        (("--no-redact", "--hide", "word"), "give one of them"),
+        (("--site", "s", "--to", "md"), "--site is HTML"),
+        (("--project", "x"), "not both"),
+        (("--hide-from", "none.txt"), "There is no file"),
+    ],
+)
+def test_contradictions_are_refused_in_a_sentence(
+    options: tuple[str, ...], said: str, session: Path, ask: Asker
+) -> None:
+    """What cannot be done is said before anything is written."""
+    answer = ask("export", str(session), *options)
+    assert answer.code == 2
+    assert said in answer.err
+    assert [path for path in Path().iterdir() if path.is_file()] == []
+
+
+def test_pictures_go_unless_asked_for(tmp_path: Path, ask: Asker) -> None:
+    """The bytes of a picture are in no export but with --images, and then in HTML as data alone."""
+    source = {"type": "base64", "media_type": "image/png", "data": PIXEL}
+    row = {
+        "type": "user", "uuid": "a", "parentUuid": None, "sessionId": SESSION, "timestamp": "2026-01-05T09:00:00.000Z",
+        "message": {"role": "user", "content": [{"type": "text", "text": "look"}, {"type": "image", "source": source}]},
+    }  # fmt: skip
+    path = write_session(tmp_path, row)
+    for form in FORMS:
+        assert PIXEL not in ask("export", str(path), "--to", form, "--out", "-").out, form
+    assert f'src="data:image/png;base64,{PIXEL}"' in ask("export", str(path), "--images", "--out", "-").out
+    assert PIXEL in ask("export", str(path), "--images", "--to", "jsonl", "--out", "-").out
+
+
+def test_several_sessions_are_a_site(session: Path, ask: Asker, tmp_path: Path) -> None:
+    """Several sessions as HTML are a folder with a list, a search and a page of each, with the same placeholders."""
+    other = write_session(tmp_path, prompt(f"again {TOKEN}"), reply("yes"), name=SESSION.replace("1", "2"))
+    for place in ("one", "two"):
+        answer = ask("export", str(session), str(other), "--out", place, "--json")
+        assert answer.code == 0
+        assert sorted(str(path.relative_to(place)) for path in Path(place).rglob("*.html")) == sorted(
+            ["index.html", "search.html", f"sessions/{session.stem}.html", f"sessions/{other.stem}.html"]
+        )
+        assert answer.json["redacted"] is True
+    for path in Path("one").rglob("*.html"):
+        assert path.read_bytes() == (Path("two") / path.relative_to("one")).read_bytes()
+        assert TOKEN not in path.read_text()
+    pages = [path.read_text() for path in sorted(Path("one/sessions").iterdir())]
+    assert all("&lt;secret-1&gt;" in page for page in pages)
+    assert ask("export", str(session), str(other), "--out", "one").code == 2
+
+
+def test_several_sessions_in_another_form_are_files(session: Path, ask: Asker, tmp_path: Path) -> None:
+    """Several sessions as Markdown are a file each in a folder."""
+    other = write_session(tmp_path, prompt("x"), reply("yes"), name=SESSION.replace("1", "2"))
+    assert ask("export", str(session), str(other), "--to", "md").code == 0
+    assert sorted(path.name for path in Path("threadline-export").iterdir()) == sorted(
+        [f"{session.stem}.md", f"{other.stem}.md"]
+    )
+
+
+def test_sessions_are_chosen_by_project(demo_home: Path, ask: Asker) -> None:
+    """--project exports all sessions of the projects whose path holds the text."""
+    answer = ask("export", "--home", str(demo_home), "--project", "kettle", "--to", "txt", "--json")
+    assert answer.code == 0
+    assert len(answer.json["files"]) >= 2
+    assert ask("export", "--home", str(demo_home), "--project", "no such thing").code == 2
+    assert ask("export", "--home", str(demo_home)).code == 2
+
+
+def test_a_pdf_is_printed_where_there_is_a_browser(session: Path, ask: Asker) -> None:
+    """A PDF is the same each time; without Chromium the sentence names the package."""
+    if pdf.browser() is None:
+        answer = ask("export", str(session), "--to", "pdf")
+        assert answer.code == 2
+        assert "`chromium`" in answer.err
+        return
+    for name in ("a.pdf", "b.pdf"):
+        assert ask("export", str(session), "--out", name).code == 0
+    assert Path("a.pdf").read_bytes().startswith(b"%PDF")
+    assert Path("a.pdf").read_bytes() == Path("b.pdf").read_bytes()
+
+
+def test_without_a_browser_the_package_is_named(session: Path, ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no Chromium, a sentence says what to install."""
+    monkeypatch.setenv("THREADLINE_CHROMIUM", "/no/such/browser")
+    answer = ask("export", str(session), "--to", "pdf")
+    assert answer.code == 2
+    assert "`chromium`" in answer.err
+
+
+def test_the_transcript_is_left_as_it_is(session: Path, ask: Asker) -> None:
+    """Exporting reads and never writes below the home."""
+    before = {path: path.read_bytes() for path in session.parents[2].rglob("*") if path.is_file()}
+    ask("export", str(session), "--out", "x.html")
+    assert {path: path.read_bytes() for path in session.parents[2].rglob("*") if path.is_file()} == before

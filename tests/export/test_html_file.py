@@ -1,0 +1,131 @@
+"""An exported page is one file that runs nothing, asks for nothing and leads nowhere by itself, whatever it holds."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.faces.asking import Asker
+from tests.make import Pen, call, lines, prompt, reply, transcript
+
+from threadline.export.pdf import browser
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    '"><svg onload=alert(1)>',
+    "</textarea></script></style><script>alert(1)</script>",
+    "[click](javascript:alert(1)) ![](http://attacker.test/?q=1) [d](data:text/html,x)",
+    "<iframe src=//attacker.test></iframe> <link rel=stylesheet href=//attacker.test/x.css>",
+    "\x1b]8;;http://attacker.test\x07link\x1b]8;;\x07 \u202eevil\u202c </title><meta http-equiv=refresh content=0>",
+)
+
+
+@pytest.fixture(scope="module")
+def sessions(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two sessions that are full of what would harm a page."""
+    folder = tmp_path_factory.mktemp("hostile") / "home/projects/-w"
+    folder.mkdir(parents=True)
+    paths = []
+    for number in (1, 2):
+        name = f"5e551011-0000-4000-8000-00000000000{number}"
+        parts = [
+            part
+            for text in HOSTILE
+            for part in (
+                prompt(text),
+                reply(text, f"`{text}`"),
+                call("Bash", text, result=text),
+                call(text, text, result=text),
+            )
+        ]
+        pen = Pen(name, cwd=f"/w/{HOSTILE[0]}", gitBranch=HOSTILE[1])
+        title = {"type": "ai-title", "sessionId": name, "aiTitle": HOSTILE[3]}
+        paths.append(folder / f"{name}.jsonl")
+        paths[-1].write_bytes(lines(*transcript(*parts, title, pen=pen)))
+    return paths
+
+
+@pytest.fixture
+def site(sessions: list[Path], ask: Asker) -> Path:
+    """A site of them, nothing folded away."""
+    answer = ask("export", *map(str, sessions), "--out", "site", "--tools", "full", "--thinking", "full")
+    assert (answer.code, answer.err) == (0, "")
+    return Path("site").absolute()
+
+
+def test_a_file_holds_all_it_needs(site: Path) -> None:
+    """A page has its style inside, allowed by its hash, no script (the search: one), and no address outside."""
+    for path in sorted(site.rglob("*.html")):
+        text = path.read_text()
+        policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+        assert policy is not None
+        assert policy[1].startswith("default-src &#39;none&#39;; style-src &#39;sha256-")
+        (style,) = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+        assert _hash(style) in policy[1]
+        scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+        assert len(scripts) == (path.name == "search.html")
+        assert all(_hash(script) in policy[1] for script in scripts)
+        assert not re.search(r"<(?:link|iframe|object|embed|form)\b|\son[a-z]+=[\"']| style=", text)
+        assert "url(" not in style
+        assert "@import" not in style
+
+
+def test_every_link_leads_to_something(site: Path) -> None:
+    """Every link of ours leads to a place in the same file or to another file of the site."""
+    for path in sorted(site.rglob("*.html")):
+        text = path.read_text()
+        ids = set(re.findall(r'\sid="([^"]*)"', text))
+        for link in re.findall(r'<a [^>]*?href="([^"]*)"', text):
+            there, _, anchor = link.partition("#")
+            if there.startswith("http"):
+                continue
+            assert not there or (path.parent / there).is_file(), link
+            assert there or anchor in ids or link == "#main", link
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """Debian's browser, driven by Playwright."""
+    if find_spec("playwright") is None or browser() is None:
+        pytest.skip("there is no Chromium, or no Playwright")
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - an extra
+
+    with sync_playwright() as playwright:
+        options = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+        started = playwright.chromium.launch(executable_path=browser(), args=options)
+        yield started
+        started.close()
+
+
+def test_nothing_runs_and_nothing_is_asked_for(site: Path, chromium: Any) -> None:
+    """Opened from disk, no page shows a dialog, logs an error or asks for anything; the search finds what is there."""
+    happened: list[str] = []
+    page = chromium.new_page()
+    page.on("dialog", lambda dialog: (happened.append(dialog.message), dialog.dismiss()))
+    page.on("console", lambda message: happened.append(message.text))
+    page.on("pageerror", lambda error: happened.append(str(error)))
+    page.on("request", lambda request: None if request.url.startswith("file:") else happened.append(request.url))
+    for path in sorted(site.rglob("*.html")):
+        page.goto(path.as_uri())
+        assert page.evaluate("document.querySelectorAll('script:not([type])').length") == (path.name == "search.html")
+    page.goto((site / "search.html").as_uri())
+    page.fill("#words", "onerror")
+    page.wait_for_selector("#found a")
+    found = page.locator("#found li a")
+    assert found.count() >= 2
+    found.first.click()
+    page.wait_for_url("**/sessions/*.html#*")
+    assert page.locator(":target").count() == 1
+    page.close()
+    assert happened == []
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

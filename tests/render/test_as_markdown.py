@@ -1,0 +1,74 @@
+"""Markdown that is exported says the same wherever it is drawn, and no text reaches out of its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from tests.make import Pen, call, prompt, reply, transcript, write
+
+from threadline.load import read
+from threadline.render.as_markdown import markdown
+from threadline.render.html.view import Amount, View
+from threadline.render.markdown_source import code, fenced, prose, words
+
+DRAWN = MarkdownIt("commonmark", {"html": True})
+TEXT = st.text(alphabet="ab `~\n-*#<>!/[]()\\&;|_\"'=", max_size=120)
+
+
+@given(TEXT)
+def test_a_fence_holds_any_text(text: str) -> None:
+    """A text in a fence is one block of code, which says that text."""
+    tokens = DRAWN.parse("\n".join(fenced(text)))
+    assert [token.type for token in tokens] == ["fence"]
+    assert tokens[0].content.rstrip("\n") == text.strip("\n").rstrip("\n")
+
+
+@given(TEXT)
+def test_words_have_no_marks(text: str) -> None:
+    """A text as words is drawn as that text: nothing in it is emphasis, code, a link or a tag."""
+    drawn = DRAWN.renderInline(words(f"x{text}"))
+    assert not any(tag in drawn for tag in ("<em", "<strong", "<code", "<a ", "<img", "<b>"))
+
+
+@given(st.text(alphabet="ab `", min_size=1, max_size=30))
+def test_code_is_one_span(text: str) -> None:
+    """A text as code is drawn as one span of code and nothing else."""
+    if text.strip():
+        drawn = DRAWN.renderInline(code(text))
+        assert drawn.startswith("<code>")
+        assert drawn.endswith("</code>")
+        assert drawn.count("<code>") == 1
+
+
+@given(TEXT)
+def test_prose_has_no_tags_and_leaves_nothing_open(text: str) -> None:
+    """Whatever a reply holds, what follows is drawn as it would be alone: no fence is open, and no tag was made."""
+    drawn = DRAWN.render("\n".join([*prose(f"{text}<img src=x><div>"), "", "END"]))
+    assert "END" in drawn
+    assert "<img" not in drawn
+    assert "<div>" not in drawn
+
+
+def test_a_session_reads_like_one(tmp_path: Path) -> None:
+    """Turns are headings, prompts quotations, replies as they are, and calls fold with their output inside."""
+    pen = Pen(cwd="/w")
+    path = write(
+        tmp_path / f"{pen.session}.jsonl",
+        *transcript(
+            prompt("Why?\nTell me."),
+            reply("**Because**\n\n```py\nx = '<b>'\n```"),
+            call("Bash", "ls ```", result="a\n```\nb"),
+            pen=pen,
+        ),
+    )
+    text = "\n".join(markdown(read(path)))
+    assert "## Turn 1 · 2026-01-05 09:00" in text
+    assert "> Why?\n> Tell me." in text
+    assert "\n**Because**\n" in text
+    assert "x = '<b>'" in text
+    assert "<details><summary><b>Bash</b> <code>ls ```</code></summary>" in text
+    assert "````\na\n```\nb\n````" in text
+    assert "Bash" not in "\n".join(markdown(read(path), View(calls=Amount.NONE)))
