@@ -40,7 +40,8 @@ function focusSearch() {
 /**
  * Deeds of a session's page.
  * @param {{session: import("./session.js").Session, travel: import("./travel.js").Travel,
- *   windowing: import("./window.js").Windowing, find: import("./find.js").Find, panel: import("./panel.js").Panel}} parts
+ *   windowing: import("./window.js").Windowing, find: import("./find.js").Find,
+ *   panel: import("./panel.js").Panel}} parts
  */
 export function sessionDeeds({ session, travel, windowing, find, panel }) {
   // Steps are taken one after the other, however fast a key repeats.

@@ -23,6 +23,8 @@ export class Find {
     this.at = -1;
     this.bar = null;
     this.stop = null;
+    /** @type {{words: string, answer: Promise<void>}|null} what the server was asked for and has not answered yet */
+    this.sought = null;
     windowing.addEventListener("filled", () => this.#paint());
   }
 
@@ -94,15 +96,27 @@ export class Find {
   async #search() {
     const words = this.input.value.trim();
     if (words === this.words) return;
+    // Whoever presses Enter while it is looked for waits for the same answer.
+    if (words === this.sought?.words) {
+      await this.sought.answer;
+      return;
+    }
     this.stop?.abort();
     this.stop = new AbortController();
+    const sought = { words, answer: this.#answer(words, this.stop.signal) };
+    this.sought = sought;
+    await sought.answer;
+    if (this.sought === sought) this.sought = null;
+  }
+
+  async #answer(words, signal) {
     if (words === "") {
       this.#take("", { hits: [], total: 0 });
       return;
     }
+    this.count.textContent = "looking …";
     try {
-      const found = await askData(this.session.find(words), this.stop.signal);
-      this.#take(words, found);
+      this.#take(words, await askData(this.session.find(words), signal));
     } catch (error) {
       if (!isAborted(error)) this.count.textContent = "could not be asked";
     }
@@ -122,7 +136,8 @@ export class Find {
   }
 
   #tell() {
-    const many = this.total > this.hits.length ? `${this.total.toLocaleString("en")}, the first ${this.hits.length.toLocaleString("en")}` : this.hits.length.toLocaleString("en");
+    const here = this.hits.length.toLocaleString("en");
+    const many = this.total > this.hits.length ? `${here}, and there are more` : here;
     if (this.words === "") this.count.textContent = "";
     else if (this.hits.length === 0) this.count.textContent = "not found";
     else this.count.textContent = this.at < 0 ? `${many} found` : `${(this.at + 1).toLocaleString("en")} of ${many}`;
@@ -171,10 +186,11 @@ export class Find {
     bar.addEventListener("submit", async (event) => {
       event.preventDefault();
       clearTimeout(timer);
-      await this.#search();
-      await this.step(1);
-      // The keys n and N are letters in a box; whoever has found is done with writing.
+      // The keys n and N are letters in a box; whoever asks is done with writing, unless nothing is found.
       this.travel.current()?.focus({ preventScroll: true });
+      await this.#search();
+      if (this.hits.length === 0) this.input.focus({ preventScroll: true });
+      await this.step(1);
     });
     this.input.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && event.shiftKey) {

@@ -6,7 +6,7 @@ export class Folds {
   constructor(feed) {
     /** @type {Map<string, Map<number, boolean>>} */
     this.known = new Map();
-    // A `toggle` event also tells of what was open from the start; a click is what a person does (Enter makes one, too).
+    // A `toggle` event also tells of what was open from the start; a click is what a person does, also by Enter.
     feed.addEventListener("click", (event) => {
       const summary = event.target instanceof Element ? event.target.closest("summary") : null;
       const fold = summary?.parentElement;

@@ -25,9 +25,9 @@ function made(keys) {
   close.className = "close";
   close.addEventListener("click", () => found.close());
   found.append(title, ...groups(keys), close);
-  // `?` closes what `?` has opened; a click beside it does, too.
+  // `?` closes what `?` has opened; a click beside it does, too. The browser closes it on Escape, but a moment later.
   found.addEventListener("keydown", (event) => {
-    if (event.key === "?") {
+    if (event.key === "?" || event.key === "Escape") {
       event.preventDefault();
       found.close();
     }

@@ -94,7 +94,7 @@ export class Hold {
   }
 
   #scrollBy(distance) {
-    // Screens place whole pixels: less than half of one cannot be put right, and trying would disturb a wheel that turns.
+    // Screens place whole pixels: less than half of one cannot be put right, and trying would disturb a wheel.
     if (Math.abs(distance) >= 0.5) scrollBy({ top: distance, behavior: "instant" });
     this.lastY = scrollY;
   }

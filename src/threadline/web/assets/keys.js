@@ -1,6 +1,8 @@
 // Keys: the table in the page says which key does what; this hears them and calls the deed of that name.
 
 const PAUSE = 1200;
+const TYPED =
+  "input:not([type=checkbox],[type=radio],[type=button],[type=submit]), textarea, select, [contenteditable]";
 
 /**
  * @typedef {{keys: string[], name: string, what: string, group: string, pages: string[]}} Key
@@ -70,8 +72,6 @@ function isFree(event, spelt) {
   const isDialog = document.querySelector("dialog[open]") !== null;
   if (isDialog) return false;
   if (spelt === "Escape") return true;
-  if (target.closest("input:not([type=checkbox],[type=radio],[type=button],[type=submit]), textarea, select, [contenteditable]")) {
-    return false;
-  }
+  if (target.closest(TYPED)) return false;
   return !(spelt === "Enter" && target.closest("a, button, summary, input, [role=button]"));
 }

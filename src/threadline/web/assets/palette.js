@@ -129,7 +129,11 @@ class Palette {
 
   #key(event) {
     const many = this.offers.length;
-    if (event.key === "Enter") {
+    if (event.key === "Escape") {
+      // The browser would do it a moment later, and a key pressed meanwhile would be lost.
+      event.preventDefault();
+      this.dialog.close();
+    } else if (event.key === "Enter") {
       event.preventDefault();
       this.#go(this.chosen, event);
     } else if (many > 0 && (event.key === "ArrowDown" || event.key === "ArrowUp")) {

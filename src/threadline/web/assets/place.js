@@ -71,7 +71,8 @@ export class Place {
 
   /** A link to an item of this page needs no other page, even if it is not filled. */
   #clicked(event) {
-    if (event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    if (event.defaultPrevented || event.button !== 0) return;
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
     if (link === null || link.target || link.hasAttribute("download")) return;
     const there = new URL(link.href, location.href);

@@ -5,7 +5,7 @@
  * @param {1|-1} step
  */
 export function stepRow(step) {
-  const links = Array.from(document.querySelectorAll("[data-item]"), (row) => linkOf(row)).filter((link) => link !== null);
+  const links = Array.from(document.querySelectorAll("[data-item]"), linkOf).filter((link) => link !== null);
   if (links.length === 0) return false;
   const row = document.activeElement?.closest("[data-item]");
   const at = row ? links.indexOf(linkOf(row)) : -1;

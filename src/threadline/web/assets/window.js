@@ -17,7 +17,7 @@ const RUSH = 2.5;
 const ARRIVED = 60;
 const RETRY = 3000;
 
-/** Fills and empties. Tells `filled` of every section that was filled, and `stale` when the server has other sections. */
+/** Fills and empties. Tells `filled` of what was filled, and `stale` when the server has other sections. */
 export class Windowing extends EventTarget {
   /**
    * @param {import("./session.js").Session} session
@@ -110,7 +110,9 @@ export class Windowing extends EventTarget {
   #affordable(order) {
     const taken = new Set(order.map((near) => near.section));
     let room = MOST - this.all.length;
-    for (const section of this.#filled()) if (taken.has(section) || !this.#isProtected(section)) room += section.elements;
+    for (const section of this.#filled()) {
+      if (taken.has(section) || !this.#isProtected(section)) room += section.elements;
+    }
     const wanted = [];
     for (const near of order) {
       if (near.far > NEAR) continue;
