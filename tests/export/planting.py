@@ -14,13 +14,14 @@ from tests.render.planted import formed_value, password, private_key, seeded, se
 from threadline.demo import write
 from threadline.render.redaction.formed import FORMATS
 from threadline.render.redaction.services import SERVICES
+from threadline.render.redaction.wordlist import words
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 # What holds the transcript together: nothing can be planted there without making another transcript of it.
-HOLDS = frozenset(
+HOLDS = words(
     "type subtype role uuid parentUuid logicalParentUuid leafUuid sessionId session_id id tool_use_id toolUseID"
     " parentToolUseID sourceToolUseID sourceToolAssistantUUID messageId requestId agentId timestamp isoTimestamp"
-    " promptId taskId task_id attributionSkill media_type data".split()
+    " promptId taskId task_id attributionSkill media_type data"
 )
 WAYS: dict[str, Callable[[str], str]] = {
     "plain": lambda text: f"see {text} there",
