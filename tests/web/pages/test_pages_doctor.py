@@ -43,17 +43,18 @@ def test_a_home_that_is_gone_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_a_page_shows_how_far_it_is_and_then_what_was_found(demo: Standing) -> None:
-    """The page is there at once, asks again by itself while it is at work, and ends with what was found."""
+    """The page is there at once, says how far it is, by a script or by a link, and ends with what was found."""
     until = monotonic() + _PATIENCE
     page = ask(demo, "/doctor")
     while data(page)["state"] == "at work" and monotonic() < until:
-        assert 'http-equiv="refresh"' in str(page.head)
+        assert page.scripts == ("doctor.js",)
+        assert "See how far it is" in Seen(page).words
         sleep(0.1)
         page = ask(demo, "/doctor")
     told = data(page)
     assert told["state"] == "done"
     assert told["examination"]["entries"] == demo.examine().entries
-    assert not page.head
+    assert not page.scripts
     assert "of bytes understood" in Seen(page).words
 
 

@@ -63,13 +63,13 @@ def doctor(asked: Asked) -> Page:
     main = join(
         (
             el("div", el("h1", "Doctor"), el("p", _told(standing, size, is_old=is_old)), class_="head"),
-            _progress(standing) if is_at_work and standing is not None else _begin(asked, standing),
+            _progress(asked, standing) if is_at_work and standing is not None else _begin(asked, standing),
             _found(archive, standing.found) if standing is not None and standing.found is not None else EMPTY,
             _known_table(archive, known),
         )
     )
-    head = el("meta", http_equiv="refresh", content=f"2;url={asked.here(again=None)}") if is_at_work else EMPTY
-    return Page("Doctor", "doctor", main, _data(standing, known, is_old=is_old), head=head)
+    scripts = ("doctor.js",) if is_at_work else ()
+    return Page("Doctor", "doctor", main, _data(standing, known, is_old=is_old), scripts=scripts)
 
 
 def _work(archive: Archive) -> Examining:
@@ -97,10 +97,11 @@ def _told(standing: Reading | None, size: int, *, is_old: bool) -> str:
     return "This is of an earlier state: something was written since." if is_old else "Everything was read."
 
 
-def _progress(standing: Reading) -> Child:
+def _progress(asked: Asked, standing: Reading) -> Child:
     done = f"{_bytes(standing.done)} of {_bytes(standing.total)}" if standing.total else "beginning"
     bar = el("progress", done, value=standing.done, max=standing.total or 1, aria_label="How much has been read")
-    return el("p", bar, " ", done, class_="progress", role="status")
+    again = el("a", "See how far it is", href=asked.here(again=None))
+    return el("p", bar, el("span", done), again, class_="progress")
 
 
 def _begin(asked: Asked, standing: Reading | None) -> Child:

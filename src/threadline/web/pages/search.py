@@ -111,7 +111,7 @@ def _form(asked: Asked, query: str) -> Child:
 
 def _refused(error: BadQuery) -> Child:
     """Why a query cannot be understood; where the sentence points at a place in it, below that place."""
-    return el("pre", shown(str(error)), class_="refused", role="alert")
+    return el("pre", shown(str(error)), class_="refused", role="alert", tabindex=0)
 
 
 def _head(asked: Asked, hits: Hits) -> Child:

@@ -23,6 +23,7 @@ _ONE_DAY = timedelta(days=1)
 _MANY_DAYS, _MANY_WEEKS = 120, 120
 _MOST = 600
 _OTHERS = "others"
+_GREAT = 100  # dollars from which on cents say nothing
 
 MEASURES: dict[str, Callable[[Row], Decimal | int]] = {
     "cost": lambda row: row.amount or 0,
@@ -132,7 +133,7 @@ def _count(value: float) -> str:
 
 
 def _dollars(value: float) -> str:
-    return f"${value:,.2f}" if value < 100 else f"${value:,.0f}"  # noqa: PLR2004 - cents say nothing then
+    return f"${value:,.0f}" if value >= _GREAT or value == int(value) else f"${value:,.2f}"
 
 
 _WRITTEN: dict[str, Callable[[float], str]] = {"cost": _dollars}
