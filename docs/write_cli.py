@@ -540,6 +540,18 @@ OUTPUT: dict[str, tuple[tuple[str, Keys], ...]] = {
     ),
     "entries": (("A row for each entry", {**_ENTRY, "data": "with `--data`: the line's own JSON, whole"}),),
     "watch": (("A row for each entry, as `threadline entries` has it", _ENTRY),),
+    "serve": (
+        (
+            "One object with `--json`, as soon as the page answers",
+            {
+                "address": "the page's address with the token, to be opened once",
+                "host": "the address that is listened at",
+                "port": "the port",
+                "token": "what the address carries, and then a cookie",
+                "sessions": "how many sessions there are to look at",
+            },
+        ),
+    ),
     "search": (
         (
             "A row for each hit",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import socket
@@ -55,6 +56,9 @@ def test_it_says_where_it_is_and_ends_with_ctrl_c(home: Path) -> None:
     """The address answers; with a page listening for news, Ctrl-C still ends it at once and with no complaint."""
     with _serving(home) as (process, told):
         assert told["sessions"] == 1
+        page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+        explained = page.partition("## threadline serve\n")[2].partition("\n## ")[0]
+        assert set(re.findall(r"^\| `(\w+)` \|", explained, re.MULTILINE)) == set(told)
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
         assert opener.open(told["address"], timeout=30).status == 200
         base = told["address"].partition("?")[0]

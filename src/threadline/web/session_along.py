@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -10,8 +10,10 @@ from markupsafe import Markup
 
 from threadline.model.call import Outcome
 from threadline.model.context import Window
+from threadline.model.ids import MessageId
 from threadline.model.rate import EXACT
 from threadline.render.html.along import MOST, Band, Marks, along
+from threadline.render.html.element import el
 from threadline.render.html.table import Column, table
 from threadline.render.outline import Called, Failed
 from threadline.web.holding import Standing
@@ -102,10 +104,11 @@ _COLUMNS = (
 
 def table_of(kept: Kept, seen: Viewing, archive: Standing) -> tuple[Markup, list[dict[str, Any]]]:
     """The same turn by turn, as a table and as data."""
-    rows = turn_figures(kept.windows(seen.agent), kept.spent(archive).amounts)
+    before = f"{seen.agent}." if seen.agent is not None else ""
+    rows = turn_figures(kept.windows(seen.agent), kept.spent(archive).amounts, before)
     cells = [
         (
-            f"{row['turn']:,}",
+            el("a", f"{row['turn']:,}", href=seen.links.own(at=row["anchor"])),
             f"{row['requests']:,}",
             f"{row['context']:,}" if row["context"] is not None else "not told",
             f"{row['cache_read']:,}",
@@ -117,13 +120,23 @@ def table_of(kept: Kept, seen: Viewing, archive: Standing) -> tuple[Markup, list
     return table("Context and cost, turn by turn", _COLUMNS, cells), rows
 
 
-def turn_figures(windows: Sequence[Window], amounts: Any) -> list[dict[str, Any]]:
-    """What the requests of each turn held and cost."""
+def turn_figures(
+    windows: Sequence[Window], amounts: Mapping[MessageId, Decimal], before: str = ""
+) -> list[dict[str, Any]]:
+    """What the requests of each turn held and cost; `before` is what an agent's anchors begin with."""
     found: dict[int, dict[str, Any]] = {}
     for one in windows:
         row = found.setdefault(
             one.turn,
-            {"turn": one.turn, "requests": 0, "context": None, "cache_read": 0, "output": 0, "amount": None},
+            {
+                "turn": one.turn,
+                "anchor": f"{before}L{one.place.line}",
+                "requests": 0,
+                "context": None,
+                "cache_read": 0,
+                "output": 0,
+                "amount": None,
+            },
         )
         row["requests"] += 1
         row["cache_read"] += one.cache_read

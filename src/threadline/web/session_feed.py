@@ -61,12 +61,21 @@ def feed(drawn: Drawn, seen: Sight, links: Linked, *, partial: bool = False) -> 
     return el(
         "div",
         _way(links, seen.part - 1, "Earlier") if seen.part > 1 else EMPTY,
-        shown or el("p", "There is nothing to show here.", class_="nothing"),
+        shown or _nothing(links),
         drawn.drawing.apart() if is_last else EMPTY,
         EMPTY if is_last else _way(links, seen.part + 1, "Later"),
         class_="feed",
         role="feed",
         aria_label="Conversation",
+    )
+
+
+def _nothing(links: Linked) -> Markup:
+    if not links.query:
+        return el("p", "There is nothing to show here.", class_="nothing")
+    every = links.own(**dict.fromkeys(dict(links.query)))
+    return el(
+        "p", "Nothing here is of the kind that was asked for. ", el("a", "Show all", href=every), class_="nothing"
     )
 
 

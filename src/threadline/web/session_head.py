@@ -14,7 +14,7 @@ from msgspec import Struct
 from threadline.model.agent import Agent
 from threadline.model.context import Limit
 from threadline.model.session import Continuation
-from threadline.model.sum import Sum
+from threadline.model.sum import Sum, added
 from threadline.render.agents import duration, name
 from threadline.render.figures import agents as said_agents
 from threadline.render.figures import count, model_name, moment, some, span_of_time
@@ -40,6 +40,7 @@ class Head(Struct, frozen=True):
     context: int | None
     limit: Limit | None
     continuations: tuple[Continuation, ...] | None
+    amount: Decimal | None = None
 
     @property
     def title(self) -> str:
@@ -51,10 +52,23 @@ class Head(Struct, frozen=True):
 
 def head_of(kept: Kept, agent: Agent, links: Linked, archive: Standing, *, related: bool) -> Head:
     """The head of an agent's page; `related` looks for sessions that share something with this one."""
-    last = next((one for one in reversed(kept.windows(links.agent_name)) if one.told), None)
+    windows = kept.windows(links.agent_name)
+    last = next((one for one in reversed(windows) if one.told), None)
     limit = kept.limit(links.agent_name)
     found = kept.continuations if related else kept.session.continuations or None
-    return Head(kept, agent, links, kept.spent(archive).total, last.prompt if last else None, limit, found)
+    spent = kept.spent(archive)
+    own = windows if agent.id is not None else ()  # the session's total is known
+    costs = [cost for one in own if one.message and (cost := spent.amounts.get(one.message)) is not None]
+    return Head(
+        kept=kept,
+        agent=agent,
+        links=links,
+        total=spent.total,
+        context=last.prompt if last else None,
+        limit=limit,
+        continuations=found,
+        amount=added(costs) if costs else None,
+    )
 
 
 def resume_command(kept: Kept) -> str | None:
@@ -113,7 +127,9 @@ def _when(known: Head) -> str:
 
 def _figures(known: Head) -> Iterator[Child]:
     session, agent = known.kept.session, known.agent
-    yield count(sum(turn.act is not None for turn in agent.turns), "turn")
+    turns = sum(turn.act is not None for turn in agent.turns)
+    if turns or agent.id is None:
+        yield count(turns, "turn")
     yield count(known.kept.facts.calls if agent.id is None else len(agent.calls), "call")
     if agent.id is None and session.agents:
         kept = [one for one in session.agents if one.side is None]
@@ -121,6 +137,8 @@ def _figures(known: Head) -> Iterator[Child]:
     if agent.id is None:
         yield count(known.total.tokens, "token")
         yield _amount(known.total)
+    elif known.amount is not None:
+        yield dollars(known.amount)
     if known.context is not None and known.limit is not None:
         share = 100 * known.context / known.limit.tokens
         yield el("span", f"{known.context:,} in context at the end ({share:.0f} %)", title=known.limit.why)

@@ -108,7 +108,7 @@ def entry(asked: Asked) -> Made:
         "place": str(found.place),
         "text": found.line.raw.decode("utf-8", "replace"),
     }
-    return Fragment(f"Entry {here}", "entry", _titled(f"Entry {here}", ways, shown), data)
+    return Fragment(f"Entry {here}", "entry", _titled(kept, f"Entry {here}", ways, shown), data)
 
 
 def call(asked: Asked) -> Made:
@@ -143,7 +143,7 @@ def call(asked: Asked) -> Made:
     return Fragment(
         f"Call {one(made.tool, 60)}",
         "call",
-        _titled(f"Call {one(made.tool, 60)}", ways, drawn_call(made, here, scene)),
+        _titled(kept, f"Call {one(made.tool, 60)}", ways, drawn_call(made, here, scene)),
         data,
     )
 
@@ -166,7 +166,9 @@ def stated(asked: Asked) -> Made:
         action=links.below("state", here),
     )
     changes = difference(other, found) if other is not None else ()
-    return Fragment(title, "state", _titled(title, form, state(found, kept.session, scene, other, changes)), found)
+    return Fragment(
+        title, "state", _titled(kept, title, form, state(found, kept.session, scene, other, changes)), found
+    )
 
 
 def _state(kept: Kept, where_: str) -> State:
@@ -225,8 +227,7 @@ def along_page(asked: Asked) -> Made:
     seen = viewing(asked, kept.id)
     kept.agent(seen.agent)
     shown, rows = table_of(kept, seen, asked.archive)
-    way = el("p", el("a", "the conversation", href=seen.links.own()), class_="ways")
-    return Page("Context and cost", "along", _titled("Context and cost", way, shown), rows)
+    return Page("Context and cost", "along", _titled(kept, "Context and cost", shown), rows)
 
 
 def related(asked: Asked) -> Made:
@@ -248,12 +249,15 @@ def related(asked: Asked) -> Made:
     shown = (
         el("ul", rows) if rows else el("p", "No other session of its folder shares anything with it.", class_="nothing")
     )
-    way = el("p", el("a", "the conversation", href=links.page()), class_="ways")
-    return Page("Related sessions", "related", _titled("Related sessions", way, shown), continuation_rows(found))
+    return Page("Related sessions", "related", _titled(kept, "Related sessions", shown), continuation_rows(found))
 
 
-def _titled(title: str, *below: Markup) -> Markup:
-    return join((el("header", el("h1", title), class_="head"), *below))
+def _titled(kept: Kept, title: str, *below: Markup) -> Markup:
+    """What is shown, under its title and the way back to the session."""
+    back = el(
+        "p", el("a", one(kept.session.title.text, 120) or "the session", href=Linked(kept.id).page()), class_="up"
+    )
+    return join((el("header", back, el("h1", title), class_="head"), *below))
 
 
 def _kept(asked: Asked) -> Kept:
