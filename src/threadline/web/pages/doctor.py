@@ -15,7 +15,7 @@ from threadline.index.texts import as_path
 from threadline.model.place import Place
 from threadline.render.figures import count
 from threadline.render.html.element import EMPTY, Child, el, join
-from threadline.render.html.table import Column, table
+from threadline.render.html.table import Column, folded, table
 from threadline.render.html.words import one
 from threadline.web.page import Page
 from threadline.web.pages.examining import Examining, Reading
@@ -126,8 +126,8 @@ def _found(archive: Archive, seen: Examination) -> Child:
             el("p", [el("span", fact) for fact in facts if fact], class_="facts"),
             _block("Problems", _problems(archive, seen), "Nothing is wrong."),
             _block("Drift", _drift(archive, seen), "Every kind, block, tool result and field is known."),
-            _block("Kinds of entries", _counts("Kinds of entries", "Kind", seen.kinds), "There are no entries."),
-            _block("Versions", _counts("Versions", "Version", seen.versions), "No entry names a version."),
+            _counts("kind of entry", "kinds of entries", "Kind", seen.kinds),
+            _counts("version", "versions", "Version", seen.versions),
         )
     )
 
@@ -180,12 +180,14 @@ def _drift(archive: Archive, seen: Examination) -> Child:
     return table("What this version does not know; it is kept and shown as JSON", columns, rows, kind="list")
 
 
-def _counts(caption: str, name: str, counts: dict[str, int]) -> Child:
+def _counts(noun: str, plural: str, name: str, counts: dict[str, int]) -> Child:
+    """Numbers by name, folded: there are many, and few look for them."""
     if not counts:
         return EMPTY
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_MOST]
     rows = [[one(key, 80), f"{number:,}"] for key, number in ordered]
-    return table(caption, (Column(name), Column("Count", "number")), rows, hidden_caption=True)
+    made = table(plural.capitalize(), (Column(name), Column("Count", "number")), rows, hidden_caption=True)
+    return folded(count(len(counts), noun, plural), made)
 
 
 def _known_table(archive: Archive, known: list[Known]) -> Child:
@@ -202,7 +204,7 @@ def _known_table(archive: Archive, known: list[Known]) -> Child:
     more = f" The first {_MOST} are shown." if len(known) > _MOST else ""
     told = el("p", f"{count(len(known), 'problem')} that the index knows of.{more}", class_="note")
     made = table("Problems in transcripts", columns, rows, kind="list", hidden_caption=True) if known else EMPTY
-    return el("section", el("h2", "Problems in transcripts"), told, made, class_="block")
+    return el("section", el("h2", "Where they are, as the index knows"), told, made, class_="block")
 
 
 def _example(archive: Archive, text: str) -> Child:

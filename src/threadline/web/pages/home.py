@@ -136,14 +136,20 @@ def _dearest(archive: Archive) -> list[Brief]:
 
 
 def _projects(archive: Archive) -> list[ProjectRow]:
-    spent = {row.keys["project"]: row for row in archive.ledger().by("project")}
-    counts: Counter[str] = Counter()
-    last: dict[str, datetime] = {}
+    """Projects as sessions name them, so that each leads to just the sessions that it sums up."""
+    spent = costs(archive)
+    held: dict[str, list[Brief]] = {}
     for one in every_session(archive):
-        counts[one.project] += 1
-        if one.last is not None:
-            last[one.project] = max(one.last, last.get(one.project, one.last))
-    rows = [ProjectRow(name, counts[name], last.get(name), spent.get(name, Sum())) for name in counts]
+        held.setdefault(one.project, []).append(one)
+    rows = [
+        ProjectRow(
+            name,
+            len(some),
+            max((one.last for one in some if one.last is not None), default=None),
+            Sum.of(spent.get(one.id or "", Sum()) for one in some),
+        )
+        for name, some in held.items()
+    ]
     return sorted(rows, key=lambda row: (row.last.timestamp() if row.last else 0, row.project), reverse=True)
 
 
