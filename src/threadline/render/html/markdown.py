@@ -18,8 +18,8 @@ from threadline.render.html.words import one, shown
 _LONGEST = 100_000
 """A longer text is shown as it was written: parsing it is not worth the time."""
 _SAFE = frozenset({"http", "https", "mailto"})
-# A page has a heading of its own and one for each turn; those of replies are below them.
-_HEADINGS = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6", "h6": "h6"}
+_HIGHEST, _LOWEST = 3, 6
+"""A page has a heading of its own and one for each turn; those of replies are below them."""
 
 _Rule = Callable[[Sequence[Token], int], str]
 
@@ -29,7 +29,11 @@ def markdown(text: str) -> Markup:
     plain = shown(text)
     if len(plain) > _LONGEST:
         return el("pre", plain, class_="long")
-    return Markup(_parser().render(plain))  # noqa: S704 - HTML of the text is off, every rule below escapes
+    parser = _parser()
+    tokens = parser.parse(plain)
+    _lower(tokens)
+    drawn = parser.renderer.render(tokens, parser.options, {})
+    return Markup(drawn)  # noqa: S704 - HTML of the text is off, every rule below escapes
 
 
 @lru_cache(maxsize=1)
@@ -78,12 +82,12 @@ def _link_close(tokens: Sequence[Token], at: int) -> str:
     return "</a>" if begun is not None and _is_safe(_address(begun, "href")) else "</span>"
 
 
-def _heading_open(tokens: Sequence[Token], at: int) -> str:
-    return f"<{_HEADINGS[tokens[at].tag]}>"
-
-
-def _heading_close(tokens: Sequence[Token], at: int) -> str:
-    return f"</{_HEADINGS[tokens[at].tag]}>\n"
+def _lower(tokens: Sequence[Token]) -> None:
+    """Put the headings of a text below those of the page; no level is passed over, whatever the text did."""
+    headings = [token for token in tokens if token.type in ("heading_open", "heading_close")]
+    ranks = {tag: rank for rank, tag in enumerate(sorted({token.tag for token in headings}))}
+    for token in headings:
+        token.tag = f"h{min(_HIGHEST + ranks[token.tag], _LOWEST)}"
 
 
 def _cell(tokens: Sequence[Token], at: int) -> str:
@@ -99,8 +103,6 @@ _RULES: dict[str, _Rule] = {
     "image": _image,
     "link_open": _link_open,
     "link_close": _link_close,
-    "heading_open": _heading_open,
-    "heading_close": _heading_close,
     "th_open": _cell,
     "td_open": _cell,
 }
