@@ -56,6 +56,18 @@ def test_a_match_has_the_literals_of_its_expression(pattern: str, line: str) -> 
         assert all(re.sub("\n+", "\n", one) in f"\n{line}" for one in literals(regex))
 
 
+@pytest.mark.parametrize("pattern", ["[a-z]+[0-9]{3}", "[^x]+[yz]", "[ab]?", r"\s+[qz]", ".{3}[z0]", "[^b]*[bq]"])
+@given(text=st.text("abxyzq01 \n", max_size=60), times=st.sampled_from([1, 7, 90]))
+@settings(max_examples=60, deadline=None)
+def test_many_lines_are_ruled_out_as_each_by_itself(pattern: str, text: str, times: int) -> None:
+    """Where nothing is spelt out, lines are looked at together; what is found is what the first that has it gives."""
+    finding = finder(Regex(pattern))
+    lines = (text * times).split("\n")
+    each = ((sum(len(one) + 1 for one in lines[:at]), finding.first(line)) for at, line in enumerate(lines))
+    first = next(((begin + span[0], begin + span[1]) for begin, span in each if span is not None), None)
+    assert finding.first(text * times) == first
+
+
 @pytest.mark.parametrize(
     "pattern", ["(a+)+$", "(a|a)*$", "(a|aa)+$", r"(\w+\s?)+$", "a*a*a*a*b", "(.*)(.*)(.*)[^a]$", "(x?){30}b", "a+$"]
 )

@@ -24,6 +24,8 @@ OVERLAP = 512
 """How much of one piece the next one sees again: a match of a long line may be that long."""
 
 _EDGE = 64
+# What sees more than it matches, or keeps what it has taken.
+_BOUND = frozenset({"AT", "ASSERT", "ASSERT_NOT", "ATOMIC_GROUP", "POSSESSIVE_REPEAT", "GROUPREF_EXISTS"})
 _MOST_PARTS = 64
 # How many steps at one position are left to Python's own engine, which tries one way of matching after the other.
 _FEW = PIECE * 32
@@ -48,17 +50,24 @@ class TookTooLong(BadQuery):
 
 
 class Patience:
-    """How long reading may take, all in all; after `soon`, what was found by then is enough."""
+    """How long reading may take, all in all, from when it begins; after `soon`, what was found by then is enough."""
 
     def __init__(self, seconds: float = 10, soon: float | None = None) -> None:
         self.seconds = seconds
         self.soon = seconds if soon is None else min(soon, seconds)
-        self._began = monotonic()
+        self._began: float | None = None
 
     @property
     def is_soon_over(self) -> bool:
         """Whether what was found by now is enough."""
-        return monotonic() - self._began > self.soon
+        return self.taken() > self.soon
+
+    def taken(self) -> float:
+        """How many seconds it has taken by now."""
+        now = monotonic()
+        if self._began is None:
+            self._began = now
+        return now - self._began
 
     def check(self) -> None:
         """Go on, or give up.
@@ -66,7 +75,7 @@ class Patience:
         Raises:
             TookTooLong: the time is over.
         """
-        if monotonic() - self._began > self.seconds:
+        if self.taken() > self.seconds:
             raise TookTooLong(
                 f"The search was not through after {self.seconds:g} seconds; "
                 "make it more exact, or add a word or a field such as project: or since:7d."
@@ -83,6 +92,8 @@ class Finder:
         longest = max((part for run in _runs(self.tree) for part in run.split("\n")), key=len, default="")
         self._spelt_out = re.compile(re.escape(longest), re.IGNORECASE)
         self._is_hard = _ways(self.tree) * max(1, min(PIECE, self.tree.getwidth()[0])) > _FEW
+        # Where nothing is spelt out, nor depends on what stands around a match, many lines are ruled out at once.
+        self._is_free = not longest and not self._is_hard and _BOUND.isdisjoint(_kinds(self.tree))
         self._automaton: Automaton | None = None
         # Where it asks what follows, the end of a piece could be taken for the end of a line.
         if self._is_hard or "AT" in _kinds(self.tree):
@@ -104,16 +115,32 @@ class Finder:
         check = patience.check if patience is not None else _unhurried
         if not self._is_dotless and _DOTLESS in text:
             text = text.replace(_DOTLESS, _OTHER)
-        # Only a line that has what is spelt out can match.
         at = 0
-        while at <= len(text) and (spelt := self._spelt_out.search(text, at)) is not None:
-            start = text.rfind("\n", 0, spelt.start()) + 1
-            end = text.find("\n", spelt.start())
+        while at <= len(text) and (near := self._near(text, at, check)) is not None:
+            start = text.rfind("\n", 0, near) + 1
+            end = text.find("\n", near)
             line = text[start : end if end >= 0 else len(text)]
             found = self._in_line(line, check)
             if found is not None:
                 return start + found[0], start + found[1]
             at = start + len(line) + 1
+        return None
+
+    def _near(self, text: str, at: int, check: Callable[[], None]) -> int | None:
+        """Somewhere in the next line that may match, from the beginning of a line on: the others cannot."""
+        if not self._is_free:
+            spelt = self._spelt_out.search(text, at)
+            return spelt.start() if spelt is not None else None
+        while at <= len(text):
+            # As many whole lines as are no longer than a piece; a match of one of them is a match of them all.
+            end = text.rfind("\n", at, at + PIECE) if at + PIECE < len(text) else len(text)
+            if end < 0:
+                return at
+            check()
+            found = self._compiled.search(text, at, end)
+            if found is not None:
+                return found.start()
+            at = end + 1
         return None
 
     def _in_line(self, line: str, check: Callable[[], None]) -> tuple[int, int] | None:

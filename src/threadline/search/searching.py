@@ -21,6 +21,7 @@ from threadline.search.documents import Documents, Row, needs_reading
 from threadline.search.expand import expanded, known_words, lean, wanted
 from threadline.search.fts import plan
 from threadline.search.match import Document, matches
+from threadline.search.missed import missed
 from threadline.search.nearest import instead, respelt
 from threadline.search.parse_query import parse_query
 from threadline.search.query import Phrase, Query, all_of, any_of
@@ -70,13 +71,19 @@ def search(
     now = now or datetime.now(UTC)
     query = parse_query(text, now=now, zone=zone)
     patience = Patience(PATIENT, SOON) if seconds is None else Patience(seconds)
-    found = searched(connection, query, limit=limit, every=every, sort=sort, now=now, patience=patience)
+
+    def ask(one: Query) -> Hits:
+        return searched(connection, one, limit=limit, every=every, sort=sort, now=now, patience=patience)
+
+    try:
+        found = ask(query)
+    except TookTooLong as error:
+        reasons = "; ".join(missed(connection, query))
+        if not reasons:
+            raise
+        raise TookTooLong(f"{error} By what the index knows, {reasons}{'' if reasons.endswith('?') else '.'}") from None
     if not near:
         return found
-
-    def ask(other: Query) -> Hits:
-        return searched(connection, other, limit=limit, every=every, sort=sort, now=now, patience=patience)
-
     is_widened = limit is not None and sort == "rank" and not every
     return _titled(connection, _nearest(connection, query, found, limit if is_widened else None, ask, now))
 
@@ -219,13 +226,14 @@ class _Checking:
         self._bounded = bounded
         self._has_some = False
         self.is_cut_short = False
+        self._seconds = 0.0
         self.seen: set[int] = set()
 
     def told(self) -> str:
         """That reading was cut short, and what to do."""
         read = count(len(self.seen), "entry was", "entries were")
         return (
-            f"This may not be all: {read} read in {self._patience.soon:g} s. Add a word, or a field such as project:"
+            f"This may not be all: {read} read in {self._seconds:.1f} s. Add a word, or a field such as project:"
             " or since:7d, or give it longer with --timeout."
         )
 
@@ -240,6 +248,7 @@ class _Checking:
                 yield row
                 continue
             if self._is_enough():
+                self._seconds = self._seconds or self._patience.taken()
                 self.is_cut_short = True
                 return
             self.seen.add(row.entry_id)
