@@ -1,0 +1,116 @@
+"""Sessions are read once, kept while they are looked at, and read again when they change."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from time import sleep
+from typing import Any
+
+import pytest
+from tests.make import SESSION, Pen, line, prompt, transcript
+from tests.web.conftest import session_rows, write_home
+
+from threadline import load
+from threadline.archive import Archive
+from threadline.errors import NotFound
+from threadline.find.home_places import homes
+from threadline.web import shelf as module
+from threadline.web.shelf import Shelf
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Archive:
+    """The archive of a home with one session."""
+    return Archive(homes(write_home(tmp_path / "home", session_rows())), index=False)
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """What was read, each time it was; reading takes a moment, and no rings are looked for meanwhile."""
+    seen: list[Path] = []
+
+    def read(path: Path, **options: Any) -> load.Session:
+        seen.append(path)
+        assert not gc.isenabled()
+        sleep(0.05)
+        return load.read(path, **options)
+
+    monkeypatch.setattr(module, "read", read)
+    return seen
+
+
+def _append(archive: Archive) -> None:
+    path = archive.path(SESSION)
+    row = transcript(prompt("more"), pen=Pen())[0]
+    assert isinstance(row, dict)
+    with path.open("ab") as file:
+        file.write(line(row))
+
+
+def test_who_ask_at_the_same_time_wait_for_one_reading(archive: Archive, reads: list[Path]) -> None:
+    """Eight requests for a session that is not at hand read it once, and get the same."""
+    shelf = Shelf()
+    _ = archive.found
+    with ThreadPoolExecutor(8) as pool:
+        kept = list(pool.map(lambda _: shelf.session(SESSION, archive), range(8)))
+    assert len(reads) == 1
+    assert len({id(one) for one in kept}) == 1
+    assert gc.isenabled()
+
+
+def test_a_session_that_changed_is_read_again_and_only_then(archive: Archive, reads: list[Path]) -> None:
+    """Its version tells; an agent's transcript is part of it."""
+    shelf = Shelf()
+    first = shelf.session(SESSION, archive)
+    assert shelf.session(SESSION, archive) is first
+    _append(archive)
+    second = shelf.session(SESSION, archive)
+    assert second.version != first.version
+    agent = next(archive.homes[0].path.glob("projects/*/*/subagents/*.jsonl"))
+    agent.write_bytes(agent.read_bytes() * 2)
+    assert shelf.session(SESSION, archive).version not in {first.version, second.version}
+    assert len(reads) == 3
+
+
+def test_one_that_takes_long_to_read_is_told_as_it_was_and_read_later(
+    archive: Archive, reads: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it is being written it is not read all the time; once it was read again, whoever listens is told."""
+    monkeypatch.setattr(module, "_A_WHILE", 0.0)
+    told = threading.Event()
+    shelf = Shelf(changed=lambda session: told.set() if session == SESSION else None)
+    first = shelf.session(SESSION, archive)
+    _append(archive)
+    assert shelf.session(SESSION, archive) is first
+    assert len(reads) == 1
+    assert told.wait(20)
+    assert len(shelf.session(SESSION, archive).session) == len(first.session) + 1
+    assert len(reads) == 2
+
+
+def test_what_was_looked_at_longest_ago_goes_first(archive: Archive, reads: list[Path]) -> None:
+    """No more is kept than fits, but always the last one."""
+    other = "0" * 8 + "-0000-4000-8000-000000000002"
+    write_home(archive.homes[0].path, transcript(prompt("another"), pen=Pen(other)), other)
+    shelf = Shelf(most=1)
+    for name in (SESSION, other, other, SESSION):
+        shelf.session(name, archive)
+    assert [path.stem for path in reads] == [SESSION, other, SESSION]
+
+
+def test_a_session_that_moved_is_found_and_one_that_is_gone_is_not(archive: Archive, reads: list[Path]) -> None:
+    """A home changes while it is looked at."""
+    shelf = Shelf()
+    path = shelf.session(SESSION, archive).path
+    there = path.parent.parent / "-elsewhere" / path.name
+    there.parent.mkdir()
+    path.rename(there)
+    anew = Archive(archive.homes, index=False)
+    assert shelf.session(SESSION, anew).path == there
+    there.unlink()
+    with pytest.raises(NotFound):
+        shelf.session(SESSION, Archive(archive.homes, index=False))
+    assert len(reads) == 2
