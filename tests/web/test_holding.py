@@ -19,7 +19,7 @@ from threadline.web.holding import Holding
 @pytest.fixture
 def holding(tmp_path: Path) -> Holding:
     """Holds the archive of a home with one session."""
-    return Holding(homes(write_home(tmp_path / "home", session_rows())), index=tmp_path / "index.sqlite")
+    return Holding(tuple(homes(write_home(tmp_path / "home", session_rows()))), index=tmp_path / "index.sqlite")
 
 
 def test_an_archive_is_used_again_from_any_thread(holding: Holding) -> None:
