@@ -71,21 +71,28 @@ def kind_of(path: str) -> str:
     return _NUMBERED.sub(lambda found: f"/{found[1]}/…", below)
 
 
-def shape_of(path: str) -> tuple[str, str, frozenset[str]]:
-    """A page's session, kind and the names in its query: of pages alike in these, a few are enough."""
-    parts = urlsplit(path)
-    session = _ID.match(parts.path)
-    return session[0] if session else "", kind_of(path), frozenset(name for name, _ in parse_qsl(parts.query))
+def shape_of(path: str) -> tuple[str, frozenset[str]]:
+    """A page's kind and the names in its query: of pages alike in these, a few are enough."""
+    return kind_of(path), frozenset(name for name, _ in parse_qsl(urlsplit(path).query))
+
+
+def is_session(path: str) -> bool:
+    """Whether it is the page of a session or an agent, as it is at first."""
+    return kind_of(path) in {"/session/ID", "/session/ID/agent/AGENT"} and "?" not in path
 
 
 def crawl(
     client: httpx.Client,
     start: Iterable[str] = ("/",),
     *,
-    alike: int = 3,
-    all_of: Callable[[str], bool] = lambda _path: False,
+    alike: int = 2,
+    names: int = 2,
+    all_of: Callable[[str], bool] = is_session,
 ) -> Crawled:
-    """Follow links from some pages; of pages of the same shape so many, except those of which all are wanted."""
+    """Follow links from some pages; of pages of the same shape so many, except those of which all are wanted.
+
+    A page with more than so many names in its query is left alone: there is no end to what can be put together.
+    """
     done = Crawled()
     waiting = [(path, "") for path in start]
     known = {path for path, _ in waiting}
@@ -93,7 +100,7 @@ def crawl(
     while waiting:
         path, origin = waiting.pop(0)
         shape = shape_of(path)
-        if taken[shape] >= alike and not all_of(path):
+        if (taken[shape] >= alike or len(shape[1]) > names) and not all_of(path):
             continue
         taken[shape] += 1
         for link in _look(client, path, origin, done):
