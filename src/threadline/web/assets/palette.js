@@ -133,6 +133,7 @@ class Palette {
       // The browser would do it a moment later, and a key pressed meanwhile would be lost.
       event.preventDefault();
       this.dialog.close();
+      this.input.blur();
     } else if (event.key === "Enter") {
       event.preventDefault();
       this.#go(this.chosen, event);
