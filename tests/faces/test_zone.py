@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from threadline.account.calendar import ahead
-from threadline.cli.zone import Local, in_zone, zone, zone_name
 from threadline.errors import BadQuery
+from threadline.model.zone import Local, in_zone, zone, zone_name
 
 pytestmark = pytest.mark.skipif(not hasattr(time, "tzset"), reason="a process cannot change its zone here")
 SINCE_1971 = st.integers(366 * 86400, 68 * 365 * 86400)
@@ -123,7 +123,7 @@ def test_this_machines_zone_has_a_name_where_it_can_be_known(here: str, name: st
 
 def test_this_machines_zone_loads_no_database() -> None:
     """The local zone and UTC are known without `zoneinfo`."""
-    code = "import sys; from threadline.cli.zone import zone; zone(); zone('UTC'); print('zoneinfo' in sys.modules)"
+    code = "import sys; from threadline.model.zone import zone; zone(); zone('UTC'); print('zoneinfo' in sys.modules)"
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src"), "TZ": "Europe/Berlin"}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True, text=True, timeout=60)  # noqa: S603 - our own code
     assert done.stdout == "False\n"

@@ -81,7 +81,7 @@ def blocks(
     from threadline.cli import output as out
     from threadline.cli import screen
     from threadline.cli.when import moment
-    from threadline.cli.zone import zone
+    from threadline.model.zone import zone
 
     if shape is not None and output not in {"table", "json"}:
         raise click.UsageError("--shape is JSON; leave --jsonl and --csv out.")

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal
 
-from threadline.cli.zone import in_zone, zone_name
 from threadline.model.sum import Sum
 from threadline.model.window import UsageWindow, WindowLimit
+from threadline.model.zone import in_zone, zone_name
 from threadline.render.context import bar, tokens
 from threadline.render.figures import count, model_name
 from threadline.render.layout import cut, wrap

@@ -75,7 +75,7 @@ def explain(
     from threadline.cli.opening import archive_of
     from threadline.cli.question import question
     from threadline.cli.reading import say_no_home
-    from threadline.cli.zone import zone as zone_of
+    from threadline.model.zone import zone as zone_of
     from threadline.survey.ledger import ledger_of
     from threadline.survey.receipts import receipt
 

@@ -117,7 +117,7 @@ def search(
     from threadline.cli.refreshing import is_there
     from threadline.cli.search_open import open_hit
     from threadline.cli.search_page import page
-    from threadline.cli.zone import zone
+    from threadline.model.zone import zone
 
     _check(words)
     if opened is not None and output != "table":
@@ -187,7 +187,7 @@ def _row(archive: Archive, hit: Hit, context: int) -> dict[str, Any]:
 def _say(archive: Archive, text: str, hits: Hits) -> None:
     """Say what there is instead, where nothing matches."""
     from threadline.cli import screen
-    from threadline.cli.zone import zone
+    from threadline.model.zone import zone
 
     if hits.note is not None:
         screen.nothing(hits.note)

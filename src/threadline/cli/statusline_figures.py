@@ -76,7 +76,7 @@ def figures(
     Raises:
         Error: a home, a price file or a time zone that was named is not there.
     """
-    from threadline.cli.zone import zone
+    from threadline.model.zone import zone
 
     here = zone(tz)
     begins, ends = moment("today", now=now, zone=here), moment("today", now=now, zone=here, end=True)

@@ -116,7 +116,7 @@ def usage(
     """
     from threadline.cli.usage_answer import Asked, answer
     from threadline.cli.usage_wanted import Wanted
-    from threadline.cli.zone import zone
+    from threadline.model.zone import zone
 
     # Another program's rows have the models in them in any case.
     nested = breakdown and shape is None

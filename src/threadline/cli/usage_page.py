@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from threadline.account.keys import TIMES
 from threadline.cli.places import short_path
-from threadline.cli.zone import in_zone
 from threadline.model.sum import Row, Sum
+from threadline.model.zone import in_zone
 from threadline.render.amounts import amount, short
 from threadline.render.bars import bar, sparkline
 from threadline.render.figures import model_name

@@ -9,8 +9,8 @@ from msgspec import Struct
 from threadline.account.keys import NONE
 from threadline.account.ledger import Ledger
 from threadline.archive import Archive
-from threadline.cli.zone import in_zone
 from threadline.errors import Ambiguous
+from threadline.model.zone import in_zone
 from threadline.render.figures import some
 
 _ID = 8

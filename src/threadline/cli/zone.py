@@ -7,10 +7,6 @@ from typing import Any
 
 import click
 
-from threadline.model.zone import Local, in_zone, zone, zone_name
-
-__all__ = ["Local", "in_zone", "zone", "zone_name", "zone_option"]
-
 Decorated = Callable[..., Any]
 
 

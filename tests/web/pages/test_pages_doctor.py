@@ -1,4 +1,4 @@
-"""The doctor: it reads everything in another process, and pages go on meanwhile."""
+"""The doctor: it reads everything by a thread of its own, and pages go on meanwhile."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _ended(examining: Examining) -> Reading:
 
 
 def test_it_finds_what_the_archive_finds(demo: Standing, demo_home: Path) -> None:
-    """What the other process found is what reading here finds."""
+    """What the other thread found is what reading here finds."""
     examining = Examining([str(demo_home)])
     assert examining.begin("now").is_at_work
     assert examining.begin("now").state == "now"
@@ -39,7 +39,7 @@ def test_a_home_that_is_gone_is_a_sentence(tmp_path: Path) -> None:
     examining.begin("now")
     standing = _ended(examining)
     assert standing.found is None
-    assert "threadline doctor" in str(standing.failed)
+    assert "nowhere" in str(standing.failed)
 
 
 def test_a_page_shows_how_far_it_is_and_then_what_was_found(demo: Standing) -> None:

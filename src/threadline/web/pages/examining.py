@@ -1,22 +1,22 @@
-"""Examining: the doctor's reading of everything, done by another process while pages are shown as before."""
+"""Examining: the doctor's reading of everything, done by a thread of its own while pages are shown as before."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
+import logging
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from threadline.archive import Archive
+from threadline.errors import Error
+from threadline.find import homes as find_homes
 from threadline.survey.doctor import Examination
 
-_CHILD = "from threadline.web.pages.examining import examine; examine()"
-_EVERY = 4 * 1024 * 1024
+_LOG = logging.getLogger("threadline")
+_SENTENCE = "The reading ended before it was done; try `threadline doctor`."
 
 
 class Reading(Struct, frozen=True):
@@ -37,12 +37,6 @@ class Reading(Struct, frozen=True):
         return self.found is None and self.failed is None
 
 
-class _Line(Struct, frozen=True, omit_defaults=True):
-    done: int = 0
-    total: int = 0
-    found: Examination | None = None
-
-
 class Examining:
     """At most one reading at a time of the same homes, and what the last one found."""
 
@@ -61,62 +55,27 @@ class Examining:
         with self._lock:
             if self._reading is None or not self._reading.is_at_work:
                 self._reading = Reading(state)
-                threading.Thread(target=self._follow, args=(state,), daemon=True, name="examining").start()
+                # It ends with the server, wherever it is: it only reads.
+                threading.Thread(target=self._read, args=(self._reading,), daemon=True, name="examining").start()
             return self._reading
 
-    def _follow(self, state: str) -> None:
-        """Start the other process and note what it says, until it ends."""
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        command = [sys.executable, "-c", _CHILD, *self._homes]
-        quiet = subprocess.DEVNULL
+    def _read(self, begun: Reading) -> None:
+        """Read everything, without the index and by this thread alone: to fork beside others is not safe."""
         try:
-            with subprocess.Popen(  # noqa: S603 - this very program
-                command, stdin=quiet, stdout=subprocess.PIPE, stderr=quiet, env=environment
-            ) as child:
-                for line in child.stdout or ():
-                    told = msgspec.json.decode(line, type=_Line)
-                    self._reading = Reading(state, told.done, told.total, told.found)
-        except (OSError, ValueError, msgspec.MsgspecError):
-            pass  # what it has said so far tells that it did not end well
-        reading = self._reading
-        if reading is not None and reading.is_at_work:
-            self._reading = Reading(state, failed="The reading ended before it was done; try `threadline doctor`.")
+            archive = Archive(find_homes(*self._homes), index=False, jobs=1, showing=self._showing)
+            self._reading = replace(begun, found=archive.examine())
+        except Error as error:
+            self._reading = replace(begun, failed=str(error))
+        except Exception:  # noqa: BLE001 - whatever it is, the page has to say that it is over
+            _LOG.exception("threadline: reading everything failed.")
+            self._reading = replace(begun, failed=_SENTENCE)
 
+    @contextmanager
+    def _showing(self, _label: str, total: int) -> Iterator[Callable[[int], None]]:
+        """Notes how many bytes were read."""
 
-def examine() -> None:
-    """What the other process does: read the homes that it is told, and say how far it has come and what it found."""
-    from threadline.archive import Archive  # noqa: PLC0415 - only there
-    from threadline.find import homes as find_homes  # noqa: PLC0415 - only there
-    from threadline.survey.each import cores  # noqa: PLC0415 - only there
+        def advance(done: int) -> None:
+            if self._reading is not None:
+                self._reading = replace(self._reading, done=self._reading.done + done, total=total)
 
-    with suppress(OSError, AttributeError):
-        os.nice(10)  # whoever looks at a page meanwhile goes first
-    archive = Archive(find_homes(*sys.argv[1:]), index=False, jobs=max(1, cores() - 1), showing=_telling)
-    _say(_Line(found=archive.examine()))
-
-
-@contextmanager
-def _telling(_label: str, total: int) -> Iterator[_Telling]:
-    yield _Telling(total)
-
-
-class _Telling:
-    """Says how many bytes were read, now and then."""
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._done = self._said = 0
-        _say(_Line(0, total))
-
-    def __call__(self, done: int) -> None:
-        self._done += done
-        if self._done - self._said >= _EVERY:
-            self._said = self._done
-            _say(_Line(self._done, self._total))
-
-
-def _say(line: _Line) -> None:
-    # A path may hold bytes that are no text: then it is told as well as text can.
-    text = json.dumps(msgspec.to_builtins(line), ensure_ascii=False)
-    sys.stdout.buffer.write(text.encode(errors="replace") + b"\n")
-    sys.stdout.buffer.flush()
+        yield advance
