@@ -40,9 +40,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
-    """The wheel holds every module, `py.typed`, the prices and the licence; no tests, no documents, no caches."""
+    """The wheel holds every module, `py.typed`, the prices, style and scripts, the licence; no tests, no documents."""
     source = ROOT / "src"
     expected = {str(path.relative_to(source)) for path in source.rglob("*.py")}
+    expected |= {str(path.relative_to(source)) for kind in ("css", "js") for path in source.rglob(f"assets/*.{kind}")}
     expected |= {"threadline/py.typed", "threadline/account/prices.json"}
     with zipfile.ZipFile(wheel) as opened:
         names = set(opened.namelist())
