@@ -70,15 +70,14 @@ def test_public_values_are_explained() -> None:
 def test_nothing_runs_code_that_data_brings() -> None:
     """No module unpickles, evaluates, compiles, loads YAML or starts a program.
 
-    But the person's own pager and browser are ones, so is the Chromium that prints, and the doctor of the page, which is
-    this program again; and a crew's forks, which are this process, hand it their answers pickled.
+    But the person's own pager and browser are ones, and so is the Chromium that prints; and a crew's forks, which are
+    this process, hand it their answers pickled.
     """
     allowed = {
         "screen.py": {"subprocess"},
         "crew.py": {"pickle", "os.fork"},
         "serve.py": {"webbrowser"},
         "pdf.py": {"subprocess"},
-        "examining.py": {"subprocess"},
     }
     modules = {"pickle", "marshal", "shelve", "yaml", "runpy", "code", "subprocess", "pty", "webbrowser"}
     calls = {"eval", "exec", "compile", "__import__", "os.system", "os.popen", "os.startfile", "os.execv", "os.fork"}
