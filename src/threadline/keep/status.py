@@ -1,0 +1,219 @@
+"""The status of a keep: what is kept, and what is at risk because it is not kept as it stands."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from threadline.find.side_files import session_of
+from threadline.keep.catalogue import Catalogue, Version
+from threadline.keep.living import Period, period
+from threadline.keep.manifest import End, Manifest
+from threadline.keep.sessions import KeptSession, is_kept_only, main_of, moment_of, sessions
+from threadline.keep.sources import Source, sources
+from threadline.model.found import Home
+from threadline.model.problem import Problem
+
+State = Literal["new", "grown", "changed"]
+"""Why something is at risk: it is not kept, not since it grew, or not since it changed otherwise."""
+_STATES: tuple[State, ...] = ("new", "grown", "changed")
+
+
+class AtRisk(Struct, frozen=True):
+    """What a home has and the keep has not: files of a session, or a file that belongs to none (`session` is None).
+
+    `deleted` is when the first of them will be, by the next start of Claude Code; None is never.
+    """
+
+    session: str | None
+    home: str
+    path: str
+    state: State
+    files: int
+    bytes: int
+    modified: datetime
+    deleted: datetime | None
+
+
+class KeptMachine(Struct, frozen=True):
+    """What a keep has of one machine; `last` is when a run of it last found something new."""
+
+    id: str
+    label: str
+    here: bool
+    sessions: int
+    bytes: int
+    runs: int
+    last: str | None
+
+
+class LivingHome(Struct, frozen=True):
+    """A home that is there, and how long its files live."""
+
+    path: str
+    period: Period
+    sessions: int
+    files: int
+    bytes: int
+
+
+class Status(Struct, frozen=True):
+    """How a keep stands.
+
+    `only` are sessions that Claude Code has deleted, `bytes` what the kept files take, raw, `all_bytes` that of every
+    version of them, and `stored` what the keep takes on disk.
+    """
+
+    sessions: int
+    only: int
+    files: int
+    versions: int
+    bytes: int
+    all_bytes: int
+    stored: int
+    forgotten: int
+    machines: tuple[KeptMachine, ...]
+    homes: tuple[LivingHome, ...]
+    at_risk: tuple[AtRisk, ...]
+    problems: tuple[str, ...]
+    unseen: tuple[Problem, ...] = ()
+
+
+def status(catalogue: Catalogue, homes: Sequence[Home], machine: str) -> Status:
+    """How a keep stands beside the homes of a machine. No file of theirs is opened but the settings."""
+    kept = sessions(catalogue)
+    unseen: list[Problem] = []
+    seen = [_Seen(home, catalogue, machine, unseen) for home in homes]
+    newest = list(catalogue.newest())
+    risks = [risk for one in seen for risk in one.at_risk()]
+    return Status(
+        sessions=len(kept),
+        only=sum(is_kept_only(one, machine) for one in kept),
+        files=len(newest),
+        versions=sum(map(len, catalogue.versions.values())),
+        bytes=sum(one.size for one in newest),
+        all_bytes=sum(one.size for versions in catalogue.versions.values() for one in versions),
+        stored=stored_bytes(catalogue.store.folder),
+        forgotten=len(catalogue.forgotten.rows),
+        machines=tuple(_machines(catalogue, kept, machine)),
+        homes=tuple(one.home() for one in seen),
+        at_risk=tuple(sorted(risks, key=_urgency)),
+        problems=tuple(catalogue.problems),
+        unseen=tuple(unseen),
+    )
+
+
+def stored_bytes(folder: Path) -> int:
+    """How many bytes a keep's files have."""
+    total = 0
+    for above, _folders, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(above, name)).st_size  # noqa: PTH118 - text is enough
+            except OSError:
+                continue
+    return total
+
+
+class _Seen:
+    """One home as it stands, beside what is kept of it."""
+
+    def __init__(self, home: Home, catalogue: Catalogue, machine: str, unseen: list[Problem]) -> None:
+        self._home = home
+        self._period = period(home.path)
+        self._catalogue = catalogue
+        self._machine = machine
+        found = [(one, told) for one in sources(home, unseen) if (told := _status(one)) is not None]
+        self._found = [(one, told) for one, told in found if not catalogue.forgotten.has(one.path)]
+
+    def home(self) -> LivingHome:
+        """What is there."""
+        mains = {named for one, _told in self._found if (named := main_of(one.path)) is not None}
+        size = sum(told.st_size for _one, told in self._found)
+        return LivingHome(str(self._home.path), self._period, len(mains), len(self._found), size)
+
+    def at_risk(self) -> Iterator[AtRisk]:
+        """What is not kept as it stands, by session; of files that belong to none, each by itself."""
+        gathered: dict[str, list[tuple[Source, os.stat_result, State]]] = defaultdict(list)
+        for one, told in self._found:
+            state = self._state(one, told)
+            if state is not None:
+                gathered[session_of(one.path.split("/")) or one.path].append((one, told, state))
+        for name, files in gathered.items():
+            yield self._risk(name, files)
+
+    def _risk(self, name: str, files: list[tuple[Source, os.stat_result, State]]) -> AtRisk:
+        main = next(((one, told, state) for one, told, state in files if main_of(one.path)), files[0])
+        ends = [ending for _one, told, _state in files if (ending := self._period.ends(told.st_mtime_ns)) is not None]
+        is_session = session_of(main[0].path.split("/")) is not None
+        # A session of which only a side file is new is not new itself.
+        state = main[2] if main_of(main[0].path) or not is_session else "changed"
+        return AtRisk(
+            name if is_session else None,
+            str(self._home.path),
+            main[0].path,
+            state,
+            len(files),
+            sum(self._missing(one, told) for one, told, _state in files),
+            moment_of(main[1].st_mtime_ns),
+            min(ends, default=None),
+        )
+
+    def _before(self, source: Source) -> Version | None:
+        versions = self._catalogue.versions.get((self._machine, str(self._home.path), source.path))
+        return versions[-1] if versions else None
+
+    def _state(self, source: Source, told: os.stat_result) -> State | None:
+        before = self._before(source)
+        if before is None:
+            return "new"
+        if (before.size, before.mtime_ns) == (told.st_size, told.st_mtime_ns) and not before.torn:
+            return None
+        return "grown" if told.st_size > before.size else "changed"
+
+    def _missing(self, source: Source, told: os.stat_result) -> int:
+        """How many of its bytes are not kept, as far as can be told without reading."""
+        before = self._before(source)
+        return told.st_size - before.size if before is not None and told.st_size > before.size else told.st_size
+
+
+def _status(source: Source) -> os.stat_result | None:
+    try:
+        told = os.lstat(source.file)
+    except OSError:
+        return None
+    return told if stat.S_ISREG(told.st_mode) else None
+
+
+def _urgency(risk: AtRisk) -> tuple[bool, float, int, str]:
+    """What is deleted first comes first; then what is not kept at all."""
+    return (
+        risk.deleted is None,
+        risk.deleted.timestamp() if risk.deleted is not None else 0.0,
+        _STATES.index(risk.state),
+        risk.path,
+    )
+
+
+def _machines(catalogue: Catalogue, kept: Iterable[KeptSession], here: str) -> Iterator[KeptMachine]:
+    by_machine: dict[str, list[Manifest]] = defaultdict(list)
+    for manifest in catalogue.manifests:
+        by_machine[manifest.run.machine].append(manifest)
+    sizes: dict[str, int] = defaultdict(int)
+    for version in catalogue.newest():
+        sizes[version.machine] += version.size
+    counts: dict[str, int] = defaultdict(int)
+    for session in kept:
+        counts[session.machine] += 1
+    for machine, manifests in by_machine.items():
+        last = max(manifests, key=lambda one: one.run.number)
+        ended = next((row.ended for row in reversed(last.rows) if isinstance(row, End)), None)
+        runs = len(manifests)
+        yield KeptMachine(machine, last.run.label, machine == here, counts[machine], sizes[machine], runs, ended)
