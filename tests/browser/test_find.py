@@ -80,3 +80,13 @@ def test_letters_count_without_case_and_marks(visit: Visitor) -> None:
     ask(page, "ÁNSWER 3")
     expect(page.locator("form.find output")).to_have_text("1 of 11")
     page.wait_for_function(f"() => ({FOUND})('found-now')[0] === 'Answer 3'")
+
+
+def test_keys_are_about_what_was_found(visit: Visitor) -> None:
+    """The entry that was gone to is the one whose JSON is shown, though others are seen, too."""
+    page = visit(GROWING)
+    ask(page, "answer 3")
+    expect(page.locator("form.find output")).to_have_text("1 of 11")
+    expect(page.locator("article.current")).to_be_focused()
+    page.keyboard.press("r")
+    expect(page.locator("aside.panel")).to_contain_text("Answer 3.")

@@ -65,7 +65,7 @@ export class Find {
     if (this.hits.length === 0) return;
     this.at = this.at < 0 ? this.#first(step) : (this.at + step + this.hits.length) % this.hits.length;
     this.#tell();
-    const item = await this.travel.to(this.hits[this.at].anchor);
+    const item = await this.travel.to(this.hits[this.at].anchor, { focus: document.activeElement !== this.input });
     if (item === null) return;
     this.#reveal(item);
     this.#paint();

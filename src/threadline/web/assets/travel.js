@@ -16,14 +16,17 @@ export class Travel {
     this.windowing = windowing;
     /** @type {string|null} the item that keys are about */
     this.currentId = null;
+    // Whoever clicks or tabs into an item means that one.
+    session.feed.addEventListener("focusin", (event) => {
+      const item = event.target.closest("article");
+      if (item !== null && item.id !== this.currentId) this.mark(item);
+    });
     /** Where one is going to; who sets out later is not overtaken by who set out before. */
     this.journey = 0;
   }
 
-  /** The item that keys are about: the one with the focus or gone to, if it is seen, or else the first that is seen. */
+  /** The item that keys are about: the one gone to last, if it is seen, or else the first that is seen. */
   current() {
-    const focused = document.activeElement?.closest(".feed article");
-    if (focused && isSeen(focused)) return focused;
     const known = this.currentId === null ? null : document.getElementById(this.currentId);
     if (known !== null && isSeen(known)) return known;
     return firstSeen(this.windowing.sections);
