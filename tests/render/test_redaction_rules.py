@@ -37,6 +37,7 @@ CONTEXTS: dict[str, Callable[[str], str]] = {
     "behind a percent code": lambda value: f"q=a%3D{value}",
     "in a diff": lambda value: f"--- a\n+++ b\n-old\n+k: {value}\n",
     "in a numbered line": lambda value: f"    12\u2192{value}",
+    "behind an escape": lambda value: f"12\\u2192{value}",
     "in XML": lambda value: f"<a>{value}</a>",
     "in colours": coloured,
     "in colours in JSON": lambda value: json.dumps(coloured(value)),

@@ -32,6 +32,7 @@ _KEY = 3
 _AZURE = re.compile(rb"Q~[A-Za-z0-9_~.-]{31,34}")
 _AZURE_HEAD = 4
 _ESCAPES = frozenset(b"nrtbf")
+_UNICODE = re.compile(rb"u[0-9a-fA-F]{4}")
 _HEX = frozenset(b"0123456789abcdefABCDEF")
 
 
@@ -112,8 +113,8 @@ def looked_at(view: bytes) -> Iterator[tuple[int, int, bool]]:
                 yield start, end, True
             continue
         # What stands behind `\` or `%` is a part of an escape, and not of the word.
-        if before == _BACKSLASH and view[start] in _ESCAPES:
-            start += 1
+        if before == _BACKSLASH:
+            start += 1 if view[start] in _ESCAPES else 5 if _UNICODE.match(view, start) else 0
         elif before == _PERCENT and view[start] in _HEX and view[start + 1] in _HEX:
             start += 2
         yield start, end, False
@@ -226,4 +227,4 @@ def stands_alone(view: bytes, at: int) -> bool:
         return False
     if not before or not before[-1:].isalnum():
         return True
-    return before[:1] == b"\\" or view[max(0, at - 3) : at - 2] == b"%"
+    return before[:1] == b"\\" or view[max(0, at - 3) : at - 2] == b"%" or view[max(0, at - 6) : at - 4] == b"\\u"

@@ -53,6 +53,6 @@ def _begin(view: bytes, at: int) -> int | None:
     if mount and not mount[0].startswith(b"file"):
         return at - len(mount[0])
     last = before[-1:]
-    if before[-2:-1] == b"\\" and last in b"nrt" and last:
+    if (before[-2:-1] == b"\\" and last in b"nrt" and last) or before[-6:-4] == b"\\u":
         return at
     return None if last.isalnum() or (last in {b".", b"_", b"-", b"~", b"}", b"*", b"?"} and last) else at

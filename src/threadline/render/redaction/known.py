@@ -96,4 +96,5 @@ def _is_whole(text: str, start: int, end: int) -> bool:
     """Whether no letter or digit stands next to it, but for one that belongs to an escape."""
     before = text[max(0, start - 2) : start]
     is_begun = not before[-1:].isalnum() or before[:1] == "\\" or text[max(0, start - 3) : start - 2] == "%"
+    is_begun = is_begun or text[max(0, start - 6) : start - 4] == "\\u"
     return is_begun and not text[end : end + 1].isalnum()

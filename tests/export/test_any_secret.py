@@ -1,0 +1,46 @@
+"""The law of exports: whatever is planted where, no form of any export holds it."""
+
+from __future__ import annotations
+
+import html
+import tempfile
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.make import Pen, call, lines, prompt, reply, transcript
+from tests.render.planted import formed_value, seeded
+from tests.render.test_redaction_rules import CONTEXTS
+
+from threadline.export.copies import Copies
+from threadline.export.exporting import Order, _Maker
+from threadline.export.forms import Form
+from threadline.render.html.view import Amount, View
+from threadline.render.options import Agents
+from threadline.render.redaction import Settings
+from threadline.render.redaction.formed import FORMATS
+
+WHOLE = View(thinking=Amount.FULL, calls=Amount.FULL, agents=Agents.FULL, images=False, everything=True)
+AROUND = st.text(alphabet=" \nabcXYZ09.,:;-_/\"'{}[]<>&`*#|\\é→", max_size=30)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_no_form_holds_a_planted_secret(data: st.DataObject) -> None:
+    """A credential of any kind, in any surroundings, in a prompt, a reply, a call or its result, is in no file."""
+    rule = data.draw(st.sampled_from(FORMATS))
+    value = formed_value(rule, seeded(data.draw(st.integers(0, 2**32))))
+    outer, inner = (CONTEXTS[data.draw(st.sampled_from(sorted(CONTEXTS)))] for _ in range(2))
+    texts = [f"{data.draw(AROUND)} {outer(inner(value))} {data.draw(AROUND)}" for _ in range(4)]
+    parts = (prompt(texts[0]), reply(texts[1]), call("Bash", texts[2], result=texts[3]))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = folder / f"{Pen().session}.jsonl"
+        path.write_bytes(lines(*transcript(*parts)))
+        copies = Copies(folder / "copies", Settings())
+        every = copies.make([path])
+        for form in (Form.HTML, Form.MD, Form.JSON, Form.JSONL, Form.TXT):
+            (file,) = _Maker(Order(form, WHOLE), folder / str(form), copies.redactor).all(every)
+            text = file.path.read_text(encoding="utf-8")
+            assert value not in text, form
+            assert value not in html.unescape(text), form
