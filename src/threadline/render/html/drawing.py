@@ -46,8 +46,10 @@ from threadline.render.outline import (
 from threadline.render.style import act_sign
 
 _DEEPEST = 6
-_SHORT, _LONG = 160, 6000
+_SHORT, _LONG, _LONG_PROSE = 160, 6000, 60_000
 """A prompt or an output with more characters is cut on a page that is not whole; the entry's own page has it all."""
+_MOST_TAGS = 2400
+"""Begins and ends of elements in what is drawn of one text."""
 
 
 class Drawing:
@@ -177,7 +179,7 @@ class Drawing:
             pictures(item.entry, one_.anchor, self.scene) if act.images else EMPTY,
         ]
         if act.kind is ActKind.PLAN:
-            plan = el("div", markdown(act.text), class_="prose")
+            plan = self._prose(act.text, one_.anchor)
             return head, el("div", el("p", "Plan", class_="aside"), plan, class_="words plan")
         sign = el("span", act_sign(act.kind), class_="sign", aria_hidden="true")
         return head, join((el("div", sign, self._cut(act.text, one_.anchor), class_="words"), *marks))
@@ -191,15 +193,30 @@ class Drawing:
         more = el("a", f"{len(words) - _LONG:,} more characters", href=raw, class_="more")
         return join((el("span", words[:_LONG], class_="text"), more))
 
+    def _prose(self, text: str, anchor_: str) -> Markup:
+        """A text in Markdown; one that is as long as a book is cut, and leads to where it is whole."""
+        raw = self.scene.links.raw(anchor_)
+        if self.scene.whole or raw is None:
+            return el("div", markdown(text), class_="prose")
+        much = min(len(text), _LONG_PROSE)
+        drawn = markdown(text[:much])
+        while drawn.count("<") > _MOST_TAGS:  # a mark at every word makes more elements than a page may have
+            much //= 2
+            drawn = markdown(text[:much])
+        if much == len(text):
+            return el("div", drawn, class_="prose")
+        more = el("a", f"{len(text) - much:,} more characters", href=raw, class_="more")
+        return el("div", drawn, more, class_="prose")
+
     def told(self, one_: Placed, _depth: int) -> tuple[Markup, Markup]:
         """An agent's task."""
         item: Any = one_.item
-        return el("p", "Task", class_="aside"), el("div", markdown(item.text), class_="prose")
+        return el("p", "Task", class_="aside"), self._prose(item.text, one_.anchor)
 
     def reply(self, one_: Placed, _depth: int) -> tuple[Markup, Markup]:
         """The model's words."""
         item: Any = one_.item
-        return EMPTY, el("div", markdown(item.text), class_="prose")
+        return EMPTY, self._prose(item.text, one_.anchor)
 
     def thought(self, one_: Placed, _depth: int) -> tuple[Markup, Markup]:
         """Thinking: folded, its first words on the line."""
@@ -209,7 +226,7 @@ class Drawing:
             return EMPTY, el("p", "Thinking, of which only the signature was kept", class_="aside")
         line = el("summary", el("span", "Thinking", class_="label"), el("span", one(text, 120), class_="told"))
         is_open = self.scene.view.thinking is Amount.FULL
-        return EMPTY, el("details", line, el("div", markdown(text), class_="prose"), open=is_open)
+        return EMPTY, el("details", line, self._prose(text, one_.anchor), open=is_open)
 
     def called(self, one_: Placed, depth: int) -> tuple[Markup, Markup]:
         """A call, with what the person said to it and the agents it started below."""
@@ -283,7 +300,7 @@ class Drawing:
         line = (el("span", "background task", class_="label"), " ", one(told, 300), " ", where)
         if not (news.result and news.result.strip()):
             return EMPTY, el("p", *line)
-        return EMPTY, el("details", el("summary", *line), el("div", markdown(news.result), class_="prose"))
+        return EMPTY, el("details", el("summary", *line), self._prose(news.result, one_.anchor))
 
     def compacted(self, one_: Placed, _depth: int) -> tuple[Markup, Markup]:
         """A compaction: a line across, and its summary, folded."""
@@ -296,7 +313,7 @@ class Drawing:
         head = el("h2", f"{what}{how}{tokens}")
         if made.summary is None or not made.summary.text.strip():
             return head, EMPTY
-        return head, el("details", el("summary", "Summary"), el("div", markdown(made.summary.text), class_="prose"))
+        return head, el("details", el("summary", "Summary"), self._prose(made.summary.text, one_.anchor))
 
     def left(self, one_: Placed, _depth: int) -> tuple[Markup, Markup]:
         """Where a branch was left, which leads to it."""
