@@ -363,7 +363,7 @@ def _extra(item: Item) -> str:
 
 def _facts(figure: Figure, *, named: bool) -> Iterator[str]:
     if figure.model and named:
-        yield model_name(figure.model)
+        yield one(model_name(figure.model), 60)
     if figure.context is not None:
         yield f"{figure.context:,} in context"
     if figure.output is not None:
