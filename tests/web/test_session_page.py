@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.make import SESSION, Pen, Row, call, lines, prompt, reply, transcript
+from tests.make import SESSION, Pen, Row, call, lines, prompt, reply, transcript, write
 from tests.web.asking import Client
 from tests.web.conftest import AGENT, PIXEL, session_rows, write_home
 
@@ -246,6 +246,28 @@ def test_the_map_is_small_and_leads_everywhere(long: Client) -> None:
     assert all(bands[at][0] + bands[at][1] == bands[at + 1][0] for at in range(len(bands) - 1))
     assert long.get(f"{_PAGE}/along").status_code == 200
     assert sum(row["requests"] for row in long.get(f"{_PAGE}/along.json").json()) == 404
+
+
+def test_rows_of_a_journal_have_anchors_of_their_own(tmp_path: Path) -> None:
+    """A workflow's journal counts its lines from 1, too: no name stands twice, and each leads to its row."""
+    home = write_home(tmp_path / "home", session_rows())
+    run = home / "projects" / "-work-app" / SESSION / "subagents" / "workflows" / "wf_1"
+    write(run / "journal.jsonl", *({"type": "started", "key": f"k{at}", "agentId": AGENT} for at in range(3)))
+    client = Client(home)
+    anchors = _anchors(client.get(f"{_PAGE}?everything=1").text)
+    assert len(anchors) == len(set(anchors))
+    assert "wf_1-journal.L2" in anchors
+    assert "k1" in client.get(f"{_PAGE}/entry/wf_1-journal.L2").text
+    assert client.get(f"{_PAGE}?everything=1&at=wf_1-journal.L2").status_code == 200
+
+
+def test_a_session_that_only_rows_name_is_found(tmp_path: Path) -> None:
+    """A transcript of another name is listed with its calls; the link from there leads to it."""
+    home = write_home(tmp_path / "home", session_rows())
+    other = "0" * 8 + "-0000-4000-8000-000000000002"
+    rows = transcript(prompt("notes"), reply("noted"), pen=Pen(other))
+    write(home / "projects" / "-work-app" / "notes.jsonl", *rows)
+    assert "noted" in Client(home).get(f"/session/{other}").text
 
 
 def test_a_very_long_session_is_cut_into_parts(long: Client, monkeypatch: pytest.MonkeyPatch) -> None:

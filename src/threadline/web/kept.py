@@ -16,7 +16,7 @@ from threadline.model.agent import Agent
 from threadline.model.call import Call
 from threadline.model.entries import Entry
 from threadline.model.session import Continuation
-from threadline.render.html.anchor import anchor, named, parted
+from threadline.render.html.anchor import anchor, elsewhere, named, parted
 from threadline.render.html.drawing import Drawing
 from threadline.render.html.scene import Scene
 from threadline.thread.context.limits import Limits
@@ -82,6 +82,13 @@ class Kept:
         return {named(agent.id): agent for agent in self.session.agents if agent.id is not None}
 
     @cached_property
+    def _other_files(self) -> dict[str | None, str]:
+        """Files besides its own that the main agent has rows from, by what stands for them in anchors."""
+        entries = self.session.main.entries
+        own = entries[0].line.transcript if entries else ""
+        return {elsewhere(path): path for path in {one.line.transcript for one in entries} if path != own}
+
+    @cached_property
     def calls(self) -> dict[str, Call]:
         """The calls by their ids; of several with the same, the first."""
         return {str(call.id): call for call in reversed(self.session.calls)}
@@ -114,10 +121,11 @@ class Kept:
         if parts is None:
             raise NotFound("That is no anchor; write L120 for line 120, or AGENT.L7 for an agent's.")
         name, line = parts
-        agent = self.agent(name)
+        agent = self.session.main if name in self._other_files else self.agent(name)
         with self._lock:
             if name not in self._lines:
-                self._lines[name] = {entry.line.number: entry for entry in agent.entries}
+                own = self._other_files.get(name, agent.entries[0].line.transcript if agent.entries else "")
+                self._lines[name] = {one.line.number: one for one in agent.entries if one.line.transcript == own}
         found = self._lines[name].get(line)
         if found is None:
             raise NotFound(f"There is no line {line:,} in that transcript.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
@@ -18,11 +18,15 @@ def entry_of(anchor: str) -> str:
 
 
 class Linked(Struct, frozen=True):
-    """The links of one session's pages. `query` is what says how they are shown, and stays on the way."""
+    """The links of one session's pages. `query` is what says how they are shown, and stays on the way.
+
+    `agents` are the names of the agents that have pages of their own.
+    """
 
     id: str
     agent_name: str | None = None
     query: Sequence[tuple[str, str]] = ()
+    agents: Collection[str] = ()
 
     def page(self, *, at: str | None = None, agent: str | None = None, **query: addresses.Queried) -> str:
         """The page of the session, or of one of its agents, as it is shown now but for what is given."""
@@ -52,7 +56,7 @@ class Linked(Struct, frozen=True):
     def entry(self, anchor: str) -> str:
         """An entry in the page of its agent."""
         parts = parted(entry_of(anchor))
-        name = parts[0] if parts is not None else None
+        name = parts[0] if parts is not None and parts[0] in self.agents else None
         return self.own(at=anchor) if name == self.agent_name else self.page(at=anchor, agent=name, branch=None)
 
     def raw(self, anchor: str) -> str | None:

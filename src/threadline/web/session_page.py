@@ -40,7 +40,7 @@ def opened(asked: Asked) -> Opened:
         BadQuery: it says nothing sensible.
     """
     kept = asked.shelf.session(asked.named["session"], asked.archive)
-    seen = viewing(asked, kept.id)
+    seen = viewing(asked, kept)
     return Opened(kept, seen, kept.drawn(seen.agent, seen.view, seen.links, asked.archive))
 
 

@@ -22,7 +22,7 @@ from threadline.render.html.words import one
 from threadline.thread.state.difference import difference
 from threadline.web.asked import Asked
 from threadline.web.kept import Kept
-from threadline.web.linked import Linked
+from threadline.web.linked import Linked, entry_of
 from threadline.web.page import Elsewhere, Fragment, Made, Page, Picture, Plain
 from threadline.web.session_along import table_of
 from threadline.web.session_feed import shape
@@ -82,7 +82,7 @@ def where(asked: Asked) -> Made:
 def listed_turns(asked: Asked) -> Made:
     """The outline around a turn."""
     kept = _kept(asked)
-    seen = viewing(asked, kept.id)
+    seen = viewing(asked, kept)
     agent = kept.agent(seen.agent)
     shown = turns(kept, agent, seen.links, asked.number("around", 0))
     return Fragment("Turns", "turns", shown, list(turn_rows(agent)), is_bare=True)
@@ -91,17 +91,19 @@ def listed_turns(asked: Asked) -> Made:
 def entry(asked: Asked) -> Made:
     """One entry: its JSON, and the line."""
     kept = _kept(asked)
-    found, agent = kept.entry(asked.named["anchor"])
-    here = anchor(found, agent.id)
-    links = Linked(kept.id)
+    found, _agent = kept.entry(asked.named["anchor"])
+    here = entry_of(asked.named["anchor"])
+    links = Linked(kept.id, agents=kept.agents)
+    is_whole = asked.flag("whole")
     ways = el(
         "p",
         el("a", "in the conversation", href=links.entry(here)),
         " · ",
         el("a", "state here", href=links.state(here)),
+        () if is_whole else (" · ", el("a", "all of it", href=links.below("entry", here, whole=True))),
         class_="ways",
     )
-    shown = raw(found, Scene(View(), links, whole=True))
+    shown = raw(found, Scene(View(), links, whole=is_whole))
     data = {
         "anchor": here,
         "kind": found.kind,
@@ -118,7 +120,7 @@ def call(asked: Asked) -> Made:
     if made is None:
         raise NotFound("This session has no such call.")
     here = anchor(made.entry, made.agent)
-    links = Linked(kept.id)
+    links = Linked(kept.id, agents=kept.agents)
     scene = Scene(View(calls=Amount.FULL), links, whole=True, cwd=kept.facts.project or "")
     ways = el(
         "p",
@@ -151,7 +153,7 @@ def call(asked: Asked) -> Made:
 def stated(asked: Asked) -> Made:
     """How things stood at an entry; `end` is the end."""
     kept = _kept(asked)
-    links = Linked(kept.id)
+    links = Linked(kept.id, agents=kept.agents)
     here = asked.named["anchor"]
     against = asked.text("against")
     scene = Scene(View(), links, cwd=kept.facts.project or "")
@@ -211,7 +213,7 @@ def found_in(asked: Asked) -> Made:
 def as_markdown(asked: Asked) -> Made:
     """The session or one entry as Markdown."""
     kept = _kept(asked)
-    seen = viewing(asked, kept.id)
+    seen = viewing(asked, kept)
     given = asked.text("anchor")
     if given is not None:
         found, agent = kept.entry(given)
@@ -224,7 +226,7 @@ def as_markdown(asked: Asked) -> Made:
 def along_page(asked: Asked) -> Made:
     """Context and cost, turn by turn."""
     kept = _kept(asked)
-    seen = viewing(asked, kept.id)
+    seen = viewing(asked, kept)
     kept.agent(seen.agent)
     shown, rows = table_of(kept, seen, asked.archive)
     return Page("Context and cost", "along", _titled(kept, "Context and cost", shown), rows)
@@ -234,7 +236,7 @@ def related(asked: Asked) -> Made:
     """The sessions that this one continues, and those that continue it."""
     kept = _kept(asked)
     found = kept.continuations
-    links = Linked(kept.id)
+    links = Linked(kept.id, agents=kept.agents)
     rows = [
         el(
             "li",
@@ -255,7 +257,9 @@ def related(asked: Asked) -> Made:
 def _titled(kept: Kept, title: str, *below: Markup) -> Markup:
     """What is shown, under its title and the way back to the session."""
     back = el(
-        "p", el("a", one(kept.session.title.text, 120) or "the session", href=Linked(kept.id).page()), class_="up"
+        "p",
+        el("a", one(kept.session.title.text, 120) or "the session", href=Linked(kept.id, agents=kept.agents).page()),
+        class_="up",
     )
     return join((el("header", back, el("h1", title), class_="head"), *below))
 

@@ -18,8 +18,10 @@ from msgspec import Struct
 from threadline.errors import Error, NotFound
 from threadline.find import session_transcripts
 from threadline.find.at_path import by_id
+from threadline.index.texts import as_path, as_text
 from threadline.load import read
 from threadline.model.found import TranscriptKind
+from threadline.web.holding import Standing
 from threadline.web.kept import Kept
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ _A_WHILE = 0.5
 _SHARE = 4
 """What takes longer than a while to read is read again no sooner than after so many times as long."""
 _SOON = 0.3
+_INSIDE = """SELECT t.path FROM origins o JOIN transcripts t USING(transcript_id)
+WHERE o.session = ? AND t.session IS NULL ORDER BY t.size DESC LIMIT 1"""
 _LOG = logging.getLogger("threadline")
 
 
@@ -160,10 +164,20 @@ def _place(name: str, archive: Archive) -> Place:
     """Where a session lies: only what the archive lists is ever opened."""
     listed = [one for home in archive.found for one in home.transcripts if one.kind is TranscriptKind.MAIN]
     exact = min((one for one in listed if one.session == name.lower()), key=_order, default=None)
+    if exact is None and (path := _named_inside(name, archive)) is not None:
+        return Place(name, path)
     found = exact or by_id(name, archive.found)
     if found.kind is TranscriptKind.MAIN and found.session is not None:
         return Place(str(found.session), found.path)
     return Place(f"agent-{found.agent}", found.path)  # one that lies beside the sessions is read as one of its own
+
+
+def _named_inside(name: str, archive: Archive) -> Path | None:
+    """The largest transcript whose rows name that session though its path does not; only an index knows."""
+    if not isinstance(archive, Standing) or not archive.is_indexed:
+        return None
+    row = archive.connection.execute(_INSIDE, (as_text(name),)).fetchone()
+    return Path(as_path(row[0])) if row is not None else None
 
 
 def _order(one: Transcript) -> tuple[int, int, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threadline.render.html.anchor import named
+from threadline.render.html.anchor import named, parted
 from threadline.render.html.placed import placed
 from threadline.web.kept import Drawn, Kept
 from threadline.web.linked import entry_of
@@ -23,7 +23,8 @@ def stand_of(kept: Kept, seen: Viewing, drawn: Drawn, anchor: str) -> Stand | El
     entry, agent = kept.entry(anchor)
     name = named(agent.id) if agent.id is not None else None
     if name == seen.agent:
-        return drawn.where.of(anchor, entry.line.number)
+        is_own = parted(entry_of(anchor)) == (name, entry.line.number)  # rows of other files have lines of their own
+        return drawn.where.of(anchor, entry.line.number if is_own else 0)
     if name is None:
         return Elsewhere(seen.links.page(at=anchor))
     under = drawn.where.under(agent)

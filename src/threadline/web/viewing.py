@@ -9,6 +9,7 @@ from threadline.render.html.placed import KINDS
 from threadline.render.html.view import Amount, View
 from threadline.render.options import Agents
 from threadline.web.asked import Asked
+from threadline.web.kept import Kept
 from threadline.web.linked import Linked
 
 NAMES = (
@@ -40,16 +41,16 @@ class Viewing(Struct, frozen=True):
     focus: bool = False
 
 
-def viewing(asked: Asked, session: str) -> Viewing:
+def viewing(asked: Asked, kept: Kept) -> Viewing:
     """What a request wants to see.
 
     Raises:
         BadQuery: it says nothing sensible.
     """
     agent = asked.named.get("agent") or asked.text("agent")
-    kept = [(name, value) for name, value in asked.query if name in NAMES and value.strip()]
+    query = [(name, value) for name, value in asked.query if name in NAMES and value.strip()]
     focus = asked.flag("focus")
-    return Viewing(_view(asked, focus=focus), agent, Linked(session, agent, tuple(kept)), focus)
+    return Viewing(_view(asked, focus=focus), agent, Linked(kept.id, agent, tuple(query), kept.agents), focus)
 
 
 def _view(asked: Asked, *, focus: bool) -> View:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import PurePath
 
 from threadline.model.entries import Entry
 from threadline.model.ids import AgentId
@@ -15,6 +16,16 @@ def anchor(entry: Entry, agent: AgentId | str | None = None) -> str:
     """`L120` for line 120 of the main transcript, `a1b2c3.L7` for line 7 of an agent's."""
     line = f"L{entry.line.number}"
     return f"{named(agent)}.{line}" if agent is not None else line
+
+
+def elsewhere(transcript: str) -> str:
+    """What stands for an agent in the anchors of rows that it has from another file, as from a workflow's journal.
+
+    >>> elsewhere("/home/projects/-work/5560/subagents/workflows/wf_1/journal.jsonl")
+    'wf_1-journal'
+    """
+    path = PurePath(transcript)
+    return named(f"{path.parent.name}-{path.stem}")
 
 
 def named(agent: AgentId | str) -> str:

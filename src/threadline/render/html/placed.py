@@ -9,7 +9,7 @@ from msgspec import Struct
 from threadline.model.agent import Agent
 from threadline.model.call import Outcome
 from threadline.model.session import Session
-from threadline.render.html.anchor import anchor
+from threadline.render.html.anchor import anchor, elsewhere
 from threadline.render.html.view import Amount, View
 from threadline.render.outline import (
     Called,
@@ -63,13 +63,13 @@ def _all(agent: Agent, view: View, news: NewsOf | None) -> Iterator[Placed]:
     """Every item; the second of an entry's is told from the first by a number."""
     chosen = leading(agent, thread=view.thread, branch=view.branch)
     turns = {id(entry): turn.number for turn in agent.turns for entry in turn.entries}
-    here: str | None = None
-    so_many = 0
+    own = agent.entries[0].line.transcript if agent.entries else ""
+    seen: dict[str, int] = {}
     turn: int | None = None
     for item in outline(agent, chosen, beside=view.branch is None and not view.thread, news=news):
-        name = anchor(item.entry, agent.id)
-        so_many = so_many + 1 if name == here else 1
-        here = name
+        there = item.entry.line.transcript
+        name = anchor(item.entry, agent.id if there == own else elsewhere(there))
+        so_many = seen[name] = seen.get(name, 0) + 1
         turn = turns.get(id(item.entry), turn)
         if isinstance(item, Said) and item.turn is not None:
             turn = item.turn
