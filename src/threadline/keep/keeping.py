@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
+from pathlib import Path
 from typing import BinaryIO
 
 from msgspec import Struct
 
-from threadline.keep.catalogue import Catalogue, Version
+from threadline.errors import Unreadable
+from threadline.keep import durable, forgetting, training
+from threadline.keep.catalogue import Catalogue, Pieces, Version
 from threadline.keep.machine import Machine
-from threadline.keep.manifest import VERSION, AnyRow, End, File, Gone, Run
+from threadline.keep.manifest import VERSION, AnyRow, End, File, Gone, Run, as_text, text_of
 from threadline.keep.pieces import Cutting, Piece
+from threadline.keep.remembering import Memory
 from threadline.keep.sources import Source, sources
 from threadline.keep.store import Store
 from threadline.keep.writing import Packing
@@ -23,9 +27,8 @@ from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
 
 _READ = 1024 * 1024
-_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _AGAIN = 2
-"""How often a file that changes while it is read is read once more."""
+"""How often a file that changes while it is read is read again, and a run whose packs were taken away done again."""
 
 
 class Kept(Struct, frozen=True):
@@ -59,52 +62,79 @@ def keep(
         IndexBusy: another process of this machine is writing the keep.
         Unreadable: the keep cannot be written.
     """
-    with store.alone(machine.id):
-        store.sweep()
-        return _Keeping(store, machine, jobs, progress or (lambda _done: None)).run(homes, planned, now)
+    with store.adding(machine.id):
+        catalogue = Catalogue(store, memory_of(store, machine))
+        for turn in range(_AGAIN + 1):
+            run = _Keeping(catalogue, machine, jobs, progress or (lambda _done: None))
+            kept = run.run(homes, planned if turn == 0 else None, now)
+            if kept is not None:
+                break
+            catalogue.locate_again()
+    if kept is not None:
+        forgetting.finish(catalogue, machine)
+        return kept
+    raise Unreadable(f"Others take packs away from {str(store.folder)!r} all the time; try again when they are done.")
+
+
+def memory_of(store: Store, machine: Machine) -> Memory | None:
+    """What a machine remembers of a keep."""
+    return Memory(machine.memory / f"{store.about.id}.memory") if machine.memory is not None else None
 
 
 class _Keeping:
     """One run."""
 
-    def __init__(self, store: Store, machine: Machine, jobs: int, progress: Callable[[int], None]) -> None:
-        self._store = store
+    def __init__(self, catalogue: Catalogue, machine: Machine, jobs: int, progress: Callable[[int], None]) -> None:
+        self._store = catalogue.store
         self._machine = machine
         self._jobs = jobs
         self._progress = progress
-        self._catalogue = Catalogue(store)
-        self._known = set(self._catalogue.located)
+        self._catalogue = catalogue
+        self._known = set(catalogue.located)
+        self._relied: set[Path] = set()
+        """The packs that must be there when the run ends: what lies in them was not written again."""
+        self._by_name: dict[str, list[Version]] | None = None
         self._problems: list[Problem] = []
         self._rows: list[AnyRow] = []
         self._counts = dict.fromkeys(("new", "grown", "changed", "gone"), 0)
         self._read = 0
 
-    def run(self, homes: Sequence[Home], planned: Callable[[int], None] | None, now: Callable[[], datetime]) -> Kept:
-        """Look at every file, keep what is new, and write the manifest last."""
+    def run(
+        self, homes: Sequence[Home], planned: Callable[[int], None] | None, now: Callable[[], datetime]
+    ) -> Kept | None:
+        """Look at every file, keep what is new, and write the manifest last; None where packs vanished meanwhile."""
         began = now()
         last = self._catalogue.last_run(self._machine.id)
-        found = [source for home in homes for source in sources(home, self._problems)]
-        changed = [(source, status) for source in found if (status := self._changed(source)) is not None]
+        found = [
+            source
+            for home in homes
+            for source in sources(home, self._problems)
+            if not self._catalogue.forgotten.has(source.path)
+        ]
+        seen = [(source, status) for source in found if (status := self._status(source)) is not None]
+        changed = [(source, status) for source, status in seen if not self._is_kept(source, status)]
         if planned is not None:
             planned(sum(status.st_size for _source, status in changed))
-        with Packing(self._store.packs, jobs=self._jobs) as packing:
-            for source, status in changed:
-                self._take(source, status, packing)
+        stored = self._store_all(changed)
+        if any(not pack.exists() for pack in self._relied):
+            return None
         self._miss(homes, found)
         number = last.run.number + 1 if last is not None else 1
-        size = sum(one.st_size for source in found if (one := _status(source)) is not None)
-        if self._rows or last is None:
+        size = sum(status.st_size for _source, status in seen)
+        if self._rows or (last is None and not self._store.is_locked):
             run = Run(
                 VERSION,
                 self._machine.id,
-                self._machine.label,
+                as_text(self._machine.label)[0],
                 number,
                 last.hash if last is not None else None,
                 _moment(began),
-                tuple(str(home.path) for home in homes),
+                tuple(as_text(str(home.path))[0] for home in homes),
             )
-            self._store.put_run([run, *self._rows, End(_moment(now()), len(found), size)])
-        stored = sum(path.stat().st_size for path in packing.done)
+            rows = [run, *self._rows, End(_moment(now()), len(seen), size)]
+            path, _hash = self._store.put_run(rows)
+            self._catalogue.note({path.name: text_of(rows)})
+        self._catalogue.remember()
         counts = self._counts
         return Kept(
             number,
@@ -119,78 +149,119 @@ class _Keeping:
             tuple(self._problems),
         )
 
+    def _store_all(self, changed: Sequence[tuple[Source, os.stat_result]]) -> int:
+        """Keep these files; how many bytes their packs take. Nothing is told of them before those are on the disk."""
+        if not changed:
+            return 0
+        teaching = training.Teaching(self._store, self._machine.id)
+        with Packing(self._store, self._machine.id, jobs=self._jobs, dictionary=teaching.dictionary) as packing:
+            for source, status in changed:
+                self._take(source, status, packing, teaching)
+            packing.dictionary = teaching.learned()
+        teaching.hold()
+        self._catalogue.note(packing.tables)
+        return sum(path.stat().st_size for path in packing.done)
+
     def _before(self, source: Source) -> Version | None:
         versions = self._catalogue.versions.get((self._machine.id, str(source.home.path), source.path))
         return versions[-1] if versions else None
 
-    def _changed(self, source: Source) -> os.stat_result | None:
-        """Its status, where it is not the one that was kept last."""
-        status = _status(source)
-        if status is None or not stat.S_ISREG(status.st_mode):
-            return None
+    def _is_kept(self, source: Source, status: os.stat_result) -> bool:
+        """Whether it is as it was kept last, and can be given back so."""
         before = self._before(source)
-        same = (
+        return (
             before is not None
             and before.gone is None
             and not before.torn
-            and (before.size, before.mtime_ns, before.mode)
-            == (status.st_size, status.st_mtime_ns, stat.S_IMODE(status.st_mode))
+            and (before.size, before.mtime_ns, before.mode, before.ctime_ns)
+            == (status.st_size, status.st_mtime_ns, stat.S_IMODE(status.st_mode), status.st_ctime_ns)
+            and self._known.issuperset(before.pieces)
         )
-        return None if same else status
 
-    def _take(self, source: Source, status: os.stat_result, packing: Packing) -> None:
+    def _take(self, source: Source, status: os.stat_result, packing: Packing, teaching: training.Teaching) -> None:
         """Keep one file; what cannot be read is a problem, and the run goes on."""
         before = self._before(source)
         try:
-            row = self._kept(source, before, packing)
+            row = self._kept(source, before, packing, teaching)
         except OSError as error:
             said = f"It cannot be read and was not kept: {error.strerror or error}."
-            self._problems.append(Problem(ProblemKind.UNREADABLE, Place(str(source.file)), said))
+            self._problem(ProblemKind.UNREADABLE, source, said)
             return
         finally:
             self._progress(status.st_size)
-        self._counts["new" if before is None else "grown" if row.start else "changed"] += 1
+        grew = before is not None and row.base == before.pieces.id and row.pieces
+        self._counts["new" if before is None else "grown" if grew else "changed"] += 1
         self._rows.append(row)
 
-    def _kept(self, source: Source, before: Version | None, packing: Packing) -> File:
+    def _kept(self, source: Source, before: Version | None, packing: Packing, teaching: training.Teaching) -> File:
+        earlier: tuple[Pieces | None, tuple[str, ...]] | None = None
         for turn in range(_AGAIN + 1):
-            with _opened(source) as file:
+            with durable.opened(source.file) as file:
                 status = os.fstat(file.fileno())
-                start = self._start(file, status, before)
-                pieces, size = self._pieces(file, start, status.st_size, packing)
+                base, start = self._base(file, status, self._bases(source, before))
+                pieces, size = self._pieces(file, start, status.st_size, packing, teaching)
                 after = os.fstat(file.fileno())
-            # What was appended meanwhile is the next run's; any other change may have mixed two versions.
-            torn = size < status.st_size or (
-                (after.st_mtime_ns, after.st_size) != (status.st_mtime_ns, status.st_size) and after.st_size <= size
-            )
+            # One that is written while it is read may be a mix of two states, unless it reads the same twice.
+            still = (after.st_mtime_ns, after.st_size) == (
+                status.st_mtime_ns,
+                status.st_size,
+            ) and size == status.st_size
+            begins = earlier is not None and earlier[0] is base and _begins(pieces, earlier[1])
+            torn = not still and not begins
             if not torn or turn == _AGAIN:
                 break
+            earlier = (base, pieces)
         if torn:
             said = "It changed while it was read; what was kept of it may be a mix."
-            self._problems.append(Problem(ProblemKind.UNREADABLE, Place(str(source.file)), said))
-        path, raw = _named(source.path)
-        mode = stat.S_IMODE(status.st_mode)
-        return File(str(source.home.path), path, mode, status.st_mtime_ns, size, pieces, start, raw, torn)
+            self._problem(ProblemKind.CHANGED, source, said)
+        path, raw = as_text(source.path)
+        home, raw_home = as_text(str(source.home.path))
+        return File(
+            home,
+            path,
+            stat.S_IMODE(status.st_mode),
+            status.st_mtime_ns,
+            size,
+            pieces,
+            start,
+            base.id if base is not None else None,
+            status.st_ctime_ns,
+            raw_home,
+            raw,
+            torn,
+        )
 
-    def _start(self, file: BinaryIO, status: os.stat_result, before: Version | None) -> int:
-        """From where on it is new: it only grew if it still begins and goes on as it did."""
-        if before is None or before.torn or not before.pieces or status.st_size < before.size:
-            return 0
+    def _bases(self, source: Source, before: Version | None) -> Iterator[Version]:
+        """What a file may go on from: what was kept of it last, else the longest of its name, for it may have moved."""
+        if before is not None:
+            yield before
+            return
+        if self._by_name is None:
+            self._by_name = {}
+            for one in self._catalogue.newest():
+                self._by_name.setdefault(one.path.rsplit("/", 1)[-1], []).append(one)
+        same = self._by_name.get(source.path.rsplit("/", 1)[-1], ())
+        yield from sorted(same, key=lambda one: one.size, reverse=True)[:2]
+
+    def _base(self, file: BinaryIO, status: os.stat_result, versions: Iterator[Version]) -> tuple[Pieces | None, int]:
+        """The version that it still begins with, every byte of it, and how long that is."""
         located = self._catalogue.located
-        lengths = [located[one].length if one in located else None for one in (before.pieces[0], before.pieces[-1])]
-        first, last = lengths
-        if first is None or last is None:
-            return 0
-        for offset, length, hash_ in (
-            (0, first, before.pieces[0]),
-            (before.size - last, last, before.pieces[-1]),
-        ):
-            file.seek(offset)
-            if sha256(file.read(length)).hexdigest() != hash_:
-                return 0
-        return before.size
+        for version in versions:
+            if version.torn or not 0 < version.size <= status.st_size or not self._known.issuperset(version.pieces):
+                continue
+            places = [located.get(one) for one in version.pieces]
+            if all(
+                place is not None and sha256(file.read(place.length)).hexdigest() == hash_
+                for place, hash_ in zip(places, version.pieces, strict=True)
+            ):
+                self._relied.update(place.pack for place in places if place is not None)
+                return version.pieces, version.size
+            file.seek(0)
+        return None, 0
 
-    def _pieces(self, file: BinaryIO, start: int, stop: int, packing: Packing) -> tuple[tuple[str, ...], int]:
+    def _pieces(
+        self, file: BinaryIO, start: int, stop: int, packing: Packing, teaching: training.Teaching
+    ) -> tuple[tuple[str, ...], int]:
         """The pieces from `start` on to what was its end when it was opened, and how long it is with them."""
         file.seek(start)
         cut = Cutting()
@@ -198,8 +269,9 @@ class _Keeping:
         at = start
         while at < stop and (data := file.read(min(_READ, stop - at))):
             at += len(data)
-            hashes += (self._piece(one, packing) for one in cut.more(data))
-        hashes += (self._piece(one, packing) for one in cut.rest())
+            teaching.hear(data)
+            hashes += [self._piece(one, packing) for one in cut.more(data)]
+        hashes += [self._piece(one, packing) for one in cut.rest()]
         self._read += at - start
         return tuple(hashes), at
 
@@ -208,47 +280,51 @@ class _Keeping:
         if piece.hash not in self._known:
             self._known.add(piece.hash)
             packing.add(piece)
+        elif (place := self._catalogue.located.get(piece.hash)) is not None:
+            self._relied.add(place.pack)
         return piece.hash
 
     def _miss(self, homes: Sequence[Home], found: Sequence[Source]) -> None:
-        """Note what was there last time and is not any more."""
+        """Note what was there last time and is not any more; what may not be looked at is not gone for that."""
         here = {(str(source.home.path), source.path) for source in found}
         looked = {str(home.path) for home in homes}
         for (machine, home, path), versions in self._catalogue.versions.items():
-            if machine == self._machine.id and home in looked and (home, path) not in here and not versions[-1].gone:
-                self._rows.append(Gone(home, path))
+            if machine != self._machine.id or home not in looked or (home, path) in here or versions[-1].gone:
+                continue
+            if _is_gone(Path(home, path)):
+                text, raw = as_text(path)
+                home_text, raw_home = as_text(home)
+                self._rows.append(Gone(home_text, text, raw_home, raw))
                 self._counts["gone"] += 1
 
+    def _status(self, source: Source) -> os.stat_result | None:
+        """What the system tells of a file; None where that is nothing to keep."""
+        try:
+            status = os.lstat(source.file)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._problem(ProblemKind.UNREADABLE, source, f"It cannot be looked at: {error.strerror or error}.")
+            return None
+        return status if stat.S_ISREG(status.st_mode) else None
 
-def _opened(source: Source) -> BinaryIO:
-    descriptor = os.open(source.file, _FLAGS)
+    def _problem(self, kind: ProblemKind, source: Source, said: str) -> None:
+        self._problems.append(Problem(kind, Place(str(source.file)), said))
+
+
+def _begins(pieces: Sequence[str], earlier: Sequence[str]) -> bool:
+    """Whether what was read begins as it did before; its last piece may have grown."""
+    return len(pieces) >= len(earlier) and tuple(pieces[: max(len(earlier) - 1, 0)]) == tuple(earlier[:-1])
+
+
+def _is_gone(path: Path) -> bool:
     try:
-        _check_regular(os.fstat(descriptor))
-        return os.fdopen(descriptor, "rb", buffering=0)
-    except BaseException:
-        os.close(descriptor)
-        raise
-
-
-def _check_regular(status: os.stat_result) -> None:
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(None, "it is no regular file any more")
-
-
-def _status(source: Source) -> os.stat_result | None:
-    try:
-        return os.lstat(source.file)
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
     except OSError:
-        return None
-
-
-def _named(path: str) -> tuple[str, str | None]:
-    """A path as JSON can hold it, and its bytes where that is not all."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return path.encode(errors="replace").decode(), os.fsencode(path).hex()
-    return path, None
+        return False
+    return False
 
 
 def _moment(when: datetime) -> str:

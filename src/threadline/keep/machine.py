@@ -2,34 +2,59 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
+import sys
 from pathlib import Path
 from uuid import uuid4
 
 from msgspec import Struct
 
+from threadline.errors import Unreadable
+from threadline.keep import durable
+
 _STRANGE = re.compile(r"[^0-9A-Za-z_]+")
+_ID = re.compile(r"[0-9A-Za-z_]{1,64}")
 _LONGEST = 24
 
 
 class Machine(Struct, frozen=True):
-    """Who keeps: `id` tells machines apart, `label` is for people."""
+    """Who keeps: `id` tells machines apart, `label` is for people; `memory` is where it remembers what keeps hold."""
 
     id: str
     label: str
+    memory: Path | None = None
 
 
-def this_machine(folder: Path) -> Machine:
-    """This machine; its id lies in a folder of its own, never in the keep, which may be shared."""
+def this_machine(folder: Path | None = None) -> Machine:
+    """This machine; its id lies in a folder of its own, never in the keep, which may be shared.
+
+    Raises:
+        Unreadable: the id cannot be put down.
+    """
+    folder = folder or machine_folder()
     label = platform.node() or "machine"
     path = folder / "machine"
     try:
-        known = path.read_text().strip()
+        known = path.read_text(errors="replace").strip()
     except OSError:
         known = ""
-    if not known:
+    if _ID.fullmatch(known) is None:
         known = f"{_STRANGE.sub('_', label)[:_LONGEST]}_{uuid4().hex[:8]}"
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.write_text(known + "\n")
-    return Machine(known, label)
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            durable.put(folder, "machine", "machine", f"{known}\n".encode())
+        except OSError as error:
+            raise Unreadable(f"This machine's id cannot be put in {str(path)!r}: {error.strerror or error}.") from None
+    return Machine(known, label, folder)
+
+
+def machine_folder() -> Path:
+    """Where a machine has its id and its memory: the platform's folder for data."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "threadline"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "threadline"
+    named = Path(os.environ.get("XDG_DATA_HOME", ""))
+    return (named if named.is_absolute() else Path.home() / ".local" / "share") / "threadline"

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable
 from hashlib import sha256
-from pathlib import Path
+from io import BytesIO
+from typing import Annotated
 
 import msgspec
 import zstandard
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from threadline.errors import Unreadable
 
 VERSION = 1
-_LARGEST = 4 * 1024 * 1024 * 1024
+LONGEST = 1024 * 1024 * 1024
+"""A manifest's text is no longer than this, nor than so many times its file: more is a bomb."""
+_RATIO = 4096
+
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+_Hex = Annotated[str, Meta(pattern="^([0-9a-f]{2})*$")]
+_Moment = Annotated[str, Meta(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")]
 
 
 class Row(Struct, frozen=True, tag_field="kind", omit_defaults=True):
@@ -27,29 +36,33 @@ class Run(Row, frozen=True, tag="run"):
     """
 
     version: int
-    machine: str
+    machine: Annotated[str, Meta(pattern="^[0-9A-Za-z_]{1,64}$")]
     label: str
-    number: int
-    before: str | None
-    began: str
+    number: Annotated[int, Meta(ge=1, le=2**53)]
+    before: Hash | None
+    began: _Moment
     homes: tuple[str, ...]
 
 
 class File(Row, frozen=True, tag="file"):
     """A file as it was seen, made of these pieces in this order.
 
-    `start` is how many bytes of the version before it are its own, too: `pieces` are what follows them. A path that is
-    no text is told by its bytes, in hexadecimal, in `raw_path`. `torn`: it changed while it was read, and may be a mix.
+    Where `base` is told, it begins with another version, of `start` bytes: `pieces` are what follows those. A home or
+    path that is no text is told by its bytes, in hexadecimal, too. `torn`: it changed while it was read, and may be a
+    mix.
     """
 
     home: str
     path: str
-    mode: int
+    mode: Count
     mtime_ns: int
-    size: int
-    pieces: tuple[str, ...]
-    start: int = 0
-    raw_path: str | None = None
+    size: Count
+    pieces: tuple[Hash, ...]
+    start: Count = 0
+    base: Hash | None = None
+    ctime_ns: int = 0
+    raw_home: _Hex | None = None
+    raw_path: _Hex | None = None
     torn: bool = False
 
 
@@ -58,23 +71,27 @@ class Gone(Row, frozen=True, tag="gone"):
 
     home: str
     path: str
+    raw_home: _Hex | None = None
+    raw_path: _Hex | None = None
 
 
 class Forgot(Row, frozen=True, tag="forgot"):
-    """That a session was taken out of the keep, and why: the hashes of its pieces are not to come back."""
+    """That a session was taken out of the keep, and why: none of these files is listed or kept any more.
+
+    Nor is any file of any machine that has the session's id, where that is a UUID, in its path.
+    """
 
     session: str
     reason: str
     paths: tuple[str, ...]
-    pieces: tuple[str, ...]
 
 
 class End(Row, frozen=True, tag="end"):
     """The last line: the run was finished, and saw so many files and bytes."""
 
-    ended: str
-    files: int
-    bytes: int
+    ended: _Moment
+    files: Count
+    bytes: Count
 
 
 AnyRow = Run | File | Gone | Forgot | End
@@ -97,43 +114,58 @@ def text_of(rows: Iterable[AnyRow]) -> bytes:
 
 def packed(text: bytes) -> bytes:
     """The text as it lies on disk."""
-    return zstandard.ZstdCompressor(level=9, write_checksum=True).compress(text)
+    return zstandard.ZstdCompressor(level=12, write_checksum=True).compress(text)
 
 
-def name_of(run: Run, text: bytes) -> str:
-    """The name of a manifest's file: in order for people, unique by its hash."""
-    return f"{run.machine}-{run.number:06d}-{sha256(text).hexdigest()[:16]}.jsonl.zst"
-
-
-def read(path: Path) -> Manifest:
-    """A manifest.
+def unpacked(data: bytes, name: str) -> bytes:
+    """The text of a manifest, of what lies on disk.
 
     Raises:
-        Unreadable: it cannot be read, or is not what was written.
+        Unreadable: it is no zstd frame, or holds more than a manifest does.
+    """
+    most = min(LONGEST, _RATIO * len(data))
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(BytesIO(data)) as reader:
+            text = reader.read(most + 1)
+    except (zstandard.ZstdError, MemoryError) as error:
+        raise damaged(name, str(error)) from None
+    if len(text) > most:
+        raise damaged(name, "it holds more than a manifest does")
+    return text
+
+
+def parsed(text: bytes, name: str) -> Manifest:
+    """A manifest, of its text.
+
+    Raises:
+        Unreadable: it is not what was written.
     """
     try:
-        with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as reader:
-            text = reader.read(_LARGEST)
-    except OSError as error:
-        raise Unreadable(f"The manifest {str(path)!r} cannot be read: {error.strerror or error}.") from None
-    except zstandard.ZstdError as error:
-        raise _damaged(path, str(error)) from None
-    if sha256(text).hexdigest()[:16] != path.name.split("-")[-1].split(".")[0]:
-        raise _damaged(path, "its text is not what its name says")
-    try:
-        rows = tuple(_rows(text))
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise _damaged(path, str(error)) from None
+        rows = tuple(_decoder.decode(line) for line in text.split(b"\n") if line)
+    except msgspec.MsgspecError as error:
+        raise damaged(name, str(error)) from None
     if not rows or not isinstance(rows[0], Run) or not isinstance(rows[-1], End):
-        raise _damaged(path, "it is cut off")
+        raise damaged(name, "it is cut off")
     if rows[0].version > VERSION:
-        raise Unreadable(f"The manifest {str(path)!r} is of a later version; update threadline.")
+        raise Unreadable(f"The manifest {name!r} is of a later version; update threadline.")
     return Manifest(rows[0], rows[1:], sha256(text).hexdigest())
 
 
-def _rows(text: bytes) -> Iterator[AnyRow]:
-    return (_decoder.decode(line) for line in text.splitlines() if line)
+def damaged(name: str, what: str) -> Unreadable:
+    """That a manifest is not what was written."""
+    return Unreadable(f"The manifest {name!r} is damaged: {what}; `threadline keep verify` says what it touches.")
 
 
-def _damaged(path: Path, what: str) -> Unreadable:
-    return Unreadable(f"The manifest {str(path)!r} is damaged: {what}; `threadline keep verify` says what it touches.")
+def as_text(path: str) -> tuple[str, str | None]:
+    """A path as JSON can hold it, and its bytes in hexadecimal where that is not all."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raw = os.fsencode(path)
+        return raw.decode(errors="replace"), raw.hex()
+    return path, None
+
+
+def as_path(text: str, raw: str | None) -> str:
+    """A path, of what a manifest tells of it."""
+    return os.fsdecode(bytes.fromhex(raw)) if raw is not None else text

@@ -37,35 +37,34 @@ class Cutting:
     """
 
     def __init__(self) -> None:
-        self._held = bytearray()
+        self._held = b""
         self._seen = 0
         """How far the held bytes were looked through without finding an end."""
 
     def more(self, data: bytes) -> Iterator[bytes]:
         """The pieces that are whole once these bytes have come."""
-        self._held += data
-        while (end := self._end()) is not None:
-            yield bytes(self._held[:end])
-            del self._held[:end]
+        held = self._held + data if self._held else data
+        begin = 0
+        while (end := self._end(held, begin)) is not None:
+            yield held[begin:end]
+            begin = end
             self._seen = 0
+        self._held = held[begin:]
 
     def rest(self) -> Iterator[bytes]:
         """What is left when nothing more comes."""
         if self._held:
-            yield bytes(self._held)
-        self._held.clear()
+            yield self._held
+        self._held = b""
         self._seen = 0
 
-    def _end(self) -> int | None:
-        """Where the first piece ends: after the first line past `LEAST` that says so, or at `MOST`."""
-        held = self._held
-        start = max(self._seen, LEAST)
-        if len(held) < start:
-            return None
+    def _end(self, held: bytes, begin: int) -> int | None:
+        """Where the piece that begins there ends: after the first line past `LEAST` that says so, or at `MOST`."""
+        start, stop = begin + max(self._seen, LEAST), begin + MOST
         # The line that a look begins in counts from there on, whatever stands before it.
-        while (newline := held.find(b"\n", start, MOST)) >= 0:
+        while (newline := held.find(b"\n", start, stop)) >= 0:
             if crc32(held[start:newline]) % _ONE_IN == 0:
                 return newline + 1
             start = newline + 1
-        self._seen = start
-        return MOST if len(held) >= MOST else None
+        self._seen = start - begin
+        return stop if len(held) >= stop else None

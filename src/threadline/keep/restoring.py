@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from threadline.errors import Unreadable
 from threadline.keep.catalogue import Catalogue, Version
-from threadline.keep.writing import TEMPORARY
+from threadline.keep.durable import TEMPORARY
 
 
 class Restored(Struct, frozen=True):
@@ -37,14 +37,15 @@ def restore(
         try:
             place = _place(home, version.path)
             if place.exists() and _equal(catalogue, version, place):
-                _dress(place, version)
+                if force:
+                    _dress(place, version)
                 same.append(place)
             elif os.path.lexists(place) and not force:
                 refused.append(f"{place} is there with other bytes; --force puts the kept ones in its place.")
             else:
                 _write(catalogue, version, place)
                 files.append(place)
-        except (Unreadable, OSError) as error:
+        except (Unreadable, OSError, OverflowError, ValueError) as error:
             refused.append(f"{version.path}: {error}")
         if progress is not None:
             progress(version.size)
@@ -58,7 +59,7 @@ def _place(home: Path, path: str) -> Path:
         Unreadable: it does.
     """
     parts = PurePosixPath(path).parts
-    if not parts or path.startswith("/") or any(part in ("..", ".") or "\\" in part or "\0" in part for part in parts):
+    if not parts or path.startswith("/") or any(map(_is_strange, parts)):
         raise Unreadable("its path leads out of the home, so it is not put back.")
     place = home.joinpath(*parts)
     for above in place.parents:
@@ -67,6 +68,12 @@ def _place(home: Path, path: str) -> Path:
         if above.is_symlink():
             raise Unreadable(f"{above} is a link, so nothing is put below it.")
     return place
+
+
+def _is_strange(part: str) -> bool:
+    """Whether a part of a path is one that no file has, or that means something else on this system."""
+    windows = os.name == "nt" and any(sign in part for sign in '\\:*?"<>|')
+    return part in ("..", ".") or "\0" in part or windows
 
 
 def _equal(catalogue: Catalogue, version: Version, place: Path) -> bool:

@@ -3,76 +3,169 @@
 from __future__ import annotations
 
 import os
-import sqlite3
-import sys
+import re
+import stat
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
+from typing import BinaryIO
 from uuid import uuid4
 
 import msgspec
 from msgspec import Struct
 
-from threadline.errors import IndexBusy, NotFound, Unreadable
-from threadline.keep.manifest import AnyRow, Run, name_of, packed, text_of
-from threadline.keep.writing import TEMPORARY, sync
+from threadline.errors import NotFound, Unreadable
+from threadline.keep import durable, locking, sealing
+from threadline.keep.durable import TEMPORARY
+from threadline.keep.machine import machine_folder
+from threadline.keep.manifest import AnyRow, Run, packed, text_of
+from threadline.keep.sealing import Seal
 
 VERSION = 1
-_ABOUT = "keep.json"
-_README = """This folder is a keep of threadline, format 1: what Claude Code left on disk, kept for good.
-packs/*.zst         the bytes themselves:   zstd -dc packs/*.zst
-                    (small frames need a dictionary: zstd -dc -D dictionaries/HASH packs/HASH.zst)
+ABOUT = "keep.json"
+GOING = ".going"
+"""Added to the name of a dictionary that is on its way out: it is read with, and not written with any more."""
+FORMAT = "threadline keep"
+_FOLDERS = ("packs", "runs", "dictionaries")
+_PACK = re.compile(r"[0-9a-f]{64}\.(zst|age)")
+_RUN = re.compile(r"([0-9A-Za-z_]{1,64}-[0-9]{6,16}-)?[0-9a-f]{64}\.(jsonl\.zst|age)")
+_DICTIONARY = re.compile(r"[0-9a-f]{64}\.(dict|age)(\.going)?")
+_HASH = re.compile(r"[0-9a-f]{64}")
+_ABANDONED = 14 * 86400
+"""Seconds after which the unfinished file of another machine, which may be writing it, is one that nobody finishes."""
+README = """This folder is a keep of threadline, format 1: what Claude Code left on disk, kept for good.
+packs/*.zst         the bytes themselves:   zstd -dc packs/HASH.zst
+                    (small frames may need a dictionary: zstd -dc -D dictionaries/HASH.dict packs/HASH.zst)
 runs/*.jsonl.zst    what was seen when, and which pieces (by SHA-256) each file is made of
-The last part of each pack lists its pieces as JSON. docs/keep-format.md of threadline says all.
-No file here is ever changed: copy the folder with whatever tool you like.
+*.age               the same, encrypted:    age -d -i KEY packs/HASH.age | zstd -dc
+Each HASH in a name is the SHA-256 of that file. The last part of each pack lists its pieces as JSON.
+docs/keep-format.md of threadline says all. No file here is ever changed: copy the folder with whatever tool you like.
 """
 
 
-class About(Struct, frozen=True):
-    """What says that a folder is a keep."""
+class About(Struct, frozen=True, omit_defaults=True):
+    """What says that a folder is a keep; `recipients` are the public keys that it is sealed with, if it is."""
 
     format: str
     version: int
     id: str
+    recipients: tuple[str, ...] = ()
+    check: str = ""
+
+    def checked(self) -> str:
+        """What `check` should be: the hash of the others, a line each."""
+        return sha256("\n".join((self.format, str(self.version), self.id, *self.recipients)).encode()).hexdigest()
 
 
 class Store:
     """A keep's folder. `make` begins one where there is none; the constructor takes what is there.
+
+    `identity` is the secret key of a keep that is sealed; without it, what the environment tells.
 
     Raises:
         NotFound: there is no keep.
         Unreadable: it is of a later version, or what lies there is no keep.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, identity: str | None = None) -> None:
         self.folder = folder
         self.packs = folder / "packs"
         self.runs = folder / "runs"
         self.dictionaries = folder / "dictionaries"
         self.about = _about(folder)
+        self._identity = identity
+        self._asked = identity is not None
+        self._open = lru_cache(maxsize=2)(self._unsealed)
 
     @classmethod
-    def make(cls, folder: Path) -> Store:
+    def make(cls, folder: Path, seal: Seal | None = None) -> Store:
         """The keep in a folder, begun where there is none. Only its owner may look into it.
 
         Raises:
-            Unreadable: the folder holds something else, or may not be written.
+            Unreadable: the folder holds something else, may not be written, or is a keep that is not sealed so.
         """
-        if not (folder / _ABOUT).exists():
+        if not (folder / ABOUT).exists():
             try:
-                _begin(folder)
+                _begin(folder, seal)
             except OSError as error:
                 raise Unreadable(f"A keep cannot be made in {str(folder)!r}: {error.strerror or error}.") from None
-        return cls(folder)
+        made = cls(folder, seal.identity if seal is not None else None)
+        if seal is not None and seal.recipient not in made.about.recipients:
+            raise Unreadable(
+                f"The keep {str(folder)!r} was begun otherwise: make another one that is encrypted, and merge it there."
+            )
+        return made
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether what is in it is encrypted."""
+        return bool(self.about.recipients)
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether it is encrypted and the key is not at hand."""
+        return self.is_sealed and self.identity is None
+
+    @property
+    def identity(self) -> str | None:
+        """The secret key, if it is at hand."""
+        if not self._asked:
+            self._asked = True
+            self._identity = sealing.key_from_environment(self.folder)
+        return self._identity
+
+    def require_key(self) -> None:
+        """See that what is in it can be read.
+
+        Raises:
+            Unreadable: it is encrypted, and the key is not at hand.
+        """
+        if self.is_locked:
+            raise Unreadable(
+                f"The keep {str(self.folder)!r} is encrypted; name its key file ({sealing.KEY_FILE}) or its passphrase "
+                f"({sealing.PASSPHRASE})."
+            )
 
     def pack_files(self) -> list[Path]:
         """All packs, in order of their names."""
-        return sorted(self.packs.glob("*.zst"))
+        return _files(self.packs, _PACK)
 
     def run_files(self) -> list[Path]:
-        """All manifests, each machine's in order."""
-        return sorted(self.runs.glob("*.jsonl.zst"))
+        """All manifests, each machine's in order where the names tell it."""
+        return _files(self.runs, _RUN)
+
+    def dictionary_files(self) -> list[Path]:
+        """All dictionaries, those that are on their way out included."""
+        return _files(self.dictionaries, _DICTIONARY)
+
+    def opened(self, path: Path) -> BinaryIO:
+        """A file of the keep as it was before it was sealed.
+
+        Raises:
+            Unreadable: it cannot be read or decrypted.
+        """
+        try:
+            if path.name.endswith((".age", f".age{GOING}")):
+                return BytesIO(self._open(path))
+            return durable.opened(path)
+        except OSError as error:
+            raise Unreadable(f"{str(path)!r} cannot be read: {error.strerror or error}.") from None
+
+    def read(self, path: Path) -> bytes:
+        """All of a file of the keep.
+
+        Raises:
+            Unreadable: it cannot be read or decrypted.
+        """
+        with self.opened(path) as file:
+            try:
+                return file.read()
+            except OSError as error:
+                raise Unreadable(f"{str(path)!r} cannot be read: {error.strerror or error}.") from None
 
     def dictionary(self, hash_: str) -> bytes:
         """A dictionary by its hash.
@@ -80,60 +173,89 @@ class Store:
         Raises:
             Unreadable: it is not there, or is not what was written.
         """
-        path = self.dictionaries / hash_
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise Unreadable(f"The dictionary {str(path)!r} cannot be read: {error.strerror or error}.") from None
-        if sha256(data).hexdigest() != hash_:
-            raise Unreadable(f"The dictionary {str(path)!r} is damaged; copy it from another copy of this keep.")
-        return data
+        if _HASH.fullmatch(hash_) is None:
+            raise Unreadable(f"{hash_[:80]!r} names no dictionary.")
+        plain = [path for path in self.dictionary_files() if path.name.startswith(hash_)]
+        for path in plain or (path for path in self.dictionary_files() if ".age" in path.name):
+            data = self.read(path)
+            if sha256(data).hexdigest() == hash_:
+                return data
+        if plain:
+            raise Unreadable(f"The dictionary {str(plain[0])!r} is damaged; copy it from another copy of this keep.")
+        raise Unreadable(f"The dictionary {hash_[:16]} is not in the keep; copy it from another copy of it.")
 
-    def put(self, folder: Path, name: str, data: bytes) -> Path:
-        """Write a small file once: all of it is on the disk before it has its name."""
-        place = folder / name
-        temporary = folder / f"{os.getpid()}-{name[-40:]}{TEMPORARY}"
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.rename(place)
-        sync(folder)
-        return place
-
-    def put_run(self, rows: Iterable[AnyRow]) -> tuple[Path, str]:
-        """Write a manifest; where it lies, and its hash."""
-        listed = list(rows)
-        text = text_of(listed)
-        first = listed[0]
-        if not isinstance(first, Run):
-            raise TypeError("a manifest begins with its run")
-        return self.put(self.runs, name_of(first, text), packed(text)), sha256(text).hexdigest()
-
-    def sweep(self) -> None:
-        """Take away what a killed run left behind; only who is `alone` may."""
-        for folder in (self.packs, self.runs, self.dictionaries):
-            for left in folder.glob(f"*{TEMPORARY}"):
-                left.unlink(missing_ok=True)
-
-    @contextmanager
-    def alone(self, machine: str) -> Iterator[None]:
-        """No other process of this machine writes into the keep meanwhile; the system frees what a killed one held.
+    def put(self, folder: Path, writer: str, name: str, suffix: str, data: bytes) -> Path:
+        """Write a file once, sealed if the keep is; its name is `name`, the hash of its bytes, and `suffix`.
 
         Raises:
-            IndexBusy: another one does.
+            Unreadable: it cannot be written.
         """
-        lock = sqlite3.connect(self.folder / f".lock-{machine}", isolation_level=None, timeout=5)
+        if self.is_sealed:
+            name, suffix, data = "", ".age", sealing.sealed(data, self.about.recipients)
+        return self.put_as_it_is(folder, writer, f"{name}{sha256(data).hexdigest()}{suffix}", data)
+
+    def put_as_it_is(self, folder: Path, writer: str, name: str, data: bytes) -> Path:
+        """Write a file once, under this name.
+
+        Raises:
+            Unreadable: it cannot be written.
+        """
         try:
-            lock.execute("BEGIN EXCLUSIVE")
-        except sqlite3.Error as error:
-            lock.close()
-            said = f"Another threadline is writing the keep {str(self.folder)!r}; wait for it, or try again."
-            raise IndexBusy(said if "locked" in str(error) else f"The keep cannot be written: {error}.") from None
-        try:
+            return durable.put(folder, writer, name, data)
+        except OSError as error:
+            raise durable.unwritable(self.folder, error) from None
+
+    def put_run(self, rows: Iterable[AnyRow]) -> tuple[Path, str]:
+        """Write a manifest; where it lies, and the hash of its text."""
+        listed = list(rows)
+        text = text_of(listed)
+        run = listed[0]
+        if not isinstance(run, Run):
+            raise TypeError("a manifest begins with its run")
+        return self.put_text(run, text), sha256(text).hexdigest()
+
+    def put_text(self, run: Run, text: bytes) -> Path:
+        """Write a manifest, of its text."""
+        return self.put(self.runs, run.machine, f"{run.machine}-{run.number:06d}-", ".jsonl.zst", packed(text))
+
+    def put_dictionary(self, writer: str, data: bytes) -> Path:
+        """Write a dictionary."""
+        return self.put(self.dictionaries, writer, "", ".dict", data)
+
+    def sweep(self, machine: str) -> None:
+        """Take away what a killed run of this machine left behind; only who holds the machine's lock may."""
+        for folder in (self.packs, self.runs, self.dictionaries):
+            for left in folder.glob(f"*{TEMPORARY}"):
+                ours = left.name.rsplit("-", 2)[0] == machine
+                if ours or time.time() - left.lstat().st_mtime > _ABANDONED:
+                    left.unlink(missing_ok=True)
+
+    @contextmanager
+    def adding(self, machine: str) -> Iterator[None]:
+        """Write into the keep; other machines may, too.
+
+        Raises:
+            IndexBusy: another process of this machine does, or one takes away what is not needed.
+        """
+        with locking.adding(self.folder, machine):
+            self.sweep(machine)
             yield
-        finally:
-            lock.close()
+
+    @contextmanager
+    def removing(self, machine: str) -> Iterator[None]:
+        """Take away from the keep what is in it twice, or forgotten; nobody else writes meanwhile.
+
+        Raises:
+            IndexBusy: somebody does.
+        """
+        with locking.removing(self.folder, machine):
+            self.sweep(machine)
+            yield
+
+    def _unsealed(self, path: Path) -> bytes:
+        self.require_key()
+        with durable.opened(path) as file:
+            return sealing.unsealed(file.read(), self.identity or "", path.name)
 
 
 def default_folder() -> Path:
@@ -141,42 +263,72 @@ def default_folder() -> Path:
     said = os.environ.get("THREADLINE_KEEP")
     if said:
         return Path(said)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "threadline" / "keep"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "threadline" / "keep"
-    named = Path(os.environ.get("XDG_DATA_HOME", ""))
-    return (named if named.is_absolute() else Path.home() / ".local" / "share") / "threadline" / "keep"
+    return machine_folder() / "keep"
+
+
+def told_hash(path: Path) -> str:
+    """The SHA-256 that a file's name says its bytes have."""
+    found = _HASH.findall(path.name)
+    return found[-1] if found else ""
+
+
+def file_hash(path: Path) -> str:
+    """The SHA-256 that a file's bytes have.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    digest = sha256()
+    with durable.opened(path) as file:
+        while data := file.read(1024 * 1024):
+            digest.update(data)
+    return digest.hexdigest()
+
+
+def _files(folder: Path, named: re.Pattern[str]) -> list[Path]:
+    """The regular files of a folder that are named so; whatever else somebody put there is none of the keep's."""
+    try:
+        with os.scandir(folder) as inside:
+            names = [one.name for one in inside if named.fullmatch(one.name) and one.is_file(follow_symlinks=False)]
+    except OSError as error:
+        raise Unreadable(f"The keep's folder {str(folder)!r} cannot be read: {error.strerror or error}.") from None
+    return [folder / name for name in sorted(names)]
 
 
 def _about(folder: Path) -> About:
     try:
-        told = msgspec.json.decode((folder / _ABOUT).read_bytes(), type=About)
+        told = msgspec.json.decode((folder / ABOUT).read_bytes(), type=About)
     except FileNotFoundError:
         raise NotFound(f"There is no keep in {str(folder)!r} yet; `threadline keep` begins one.") from None
     except OSError as error:
         raise Unreadable(f"The keep {str(folder)!r} cannot be read: {error.strerror or error}.") from None
     except msgspec.MsgspecError:
-        raise Unreadable(f"{str(folder / _ABOUT)!r} is damaged; copy it from another copy of this keep.") from None
+        raise Unreadable(f"{str(folder / ABOUT)!r} is damaged; copy it from another copy of this keep.") from None
     if told.version > VERSION:
         raise Unreadable(f"The keep {str(folder)!r} is of a later version ({told.version}); update threadline.")
+    if told.format != FORMAT or told.check != told.checked():
+        raise Unreadable(f"{str(folder / ABOUT)!r} is damaged; copy it from another copy of this keep.")
     return told
 
 
-def _begin(folder: Path) -> None:
+def _begin(folder: Path, seal: Seal | None) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    known = (*_FOLDERS, "README.txt", sealing.IDENTITY)
     strange = [
-        path.name for path in folder.iterdir() if path.name not in ("packs", "runs", "dictionaries", "README.txt")
+        path.name
+        for path in folder.iterdir()
+        if path.name not in known and not path.name.startswith(".lock") and not path.name.endswith(TEMPORARY)
     ]
-    if any(not name.startswith((".lock", _ABOUT)) for name in strange):
+    if strange:
         raise OSError(None, f"it holds other things, such as {min(strange)!r}")
     folder.chmod(0o700)
-    for name in ("packs", "runs", "dictionaries"):
+    for name in _FOLDERS:
         (folder / name).mkdir(exist_ok=True, mode=0o700)
-    (folder / "README.txt").write_text(_README)
-    temporary = folder / f"{_ABOUT}{TEMPORARY}"
-    temporary.write_bytes(msgspec.json.encode(About("threadline keep", VERSION, str(uuid4()))))
-    with temporary.open("rb") as file:
-        os.fsync(file.fileno())
-    temporary.rename(folder / _ABOUT)
-    sync(folder)
+        if stat.S_ISLNK((folder / name).lstat().st_mode):
+            raise OSError(None, f"{name!r} in it is a link")
+    durable.put(folder, "keep", "README.txt", README.encode())
+    if seal is not None and seal.locked is not None:
+        durable.put(folder, "keep", sealing.IDENTITY, seal.locked)
+    about = About(FORMAT, VERSION, str(uuid4()), (seal.recipient,) if seal is not None else ())
+    about = msgspec.structs.replace(about, check=about.checked())
+    durable.put(folder, "keep", ABOUT, msgspec.json.encode(about))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from hashlib import sha256
 from pathlib import Path
 
 from msgspec import Struct
@@ -12,8 +11,8 @@ from msgspec import Struct
 from threadline.errors import Unreadable
 from threadline.keep.catalogue import Catalogue, Version, checked
 from threadline.keep.manifest import Manifest
-from threadline.keep.pack import Frame, contents
-from threadline.keep.store import Store
+from threadline.keep.pack import Frame, contents, table_of
+from threadline.keep.store import README, Store, file_hash, told_hash
 
 
 class Verified(Struct, frozen=True):
@@ -36,58 +35,82 @@ def verify(
     progress: Callable[[int], None] | None = None,
 ) -> Verified:
     """Read everything, or so many frames, and compare it with what it should be."""
+    store.require_key()
     catalogue = Catalogue(store)
-    problems = list(catalogue.problems)
-    problems += _chain(catalogue.manifests)
+    problems = [*catalogue.problems, *_chain(catalogue.manifests), *_about(store)]
     frames: list[tuple[Path, Frame]] = []
-    whole: set[str] = set()
     for path in store.pack_files():
         try:
-            frames += ((path, frame) for frame in contents(path).frames)
-        except Unreadable as error:
+            with store.opened(path) as file:
+                frames += ((path, frame) for frame in contents(table_of(file, path.name), path.name).frames)
+        except (Unreadable, OSError) as error:
             problems.append(str(error))
     chosen = frames if sample is None else random.Random(seed).sample(frames, min(sample, len(frames)))  # noqa: S311 - a sample
     if planned is not None:
         planned(sum(frame.size for _path, frame in chosen))
     bad: set[str] = set()
+    whole: set[str] = set()
     for path, frame in chosen:
         wrong = _wrong(store, path, frame)
         if wrong:
             problems.append(f"{path.name}: the frame at byte {frame.offset:,} is damaged.")
             bad |= wrong
-        whole |= {hash_ for hash_, _length in frame.pieces} - bad
+        whole |= {hash_ for hash_, _length in frame.pieces} - wrong
         if progress is not None:
             progress(frame.size)
     if sample is None:
         problems += _renamed(store)
     # A piece may lie in two packs: it is lost only where no copy of it is whole.
-    lost = bad - whole | ({hash_ for one in catalogue.newest() for hash_ in one.pieces} - set(catalogue.located))
-    touched = tuple(
-        one for versions in catalogue.versions.values() for one in versions if lost.intersection(one.pieces)
-    )
+    there = {hash_ for _path, frame in frames for hash_, _length in frame.pieces}
+    lengths = {hash_: length for _path, frame in frames for hash_, length in frame.pieces}
+    lost = bad - whole
+    touched = tuple(one for one in catalogue.all_versions() if _is_touched(one, lost, lengths))
+    missing = {hash_ for one in touched for hash_ in one.pieces} - there
+    if missing:
+        problems.append(f"{len(missing):,} pieces are in no pack; copy the packs from another copy of this keep.")
     pieces = sum(len(frame.pieces) for _path, frame in chosen)
     size = sum(frame.size for _path, frame in chosen)
     return Verified(len(store.pack_files()), pieces, size, len(catalogue.manifests), tuple(problems), touched)
+
+
+def _is_touched(version: Version, lost: set[str], lengths: dict[str, int]) -> bool:
+    """Whether a version cannot be given back: a piece is lost or not there, or they do not make up its size."""
+    size = 0
+    for hash_ in version.pieces:
+        if hash_ in lost or hash_ not in lengths:
+            return True
+        size += lengths[hash_]
+    return size != version.size
+
+
+def _about(store: Store) -> list[str]:
+    """What is wrong with the files that tell what the folder is."""
+    try:
+        said = (store.folder / "README.txt").read_bytes()
+    except OSError:
+        said = b""
+    return [] if said == README.encode() else ["README.txt is not what was written; nothing but that text is lost."]
 
 
 def _wrong(store: Store, path: Path, frame: Frame) -> set[str]:
     """The pieces of a frame that are not what they should be."""
     try:
         known = store.dictionary(frame.dictionary) if frame.dictionary is not None else None
-        return {hash_ for hash_, right in checked(path, frame, known) if not right}
+        return {hash_ for hash_, right in checked(store, path, frame, known) if not right}
     except Unreadable:
         return {hash_ for hash_, _length in frame.pieces}
 
 
 def _renamed(store: Store) -> list[str]:
-    """Packs whose bytes are not those that their name says; what lies between frames is seen only so."""
+    """Files whose bytes are not those that their name says; what lies between frames is seen only so."""
     found = []
-    for path in store.pack_files():
-        digest = sha256()
-        with path.open("rb") as file:
-            while data := file.read(1024 * 1024):
-                digest.update(data)
-        if digest.hexdigest() not in path.name:
+    for path in (*store.pack_files(), *store.dictionary_files()):
+        try:
+            right = file_hash(path) == told_hash(path)
+        except OSError as error:
+            found.append(f"{path.name}: it cannot be read: {error.strerror or error}.")
+            continue
+        if not right:
             found.append(f"{path.name}: its bytes are not those that it was written with.")
     return found
 

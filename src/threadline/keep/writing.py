@@ -6,37 +6,45 @@ import os
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
 import zstandard
 
-from threadline.keep.pack import Frame, written
+from threadline.keep import durable
+from threadline.keep.pack import Frame, table, written
 from threadline.keep.pieces import Piece
+from threadline.keep.store import Store
 
-FRAME, PACK = 16 * 1024 * 1024, 256 * 1024 * 1024
-"""How much a frame holds, and how large a pack grows, in bytes."""
+FRAME, PACK, SEALED = 16 * 1024 * 1024, 256 * 1024 * 1024, 32 * 1024 * 1024
+"""How much a frame holds, and how large a pack grows, in bytes; one that is sealed is only read whole."""
 LEVEL = 9
-_SMALL = 256 * 1024
+SMALL = 256 * 1024
 """A frame with less is written with the dictionary: it has too little to learn from itself."""
-TEMPORARY = ".new"
 
 
 class Packing:
-    """Writes pieces into packs in a folder; use it in a `with` statement. What is not finished leaves nothing behind.
+    """Writes pieces into a keep's packs; use it in a `with` statement. What is not finished leaves nothing behind.
 
-    `done` are the packs that are in their place.
+    `done` are the packs that are in their place, `writer` is the machine that writes them. `dictionary` may be given
+    later, too: it is for the small frames that are begun from then on.
     """
 
-    def __init__(self, folder: Path, *, jobs: int = 2, dictionary: bytes | None = None, level: int = LEVEL) -> None:
+    def __init__(
+        self, store: Store, writer: str, *, jobs: int = 2, dictionary: bytes | None = None, level: int = LEVEL
+    ) -> None:
         self.done: list[Path] = []
-        self._folder = folder
+        self.dictionary = dictionary
+        self.tables: dict[str, bytes] = {}
+        """The table of contents of each pack that is done, by its name."""
+        self._store = store
+        self._writer = writer
         self._jobs = jobs
         self._level = level
-        self._dictionary = dictionary
         self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="keep")
-        self._waiting: deque[tuple[list[Piece], Future[bytes]]] = deque()
+        self._waiting: deque[tuple[list[Piece], bytes | None, Future[bytes]]] = deque()
         self._gathered: list[Piece] = []
         self._gathered_size = 0
         self._file: BinaryIO | None = None
@@ -58,20 +66,23 @@ class Packing:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._abandon()
 
-    @property
-    def written(self) -> int:
-        """How many bytes the packs take so far, those that are not finished included."""
-        return sum(path.stat().st_size for path in self.done) + self._offset
-
     def add(self, piece: Piece) -> None:
-        """One more piece. It is in the keep once the pack that it is in is `done`."""
+        """One more piece. It is in the keep once the pack that it is in is `done`.
+
+        Raises:
+            Unreadable: the keep cannot be written.
+        """
         self._gathered.append(piece)
         self._gathered_size += len(piece.data)
         if self._gathered_size >= FRAME:
             self._send()
 
     def finish(self) -> None:
-        """Write all that was added, and put the last pack in its place."""
+        """Write all that was added, and put the last pack in its place.
+
+        Raises:
+            Unreadable: the keep cannot be written.
+        """
         self._send()
         self._receive(0)
         self._close()
@@ -80,73 +91,80 @@ class Packing:
         if not self._gathered:
             return
         pieces, self._gathered = self._gathered, []
-        small = self._gathered_size < _SMALL and self._dictionary is not None
+        dictionary = self.dictionary if self._gathered_size < SMALL else None
         self._gathered_size = 0
-        self._waiting.append((pieces, self._pool.submit(self._compressed, pieces, small)))
+        self._waiting.append((pieces, dictionary, self._pool.submit(self._compressed, pieces, dictionary)))
         self._receive(self._jobs)
 
-    def _compressed(self, pieces: list[Piece], small: bool) -> bytes:
+    def _compressed(self, pieces: list[Piece], dictionary: bytes | None) -> bytes:
         data = b"".join(piece.data for piece in pieces)
-        if small and self._dictionary is not None:
-            known = zstandard.ZstdCompressionDict(self._dictionary)
+        if dictionary is not None:
+            known = zstandard.ZstdCompressionDict(dictionary)
             return zstandard.ZstdCompressor(level=self._level, dict_data=known, write_checksum=True).compress(data)
         # Matches far apart are found, too: sessions repeat what they read an hour ago.
         wide = zstandard.ZstdCompressionParameters.from_level(
-            self._level, source_size=len(data), window_log=24, enable_ldm=len(data) > _SMALL, write_checksum=True
+            self._level, source_size=len(data), window_log=24, enable_ldm=len(data) > SMALL, write_checksum=True
         )
         return zstandard.ZstdCompressor(compression_params=wide).compress(data)
 
     def _receive(self, most: int) -> None:
         """Write frames, in order, until no more than so many are under way."""
         while len(self._waiting) > most:
-            pieces, packed = self._waiting.popleft()
-            self._write(pieces, packed.result())
-            if self._offset >= PACK:
-                self._close()
+            pieces, dictionary, packed = self._waiting.popleft()
+            try:
+                self._write(pieces, dictionary, packed.result())
+                if self._offset >= (SEALED if self._store.is_sealed else PACK):
+                    self._close()
+            except OSError as error:
+                raise durable.unwritable(self._store.folder, error) from None
 
-    def _write(self, pieces: list[Piece], packed: bytes) -> None:
+    def _write(self, pieces: list[Piece], dictionary: bytes | None, packed: bytes) -> None:
         if self._file is None:
-            self._path = self._folder / f"{os.getpid()}-{len(self.done)}{TEMPORARY}"
-            self._file = self._path.open("xb", buffering=0)
+            # What is to be sealed is never on the disk before it is.
+            if self._store.is_sealed:
+                self._file = BytesIO()
+            else:
+                self._path, self._file = durable.begun(self._store.packs, self._writer)
         size = sum(len(piece.data) for piece in pieces)
-        small = size < _SMALL and self._dictionary is not None
-        named = sha256(self._dictionary).hexdigest() if small and self._dictionary is not None else None
+        named = sha256(dictionary).hexdigest() if dictionary is not None else None
         inside = tuple((piece.hash, len(piece.data)) for piece in pieces)
         self._frames.append(Frame(self._offset, len(packed), size, inside, named))
         self._put(packed)
 
     def _put(self, data: bytes) -> None:
-        if self._file is None:
-            return
-        left = memoryview(data)
-        while left:
-            left = left[self._file.write(left) :]
-        self._hash.update(data)
-        self._offset += len(data)
+        if self._file is not None:
+            durable.write(self._file, data)
+            self._hash.update(data)
+            self._offset += len(data)
 
     def _close(self) -> None:
         """End the pack: its contents, then fsync, then its name, then fsync of the folder."""
-        if self._file is None or self._path is None:
+        if self._file is None:
             return
-        self._put(written(self._frames))
-        os.fsync(self._file.fileno())
-        self._file.close()
-        place = self._folder / f"{self._hash.hexdigest()}.zst"
-        self._path.rename(place)
-        sync(self._folder)
+        body = table(self._frames)
+        try:
+            self._put(written(body))
+            place = self._in_place(self._file)
+        except OSError as error:
+            raise durable.unwritable(self._store.folder, error) from None
         self.done.append(place)
+        self.tables[place.name] = body
         self._file, self._path, self._frames, self._offset, self._hash = None, None, [], 0, sha256()
 
+    def _in_place(self, file: BinaryIO) -> Path:
+        if isinstance(file, BytesIO):
+            return self._store.put(self._store.packs, self._writer, "", ".zst", file.getvalue())
+        if self._path is None:
+            raise TypeError("a pack that is no file has no path")
+        os.fsync(file.fileno())
+        file.close()
+        place = self._store.packs / f"{self._hash.hexdigest()}.zst"
+        self._path.replace(place)
+        durable.sync(self._store.packs)
+        return place
+
     def _abandon(self) -> None:
-        if self._file is not None and self._path is not None:
+        if self._file is not None:
             self._file.close()
+        if self._path is not None:
             self._path.unlink(missing_ok=True)
-
-
-def sync(folder: Path) -> None:
-    """Make sure that the names in a folder are on the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -1,0 +1,88 @@
+"""Durable files: written whole under another name, on the disk before they have their own, for their owner alone."""
+
+from __future__ import annotations
+
+import os
+import stat
+from itertools import count
+from pathlib import Path
+from typing import BinaryIO
+
+from threadline.errors import Unreadable
+
+TEMPORARY = ".new"
+_numbers = count()
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_WRITE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_BINARY = getattr(os, "O_BINARY", 0)
+
+
+def opened(path: Path) -> BinaryIO:
+    """A regular file to be read: no link is followed, and no pipe waited for.
+
+    Raises:
+        OSError: it cannot be read, or is no regular file.
+    """
+    descriptor = os.open(path, _READ | _BINARY)
+    try:
+        _check_regular(descriptor)
+        return os.fdopen(descriptor, "rb", buffering=0)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _check_regular(descriptor: int) -> None:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise OSError(None, "it is no regular file")
+
+
+def begun(folder: Path, writer: str) -> tuple[Path, BinaryIO]:
+    """A new file under a name that no other writer has, on this machine or another."""
+    path = folder / f"{writer}-{os.getpid()}-{next(_numbers)}{TEMPORARY}"
+    return path, os.fdopen(os.open(path, _WRITE | _BINARY, 0o600), "wb", buffering=0)
+
+
+def write(file: BinaryIO, data: bytes) -> None:
+    """All of it, however little the system takes at a time."""
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
+
+
+def put(folder: Path, writer: str, name: str, data: bytes) -> Path:
+    """A small file: all of it is on the disk before it has its name.
+
+    Raises:
+        OSError: it cannot be written; nothing is left of it.
+    """
+    temporary, file = begun(folder, writer)
+    try:
+        with file:
+            write(file, data)
+            os.fsync(file.fileno())
+        temporary.replace(folder / name)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync(folder)
+    return folder / name
+
+
+def sync(folder: Path) -> None:
+    """Make sure that the names in a folder are on the disk."""
+    if os.name == "nt":  # a folder cannot be opened there, and its names are written through
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def unwritable(folder: Path, error: OSError) -> Unreadable:
+    """What to tell somebody whose keep cannot be written."""
+    said = error.strerror or str(error)
+    return Unreadable(
+        f"The keep {str(folder)!r} cannot be written: {said}. What it had is whole; once that is mended, run it again."
+    )

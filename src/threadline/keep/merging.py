@@ -1,0 +1,303 @@
+"""Merging: what other keeps have and this one has not, taken over once it proved to be what it says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Container, Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import Struct
+
+from threadline.errors import Unreadable
+from threadline.keep import durable, forgetting, pack
+from threadline.keep import manifest as manifests
+from threadline.keep.catalogue import Catalogue, Forgotten, Pieces, row_id, run_text, work_out
+from threadline.keep.machine import Machine
+from threadline.keep.manifest import File, Forgot, Manifest
+from threadline.keep.pack import Frame, pieces_in
+from threadline.keep.pieces import Piece
+from threadline.keep.repacking import frames_of
+from threadline.keep.store import Store, told_hash
+from threadline.keep.writing import Packing
+
+_LARGEST = 1024 * 1024 * 1024
+"""No pack that threadline writes is nearly as large."""
+_DICTIONARY_MOST = 16 * 1024 * 1024
+_COPY = 1024 * 1024
+
+
+class Merged(Struct, frozen=True):
+    """What was taken over: how many packs and manifests, in how many bytes; which sessions were forgotten there.
+
+    `refused` says what was not taken over and why.
+    """
+
+    packs: int = 0
+    runs: int = 0
+    bytes: int = 0
+    forgotten: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+def merge(
+    store: Store,
+    machine: Machine,
+    others: Sequence[Store],
+    *,
+    forgets: bool = False,
+    even_damaged: bool = False,
+    planned: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Merged:
+    """Take over what other keeps have. Nothing of them is believed: every byte is compared with its hash first.
+
+    With `forgets`, sessions that were forgotten there and are kept here are forgotten here, too; without, such a keep
+    is left out. With `even_damaged`, runs some of whose bytes are lost there are listed here all the same.
+
+    Raises:
+        IndexBusy: another process of this machine is writing the keep.
+        Unreadable: the keep cannot be written, or one of them is encrypted and its key not at hand.
+    """
+    for one in (store, *others):
+        one.require_key()
+    merging = _Merging(store, machine, progress or (lambda _done: None), even_damaged=even_damaged)
+    if planned is not None:
+        planned(sum(path.lstat().st_size for other in others for path in other.pack_files()))
+    with store.adding(machine.id):
+        for other in others:
+            merging.take(other, forgets=forgets)
+    forgetting.finish(Catalogue(store), machine)
+    return merging.merged()
+
+
+class _Merging:
+    def __init__(self, store: Store, machine: Machine, progress: Callable[[int], None], *, even_damaged: bool) -> None:
+        self._store = store
+        self._machine = machine
+        self._progress = progress
+        self._even_damaged = even_damaged
+        self._packs = 0
+        self._runs = 0
+        self._bytes = 0
+        self._forgotten: list[str] = []
+        self._refused: list[str] = []
+
+    def merged(self) -> Merged:
+        """What came of it."""
+        return Merged(self._packs, self._runs, self._bytes, tuple(self._forgotten), tuple(self._refused))
+
+    def take(self, other: Store, *, forgets: bool) -> None:
+        """Take over one keep: dictionaries and packs first, so that no manifest tells of what is not there."""
+        here = Catalogue(self._store)
+        known = {one.hash for one in here.manifests}
+        there = [(path, one) for path, one in self._manifests(other) if one.hash not in known]
+        rows = [row for _path, one in there for row in one.rows if isinstance(row, Forgot)]
+        lost = _lost(here, rows)
+        if lost and not forgets:
+            few = ", ".join(sorted(lost)[:3])
+            self._refuse(
+                other, f"it has forgotten sessions that are kept here ({few}); say so if they are to go here, too"
+            )
+            return
+        self._forgotten += sorted(lost)
+        for row in rows:
+            here.forgotten.add(row)
+        pieces: dict[str, Pieces] = {}
+        everything = [*here.manifests, *(one for _path, one in there)]
+        work_out((row for one in everything for row in one.rows if isinstance(row, File)), pieces)
+        dead = _dead(here.forgotten, everything, pieces)
+        self._take_packs(other, here, dead)
+        self._take_runs(other, there, Catalogue(self._store), here.forgotten, pieces)
+
+    def _manifests(self, other: Store) -> Iterator[tuple[Path, Manifest]]:
+        for path in other.run_files():
+            try:
+                yield path, manifests.parsed(run_text(other, path), path.name)
+            except Unreadable as error:
+                self._refuse(other, str(error))
+
+    def _take_packs(self, other: Store, here: Catalogue, dead: set[str]) -> None:
+        located = set(here.located)
+        names = {path.name for path in self._store.pack_files()}
+        told = {path: frames for path in other.pack_files() if (frames := frames_of(other, path)) is not None}
+        for path in other.pack_files():
+            if path not in told:
+                self._refuse(other, f"the pack {path.name!r} cannot be read")
+        # A dictionary is made of lines: one from where forgotten ones still lie may hold them.
+        tainted = any(hash_ in dead for frames in told.values() for frame in frames for hash_, _ in frame.pieces)
+        with Packing(self._store, self._machine.id) as packing:
+            for path, frames in told.items():
+                wanted = {hash_ for frame in frames for hash_, _ in frame.pieces} - located - dead
+                if wanted and path.name not in names:
+                    ours = self._copied(other, path, frames, dead, tainted=tainted)
+                    located |= wanted if ours else self._picked(other, path, frames, wanted, packing)
+                self._progress(path.lstat().st_size)
+        self._packs += len(packing.done)
+        self._bytes += sum(one.stat().st_size for one in packing.done)
+
+    def _copied(self, other: Store, path: Path, frames: tuple[Frame, ...], dead: set[str], *, tainted: bool) -> bool:
+        """Copy a pack as it is, if it can be: every piece of it is right, and none is forgotten."""
+        learned = {frame.dictionary for frame in frames if frame.dictionary is not None}
+        spoilt = any(hash_ in dead for frame in frames for hash_, _length in frame.pieces)
+        if self._store.is_sealed or other.is_sealed or spoilt or (learned and tainted):
+            return False
+        if path.lstat().st_size > _LARGEST or not self._taught(other, learned):
+            return False
+        try:
+            temporary, file = durable.begun(self._store.packs, self._machine.id)
+        except OSError as error:
+            raise durable.unwritable(self._store.folder, error) from None
+        try:
+            with file:
+                if not self._same(other, path, file.fileno()):
+                    return False
+            if not all(_is_right(self._store, temporary, frame) for frame in frames):
+                return False
+            temporary.replace(self._store.packs / path.name)
+            durable.sync(self._store.packs)
+        except OSError as error:
+            raise durable.unwritable(self._store.folder, error) from None
+        finally:
+            temporary.unlink(missing_ok=True)
+        self._packs += 1
+        self._bytes += path.lstat().st_size
+        return True
+
+    def _same(self, other: Store, path: Path, target: int) -> bool:
+        """Copy the bytes of a pack; whether they are those that its name says."""
+        digest = sha256()
+        with other.opened(path) as source:
+            while data := _got(source.read, path):
+                digest.update(data)
+                left = memoryview(data)
+                while left:
+                    left = left[os.write(target, left) :]
+        os.fsync(target)
+        return digest.hexdigest() == told_hash(path)
+
+    def _taught(self, other: Store, learned: set[str]) -> bool:
+        """Take over the dictionaries that a pack needs."""
+        for hash_ in learned:
+            try:
+                self._store.dictionary(hash_)
+                continue
+            except Unreadable:
+                pass
+            try:
+                data = other.dictionary(hash_)
+            except Unreadable:
+                return False
+            if len(data) > _DICTIONARY_MOST:
+                return False
+            self._store.put_dictionary(self._machine.id, data)
+        return True
+
+    def _picked(
+        self, other: Store, path: Path, frames: tuple[Frame, ...], wanted: set[str], packing: Packing
+    ) -> set[str]:
+        """Take over the pieces of a pack one by one: those that are right and wanted."""
+        found: set[str] = set()
+        for frame in frames:
+            if not any(hash_ in wanted for hash_, _length in frame.pieces):
+                continue
+            try:
+                data = _frame(other, path, frame)
+            except Unreadable as error:
+                self._refuse(other, str(error))
+                continue
+            for hash_, piece in pieces_in(frame, data):
+                if hash_ not in wanted or hash_ in found:
+                    continue
+                if sha256(piece).hexdigest() == hash_:
+                    packing.add(Piece(hash_, piece))
+                    found.add(hash_)
+                else:
+                    self._refuse(other, f"a piece in {path.name!r} is not what its hash says")
+        return found
+
+    def _take_runs(
+        self,
+        other: Store,
+        there: list[tuple[Path, Manifest]],
+        here: Catalogue,
+        forgotten: Forgotten,
+        pieces: dict[str, Pieces],
+    ) -> None:
+        """Take over the manifests whose files are all here now, and what they go on from, too."""
+        taken = {one.hash for one in here.manifests}
+        located = here.located
+        left = sorted(there, key=lambda one: (one[1].run.machine, one[1].run.number))
+        for path, one in left:
+            if one.hash in taken:
+                continue
+            missing = _missing(one, forgotten, pieces, located)
+            apart = one.run.before is not None and one.run.before not in taken
+            if (missing or apart) and not self._even_damaged:
+                why = f"bytes of {missing:,} of its files are missing" if missing else "what it goes on from is missing"
+                self._refuse(other, f"run {one.run.number} of {one.run.label}: {why}; mend that keep, and merge again")
+                continue
+            if self._store.is_sealed or other.is_sealed:
+                self._store.put_text(one.run, run_text(other, path))
+            else:
+                self._store.put_as_it_is(self._store.runs, self._machine.id, path.name, other.read(path))
+            taken.add(one.hash)
+            self._runs += 1
+
+    def _refuse(self, other: Store, why: str) -> None:
+        said = f"{other.folder}: {why}"
+        self._refused.append(said if said.endswith(".") else f"{said}.")
+
+
+def _lost(here: Catalogue, rows: list[Forgot]) -> set[str]:
+    """The sessions that would be forgotten here."""
+    found = set()
+    for row in rows:
+        one = Forgotten()
+        one.add(row)
+        if any(one.has(version.path) for version in here.all_versions()):
+            found.add(row.session)
+    return found
+
+
+def _dead(forgotten: Forgotten, everything: list[Manifest], pieces: dict[str, Pieces]) -> set[str]:
+    """The pieces that only forgotten files need."""
+    if not forgotten.rows:
+        return set()
+    live: set[str] = set()
+    gone: set[str] = set()
+    for one in everything:
+        for row in one.rows:
+            if isinstance(row, File) and (made := pieces.get(row_id(row))) is not None:
+                (gone if forgotten.has_row(row) else live).update(made)
+    return gone - live
+
+
+def _missing(one: Manifest, forgotten: Forgotten, pieces: dict[str, Pieces], located: Container[str]) -> int:
+    count = 0
+    for row in one.rows:
+        if isinstance(row, File) and not forgotten.has_row(row):
+            made = pieces.get(row_id(row))
+            count += made is None or any(hash_ not in located for hash_ in made)
+    return count
+
+
+def _frame(store: Store, path: Path, frame: Frame) -> bytes:
+    known = store.dictionary(frame.dictionary) if frame.dictionary is not None else None
+    with store.opened(path) as file:
+        return pack.frame_bytes(file, path.name, frame, known)
+
+
+def _is_right(store: Store, path: Path, frame: Frame) -> bool:
+    try:
+        data = _frame(store, path, frame)
+    except Unreadable:
+        return False
+    return all(sha256(piece).hexdigest() == hash_ for hash_, piece in pieces_in(frame, data))
+
+
+def _got(read: Callable[[int], bytes], path: Path) -> bytes:
+    try:
+        return read(_COPY)
+    except OSError as error:
+        raise Unreadable(f"{str(path)!r} cannot be read: {error.strerror or error}.") from None

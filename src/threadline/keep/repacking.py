@@ -1,0 +1,177 @@
+"""Repacking: packs written anew, small ones into large ones; the old go when the new are safe on the disk."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import Struct
+
+from threadline.errors import Unreadable
+from threadline.keep import durable, pack
+from threadline.keep.catalogue import Catalogue
+from threadline.keep.machine import Machine
+from threadline.keep.pack import Frame, pieces_in
+from threadline.keep.pieces import Piece
+from threadline.keep.store import GOING, Store
+from threadline.keep.writing import FRAME, PACK, SEALED, Packing
+
+
+class Packed(Struct, frozen=True):
+    """What was written anew: how many packs became how many, what they took and take, and what could not be."""
+
+    before: int = 0
+    after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    problems: tuple[str, ...] = ()
+
+
+Table = list[tuple[Path, Frame]]
+
+
+def repack(
+    store: Store,
+    machine: Machine,
+    *,
+    jobs: int = 2,
+    planned: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Packed:
+    """Write small packs into large ones, and what is there twice once. Killed anywhere, nothing is missing.
+
+    Raises:
+        IndexBusy: somebody else writes.
+        Unreadable: the keep cannot be written, or is encrypted and its key not at hand.
+    """
+    store.require_key()
+    with store.removing(machine.id):
+        catalogue = Catalogue(store)
+        told = {path: frames for path in store.pack_files() if (frames := frames_of(store, path)) is not None}
+        chosen = _worthwhile(store, told)
+        return rewrite(catalogue, machine, chosen, lambda _hash: True, jobs=jobs, planned=planned, progress=progress)
+
+
+def frames_of(store: Store, path: Path) -> tuple[Frame, ...] | None:
+    """The frames of a pack; None where it does not tell."""
+    try:
+        with store.opened(path) as file:
+            return pack.contents(pack.table_of(file, path.name), path.name).frames
+    except (Unreadable, OSError):
+        return None
+
+
+def rewrite(
+    catalogue: Catalogue,
+    machine: Machine,
+    packs: dict[Path, tuple[Frame, ...]],
+    wanted: Callable[[str], bool],
+    *,
+    jobs: int = 2,
+    dictionary: bytes | None = None,
+    planned: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Packed:
+    """Write the wanted pieces of packs into new ones, then take the old away. What is damaged stays where it is."""
+    if not packs:
+        return Packed()
+    store = catalogue.store
+    ordered = _in_order(catalogue, packs)
+    progress = progress or (lambda _done: None)
+    if planned is not None:
+        planned(sum(frame.size for _path, frame in ordered))
+    problems: list[str] = []
+    spoilt: set[Path] = set()
+    done: set[str] = set()
+    known: dict[str, bytes] = {}
+    before = sum(path.stat().st_size for path in packs)
+    with Packing(store, machine.id, jobs=jobs, dictionary=dictionary) as packing:
+        for path, frame in ordered:
+            missing = [hash_ for hash_, _length in frame.pieces if hash_ not in done and wanted(hash_)]
+            if missing:
+                try:
+                    found = _read(store, path, frame, known)
+                except Unreadable as error:
+                    problems.append(str(error))
+                    spoilt.add(path)
+                    continue
+                right = [Piece(one, found[one]) for one in dict.fromkeys(missing) if _is_right(one, found[one])]
+                for piece in right:
+                    packing.add(piece)
+                    done.add(piece.hash)
+                if not done.issuperset(missing):
+                    problems.append(f"A piece in {path.name!r} is not what was kept; it stays where it is.")
+                    spoilt.add(path)
+            progress(frame.size)
+    # A pack may come out as it was: its name is its hash, and it stays.
+    for path in packs:
+        if path not in spoilt and path not in packing.done:
+            path.unlink(missing_ok=True)
+    durable.sync(store.packs)
+    catalogue.locate_again()
+    after = sum(path.stat().st_size for path in packing.done)
+    return Packed(len(packs), len(packing.done) + len(spoilt), before, after, tuple(problems))
+
+
+def _read(store: Store, path: Path, frame: Frame, known: dict[str, bytes]) -> dict[str, bytes]:
+    name = frame.dictionary
+    if name is not None and name not in known:
+        known[name] = store.dictionary(name)
+    with store.opened(path) as file:
+        data = pack.frame_bytes(file, path.name, frame, known[name] if name is not None else None)
+    return dict(pieces_in(frame, data))
+
+
+def _is_right(hash_: str, data: bytes) -> bool:
+    return sha256(data).hexdigest() == hash_
+
+
+def _worthwhile(store: Store, packs: dict[Path, tuple[Frame, ...]]) -> dict[Path, tuple[Frame, ...]]:
+    """The packs that are better written anew: several small ones, and those that hold what others hold, too."""
+    least = (SEALED if store.is_sealed else PACK) // 4
+    counted = Counter(hash_ for frames in packs.values() for frame in frames for hash_, _length in frame.pieces)
+    twice = {hash_ for hash_, times in counted.items() if times > 1}
+    chosen = {}
+    small = {path for path in packs if path.stat().st_size < least}
+    for path, frames in packs.items():
+        doubled = any(hash_ in twice for frame in frames for hash_, _length in frame.pieces)
+        cut_small = sum(frame.size < FRAME // 2 for frame in frames) > 1
+        if doubled or cut_small or (path in small and len(small) > 1):
+            chosen[path] = frames
+    return chosen
+
+
+def _in_order(catalogue: Catalogue, packs: dict[Path, tuple[Frame, ...]]) -> Table:
+    """The frames of packs, so that what belongs to one file comes together: alike compresses well with alike."""
+    rank: dict[str, int] = {}
+    for key in sorted(catalogue.versions, key=lambda key: key[2]):
+        for version in catalogue.versions[key]:
+            for hash_ in version.pieces:
+                rank.setdefault(hash_, len(rank))
+    last = len(rank)
+    frames = [(path, frame) for path, inside in packs.items() for frame in inside]
+    return sorted(frames, key=lambda one: min((rank.get(hash_, last) for hash_, _ in one[1].pieces), default=last))
+
+
+def dictionaries_going(store: Store) -> list[Path]:
+    """The dictionaries that are on their way out."""
+    return [path for path in store.dictionary_files() if path.name.endswith(GOING)]
+
+
+def let_dictionaries_go(store: Store) -> None:
+    """Mark all dictionaries: nothing is written with them any more."""
+    for path in store.dictionary_files():
+        if not path.name.endswith(GOING):
+            path.replace(path.with_name(path.name + GOING))
+    durable.sync(store.dictionaries)
+
+
+def drop_dictionaries(store: Store, tables: Iterable[tuple[Frame, ...]]) -> None:
+    """Take away the dictionaries that were let go, unless a frame still needs one."""
+    if any(frame.dictionary is not None for frames in tables for frame in frames):
+        return
+    for path in dictionaries_going(store):
+        path.unlink(missing_ok=True)
+    durable.sync(store.dictionaries)

@@ -1,0 +1,158 @@
+"""Sealing: a keep whose files are encrypted with age, so that keeping needs no secret and reading does."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from threadline.errors import Missing, NotFound, Unreadable
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+IDENTITY = "identity.age"
+"""Where a keep with a passphrase has its secret key, encrypted with that."""
+_SECRET = "AGE-SECRET-KEY-1"  # noqa: S105 - what every secret key of age begins with
+KEY_FILE, PASSPHRASE = "THREADLINE_KEEP_KEY_FILE", "THREADLINE_KEEP_PASSPHRASE"
+
+
+class Seal(Struct, frozen=True):
+    """What a keep is to be sealed with: the public key, the secret one, and the latter as it lies in the keep."""
+
+    recipient: str
+    identity: str
+    locked: bytes | None = None
+
+
+def seal_with_passphrase(passphrase: str) -> Seal:
+    """A new key, which the keep holds itself, encrypted with a passphrase.
+
+    Raises:
+        Missing: age is not installed.
+    """
+    if not passphrase:
+        raise Unreadable("An empty passphrase protects nothing; choose another.")
+    age = _age()
+    made = age.x25519.Identity.generate()
+    locked = age.passphrase.encrypt(f"{made}\n".encode(), passphrase)
+    return Seal(str(made.to_public()), str(made), locked)
+
+
+def seal_with_key_file(path: Path) -> Seal:
+    """The key in a file, as `age-keygen` writes them; made where there is none.
+
+    Raises:
+        Missing: age is not installed.
+        Unreadable: the file cannot be read or made, or holds no key.
+    """
+    age = _age()
+    if not path.exists():
+        made = age.x25519.Identity.generate()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(f"# public key: {made.to_public()}\n{made}\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise Unreadable(f"The key file {str(path)!r} cannot be made: {error.strerror or error}.") from None
+    identity = key_from_file(path)
+    return Seal(str(_identity(identity).to_public()), identity)
+
+
+def key_from_file(path: Path) -> str:
+    """The secret key in a file.
+
+    Raises:
+        NotFound: the file is not there.
+        Unreadable: it cannot be read, or holds no key.
+    """
+    try:
+        lines = path.read_text(errors="replace").splitlines()
+    except FileNotFoundError:
+        raise NotFound(f"There is no key file {str(path)!r}.") from None
+    except OSError as error:
+        raise Unreadable(f"The key file {str(path)!r} cannot be read: {error.strerror or error}.") from None
+    found = [line.strip() for line in lines if line.strip().startswith(_SECRET)]
+    if not found:
+        raise Unreadable(f"{str(path)!r} holds no key; a line of it begins with {_SECRET}.")
+    return found[0]
+
+
+def key_from_passphrase(folder: Path, passphrase: str) -> str:
+    """The secret key that a keep holds itself.
+
+    Raises:
+        NotFound: it holds none: its key is in a file.
+        Unreadable: the passphrase is another one.
+    """
+    age = _age()
+    try:
+        locked = (folder / IDENTITY).read_bytes()
+    except OSError:
+        raise NotFound(f"The keep {str(folder)!r} has no passphrase; name its key file.") from None
+    try:
+        told: bytes = age.passphrase.decrypt(locked, passphrase)
+    except age.DecryptError:
+        raise Unreadable(f"That is not the passphrase of the keep {str(folder)!r}.") from None
+    return told.decode().strip()
+
+
+def key_from_environment(folder: Path) -> str | None:
+    """The secret key of a keep as `THREADLINE_KEEP_KEY_FILE` or `THREADLINE_KEEP_PASSPHRASE` tell it, if they do."""
+    if path := os.environ.get(KEY_FILE):
+        return key_from_file(Path(path))
+    if passphrase := os.environ.get(PASSPHRASE):
+        return key_from_passphrase(folder, passphrase)
+    return None
+
+
+def sealed(data: bytes, recipients: tuple[str, ...]) -> bytes:
+    """Bytes that only who has a secret key can read.
+
+    Raises:
+        Missing: age is not installed.
+        Unreadable: what the keep names is no public key.
+    """
+    age = _age()
+    try:
+        known = [age.x25519.Recipient.from_str(one) for one in recipients]
+    except age.RecipientError:
+        raise Unreadable("The keep names a public key that is none; copy keep.json from another copy of it.") from None
+    made: bytes = age.encrypt(data, known)
+    return made
+
+
+def unsealed(data: bytes, identity: str, name: str) -> bytes:
+    """What was sealed.
+
+    Raises:
+        Unreadable: the key is another one, or the bytes are not what was written.
+    """
+    age = _age()
+    try:
+        told: bytes = age.decrypt(data, [_identity(identity)])
+    except age.DecryptError as error:
+        raise Unreadable(f"{name!r} cannot be decrypted ({error}): the key is another one, or it is damaged.") from None
+    return told
+
+
+def _identity(text: str) -> Any:
+    age = _age()
+    try:
+        return age.x25519.Identity.from_str(text)
+    except age.IdentityError:
+        raise Unreadable("The key file holds no key that age can read.") from None
+
+
+def _age() -> ModuleType:
+    try:
+        module = import_module("pyrage")
+    except ImportError:
+        raise Missing("Encrypted keeps need age: pip install 'threadline[keep-encrypted]'.") from None
+    return module
