@@ -10,6 +10,7 @@ from threadline.web import addresses
 
 _PLACES: tuple[tuple[str, str, str], ...] = (
     (addresses.SESSIONS, "Sessions", "sessions"),
+    (addresses.SEARCH, "Search", "search"),
     (addresses.USAGE, "Usage", "usage"),
     (addresses.CALLS, "Calls", "calls"),
     (addresses.FILES, "Files", "file"),
