@@ -12,6 +12,7 @@ from tests.make import Pen, call, lines, prompt, reply, transcript
 from tests.render.planted import formed_value, seeded
 from tests.render.test_redaction_rules import CONTEXTS
 
+from threadline.export.checked import Unsafe
 from threadline.export.copies import Copies
 from threadline.export.exporting import Order, _Maker
 from threadline.export.forms import Form
@@ -40,7 +41,10 @@ def test_no_form_holds_a_planted_secret(data: st.DataObject) -> None:
         copies = Copies(folder / "copies", Settings())
         every = copies.make([path])
         for form in (Form.HTML, Form.MD, Form.JSON, Form.JSONL, Form.TXT):
-            (file,) = _Maker(Order(form, WHOLE), folder / str(form), copies.redactor).all(every)
+            try:
+                (file,) = _Maker(Order(form, WHOLE), folder / str(form), copies.redactor).all(every)
+            except Unsafe:  # colours within colours: found by the second look alone, and nothing is given out
+                continue
             text = file.path.read_text(encoding="utf-8")
             assert value not in text, form
             assert value not in html.unescape(text), form
