@@ -1,0 +1,137 @@
+"""Homes to be kept, which change as days go by; and what a keep holds of them, to be compared with what it held."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import pytest
+
+from threadline.demo import write
+from threadline.find import homes
+from threadline.keep.catalogue import Catalogue, Version
+from threadline.keep.keeping import Kept, keep
+from threadline.keep.machine import Machine
+from threadline.keep.sources import sources
+from threadline.keep.store import Store
+from threadline.keep.verifying import verify
+
+FIRST, SECOND = Machine("first_1", "first"), Machine("second_2", "second")
+SMALL_FRAME, SMALL_PACK = 100_000, 200_000
+_GROW = 12
+_FEW = 6
+
+
+class Changing:
+    """A made-up home whose transcripts are half written; the rest comes bit by bit, as Claude Code writes it."""
+
+    def __init__(self, path: Path, seed: int, megabytes: float = 2) -> None:
+        write(path, seed=seed, megabytes=megabytes)
+        self.path = path
+        self._random = Random(seed)  # noqa: S311 - seeded, so that a failure comes again
+        self._whole = {one: one.read_bytes() for one in sorted(path.glob("projects/**/*.jsonl"))}
+        self._gone: dict[Path, bytes] = {}
+        for one, data in self._whole.items():
+            os.truncate(one, self._random.randrange(len(data) // 2, len(data)))
+
+    def change(self) -> None:
+        """Some transcripts grow, up to anywhere in a line; others are cut, replaced, deleted, renamed, or come back."""
+        random = self._random
+        for path in random.sample(sorted(self._whole), min(_GROW, len(self._whole))):
+            with path.open("ab") as file:
+                file.write(self._whole[path][file.tell() :][: random.randrange(1, 20_000)])
+        cut = random.choice(sorted(self._whole))
+        os.truncate(cut, cut.stat().st_size * 2 // 3)
+        replaced, gone, renamed = random.sample(sorted(self._whole), 3)
+        other = replaced.with_name("other.tmp")
+        other.write_bytes(b"".join(reversed(self._whole[replaced].splitlines(keepends=True))))
+        other.replace(replaced)
+        gone.unlink()
+        self._gone |= {one: self._whole.pop(one) for one in (replaced, gone)}
+        while len(self._gone) > _FEW:
+            back = random.choice(sorted(self._gone))
+            self._whole[back] = self._gone.pop(back)
+            back.write_bytes(self._whole[back][: random.randrange(len(self._whole[back]))])
+        name = renamed.with_name(f"99{renamed.name[2:]}" if renamed.name[:2] != "ag" else f"agent-9{renamed.name[7:]}")
+        self._whole[name] = self._whole.pop(renamed)
+        renamed.rename(name)
+
+
+class Looks(NamedTuple):
+    """What must be the same of a file: its bytes, by their hash, its mode and its time."""
+
+    hash: str
+    mode: int
+    mtime_ns: int
+
+
+def small_packs(patch: pytest.MonkeyPatch) -> None:
+    """Frames and packs that are small enough for a made-up home to fill several."""
+    patch.setattr("threadline.keep.writing.FRAME", SMALL_FRAME)
+    patch.setattr("threadline.keep.writing.PACK", SMALL_PACK)
+
+
+def kept(store: Store, home: Path, machine: Machine = FIRST) -> Kept:
+    """Keep a home once."""
+    return keep(store, homes(home), machine)
+
+
+def on_disk(home: Path) -> dict[str, Looks]:
+    """The files of a home that are to be kept, by their paths below it."""
+    found = {}
+    for source in sources(homes(home)[0], []):
+        status = source.file.lstat()
+        hash_ = sha256(source.file.read_bytes()).hexdigest()
+        found[source.path] = Looks(hash_, stat.S_IMODE(status.st_mode), status.st_mtime_ns)
+    return found
+
+
+def newest(store: Store, home: Path, machine: Machine = FIRST) -> dict[str, Looks]:
+    """The files that a keep says are still in a home, as it would give them back."""
+    catalogue = Catalogue(store)
+    mine = (one for one in catalogue.newest() if (one.machine, one.home) == (machine.id, str(home)))
+    return {one.path: looks(catalogue, one) for one in mine if one.gone is None}
+
+
+def looks(catalogue: Catalogue, version: Version) -> Looks:
+    """A version as it would be given back."""
+    digest = sha256()
+    for data in catalogue.data(version):
+        digest.update(data)
+    return Looks(digest.hexdigest(), version.mode, version.mtime_ns)
+
+
+Held = frozenset[tuple[str, str, str, int, int, str]]
+"""Versions: machine, home, path, mode, time, and the hash of the list of hashes that their pieces have."""
+
+
+def held(store: Store) -> Held:
+    """Every version that a keep tells of."""
+    return frozenset(_held(Catalogue(store)))
+
+
+def _held(catalogue: Catalogue) -> Iterator[tuple[str, str, str, int, int, str]]:
+    for one in catalogue.all_versions():
+        pieces = sha256("".join(one.pieces).encode()).hexdigest()
+        yield one.machine, one.home, one.path, one.mode, one.mtime_ns, pieces
+
+
+def assert_whole(store: Store, before: Held = frozenset()) -> None:
+    """Every byte is what its hash says, every version can be given back, and those that were there before still are."""
+    told = verify(store)
+    assert told.problems == ()
+    assert told.touched == ()
+    catalogue = Catalogue(store)
+    missing = {hash_ for one in catalogue.all_versions() for hash_ in one.pieces} - set(catalogue.located)
+    assert not missing
+    assert before <= frozenset(_held(catalogue))
+
+
+def leftovers(store: Store) -> list[str]:
+    """Unfinished packs, manifests and dictionaries that lie about in a keep."""
+    return sorted(path.name for path in store.folder.glob("*/*.new"))
