@@ -27,10 +27,14 @@ def call(made: Call, anchor: str, scene: Scene, *below: Child) -> Markup:
     """A call; `below` stands under it: its feedback, its agents."""
     body = view_of(made, anchor, scene)
     head = el("summary" if body else "div", *_line(made, scene), class_="line")
+    # A link inside a summary could not be reached by those who hear the page: it stands beside.
+    address = None if scene.whole else scene.links.call(made.id)
+    beside = el("a", "whole", href=address, class_="whole") if address else EMPTY
     if not body:
-        return el("div", head, *below, class_="made")
+        return el("div", head, beside, *below, class_="made")
     is_open = scene.view.calls is Amount.FULL or made.tool in _OPEN or made.outcome is Outcome.ERROR
-    return el("div", el("details", head, el("div", body, class_="result"), open=is_open), *below, class_="made")
+    folded = el("details", head, el("div", body, class_="result"), open=is_open)
+    return el("div", folded, beside, *below, class_="made")
 
 
 def tool_name(name: str) -> str:
@@ -43,7 +47,6 @@ def _line(made: Call, scene: Scene) -> tuple[Markup, ...]:
     mark = OUTCOMES[made.outcome]
     said = telling(made.tool, made.input)
     told = one(scene.near(said) if made.tool in FILE_TOOLS else said, _TELLING)
-    whole = scene.links.call(made.id)
     return (
         el("span", mark.sign, class_=f"outcome {made.outcome}", title=str(made.outcome)),
         el("b", one(tool_name(made.tool), 60), class_="tool"),
@@ -51,5 +54,4 @@ def _line(made: Call, scene: Scene) -> tuple[Markup, ...]:
         el("span", changed, class_="tally") if (changed := tally(made)) else EMPTY,
         el("span", str(made.outcome), class_="how") if made.outcome is not Outcome.OK else EMPTY,
         el("span", span_of_time(made.duration), class_="took") if made.duration else EMPTY,
-        el("a", "whole", href=whole, class_="whole") if whole and not scene.whole else EMPTY,
     )

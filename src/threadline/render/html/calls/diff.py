@@ -33,6 +33,7 @@ def diff(hunks: Sequence[Rows], *, whole: bool = True) -> Markup:
         *map(numbers, columns),
         el("pre", _lines(rows, None if whole else _LONGEST_LINE), class_="lines"),
         class_="diff",
+        tabindex=0,  # what scrolls sideways must be reached without a mouse
     )
 
 

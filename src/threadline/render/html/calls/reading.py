@@ -38,7 +38,7 @@ def numbered(text: str, first: int, language: str | None, most: int | None) -> M
     at = range(first, first + len(text.split("\n")))
     drawn = colours(text, language, most)
     guard = "\n" if text.startswith("\n") else ""
-    return el("div", numbers(at), el("pre", guard, drawn, class_="lines"), class_="numbered")
+    return el("div", numbers(at), el("pre", guard, drawn, class_="lines"), class_="numbered", tabindex=0)
 
 
 def lines(text: str, first: int, path: str, made: Call, scene: Scene) -> Markup:
