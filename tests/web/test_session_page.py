@@ -261,6 +261,17 @@ def test_rows_of_a_journal_have_anchors_of_their_own(tmp_path: Path) -> None:
     assert client.get(f"{_PAGE}?everything=1&at=wf_1-journal.L2").status_code == 200
 
 
+def test_an_agent_that_lies_elsewhere_is_shown_alone(tmp_path: Path) -> None:
+    """Old versions put agents beside sessions, and not always beside their own; its link still leads to it."""
+    home = write_home(tmp_path / "home", session_rows())
+    rows = transcript(prompt("Alone"), reply("I am alone"), pen=Pen(agentId="f'<00d", isSidechain=True))
+    write(home / "projects" / "-elsewhere" / "agent-f'<00d.jsonl", *rows)
+    client = Client(home)
+    answer = client.get(f"{_PAGE}/agent/f__00d?at=f__00d.L2")
+    assert answer.status_code == 302
+    assert "I am alone" in client.get(answer.headers["location"].partition("#")[0]).text
+
+
 def test_a_session_that_only_rows_name_is_found(tmp_path: Path) -> None:
     """A transcript of another name is listed with its calls; the link from there leads to it."""
     home = write_home(tmp_path / "home", session_rows())

@@ -5,7 +5,9 @@ from __future__ import annotations
 from msgspec import Struct
 
 from threadline.errors import NotFound
+from threadline.render.html.anchor import named
 from threadline.render.html.element import el, join
+from threadline.web import addresses
 from threadline.web.asked import Asked
 from threadline.web.kept import Drawn, Kept
 from threadline.web.linked import entry_of
@@ -48,6 +50,8 @@ def session_page(asked: Asked) -> Made:
     """The page; of a long session that has yet to be read, its beginning, unless `whole` says to wait."""
     if not asked.flag("whole") and not asked.wants_data and (first := glimpse(asked)) is not None:
         return first
+    if (alone := _alone(asked)) is not None:
+        return alone
     here = opened(asked)
     kept, seen, drawn = here.kept, here.seen, here.drawn
     at = asked.text("at")
@@ -94,6 +98,18 @@ def session_page(asked: Asked) -> Made:
             "data_part": shown.part,
         },
     )
+
+
+def _alone(asked: Asked) -> Elsewhere | None:
+    """Where an agent is shown that names this session and does not lie with it: on its own."""
+    name = asked.named.get("agent")
+    if name is None or name in asked.shelf.session(asked.named["session"], asked.archive).agents:
+        return None
+    every = (one.agent for home in asked.archive.found for one in home.transcripts if one.agent is not None)
+    found = next((agent for agent in every if named(agent) == name), None)
+    at = asked.text("at")
+    line = at.removeprefix(f"{name}.") if at is not None else None
+    return Elsewhere(addresses.session(f"agent-{found}", at=line)) if found is not None else None
 
 
 def _turn(drawn: Drawn, shown: Sight, stand: Stand | None) -> int:
