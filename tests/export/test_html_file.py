@@ -108,7 +108,7 @@ def test_nothing_runs_and_nothing_is_asked_for(site: Path, chromium: Any) -> Non
     """Opened from disk, no page shows a dialog, logs an error or asks for anything; the search finds what is there."""
     happened: list[str] = []
     page = chromium.new_page()
-    page.on("dialog", lambda dialog: (happened.append(dialog.message), dialog.dismiss()))
+    page.on("dialog", lambda dialog: happened.extend([dialog.message, dialog.dismiss() or "dismissed"]))
     page.on("console", lambda message: happened.append(message.text))
     page.on("pageerror", lambda error: happened.append(str(error)))
     page.on("request", lambda request: happened.extend([request.url] * (not request.url.startswith("file:"))))
