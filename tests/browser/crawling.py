@@ -85,7 +85,7 @@ def crawl(
     client: httpx.Client,
     start: Iterable[str] = ("/",),
     *,
-    alike: int = 2,
+    alike: int = 1,
     names: int = 2,
     all_of: Callable[[str], bool] = is_session,
 ) -> Crawled:
@@ -103,7 +103,8 @@ def crawl(
         if (taken[shape] >= alike or len(shape[1]) > names) and not all_of(path):
             continue
         taken[shape] += 1
-        for link in _look(client, path, origin, done):
+        # Twins of sessions are much alike.
+        for link in _look(client, path, origin, done, twin=taken[shape] <= alike + 1):
             if link not in known:
                 known.add(link)
                 waiting.append((link, path))
@@ -111,10 +112,10 @@ def crawl(
     return done
 
 
-def _look(client: httpx.Client, path: str, origin: str, done: Crawled) -> list[str]:
-    """One page: that it answers, is whole, and has a twin; gives where it leads on this server."""
+def _look(client: httpx.Client, path: str, origin: str, done: Crawled, *, twin: bool) -> list[str]:
+    """One page: that it answers, is whole, and where wanted has a twin; gives where it leads on this server."""
     began = time.perf_counter()
-    answer = client.get(path)
+    answer = client.get(path, follow_redirects=True)
     done.slowest.append((time.perf_counter() - began, path))
     done.pages[kind_of(path)] += 1
     done.bytes += len(answer.content)
@@ -127,7 +128,8 @@ def _look(client: httpx.Client, path: str, origin: str, done: Crawled) -> list[s
     page.feed(answer.text)
     if page.wrong or page.twice:
         done.failures.append(f"not whole: {path}: {page.wrong[:3]} {sorted(page.twice)[:3]}")
-    _twin(client, path, done)
+    if twin:
+        _twin(client, path, done)
     found = [urljoin(path, link) for link in page.links]
     return [_bare(link) for link in found if link.startswith("/") and not link.startswith("//")]
 
@@ -138,7 +140,7 @@ def _twin(client: httpx.Client, path: str, done: Crawled) -> None:
     if "/part/" in parts.path or parts.path.endswith(("/turns", ".json")):
         return
     twin = ("/index" if parts.path == "/" else parts.path) + ".json" + (f"?{parts.query}" if parts.query else "")
-    answer = client.get(twin)
+    answer = client.get(twin, follow_redirects=True)
     done.twins += 1
     try:
         assert answer.status_code == 200, answer.status_code

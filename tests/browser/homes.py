@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 
 from tests.browser import long_session
-from tests.make import Pen, Row, call, line, meta, prompt, reply, transcript, write
+from tests.make import Pen, Row, call, meta, prompt, reply, transcript, write
 
 from threadline import demo
 
@@ -47,20 +47,6 @@ def shown(width: int, height: int) -> Row:
     """A block with such a picture."""
     source = {"type": "base64", "media_type": "image/png", "data": picture(width, height)}
     return {"type": "image", "source": source}
-
-
-def appended(number: int, text: str) -> bytes:
-    """A line more for the session that grows: the reply with that number."""
-    return line(next(reply(text)(_later(number))))
-
-
-def _later(number: int) -> Pen:
-    """A pen that is as far as the session is when so many replies have come."""
-    pen = Pen(GROWING)
-    for _ in range(1000 + 2 * number):
-        pen.number()
-    pen.parent = f"{1000 + 2 * number:08d}-0000-4000-8000-{GROWING[-12:]}" if number else None
-    return pen
 
 
 def _with_pictures() -> list[Row | bytes]:

@@ -26,6 +26,7 @@ def test_the_session_is_long(visit: Visitor) -> None:
     (path,) = visit.served.home.glob(f"projects/*/{LONG}.jsonl")
     assert path.read_bytes().count(b"\n") >= ENTRIES
     page = visit(LONGEST)
+    page.wait_for_selector("main:not([data-partial])")
     assert page.locator(".section").count() > 100
 
 
