@@ -37,6 +37,7 @@ COMMANDS = (
     "history",
     "sql",
     "index",
+    "keep",
     "demo",
 )
 # What ccusage calls its reports.

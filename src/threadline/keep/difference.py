@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -12,7 +12,7 @@ from threadline.errors import NotFound
 from threadline.keep.belonging import Belonging
 from threadline.keep.catalogue import Catalogue, Version
 from threadline.keep.manifest import End, File, Gone, Manifest, as_path
-from threadline.keep.sessions import main_of
+from threadline.keep.sessions import main_of, sessions
 
 Change = Literal["new", "grown", "changed", "gone"]
 _ORDER: tuple[Change, ...] = ("new", "grown", "changed", "gone")
@@ -48,23 +48,36 @@ def runs(catalogue: Catalogue, machine: str) -> list[RunTold]:
     return [_told(one) for one in sorted(found, key=lambda one: one.run.number)]
 
 
-def differences(catalogue: Catalogue, machine: str, after: int, until: int) -> list[Difference]:
-    """What runs of a machine after one and up to another found, by session.
+def between(catalogue: Catalogue, machine: str, named: Sequence[int]) -> tuple[int, int]:
+    """After which run and up to which: of two that are named, from one to the other; of one, from it to the last.
+
+    Where none is named, what the last one found. Run 0 is before the first.
 
     Raises:
         NotFound: there is no such run.
     """
-    numbers = {one.number for one in runs(catalogue, machine)}
-    for number in (after, until):
+    numbers = [one.number for one in runs(catalogue, machine)]
+    if not numbers:
+        raise NotFound("No run of this machine is in the keep; `threadline keep` does one, --machine names another.")
+    for number in named:
         if number and number not in numbers:
-            last = max(numbers, default=0)
-            raise NotFound(f"There is no run {number} of this machine; the runs are 1 to {last}.")
+            raise NotFound(f"There is no run {number}; the runs are {numbers[0]} to {numbers[-1]}.")
+    if not named:
+        return (numbers[-2] if len(numbers) > 1 else 0), numbers[-1]
+    return min(named), numbers[-1] if len(named) == 1 else max(named)
+
+
+def differences(catalogue: Catalogue, machine: str, after: int, until: int) -> list[Difference]:
+    """What runs of a machine after one and up to another found, by session."""
     gathered: dict[tuple[str, str], list[tuple[Change, str, int]]] = defaultdict(list)
     belonging = Belonging(catalogue)
+    # What only a list of todos tells of is no session.
+    listed = {(one.home, one.id) for one in sessions(catalogue, machine=machine)}
     for home, path, change, size in _files(catalogue, machine, after, until):
         versions = catalogue.versions.get((machine, home, path))
         session = belonging.session(versions[-1]) if versions else None
-        gathered[home, session or path].append((change, path, size))
+        name = session if session is not None and (home, session) in listed else path
+        gathered[home, name].append((change, path, size))
     made = [_made(catalogue, machine, home, name, files) for (home, name), files in gathered.items()]
     return sorted(made, key=lambda one: (_ORDER.index(one.change), one.session is None, one.path))
 

@@ -17,6 +17,10 @@ DAYS = 30
 """How long Claude Code leaves a file unless its settings say otherwise, in days."""
 _NEVER = 36_500
 _LARGEST = 16 << 20
+# What Claude Code deletes when it is old, by the first part of its path; below `projects/`, but for these names.
+_SWEPT = frozenset({"projects", "file-history", "plans", "paste-cache", "image-cache", "tasks"})
+_LEFT = frozenset({"memory", "sessions-index.json", ".session-aliases"})
+_BELOW = 2
 
 
 class Period(Struct, frozen=True):
@@ -56,6 +60,12 @@ def living(named: Sequence[str] = ()) -> list[Home]:
         NotFound: one that was named is not there.
     """
     return homes(*named)
+
+
+def is_swept(path: str) -> bool:
+    """Whether Claude Code deletes the file at this path below a home when it is old; histories and memories stay."""
+    parts = path.split("/")
+    return parts[0] in _SWEPT and not (parts[0] == "projects" and _LEFT.intersection(parts[_BELOW : _BELOW + 1]))
 
 
 def period(home: Path) -> Period:

@@ -49,7 +49,7 @@ class KeptSession(Struct, frozen=True):
     @property
     def transcripts(self) -> tuple[Version, ...]:
         """Its transcripts, those of its agents included."""
-        return tuple(one for one in self.files if _is_transcript(one.path))
+        return tuple(one for one in self.files if is_session_transcript(one.path))
 
     @property
     def folder(self) -> str:
@@ -97,7 +97,7 @@ def sessions(catalogue: Catalogue, *, machine: str | None = None, at: int | None
     made = [
         KeptSession(key[2], key[0], files[0].label, key[1], tuple(files), max(1, counts[key]))
         for key, files in gathered.items()
-        if any(_is_transcript(one.path) for one in files)
+        if any(is_session_transcript(one.path) for one in files)
     ]
     return sorted(made, key=lambda one: (one.modified, one.id), reverse=True)
 
@@ -175,5 +175,6 @@ def _chosen(catalogue: Catalogue, machine: str | None, at: int | None) -> Iterat
             yield known
 
 
-def _is_transcript(path: str) -> bool:
+def is_session_transcript(path: str) -> bool:
+    """Whether a path below a home is a transcript's: a session's own, or one of its agents'."""
     return path.startswith(f"{PROJECTS}/") and is_transcript(Path(path).name) and "/tool-results/" not in path

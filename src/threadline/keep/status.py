@@ -14,9 +14,17 @@ from msgspec import Struct
 
 from threadline.find.side_files import session_of
 from threadline.keep.catalogue import Catalogue, Version
-from threadline.keep.living import Period, period
+from threadline.keep.living import Period, is_swept, period
 from threadline.keep.manifest import End, Manifest
-from threadline.keep.sessions import KeptSession, is_kept_only, main_of, moment_of, sessions
+from threadline.keep.sessions import (
+    KeptSession,
+    is_kept_only,
+    is_session_transcript,
+    main_of,
+    moment_of,
+    path_session,
+    sessions,
+)
 from threadline.keep.sources import Source, sources
 from threadline.model.found import Home
 from threadline.model.problem import Problem
@@ -135,9 +143,9 @@ class _Seen:
 
     def home(self) -> LivingHome:
         """What is there."""
-        mains = {named for one, _told in self._found if (named := main_of(one.path)) is not None}
+        found = {path_session(one.path) for one, _told in self._found if is_session_transcript(one.path)} - {None}
         size = sum(told.st_size for _one, told in self._found)
-        return LivingHome(str(self._home.path), self._period, len(mains), len(self._found), size)
+        return LivingHome(str(self._home.path), self._period, len(found), len(self._found), size)
 
     def at_risk(self) -> Iterator[AtRisk]:
         """What is not kept as it stands, by session; of files that belong to none, each by itself."""
@@ -151,7 +159,11 @@ class _Seen:
 
     def _risk(self, name: str, files: list[tuple[Source, os.stat_result, State]]) -> AtRisk:
         main = next(((one, told, state) for one, told, state in files if main_of(one.path)), files[0])
-        ends = [ending for _one, told, _state in files if (ending := self._period.ends(told.st_mtime_ns)) is not None]
+        ends = [
+            ending
+            for one, told, _state in files
+            if is_swept(one.path) and (ending := self._period.ends(told.st_mtime_ns)) is not None
+        ]
         is_session = session_of(main[0].path.split("/")) is not None
         # A session of which only a side file is new is not new itself.
         state = main[2] if main_of(main[0].path) or not is_session else "changed"

@@ -1,0 +1,292 @@
+"""`threadline keep`: keep what Claude Code will delete; its actions are in files of their own."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from threadline.cli import FAILED, FOUND, NOTHING
+from threadline.cli.keep_options import NoKeep, keep_options, living_option
+from threadline.cli.options import jobs_option, output_options, parameter
+
+if TYPE_CHECKING:
+    from threadline.keep.keeping import Kept
+    from threadline.keep.machine import Machine
+    from threadline.keep.store import Store
+
+# Each is a module of this package that holds the action, in the order of the help.
+ACTIONS = {
+    "status": "keep_status",
+    "list": "keep_list",
+    "diff": "keep_diff",
+    "restore": "keep_restore",
+    "verify": "keep_verify",
+    "forget": "keep_forget",
+    "merge": "keep_merge",
+    "pack": "keep_pack",
+    "install": "keep_install",
+    "uninstall": "keep_install",
+    "path": "keep_path",
+}
+_EPILOG = """
+\b
+Examples:
+  threadline keep                    keep all that is new
+  threadline keep status             what is kept, and what is at risk
+  threadline keep list --only        sessions that Claude Code has deleted
+  threadline keep restore 55604662   put one back where it was
+  threadline keep install            how to have it done by itself
+  threadline keep --keep /mnt/usb/keep     into another folder
+  threadline keep --keep DIR --encrypt     a new keep that is encrypted
+
+\b
+Exit codes: 0 kept; 1 there is no home; 2 an error, or a file that could not be kept.
+"""
+
+
+class Actions(click.Group):
+    """A group that imports an action when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The actions, in the order of the help."""
+        del ctx
+        return [*ACTIONS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The action of that name."""
+        del ctx
+        if cmd_name not in ACTIONS:
+            return None
+        command: click.Command = getattr(import_module(f"threadline.cli.{ACTIONS[cmd_name]}"), cmd_name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The action that the first word names, or an error that says what may have been meant."""
+        if args[0] not in ACTIONS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0].lower(), ACTIONS, n=1)
+            told = f"did you mean `threadline keep {near[0]}`?" if near else f"the actions are {', '.join(ACTIONS)}."
+            raise click.UsageError(f"`threadline keep` has no action {args[0]!r}; {told}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the action; that there is no keep yet is no error."""
+        try:
+            return super().invoke(ctx)
+        except NoKeep as error:
+            from threadline.cli.screen import nothing
+
+            return nothing(str(error))
+
+
+@click.group(cls=Actions, invoke_without_command=True, subcommand_metavar="[ACTION] [ARGS]...", epilog=_EPILOG)
+@click.option("--quiet", is_flag=True, help="Say nothing unless something is wrong: for hooks and timers.")
+@click.option(
+    "--encrypt",
+    is_flag=True,
+    help="Begin a keep that is encrypted, with a passphrase that is asked for, or with the key in --key-file.",
+)
+@keep_options
+@living_option
+@jobs_option
+@output_options
+@click.pass_context
+def keep(
+    ctx: click.Context,
+    *,
+    quiet: bool,
+    encrypt: bool,
+    folder: Path | None,
+    key_file: Path | None,
+    homes: tuple[str, ...],
+    jobs: int | None,
+    output: str,
+) -> int:
+    """Keep everything that Claude Code will delete: transcripts and what belongs to them, byte for byte.
+
+    Claude Code deletes what it has not written to for 30 days. Without an action, this stores what is new or has grown
+    since the last time, small, in a folder of its own; nothing of it is ever taken away again but by `keep forget`.
+    """
+    if ctx.invoked_subcommand is not None:
+        given = {"folder": folder, "key_file": key_file, "homes": homes, "jobs": jobs}
+        _pass_on(ctx, {**given, "quiet": quiet, "encrypt": encrypt, parameter(output): output != "table"})
+        return FOUND
+    return _run(folder, key_file, homes, jobs, output, quiet=quiet, encrypt=encrypt)
+
+
+def _pass_on(ctx: click.Context, given: dict[str, Any]) -> None:
+    """Give the options that stand before an action on to it, where it has them."""
+    name = ctx.invoked_subcommand or ""
+    action = keep.get_command(ctx, name)
+    taken = {one.name for one in action.params} if action is not None else set()
+    passed = {option: value for option, value in given.items() if value}
+    for option in (option for option in passed if option not in taken):
+        said = {"homes": "home", "folder": "keep"}.get(option, option.removeprefix("as_").replace("_", "-"))
+        raise click.UsageError(f"`threadline keep {name}` has no option --{said}.")
+    ctx.default_map = {name: passed}
+
+
+def _run(
+    folder: Path | None,
+    key_file: Path | None,
+    named: tuple[str, ...],
+    jobs: int | None,
+    output: str,
+    *,
+    quiet: bool,
+    encrypt: bool,
+) -> int:
+    from threadline.cli.keep_options import bar, need_zstandard
+    from threadline.cli.reading import say_no_home
+
+    need_zstandard()
+    from threadline.keep.keeping import keep as kept_of
+    from threadline.keep.living import living
+    from threadline.keep.machine import this_machine
+
+    homes = living(named)
+    if not homes:
+        say_no_home()
+        return NOTHING
+    store = _store(folder, key_file, encrypt=encrypt)
+    machine = this_machine()
+    began = monotonic()
+    with bar("Keeping") as (planned, advance):
+        done = kept_of(store, homes, machine, jobs=jobs or _workers(), planned=planned, progress=advance)
+    return _say(store, done, machine, output, monotonic() - began, quiet=quiet)
+
+
+def _workers() -> int:
+    import os
+
+    return max(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2)
+
+
+def _store(folder: Path | None, key_file: Path | None, *, encrypt: bool) -> Store:
+    """The keep, begun where there is none. What is encrypted can be added to without its secret."""
+    from threadline.cli.keep_options import place
+
+    where = place(folder)
+    from threadline.keep import sealing
+    from threadline.keep.store import Store
+
+    if not encrypt:
+        store = Store.make(where)
+        return Store(where, sealing.key_from_file(key_file)) if store.is_sealed and key_file is not None else store
+    if key_file is not None:
+        return Store.make(where, sealing.seal_with_key_file(key_file))
+    if (where / "keep.json").exists():
+        from threadline.errors import BadQuery
+
+        raise BadQuery(f"There is a keep in {str(where)!r} already; --encrypt begins a new one: name another folder.")
+    return Store.make(where, sealing.seal_with_passphrase(_passphrase()))
+
+
+def _passphrase() -> str:
+    import os
+    import sys
+
+    from threadline.errors import BadQuery
+    from threadline.keep.sealing import PASSPHRASE
+
+    said = os.environ.get(PASSPHRASE)
+    if said:
+        return said
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise BadQuery(f"A passphrase is needed: run this on a terminal, set {PASSPHRASE}, or name a --key-file.")
+    told: str = click.prompt("Passphrase for the new keep", hide_input=True, confirmation_prompt=True, err=True)
+    return told
+
+
+def _say(store: Store, done: Kept, machine: Machine, output: str, seconds: float, *, quiet: bool) -> int:
+    """What the run did, and what the keep has now."""
+    from collections import Counter
+
+    from threadline.cli import output as out
+    from threadline.keep.catalogue import Catalogue
+    from threadline.keep.difference import differences
+    from threadline.keep.keeping import memory_of
+    from threadline.keep.sessions import is_kept_only, sessions
+    from threadline.keep.status import stored_bytes
+    from threadline.model.problem import ProblemKind
+
+    catalogue = Catalogue(store, memory_of(store, machine))
+    found = differences(catalogue, machine.id, done.run - 1, done.run)
+    counts = Counter(one.change for one in found if one.session is not None)
+    for problem in done.problems[:10]:
+        click.echo(f"threadline: {out.plain(f'{problem.place}: {problem.message}')}", err=True)
+    if len(done.problems) > 10:  # noqa: PLR2004 - as above
+        click.echo(f"threadline: … and {len(done.problems) - 10:,} more such files.", err=True)
+    refused = any(one.kind is ProblemKind.UNREADABLE for one in done.problems)
+    code = FAILED if refused else FOUND
+    if quiet:
+        return code
+    kept = sessions(catalogue)
+    row = {
+        "keep": str(store.folder),
+        "run": done.run,
+        "new": counts["new"],
+        "grown": counts["grown"],
+        "changed": counts["changed"],
+        "gone": counts["gone"],
+        "files": done.files,
+        "files_new": done.new,
+        "files_grown": done.grown,
+        "files_changed": done.changed,
+        "files_gone": done.gone,
+        "read": done.read,
+        "written": done.stored,
+        "sessions": len(kept),
+        "kept": sum(is_kept_only(one, machine.id) for one in kept),
+        "bytes": sum(one.size for one in catalogue.newest()),
+        "stored": stored_bytes(store.folder),
+        "problems": [{"place": str(one.place), "message": one.message} for one in done.problems],
+        "seconds": round(seconds, 3),
+    }
+    if output == "table":
+        for line in _lines(row):
+            click.echo(line)
+    else:
+        from threadline.cli.keep_options import print_one
+
+        print_one(row, output)
+    return code
+
+
+def _lines(row: dict[str, Any]) -> list[str]:
+    from threadline.cli import output as out
+
+    lines = [_did(row)]
+    if row["gone"]:
+        were = "was" if row["gone"] == 1 else "were"
+        lines.append(f"{out.counted(row['gone'], 'session')} {were} deleted since the last time; the keep has them.")
+    share = f", {row['stored'] / row['bytes']:.1%}" if row["bytes"] else ""
+    stored = f"{out.size(row['bytes'])} in {out.size(row['stored'])}{share}"
+    lines.append(f"Kept in {out.plain(row['keep'])}: {out.counted(row['sessions'], 'session')}, {stored}.")
+    if row["kept"]:
+        lines.append(f"{row['kept']:,} of them Claude Code has deleted: `threadline keep list --only`.")
+    return lines
+
+
+def _did(row: dict[str, Any]) -> str:
+    from threadline.cli import output as out
+
+    counts = {
+        "new": row["new"],
+        "grown": row["grown"],
+        "otherwise changed": row["changed"],
+    }
+    told = [f"{number:,} {word}" for word, number in counts.items() if number]
+    files = row["files_new"] + row["files_grown"] + row["files_changed"]
+    if not files:
+        return f"Nothing is new: {out.counted(row['files'], 'file')} looked at in {row['seconds']:.2f} s."
+    which = f"Sessions: {', '.join(told)}" if told else "No session is new"
+    took = f"{out.size(row['read'])} read, {out.size(row['written'])} written, in {row['seconds']:.2f} s"
+    return f"{which}. {out.counted(files, 'file')}, {took}."
