@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from threadline.errors import NotFound
 from threadline.find.home_places import homes as all_homes
 from threadline.model.found import Found, Home, Transcript
+from threadline.model.kept import KEEP
 
 if TYPE_CHECKING:
     import sqlite3
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 LITTLE = 64 * 1024 * 1024
 """How many bytes are read for an index without having been asked for it: what takes about a second."""
 
+_APART = "without the keep"
+
 Showing = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 """Shows how far long work has come: given what is done and how many bytes it is, it is told each part."""
 
@@ -55,11 +58,14 @@ def open(  # noqa: A001 - as `threadline.open`
     jobs: int | None = None,
     showing: Showing | None = None,
     most: int = LITTLE,
+    keep: bool | Path = True,
 ) -> Archive:
     """The archive of all homes that are found, or of those given.
 
     `index` says whether the index may be used, or where it lies. `jobs` is how many processes may read at once,
     `showing` shows how far long work has come, and `most` is how many bytes may be read to bring the index up to date.
+    `keep` says whether sessions are read that only the keep still has, or where that lies; of homes that are given,
+    only theirs.
 
     >>> import threadline
     >>> with threadline.open() as archive:  # doctest: +SKIP
@@ -73,14 +79,20 @@ def open(  # noqa: A001 - as `threadline.open`
     named = [one for one in given if isinstance(one, Home)]
     others = [one for one in given if not isinstance(one, Home)]
     found = (*named, *(all_homes(*others) if others or not named else ()))
-    return Archive(found, index=index, jobs=jobs, showing=showing, most=most)
+    folder, is_apart = _keep(keep)
+    made = Archive(found, index=index, jobs=jobs, showing=showing, most=most, apart=is_apart)
+    if folder is not None:
+        made.read_keep(folder, only=bool(given))
+    return made
 
 
 class Archive:
     """All that can be read in some homes. Close it when done, or use it in a `with` statement.
 
     The index is brought up to date where that takes reading no more than `most` bytes; where it takes more, the
-    transcripts are read. `search` and `sql` make it whatever it takes.
+    transcripts are read. `search` and `sql` make it whatever it takes. What only a keep still has is read from homes
+    that `kept_homes` made; `keep_problems` says what of it could not be. With `apart`, it is left out on purpose: then
+    the index is another one.
     """
 
     def __init__(
@@ -91,8 +103,11 @@ class Archive:
         jobs: int | None = None,
         showing: Showing | None = None,
         most: int = LITTLE,
+        apart: bool = False,
     ) -> None:
         self.homes = tuple(homes)
+        self.keep_problems: tuple[str, ...] = ()
+        self._apart = apart
         self._most = most
         self._index = index
         self._jobs = jobs
@@ -117,7 +132,21 @@ class Archive:
         """Where the index of these homes lies, or would."""
         from threadline.index.store import place
 
-        return self._index if isinstance(self._index, Path) else place(home.path for home in self.homes)
+        if isinstance(self._index, Path):
+            return self._index
+        # Not by the kept homes: a session that was deleted is one that moved, and its entries stay.
+        return place([*(home.path for home in self.homes if home.source != KEEP), *([_APART] if self._apart else [])])
+
+    def read_keep(self, folder: Path, *, only: bool = False) -> None:
+        """Read what only the keep in a folder still has, too; with `only`, of these homes alone."""
+        from threadline.index.store import cache_folder
+        from threadline.keep.kept_home import kept_homes
+
+        living = [home for home in self.homes if home.source != KEEP]
+        with _Bar(self._showing, "Unpacking") as bar:
+            kept = kept_homes(folder, living, cache_folder(), only=only, planned=bar.begin, progress=bar.advance)
+        self.homes = (*living, *kept.homes)
+        self.keep_problems = kept.problems
 
     def refresh(self) -> Refreshed:
         """Bring the index up to date, or make it.
@@ -593,6 +622,24 @@ def _at(path: Path, since: datetime | None) -> Follower:
     if place.parents[1].name != "projects" or found.session is None:
         return Follower(path=place, since=since)
     return Follower(all_homes(place.parents[2]), session=found.session, since=since)
+
+
+def leaves_keep(asked: bool) -> bool:
+    """Whether there is a keep that is left out."""
+    return _keep(asked)[1]
+
+
+def _keep(asked: bool | Path) -> tuple[Path | None, bool]:
+    """The folder of the keep to be read, if there is one; and whether there is one that is left out."""
+    if isinstance(asked, Path):
+        return asked, False
+    from threadline.keep.folder import is_read, keep_folder
+
+    folder = keep_folder()
+    if folder is None:
+        return None, False
+    is_wanted = asked and is_read()
+    return (Path(folder), False) if is_wanted else (None, True)
 
 
 def _size(found: Iterable[Found]) -> int:

@@ -6,6 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import islice, takewhile
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from threadline.model.context import Context
 from threadline.model.entries import ChainEntry, Entry, PrLinkEntry
 from threadline.model.found import Home, SideFile, SideFileKind, Transcript, TranscriptKind
 from threadline.model.ids import AgentId, SessionId
+from threadline.model.kept import twins
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
 from threadline.model.request import Request
@@ -143,7 +145,7 @@ def session_ledger(session: model.Session) -> Ledger:
     table = shipped()
     if session.path is None:
         return Ledger((), table)
-    related = [session.path.with_name(f"{one.session}.jsonl") for one in session.continuations if one.session]
+    related = [path for one in session.continuations if one.session for path in _beside(session.path, one.session)]
     seen: list[Sighting] = []
     problems: list[Problem] = []
     for path in (session.path, *(path for path in related if path.is_file())):
@@ -169,13 +171,18 @@ def backups_of(session: model.Session) -> Callable[[str], bytes | None]:
     def backup(name: str) -> bytes | None:
         if folder is None or not _BACKUP.fullmatch(name):
             return None
-        try:
-            with os.fdopen(open_transcript(folder / name), "rb") as file:
+        for path in (folder / name, *map(Path, twins(folder / name))):
+            with suppress(Error, OSError), os.fdopen(open_transcript(path), "rb") as file:
                 return file.read(_MOST)
-        except (Error, OSError):
-            return None
+        return None
 
     return backup
+
+
+def _beside(main: Path, session: SessionId) -> list[Path]:
+    """The transcript of another session of the same folder, in its home or in what was kept of it."""
+    path = main.with_name(f"{session}.jsonl")
+    return [path, *map(Path, twins(path))]
 
 
 def _session_id(path: Path, found: tuple[Entry, ...]) -> SessionId | None:

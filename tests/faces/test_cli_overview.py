@@ -18,6 +18,7 @@ KEYS = {
     "inline_agents",
     "entries",
     "bytes",
+    "kept",
     "kinds",
     "versions",
     "first",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from threadline.account.calendar import Calendar
 from threadline.model.charge import Charge
+from threadline.model.kept import home_name
 
 Key = Callable[[Charge], str]
 MAIN = "main"
@@ -75,6 +76,6 @@ _KEYS: dict[str, Key] = {
     "skill": lambda charge: charge.origin.skill or NONE,
     "branch": lambda charge: charge.origin.git_branch or NONE,
     "version": lambda charge: charge.origin.version or NONE,
-    "home": lambda charge: charge.origin.home or NONE,
+    "home": lambda charge: home_name(charge.origin.home) or NONE,
     "part": _part,
 }

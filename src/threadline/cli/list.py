@@ -59,7 +59,8 @@ def list(  # noqa: A001 - a command has the name that people type
 ) -> int:
     """List sessions, newest first: title, project, when it was last used, turns, agents, model, size.
 
-    Agents are counted to their session and never listed as one. `running` marks sessions with a living process.
+    Agents are counted to their session and never listed as one. `running` marks sessions with a living process, and
+    `kept` those that Claude Code has deleted and only the keep still has.
     """
     from threadline.cli import output as out
     from threadline.cli import screen
@@ -140,9 +141,13 @@ def _lines(one: SessionSummary, width: int) -> Iterator[Spans]:
     from threadline.render.layout import cut
     from threadline.render.style import Role, Span
 
-    mark = "running  " if one.running else ""
+    mark = "running  " if one.running else "kept  " if one.kept else ""
     title = out.one_line(one.title or "(no title)", max(20, width - 10 - len(mark)))
-    yield (Span(f"{str(one.id)[:8]}  ", Role.CODE), Span(mark, Role.GOOD), Span(title, Role.TITLE))
+    yield (
+        Span(f"{str(one.id)[:8]}  ", Role.CODE),
+        Span(mark, Role.GOOD if one.running else Role.FAINT),
+        Span(title, Role.TITLE),
+    )
     facts = (
         moment(one.last),
         count(one.turns, "turn"),

@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
+from threadline.cli.options import NO_KEEP
+
 if TYPE_CHECKING:
     from threadline.archive import Archive
     from threadline.model.found import Found, Home
 
 _LONG = 8 * 1024 * 1024
+_MOST_TOLD = 3
 _OFF = frozenset({"0", "off", "no", "false"})
 
 
@@ -38,11 +41,24 @@ def archive_of(
     from threadline import archive
 
     is_used = index and uses_index()
+    keep = reads_keep()
     most = archive.LITTLE if most is None else most
     showing = partial(_shown, quiet)
     if found is not None:
-        return archive.Archive(tuple(found), index=is_used, jobs=jobs, showing=showing, most=most)
-    return archive.open(homes, index=is_used, jobs=jobs, showing=showing, most=most)
+        is_apart = archive.leaves_keep(keep)
+        return archive.Archive(tuple(found), index=is_used, jobs=jobs, showing=showing, most=most, apart=is_apart)
+    made = archive.open(homes, index=is_used, jobs=jobs, showing=showing, most=most, keep=keep)
+    if made.keep_problems:
+        _tell(made.keep_problems)
+    return made
+
+
+def reads_keep() -> bool:
+    """Whether sessions are read that only the keep has: not with `--no-keep`."""
+    import click
+
+    context = click.get_current_context(silent=True)
+    return context is None or not context.meta.get(NO_KEEP)
 
 
 def uses_index() -> bool:
@@ -76,6 +92,18 @@ def by_name(name: str, homes: Sequence[str]) -> tuple[Found, bool]:
         return Found(transcript.home, (), (transcript,), (), ()), True
 
 
+def _tell(problems: Sequence[str]) -> None:
+    """What of the keep could not be read."""
+    import click
+
+    from threadline.cli.output import plain
+
+    for told in problems[:_MOST_TOLD]:
+        click.echo(plain(told), err=True)
+    if len(problems) > _MOST_TOLD:
+        click.echo(f"And {len(problems) - _MOST_TOLD:,} more: `threadline keep verify` says them.", err=True)
+
+
 def _shown(quiet: int, label: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
     from contextlib import nullcontext
 
@@ -83,6 +111,6 @@ def _shown(quiet: int, label: str, total: int) -> AbstractContextManager[Callabl
 
     if label == "Scanning":
         return progress(label, total, rate=True)
-    if label != "Indexing":
+    if label not in {"Indexing", "Unpacking"}:
         return progress(label, total)
     return progress(label, total, rate=True) if total > quiet else nullcontext(lambda _done: None)

@@ -10,6 +10,8 @@ import click
 
 Decorated = Callable[..., Any]
 
+NO_KEEP = "threadline.no-keep"
+"""Where a command's context notes that the keep is left out."""
 FORMATS = ("table", "json", "jsonl", "csv", "csv-exact")
 _HELPS = {
     "csv-exact": "The same, every cell as it is: for programs, not for spreadsheets.",
@@ -41,7 +43,14 @@ def parameter(form: str) -> str:
 
 
 def home_option(function: Decorated) -> Decorated:
-    """`--home`: which homes, instead of those that are found."""
+    """`--home`: which homes, instead of those that are found; and `--no-keep`."""
+    function = click.option(
+        "--no-keep",
+        is_flag=True,
+        expose_value=False,
+        callback=_note_no_keep,
+        help="Leave out sessions that only the keep still has; THREADLINE_KEEP=off says the same.",
+    )(function)
     return click.option(
         "--home",
         "homes",
@@ -49,6 +58,10 @@ def home_option(function: Decorated) -> Decorated:
         metavar="DIR",
         help="A Claude home to read, instead of those found; may be given several times.",
     )(function)
+
+
+def _note_no_keep(context: click.Context, _option: click.Parameter, given: bool) -> None:
+    context.meta[NO_KEEP] = given or context.meta.get(NO_KEEP, False)
 
 
 def jobs_option(function: Decorated) -> Decorated:

@@ -7,6 +7,7 @@ from shlex import quote
 
 from threadline.cli import output as out
 from threadline.cli.places import short_path
+from threadline.model.kept import KEEP
 from threadline.survey.overview import Overview
 
 _MOST_PROJECTS = 10
@@ -23,7 +24,8 @@ def page(seen: Overview, named: Sequence[str] = ()) -> str:
 
 def _facts(seen: Overview) -> Iterator[str]:
     for home in seen.homes:
-        yield f"  {'home':<14}{out.plain(str(home.path))}"
+        if home.source != KEEP:
+            yield f"  {'home':<14}{out.plain(str(home.path))}"
     for label, text in _labelled(seen):
         yield out.wrapped(text, f"  {label:<14}")
 
@@ -32,7 +34,8 @@ def _labelled(seen: Overview) -> Iterator[tuple[str, str]]:
     if not seen.transcripts:
         yield "sessions", "none yet: Claude Code has written no transcript here"
         return
-    yield "sessions", f"{seen.sessions:,} in {out.counted(len(seen.projects), 'project')}"
+    kept = f", {seen.kept:,} of them only in the keep" if seen.kept else ""
+    yield "sessions", f"{seen.sessions:,} in {out.counted(len(seen.projects), 'project')}{kept}"
     yield "entries", f"{seen.entries:,} in {out.counted(seen.transcripts, 'transcript')}, {out.size(seen.bytes)}"
     if seen.first is not None:
         yield "from", f"{out.day(seen.first)} to {out.day(seen.last)} (UTC)"

@@ -12,12 +12,14 @@ from threadline.find.side_files import PROJECTS
 from threadline.find.transcripts import agent_id, is_transcript, naming, session_id, transcript
 from threadline.find.walk import Walk
 from threadline.model.found import Found, Home, Transcript, TranscriptKind
+from threadline.model.kept import twins
 
 
 def session_transcripts(main: Path) -> tuple[list[Transcript], list[Transcript]]:
     """Transcripts of agents and journals below the session's own directory, and agents' beside it.
 
-    Those beside name their session inside. An agent's own transcript has no others: they are its session's.
+    Those beside name their session inside. An agent's own transcript has no others: they are its session's. Some of
+    them may be only in the keep, or all but them.
     """
     home = Home(main.parent, "path")
     below = [
@@ -26,7 +28,9 @@ def session_transcripts(main: Path) -> tuple[list[Transcript], list[Transcript]]
         for seen in Walk().below(str(directory), (directory.name,), lambda _path, _parts: True)
         if is_transcript(seen.parts[-1]) and not seen.is_link
     ]
-    others = sorted(main.parent.glob("agent-*.jsonl")) if agent_id(main.name) is None else ()
+    folders = (main.parent, *map(Path, twins(main.parent)))
+    others = [path for folder in folders for path in sorted(folder.glob("agent-*.jsonl"))]
+    others = others if agent_id(main.name) is None else []
     beside = [
         _transcript(path, (path.name,), home)
         for path in others
@@ -41,9 +45,9 @@ def _directories(main: Path) -> Iterator[Path]:
 
     In a folder that holds a transcript of the same session, the directory is that one's.
     """
-    beside = main.with_suffix("")
-    if os.path.isdir(beside):  # noqa: PTH112 - Path.is_dir raises where a parent may not be entered
-        yield beside
+    for beside in (main.with_suffix(""), *map(Path, twins(main.with_suffix("")))):
+        if os.path.isdir(beside):  # noqa: PTH112 - Path.is_dir raises where a parent may not be entered
+            yield beside
     own = main.absolute().parent
     if own.parent.name != PROJECTS or session_id(main.stem) is None:
         return
@@ -72,7 +76,8 @@ def main_transcripts_beside(main: Path) -> list[Path]:
     """The other sessions' main transcripts in the same folder."""
     found = (
         path
-        for path in sorted(main.parent.glob("*.jsonl"))
+        for folder in (main.parent, *map(Path, twins(main.parent)))
+        for path in sorted(folder.glob("*.jsonl"))
         if path != main and path.is_file() and not path.is_symlink()
     )
     return [path for path in found if naming((path.name,)).kind is TranscriptKind.MAIN]
@@ -80,6 +85,8 @@ def main_transcripts_beside(main: Path) -> list[Path]:
 
 def _transcript(path: Path, parts: tuple[str, ...], home: Home) -> Transcript:
     meta = path.with_name(path.name.removesuffix(".jsonl") + ".meta.json")
+    if not _is_own_file(meta):
+        meta = next((twin for twin in map(Path, twins(meta)) if _is_own_file(twin)), meta)
     return transcript(
         path,
         home,

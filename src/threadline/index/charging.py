@@ -23,6 +23,7 @@ from threadline.index.spread import KeptSpread, Tie, ends, own, ties
 from threadline.index.stamp import stamp, written
 from threadline.model.charge import Charge
 from threadline.model.found import Home
+from threadline.model.kept import ranks as ranks_of
 from threadline.model.rate import plain_number
 from threadline.model.sighting import Sighting
 
@@ -63,7 +64,7 @@ def _note_prices(connection: sqlite3.Connection, table: Rates) -> None:
 def _note_homes(connection: sqlite3.Connection, homes: Sequence[Home]) -> None:
     """Of copies that nothing tells apart, the one in the home that was named first is the original."""
     named = json.dumps([os.fspath(home.path) for home in homes])
-    if homes and ranks(connection) != {path: number for number, path in enumerate(json.loads(named))}:
+    if homes and ranks(connection) != ranks_of(json.loads(named)):
         connection.execute("INSERT OR IGNORE INTO stale(message_id) SELECT DISTINCT message_id FROM ties")
         connection.execute("INSERT OR REPLACE INTO meta VALUES('ranks', ?)", (named,))
 

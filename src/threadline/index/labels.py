@@ -11,6 +11,7 @@ from threadline.account.adding import Group
 from threadline.account.keys import MAIN, NO_CALL, NONE, TIMES
 from threadline.index.priced import Priced
 from threadline.index.texts import as_path
+from threadline.model.kept import home_name
 
 _AGENT = "CASE WHEN o.agent IS NULL THEN 0 WHEN o.agent = '' THEN 1 ELSE 2 END"
 _MIXED = "CASE WHEN c.share_id IN ({0})"
@@ -48,7 +49,8 @@ class Labels:
         if "project" in names:
             self._paths["project"] = _paths(connection, "SELECT project_id, COALESCE(path, folder) FROM projects")
         if "home" in names:
-            self._paths["home"] = _paths(connection, "SELECT home_id, path FROM homes")
+            paths = _paths(connection, "SELECT home_id, path FROM homes")
+            self._paths["home"] = {number: home_name(path) for number, path in paths.items()}
         self.shares = _shares(connection) if "tool" in names else {}
         self._tool = names.index("tool") if self.shares else 0
         mixed = ", ".join(str(number) for number, tools in self.shares.items() if len(tools) > 1)

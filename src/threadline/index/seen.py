@@ -13,6 +13,7 @@ from threadline.index.joining import joined
 from threadline.index.stamp import written
 from threadline.index.texts import as_path
 from threadline.index.told import sighting, unpacked
+from threadline.model import kept as kept_homes
 from threadline.model.sighting import Origin, Sighting
 from threadline.parse.line_numbers import LineNumbers
 
@@ -105,4 +106,4 @@ class SeenAgain:
 def ranks(connection: sqlite3.Connection) -> dict[str, int]:
     """The places of homes among those that were named."""
     told = connection.execute("SELECT value FROM meta WHERE name = 'ranks'").fetchone()
-    return {path: number for number, path in enumerate(json.loads(told[0]))} if told is not None else {}
+    return kept_homes.ranks(json.loads(told[0])) if told is not None else {}

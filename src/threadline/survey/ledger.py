@@ -15,6 +15,7 @@ from threadline.account.rates import Rates, rates
 from threadline.find import homes as all_homes
 from threadline.find import look
 from threadline.model.found import Found, Home, Transcript
+from threadline.model.kept import ranks
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
 from threadline.model.sighting import Seen, Sighting
@@ -72,13 +73,13 @@ def _every(
     progress: Callable[[int], None] | None,
 ) -> Iterator[list[Sighting]]:
     projects = {(one.home, project.folder): project.name for one in found for project in one.projects}
-    ranks = {one.home: number for number, one in enumerate(found)}
+    places = ranks(str(one.home.path) for one in found)
     for transcript, seen in told:
         if seen.problem is not None:
             place = Place(str(transcript.path))
             problems.append(Problem(ProblemKind.UNREADABLE, place, seen.problem, recovered=False))
         project = projects.get((transcript.home, transcript.folder), transcript.folder)
         lines = LineNumbers(os.fspath(transcript.path))
-        yield placed(seen, transcript, project, lines, ranks.get(transcript.home, 0))
+        yield placed(seen, transcript, project, lines, places.get(str(transcript.home.path), 0))
         if progress is not None:
             progress(transcript.size)

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from threadline.errors import Error
 from threadline.model.found import Found, Home, Project, Transcript, TranscriptKind
+from threadline.model.kept import KEEP, home_name
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
 from threadline.model.time import parse_timestamp
@@ -43,7 +44,7 @@ class ProjectGlance(Struct, frozen=True):
 
 
 class Overview(Struct, frozen=True):
-    """All homes at a glance."""
+    """All homes at a glance. Of the sessions, those that are `kept` are only in the keep."""
 
     homes: tuple[Home, ...]
     projects: tuple[ProjectGlance, ...]
@@ -64,6 +65,7 @@ class Overview(Struct, frozen=True):
     largest: tuple[LargeTranscript, ...]
     side_files: dict[str, int]
     problems: tuple[Problem, ...]
+    kept: int = 0
 
 
 def glance(transcript: Transcript) -> Glance:
@@ -166,6 +168,7 @@ def summed(found: list[Found], glances: list[tuple[Transcript, Glance]], side_fi
         ),
         side_files=dict(side_files.most_common()),
         problems=tuple(problems),
+        kept=_sessions([pair for pair in mains if pair[0].home.source == KEEP]),
     )
 
 
@@ -206,14 +209,17 @@ def _span(glances: Iterable[Glance]) -> tuple[datetime | None, datetime | None]:
 
 
 def _projects(found: list[Found], glances: list[tuple[Transcript, Glance]]) -> list[ProjectGlance]:
-    by_folder: dict[tuple[Home, str], list[tuple[Transcript, Glance]]] = {}
+    by_folder: dict[tuple[str, str], list[tuple[Transcript, Glance]]] = {}
     for transcript, seen in glances:
-        by_folder.setdefault((transcript.home, transcript.folder), []).append((transcript, seen))
-    rows = [
-        _project(project, by_folder.get((project.home, project.folder), []))
-        for one in found
+        by_folder.setdefault((home_name(transcript.home.path), transcript.folder), []).append((transcript, seen))
+    # What is only in the keep is of the project it was of; one that the living home knows is called as it is there.
+    by_place = {
+        (home_name(project.home.path), project.folder): project
+        for one in sorted(found, key=lambda each: each.home.source != KEEP)
         for project in one.projects
-    ]
+    }
+    ordered = dict.fromkeys((home_name(project.home.path), project.folder) for one in found for project in one.projects)
+    rows = [_project(by_place[key], by_folder.get(key, [])) for key in ordered]
     return sorted(rows, key=lambda row: row.last.timestamp() if row.last else 0, reverse=True)
 
 
@@ -222,7 +228,7 @@ def _project(project: Project, glances: list[tuple[Transcript, Glance]]) -> Proj
     return ProjectGlance(
         project=project.name,
         folder=project.folder,
-        home=project.home.path,
+        home=Path(home_name(project.home.path)),
         sessions=_sessions([pair for pair in glances if pair[0].kind is TranscriptKind.MAIN]),
         agents=sum(_is_agent(transcript) for transcript, _seen in glances),
         bytes=sum(transcript.size for transcript, _seen in glances),

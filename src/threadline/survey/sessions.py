@@ -18,8 +18,9 @@ from msgspec import Struct
 
 from threadline.errors import Error
 from threadline.find.live_sessions import live_sessions
-from threadline.model.found import Found, Home, Transcript, TranscriptKind
+from threadline.model.found import Found, Transcript, TranscriptKind
 from threadline.model.ids import SessionId
+from threadline.model.kept import KEEP, home_name, twins
 from threadline.model.place import Place
 from threadline.model.side_agent import side_kind
 from threadline.survey.distinct import distinct
@@ -38,7 +39,7 @@ class SessionSummary(Struct, frozen=True):
     """What a list shows of a session.
 
     `agents` are those that worked and were kept, `agents_started` those and the ones whose transcripts are not there.
-    `size` is that of its main transcript; `problem` says why it was not read.
+    `size` is that of its main transcript; `problem` says why it was not read. One that is `kept` is only in the keep.
     """
 
     id: SessionId | None
@@ -57,6 +58,7 @@ class SessionSummary(Struct, frozen=True):
     running: bool
     path: Path
     problem: str | None = None
+    kept: bool = False
 
 
 class Wanted(Struct, frozen=True):
@@ -186,7 +188,7 @@ class _Lister:
         """The summary of a transcript; None where it is no session, or not one that is wanted."""
         if not seen.spoken:
             return None  # empty, only bookkeeping, or all an agent's
-        files = self._agents.get((transcript.home, transcript.session), {})
+        files = self._agents.get((home_name(transcript.home.path), transcript.session), {})
         types = Counter(seen.agent_types) | Counter(self._types(files.values()))
         kept = {*files, *seen.inline}
         missing = set(seen.started) - kept
@@ -209,6 +211,7 @@ class _Lister:
             running=transcript.session in self._running,
             path=transcript.path,
             problem=seen.problem,
+            kept=transcript.home.source == KEEP,
         )
         return made if self._is_wanted(made) else None
 
@@ -223,7 +226,10 @@ class _Lister:
 
     def _types(self, files: Iterable[Transcript]) -> Iterator[str]:
         for file in files:
-            if file.meta is not None and (kind := _type(file.meta)) is not None:
+            beside = file.meta or file.path.with_suffix(".meta.json")
+            metas = (*([file.meta] if file.meta is not None else []), *map(Path, twins(beside)))
+            kind = next((kind for meta in metas if (kind := _type(meta)) is not None), None)
+            if kind is not None:
                 yield kind
 
 
@@ -262,18 +268,19 @@ def _modified(transcript: Transcript) -> datetime | None:
     return None
 
 
-def _agents(found: list[Found], reading: Reader) -> dict[tuple[Home, SessionId | None], dict[str, Transcript]]:
+def _agents(found: list[Found], reading: Reader) -> dict[tuple[str, SessionId | None], dict[str, Transcript]]:
     """The agents of each session, in every layout: by the session that the path names, or that the file names inside.
 
     What the program runs for itself is not counted.
     """
-    by_session: dict[tuple[Home, SessionId | None], dict[str, Transcript]] = {}
+    by_session: dict[tuple[str, SessionId | None], dict[str, Transcript]] = {}
     for transcript in (transcript for one in found for transcript in one.transcripts):
         if transcript.kind not in (TranscriptKind.AGENT, TranscriptKind.WORKFLOW_AGENT) or transcript.agent is None:
             continue
         session, prompt = (transcript.session, None) if transcript.session is not None else reading.inside(transcript)
         if side_kind(transcript.agent, prompt) is None:
-            by_session.setdefault((transcript.home, session), {})[transcript.agent] = transcript
+            home = home_name(transcript.home.path)  # some of them may be only in the keep
+            by_session.setdefault((home, session), {})[transcript.agent] = transcript
     return by_session
 
 

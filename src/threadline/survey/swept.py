@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from threadline.account.ledger import Ledger
 from threadline.errors import Error
 from threadline.model.found import Found, SideFile, SideFileKind
+from threadline.model.kept import home_name
 from threadline.model.place import Place
 from threadline.model.problem import Problem, ProblemKind
 from threadline.model.reported import ReportedDay
@@ -32,21 +33,20 @@ def swept(
 
     Transcripts are asked for only where there are several homes, which may share some.
     """
+    named = [(one, home_name(one.home.path)) for one in found]
     told = {
-        str(one.home.path): [
-            day for cache, place in _caches(one, problems) for day in _told(cache, place, str(one.home.path), problems)
-        ]
-        for one in found
+        one.home: [day for cache, place in _caches(one, problems) for day in _told(cache, place, name, problems)]
+        for one, name in named
     }
     if not any(told.values()):
         return
-    left = _left(ledger, [str(one.home.path) for one in found], zone)
-    owner = {str(transcript.path): one.home for one in reversed(found) for transcript in one.transcripts}
+    left = _left(ledger, list(dict.fromkeys(name for _one, name in named)), zone)
+    owner = {str(transcript.path): name for one, name in reversed(named) for transcript in one.transcripts}
     few: list[tuple[ReportedDay, set[_Day], Sum]] = []
-    for one in found:
+    for one, name in named:
         # What another home shares through a link is charged to that home.
-        homes = {str(owner[str(transcript.path)].path) for transcript in one.transcripts} | {str(one.home.path)}
-        for day in told[str(one.home.path)]:
+        homes = {owner[str(transcript.path)] for transcript in one.transcripts} | {name}
+        for day in told[one.home]:
             days = {(home, day.date) for home in homes if (home, day.date) in left}
             if not days:
                 yield day

@@ -1,0 +1,36 @@
+"""The folder of the keep that is read unless another is named; looked for on every start, so it loads nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+_OFF = frozenset({"0", "off", "no", "false"})
+ABOUT = "keep.json"
+
+
+def keep_folder() -> str | None:
+    """Where the keep lies, if there is one: `THREADLINE_KEEP`, or below the platform's folder for data."""
+    said = os.environ.get("THREADLINE_KEEP") if is_read() else None
+    folder = said or os.path.join(data_folder(), "keep")  # noqa: PTH118 - paths are text here
+    return folder if os.path.exists(os.path.join(folder, ABOUT)) else None  # noqa: PTH110, PTH118 - the same
+
+
+def is_read() -> bool:
+    """Whether the keep is read: `THREADLINE_KEEP=off` leaves it."""
+    return os.environ.get("THREADLINE_KEEP", "").strip().lower() not in _OFF
+
+
+def data_folder() -> str:
+    """The platform's folder for this program's data, where a machine has its id."""
+    return os.path.join(_data(), "threadline")  # noqa: PTH118 - the same
+
+
+def _data() -> str:
+    home = os.path.expanduser("~")  # noqa: PTH111 - Path.expanduser raises when at a loss
+    if sys.platform == "win32":
+        return os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")  # noqa: PTH118 - the same
+    if sys.platform == "darwin":
+        return os.path.join(home, "Library", "Application Support")  # noqa: PTH118 - the same
+    named = os.environ.get("XDG_DATA_HOME", "")
+    return named if os.path.isabs(named) else os.path.join(home, ".local", "share")  # noqa: PTH117, PTH118 - the same

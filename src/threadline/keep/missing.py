@@ -1,0 +1,187 @@
+"""What is missing: files of the keep that the living homes do not have any more, by their names alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from threadline.find.side_files import PROJECTS
+from threadline.find.transcripts import agent_id, session_id
+
+_BELOW = 3
+"""projects/<folder>/<name>: from here on, a path is a session's own."""
+
+
+class Row(Struct, frozen=True, array_like=True, gc=False):
+    """The newest version of a kept file: its path below the home, and what tells whether it was put back already."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    pieces: str
+
+
+class Origin(Struct, frozen=True, array_like=True):
+    """A home that files were kept of, and the machine it was on; `label` is what people call that."""
+
+    machine: str
+    label: str
+    home: str
+
+
+class Listed(Struct, frozen=True, array_like=True):
+    """All that was kept of one home."""
+
+    origin: Origin
+    rows: tuple[Row, ...]
+
+
+class Missing(Struct, frozen=True):
+    """What is to be put back for one home, by path; and the directories whose change would change that."""
+
+    origin: Origin
+    rows: dict[str, Row]
+    watched: tuple[str, ...]
+
+
+def missing(listed: Sequence[Listed], own: str | None, living: Sequence[str], *, only: bool) -> Iterator[Missing]:
+    """What the living homes do not have, home by home; with `only`, of these homes alone.
+
+    A file that is there is left as it is there, whatever its bytes: it is what Claude Code goes on with, and of two
+    versions of one transcript most lines would be told twice. Older versions are `keep restore`'s.
+    """
+    mine = [one for one in listed if one.origin.machine == own]
+    others = [one for one in listed if one.origin.machine != own]
+    taken: dict[str, Row] = {}
+    for one in sorted(mine, key=lambda each: each.origin.home):
+        home = one.origin.home
+        taken.update((row.path, row) for row in one.rows)
+        if home in living:
+            yield Missing(one.origin, *_not_in((home,), one.rows))
+        elif not only and not os.path.isdir(home):  # noqa: PTH112 - Path.is_dir raises where a parent may not be entered
+            yield Missing(one.origin, {row.path: row for row in one.rows}, ())
+        # A home that is there and was not asked for is somebody's choice.
+    if only:
+        return
+    for one in sorted(others, key=lambda each: (each.origin.label, each.origin.machine, each.origin.home)):
+        rows = [row for row in one.rows if not _is_copy(row, taken.get(row.path))]
+        taken.update((row.path, row) for row in rows)
+        yield Missing(one.origin, *_not_in(living, rows, elsewhere=True))
+
+
+def _is_copy(row: Row, other: Row | None) -> bool:
+    """Whether another machine kept the same file: homes may be shared by several."""
+    if other is None:
+        return False
+    return row.pieces == other.pieces or (_is_of_a_session(row.path) and row.size <= other.size)
+
+
+def _not_in(
+    homes: Sequence[str], rows: Iterable[Row], *, elsewhere: bool = False
+) -> tuple[dict[str, Row], tuple[str, ...]]:
+    """The rows whose files none of these homes has, and the directories that were looked into."""
+    by_directory: dict[str, list[Row]] = {}
+    for row in rows:
+        by_directory.setdefault(row.path.rpartition("/")[0], []).append(row)
+    watched: list[str] = []
+    found: dict[str, Row] = {}
+    moved = [_Folders(home) for home in homes]
+    for directory, some in by_directory.items():
+        names = [_names(home, directory) for home in homes]
+        for home, there in zip(homes, names, strict=True):
+            if _is_watched(directory, some, is_there=there is not None):
+                watched.append(_joined(home, directory))
+        for row in some:
+            name = row.path[len(directory) + 1 :] if directory else row.path
+            # What is called alike on another machine is the same only where the name is nobody else's.
+            is_told = not elsewhere or _is_of_a_session(row.path)
+            is_there = is_told and any(name in (one or ()) for one in names)
+            if not is_there and not any(folders.have(row) for folders in moved):
+                found[row.path] = row
+    for folders in moved:
+        watched += folders.directories()
+    return found, tuple(dict.fromkeys(watched))
+
+
+def _is_watched(directory: str, rows: Sequence[Row], *, is_there: bool) -> bool:
+    """Of directories, those at the top and those with transcripts: when a session's own go, one above them changes."""
+    if not directory:
+        return False  # the home itself changes all the time
+    if "/" not in directory:
+        return True
+    return is_there and any(row.path.endswith(".jsonl") for row in rows)
+
+
+class _Folders:
+    """Projects' folders of a home: a session whose project was renamed, or that went elsewhere, is in another one."""
+
+    def __init__(self, home: str) -> None:
+        self._projects = _joined(home, PROJECTS)
+        self._by_name: dict[str, list[str]] | None = None
+        self._folders: list[str] = []
+
+    def directories(self) -> list[str]:
+        """The folders, as far as it was asked for them."""
+        return [self._projects, *(_joined(self._projects, folder) for folder in self._listed())]
+
+    def have(self, row: Row) -> bool:
+        """Whether a file lies below another project now, and has not become shorter."""
+        parts = row.path.split("/")
+        if not _is_of_a_session(row.path) or parts[0] != PROJECTS:
+            return False
+        for folder in self._holding(parts[2]):
+            if folder != parts[1]:
+                try:
+                    if os.lstat(_joined(self._projects, folder, *parts[2:])).st_size >= row.size:
+                        return True
+                except OSError:
+                    continue
+        return False
+
+    def _holding(self, name: str) -> list[str]:
+        if self._by_name is None:
+            self._by_name = {}
+            for folder in self._listed():
+                for inside in _names(self._projects, folder) or ():
+                    self._by_name.setdefault(inside, []).append(folder)
+        return self._by_name.get(name, [])
+
+    def _listed(self) -> list[str]:
+        if not self._folders:
+            try:
+                with os.scandir(self._projects) as inside:
+                    self._folders = sorted(one.name for one in inside if one.is_dir(follow_symlinks=False))
+            except OSError:
+                self._folders = []
+        return self._folders
+
+
+def _is_of_a_session(path: str) -> bool:
+    """Whether a path has the id of a session or an agent in it, which no other file has."""
+    parts = path.split("/")
+    if parts[0] != PROJECTS:
+        return any(session_id(part) is not None for part in parts[1:])
+    return len(parts) >= _BELOW and (session_id(parts[2]) is not None or agent_id(parts[2]) is not None)
+
+
+def _names(home: str, directory: str) -> set[str] | None:
+    """The names in a directory; None where it is not there, and what may not be listed has what it had."""
+    try:
+        return set(os.listdir(_joined(home, directory)))  # noqa: PTH208 - names are enough
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError):
+        return _Everything()
+
+
+class _Everything(set[str]):
+    """The names in a directory that may not be listed: whatever is asked for may be there."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+def _joined(home: str, *parts: str) -> str:
+    return os.path.join(home, *(part for path in parts for part in path.split("/") if part))  # noqa: PTH118 - text

@@ -1,0 +1,75 @@
+"""Kept homes: folders that hold what was kept of a home after Claude Code deleted it there.
+
+Which folder is one is told once, by who made it, and holds for the whole process: it is a fact about the machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+KEEP = "keep"
+"""How a kept home was found, as `Home.source` says it."""
+
+
+class KeptHome(Struct, frozen=True):
+    """A kept home: where it lies, the home its files come from, and the machine that was on, if not this one."""
+
+    path: str
+    home: str
+    machine: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The home that it stands for, as people know it."""
+        return f"{self.machine}:{self.home}" if self.machine is not None else self.home
+
+
+_known: dict[str, KeptHome] = {}
+
+
+def remember(kept: KeptHome) -> None:
+    """Tell that a folder is a kept home."""
+    _known[kept.path] = kept
+
+
+def home_name(home: str | os.PathLike[str]) -> str:
+    """What a home is called: its path; for a kept one, that of the home its files come from."""
+    found = _known.get(os.fspath(home)) if _known else None
+    return found.name if found is not None else os.fspath(home)
+
+
+def is_kept(path: str | os.PathLike[str]) -> bool:
+    """Whether a file lies in a kept home."""
+    return _home_of(os.fspath(path)) is not None if _known else False
+
+
+def first_path(path: str) -> str:
+    """Where a file lay before it was only in a keep; itself, if it is not."""
+    found = _home_of(path) if _known else None
+    return f"{found.home}{path[len(found.path) :]}" if found is not None else path
+
+
+def twins(path: str | os.PathLike[str]) -> Iterator[str]:
+    """The same place in the homes that hold the rest of what one home held: living, and kept."""
+    if not _known:
+        return
+    text = os.fspath(path)
+    for one in _known.values():
+        if one.machine is not None:
+            continue
+        for here, there in ((one.path, one.home), (one.home, one.path)):
+            if text.startswith(here + os.sep):
+                yield there + text[len(here) :]
+
+
+def ranks(homes: Iterable[str]) -> dict[str, int]:
+    """The place of each home among those that were named; a kept one has that of the home it stands for."""
+    named: dict[str, int] = {}
+    return {home: named.setdefault(home_name(home), number) for number, home in enumerate(homes)}
+
+
+def _home_of(path: str) -> KeptHome | None:
+    return next((one for one in _known.values() if path.startswith(one.path + os.sep)), None)
