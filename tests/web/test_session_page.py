@@ -16,7 +16,7 @@ from tests.make import SESSION, Pen, Row, call, lines, prompt, reply, transcript
 from tests.web.asking import Client
 from tests.web.conftest import AGENT, PIXEL, session_rows, write_home
 
-from threadline.web import where
+from threadline.web import addresses, where
 from threadline.web.session_find import folded
 
 _PAGE = f"/session/{SESSION}"
@@ -275,10 +275,12 @@ def test_an_agent_that_lies_elsewhere_is_shown_alone(tmp_path: Path) -> None:
 def test_a_session_that_only_rows_name_is_found(tmp_path: Path) -> None:
     """A transcript of another name is listed with its calls; the link from there leads to it."""
     home = write_home(tmp_path / "home", session_rows())
-    other = "0" * 8 + "-0000-4000-8000-000000000002"
-    rows = transcript(prompt("notes"), reply("noted"), pen=Pen(other))
-    write(home / "projects" / "-work-app" / "notes.jsonl", *rows)
-    assert "noted" in Client(home).get(f"/session/{other}").text
+    for other in ("0" * 8 + "-0000-4000-8000-000000000002", "</script>~2F%2F"):
+        rows = transcript(prompt("notes"), reply(f"noted {other[:8]}"), pen=Pen(other))
+        write(home / "projects" / "-work-app" / f"notes-{other[:2].replace('/', '-')}.jsonl", *rows)
+        page = Client(home).get(addresses.session(other))
+        assert "noted" in page.text
+        assert "</script>~" not in page.text
 
 
 def test_a_very_long_session_is_cut_into_parts(long: Client, monkeypatch: pytest.MonkeyPatch) -> None:

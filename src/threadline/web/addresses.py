@@ -41,10 +41,28 @@ def session(
     >>> session("5560", at="L12")
     '/session/5560?at=L12#L12'
     >>> session("5560", "agent", "a/b")
-    '/session/5560/agent/a%2Fb'
+    '/session/5560/agent/a~2Fb'
     """
-    path = "/".join((SESSION, *(quote(part, safe="", errors="replace") for part in (id_, *below))))
+    path = "/".join((SESSION, *(quote(escaped(part), safe="", errors="replace") for part in (id_, *below))))
     return address(path, kept, at=at, **query) + (f"#{quote(at, safe='')}" if at else "")
+
+
+def escaped(name: str) -> str:
+    """A name as it stands in a path: servers undo %2F before they look at the parts, so a slash is written otherwise.
+
+    >>> escaped("a/b~c")
+    'a~2Fb~7Ec'
+    """
+    return name.replace("~", "~7E").replace("/", "~2F")
+
+
+def unescaped(part: str) -> str:
+    """The name that stands in a path.
+
+    >>> unescaped(escaped("~2F/"))
+    '~2F/'
+    """
+    return part.replace("~2F", "/").replace("~7E", "~")
 
 
 def agent(id_: str, agent_: str, *, at: str | None = None, **query: Queried) -> str:

@@ -44,6 +44,8 @@ def answer(make: Callable[[], Made], path: str, *, bare: bool = False) -> Respon
         if isinstance(made, Page | Fragment):
             data = made.data() if is_data and callable(made.data) else made.data
             return _data(data) if is_data else _html(made, path, bare=bare)
+        if is_data and isinstance(made, Elsewhere):
+            return _data({"page": made.address})
         return _other(made)
     except (Error, sqlite3.Error) as error:
         return refused(error, path)

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from threadline.errors import Error, NotFound
-from threadline.web.addresses import ASSETS, HOME, LIVE, SESSION, twin
+from threadline.web.addresses import ASSETS, HOME, LIVE, SESSION, twin, unescaped
 from threadline.web.answer import SUFFIX, answer, refused
 from threadline.web.asked import Asked
 from threadline.web.asset import asset
@@ -95,7 +95,7 @@ class App:
                     query=request.query_params.multi_items(),
                     archive=archive,
                     shelf=self._shelf,
-                    named=request.path_params,
+                    named={name: unescaped(part) for name, part in request.path_params.items()},
                     now=datetime.now(UTC),
                     wants_data=path.endswith(SUFFIX),
                 )

@@ -10,6 +10,7 @@ from threadline.render.html.scene import Scene
 from threadline.render.html.view import View
 from threadline.render.html.words import one
 from threadline.render.options import Agents
+from threadline.web.addresses import escaped
 from threadline.web.asked import Asked
 from threadline.web.kept import Drawn, Kept
 from threadline.web.linked import Linked
@@ -66,5 +67,5 @@ def glimpse(asked: Asked) -> Page | None:
         title=title,
         kind="session",
         main=join((head, body)),
-        attributes={"data_session": place.id, "data_partial": "1", "data_version": ""},
+        attributes={"data_session": escaped(place.id), "data_partial": "1", "data_version": ""},
     )

@@ -88,7 +88,7 @@ def session_page(asked: Asked) -> Made:
         main=main,
         data=lambda: {**head_data(known), **shape(drawn), "turns_of": list(turn_rows(agent))},
         attributes={
-            "data_session": kept.id,
+            "data_session": addresses.escaped(kept.id),
             "data_agent": seen.agent,
             "data_version": kept.version,
             "data_branches": len(agent.branches),
