@@ -661,9 +661,9 @@ OUTPUT: dict[str, tuple[tuple[str, Keys], ...]] = {
                 "files_gone": "files that were deleted at the source",
                 "read": "bytes that were read",
                 "written": "bytes that were written into the keep",
-                "sessions": "sessions that are kept",
-                "kept": "how many of them only the keep still has",
-                "bytes": "what the kept files take, raw",
+                "sessions": "sessions that are kept; null where the keep is encrypted and cannot be read",
+                "kept": "how many of them only the keep still has; null as well",
+                "bytes": "what the kept files take, raw; null as well",
                 "stored": "what the keep takes on disk",
                 "problems": "files that could not be kept: `place`, `message` of each",
                 "seconds": "how long it took",
@@ -685,7 +685,7 @@ OUTPUT: dict[str, tuple[tuple[str, Keys], ...]] = {
                 "stored": "what the keep takes on disk",
                 "forgotten": "how many sessions were forgotten",
                 "machines": "which machines kept: `id`, `label`, `here`, `sessions`, `bytes`, `runs`, `last` of each",
-                "homes": "which homes are there: `path`, `period` (`days`; `said` is whether settings say so; `strange`), "
+                "homes": "which homes are there: `path`, `period` (`days`; `said`: by the settings; `strange`), "
                 "`sessions`, `files`, `bytes` of each",
                 "at_risk": "what is not kept as it stands, first what is deleted first; the keys are those below",
                 "problems": "what is wrong with the keep",

@@ -243,9 +243,10 @@ def _say(store: Store, done: Kept, machine: Machine, output: str, seconds: float
         "files_gone": done.gone,
         "read": done.read,
         "written": done.stored,
-        "sessions": len(kept),
-        "kept": sum(is_kept_only(one, machine.id) for one in kept),
-        "bytes": sum(one.size for one in catalogue.newest()),
+        # What is encrypted and was never read here can be added to, and not told of.
+        "sessions": len(kept) if not catalogue.unread else None,
+        "kept": sum(is_kept_only(one, machine.id) for one in kept) if not catalogue.unread else None,
+        "bytes": sum(one.size for one in catalogue.newest()) if not catalogue.unread else None,
         "stored": stored_bytes(store.folder),
         "problems": [{"place": str(one.place), "message": one.message} for one in done.problems],
         "seconds": round(seconds, 3),
@@ -267,6 +268,9 @@ def _lines(row: dict[str, Any]) -> list[str]:
     if row["gone"]:
         were = "was" if row["gone"] == 1 else "were"
         lines.append(f"{out.counted(row['gone'], 'session')} {were} deleted since the last time; the keep has them.")
+    if row["sessions"] is None:
+        told = "it is encrypted, and its key is not at hand to say what it has"
+        return [*lines, f"Kept in {out.plain(row['keep'])}, {out.size(row['stored'])}; {told}."]
     share = f", {row['stored'] / row['bytes']:.1%}" if row["bytes"] else ""
     stored = f"{out.size(row['bytes'])} in {out.size(row['stored'])}{share}"
     lines.append(f"Kept in {out.plain(row['keep'])}: {out.counted(row['sessions'], 'session')}, {stored}.")

@@ -153,13 +153,13 @@ def _verb(one: Write) -> str:
 
 
 def _added(one: Write) -> list[str]:
-    """The lines that come: those that were there may hold what is not to be shown."""
-    from difflib import ndiff
-
+    """The text that comes, in lines: what was there may hold what is not to be shown."""
     if one.after is None or one.path.name.endswith(".before-threadline-keep"):
         return []
-    before, after = ((data or b"").decode(errors="replace").splitlines() for data in (one.before, one.after))
-    return [line[2:] for line in ndiff(before, after) if line.startswith("+ ")]
+    before = one.before or b""
+    start = len(os.path.commonprefix([before, one.after]))
+    end = len(os.path.commonprefix([before[start:][::-1], one.after[start:][::-1]]))
+    return one.after[start : len(one.after) - end].decode(errors="replace").strip("\r\n").splitlines()
 
 
 def _lines(writes: Sequence[Write], *, yes: bool) -> list[str]:

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -188,15 +189,18 @@ def _unit_word(word: str) -> str:
 def _apply(one: Write) -> None:
     folder = one.path.parent
     if one.link is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        one.path.unlink(missing_ok=True)
         if one.link:
+            folder.mkdir(parents=True, exist_ok=True)
             one.path.symlink_to(one.link)
+        else:
+            one.path.unlink()
+            _leave(folder)
         return
     if _read(one.path) != one.before:
         raise Unreadable(f"{str(one.path)!r} changed just now and was left alone; try again.")
     if one.after is None:
         one.path.unlink()
+        _leave(folder)
         return
     folder.mkdir(parents=True, exist_ok=True)
     mode = one.path.stat().st_mode & 0o7777 if one.before is not None else 0o600
@@ -204,6 +208,14 @@ def _apply(one: Write) -> None:
     temporary = durable.put(folder, "threadline", f".{one.path.name}{durable.TEMPORARY}", one.after)
     temporary.chmod(mode)
     temporary.replace(one.path)
+
+
+def _leave(folder: Path) -> None:
+    """Take away folders of systemd's that nothing is in any more."""
+    with suppress(OSError):
+        while folder.name in ("timers.target.wants", "user", "systemd"):
+            folder.rmdir()
+            folder = folder.parent
 
 
 def _real(path: Path) -> Path:

@@ -121,8 +121,15 @@ def _parts(text: str, at: int) -> list[_Part]:
 
 
 def _member(text: str, at: int, key: str) -> _Part | None:
-    """The member of that name; of several, the last, as whoever reads JSON has it."""
-    return next((one for one in reversed(_parts(text, at)) if one.key == key), None)
+    """The member of that name.
+
+    Raises:
+        Unreadable: there are several, of which readers of JSON see only the last.
+    """
+    found = [one for one in _parts(text, at) if one.key == key]
+    if len(found) > 1:
+        raise Unreadable(f"it has {key!r} twice")
+    return found[0] if found else None
 
 
 def _end(text: str, at: int) -> int:
