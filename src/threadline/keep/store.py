@@ -68,7 +68,7 @@ class Store:
 
     Raises:
         NotFound: there is no keep.
-        Unreadable: it is of a later version, or what lies there is no keep.
+        Unreadable: it is of a later version, or may not be read.
     """
 
     def __init__(self, folder: Path, identity: str | None = None) -> None:
@@ -76,7 +76,8 @@ class Store:
         self.packs = folder / "packs"
         self.runs = folder / "runs"
         self.dictionaries = folder / "dictionaries"
-        self.about = _about(folder)
+        self.about, self.problem = _about(folder)
+        """`problem`: keep.json is damaged. What is in the keep can still be read, and nothing is added."""
         self._identity = identity
         self._asked = identity is not None
         self._open = lru_cache(maxsize=2)(self._unsealed)
@@ -88,13 +89,13 @@ class Store:
         Raises:
             Unreadable: the folder holds something else, may not be written, or is a keep that is not sealed so.
         """
-        if not (folder / ABOUT).exists():
+        if not (folder / ABOUT).exists() and not any((folder / "runs").glob("*")):
             try:
                 _begin(folder, seal)
             except OSError as error:
                 raise Unreadable(f"A keep cannot be made in {str(folder)!r}: {error.strerror or error}.") from None
         made = cls(folder, seal.identity if seal is not None else None)
-        if seal is not None and seal.recipient not in made.about.recipients:
+        if seal is not None and made.problem is None and seal.recipient not in made.about.recipients:
             raise Unreadable(
                 f"The keep {str(folder)!r} was begun otherwise: make another one that is encrypted, and merge it there."
             )
@@ -103,7 +104,9 @@ class Store:
     @property
     def is_sealed(self) -> bool:
         """Whether what is in it is encrypted."""
-        return bool(self.about.recipients)
+        return bool(self.about.recipients) or (
+            self.problem is not None and any(path.suffix == ".age" for path in self.pack_files())
+        )
 
     @property
     def is_locked(self) -> bool:
@@ -224,7 +227,7 @@ class Store:
 
     def sweep(self, machine: str) -> None:
         """Take away what a killed run of this machine left behind; only who holds the machine's lock may."""
-        for folder in (self.packs, self.runs, self.dictionaries):
+        for folder in (self.folder, self.packs, self.runs, self.dictionaries):
             for left in folder.glob(f"*{TEMPORARY}"):
                 ours = left.name.rsplit("-", 2)[0] == machine
                 if ours or time.time() - left.lstat().st_mtime > _ABANDONED:
@@ -237,6 +240,7 @@ class Store:
         Raises:
             IndexBusy: another process of this machine does, or one takes away what is not needed.
         """
+        self._require_about()
         with locking.adding(self.folder, machine):
             self.sweep(machine)
             yield
@@ -248,9 +252,14 @@ class Store:
         Raises:
             IndexBusy: somebody does.
         """
+        self._require_about()
         with locking.removing(self.folder, machine):
             self.sweep(machine)
             yield
+
+    def _require_about(self) -> None:
+        if self.problem is not None:
+            raise Unreadable(self.problem)
 
     def _unsealed(self, path: Path) -> bytes:
         self.require_key()
@@ -295,20 +304,24 @@ def _files(folder: Path, named: re.Pattern[str]) -> list[Path]:
     return [folder / name for name in sorted(names)]
 
 
-def _about(folder: Path) -> About:
+def _about(folder: Path) -> tuple[About, str | None]:
+    """What says that a folder is a keep, and what is wrong with it. To read what is in a keep, it is not needed."""
+    damaged = f"{str(folder / ABOUT)!r} is damaged; copy it from another copy of this keep."
     try:
         told = msgspec.json.decode((folder / ABOUT).read_bytes(), type=About)
     except FileNotFoundError:
-        raise NotFound(f"There is no keep in {str(folder)!r} yet; `threadline keep` begins one.") from None
+        if not any((folder / "runs").glob("*")):
+            raise NotFound(f"There is no keep in {str(folder)!r} yet; `threadline keep` begins one.") from None
+        return About(FORMAT, VERSION, ""), damaged
     except OSError as error:
         raise Unreadable(f"The keep {str(folder)!r} cannot be read: {error.strerror or error}.") from None
-    except msgspec.MsgspecError:
-        raise Unreadable(f"{str(folder / ABOUT)!r} is damaged; copy it from another copy of this keep.") from None
-    if told.version > VERSION:
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return About(FORMAT, VERSION, ""), damaged
+    if told.version > VERSION and told.check != msgspec.structs.replace(told, version=VERSION).checked():
         raise Unreadable(f"The keep {str(folder)!r} is of a later version ({told.version}); update threadline.")
-    if told.format != FORMAT or told.check != told.checked():
-        raise Unreadable(f"{str(folder / ABOUT)!r} is damaged; copy it from another copy of this keep.")
-    return told
+    if (told.format, told.version) != (FORMAT, VERSION) or told.check != told.checked():
+        return About(FORMAT, VERSION, ""), damaged
+    return told, None
 
 
 def _begin(folder: Path, seal: Seal | None) -> None:

@@ -7,10 +7,12 @@ import zstandard
 from threadline.errors import Unreadable
 from threadline.keep.store import GOING, Store
 
-_SIZE = 112 * 1024
-_LEAST, _MOST = 1024 * 1024, 12 * 1024 * 1024
+_SIZE = 48 * 1024
+_LEAST, _MOST = 256 * 1024, 5 * 1024 * 1024
 """From how many bytes of lines on a dictionary can be learned, and how many are listened to."""
-_LONGEST = 16 * 1024
+_LONGEST = 4 * 1024
+_HEAD = 128 * 1024
+"""How much of what is read at a time is listened to once there would be enough: all files are to have a say."""
 _EVERY = 7
 """One line in so many is listened to: neighbours are alike."""
 
@@ -36,7 +38,11 @@ class Teaching:
         """Listen to what is read, until that is enough."""
         if self._done or self._heard >= _MOST:
             return
-        lines = [line[:_LONGEST] for line in data.split(b"\n")[1:-1:_EVERY] if line]
+        lines = [
+            line[:_LONGEST]
+            for line in (data if self._heard < _LEAST else data[:_HEAD]).split(b"\n")[1:-1:_EVERY]
+            if line
+        ]
         self._lines += lines
         self._heard += sum(map(len, lines))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,9 +15,14 @@ from threadline.keep.manifest import Manifest
 from threadline.keep.pack import Frame, contents, table_of
 from threadline.keep.store import README, Store, file_hash, told_hash
 
+_SESSION = re.compile(rb'"sessionId":"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"')
+
 
 class Verified(Struct, frozen=True):
-    """What was looked at, what is wrong, and the newest versions of files that cannot be given back for it."""
+    """What was looked at, what is wrong, and the versions of files that cannot be given back for it.
+
+    `sessions` are those that a damaged manifest told of: their bytes are there, but not which files they make.
+    """
 
     packs: int
     pieces: int
@@ -24,6 +30,7 @@ class Verified(Struct, frozen=True):
     runs: int
     problems: tuple[str, ...] = ()
     touched: tuple[Version, ...] = ()
+    sessions: tuple[str, ...] = ()
 
 
 def verify(
@@ -70,7 +77,22 @@ def verify(
         problems.append(f"{len(missing):,} pieces are in no pack; copy the packs from another copy of this keep.")
     pieces = sum(len(frame.pieces) for _path, frame in chosen)
     size = sum(frame.size for _path, frame in chosen)
-    return Verified(len(store.pack_files()), pieces, size, len(catalogue.manifests), tuple(problems), touched)
+    sessions = _untold(catalogue) if catalogue.problems else ()
+    return Verified(len(store.pack_files()), pieces, size, len(catalogue.manifests), tuple(problems), touched, sessions)
+
+
+def _untold(catalogue: Catalogue) -> tuple[str, ...]:
+    """The sessions that pieces name which no manifest tells of."""
+    told = {hash_ for one in catalogue.all_versions() for hash_ in one.pieces}
+    told.update(hash_ for one in catalogue.forgotten_versions for hash_ in one.pieces)
+    found: set[str] = set()
+    for hash_ in catalogue.located.keys() - told:
+        try:
+            data = catalogue.piece(hash_)
+        except Unreadable:
+            continue
+        found.update(name.decode() for name in _SESSION.findall(data))
+    return tuple(sorted(found))
 
 
 def _is_touched(version: Version, lost: set[str], lengths: dict[str, int]) -> bool:
@@ -89,7 +111,8 @@ def _about(store: Store) -> list[str]:
         said = (store.folder / "README.txt").read_bytes()
     except OSError:
         said = b""
-    return [] if said == README.encode() else ["README.txt is not what was written; nothing but that text is lost."]
+    text = [] if said == README.encode() else ["README.txt is not what was written; nothing but that text is lost."]
+    return text if store.problem is None else [store.problem, *text]
 
 
 def _wrong(store: Store, path: Path, frame: Frame) -> set[str]:

@@ -1,0 +1,83 @@
+"""Small homes and keeps of them, for tests that look at every byte."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from random import Random
+
+from threadline.find import homes
+from threadline.keep.catalogue import Catalogue, Version
+from threadline.keep.keeping import Kept, keep
+from threadline.keep.machine import Machine
+from threadline.keep.store import Store
+from threadline.keep.verifying import verify
+
+HERE, THERE = Machine("here_1", "here"), Machine("there_2", "there")
+
+
+def session_id(number: int) -> str:
+    """The id of the session with this number."""
+    return f"{number:08x}-0000-4000-8000-000000000000"
+
+
+def transcript(number: int, project: str = "-work") -> str:
+    """Where the transcript of a session lies in a home."""
+    return f"projects/{project}/{session_id(number)}.jsonl"
+
+
+def lines(seed: int, count: int, length: int = 200) -> bytes:
+    """Lines that look like a transcript's, and that no other seed gives."""
+    random = Random(seed)  # noqa: S311 - made-up text
+    made = (f'{{"type":"user","uuid":"{random.getrandbits(128):032x}","text":"' for _line in range(count))
+    words = ["".join(random.choices("abcdefgh ", k=random.randrange(1, length))) for _line in range(count)]
+    return "".join(f'{head}{word}"}}\n' for head, word in zip(made, words, strict=True)).encode()
+
+
+def home_with(folder: Path, files: dict[str, bytes]) -> Path:
+    """A home with these files; what has the same bytes is not touched."""
+    (folder / "projects").mkdir(parents=True, exist_ok=True)
+    for path, data in files.items():
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if not place.exists() or place.read_bytes() != data:
+            place.write_bytes(data)
+    return folder
+
+
+def kept(store: Store, home: Path, machine: Machine = HERE) -> Kept:
+    """One run over a home."""
+    return keep(store, homes(os.fspath(home)), machine)
+
+
+def given_back(store: Store) -> dict[str, list[bytes]]:
+    """Every version of every file of a keep, by its path."""
+    catalogue = Catalogue(store)
+    assert not catalogue.problems
+    found: dict[str, list[bytes]] = {}
+    for version in catalogue.all_versions():
+        found.setdefault(version.path, []).append(b"".join(catalogue.data(version)))
+    return found
+
+
+def listed(store: Store) -> list[tuple[str, str, str, int, int, tuple[str, ...]]]:
+    """The versions that a keep lists, in order."""
+    return [_told(one) for one in Catalogue(store).all_versions()]
+
+
+def _told(one: Version) -> tuple[str, str, str, int, int, tuple[str, ...]]:
+    return one.machine, one.home, one.path, one.run, one.size, tuple(one.pieces)
+
+
+def is_clean(store: Store) -> bool:
+    """Whether every byte of a keep is what it should be."""
+    verified = verify(store)
+    return not verified.problems and not verified.touched
+
+
+def all_bytes(store: Store) -> bytes:
+    """All that is in the files of a keep, packs and manifests unpacked."""
+    found = [path.read_bytes() for path in sorted(store.folder.rglob("*")) if path.is_file()]
+    catalogue = Catalogue(store)
+    found += [catalogue.piece(hash_) for hash_ in catalogue.located]
+    return b"\0".join(found)

@@ -1,0 +1,182 @@
+"""The page docs/keep-format.md is enough to read a keep: here is a reader written from it alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+from tests.keep.stores import HERE, THERE, all_bytes, given_back, home_with, kept, lines, session_id, transcript
+
+from threadline.keep.catalogue import Catalogue
+from threadline.keep.forgetting import forget
+from threadline.keep.merging import merge
+from threadline.keep.repacking import repack
+from threadline.keep.store import README, Store
+
+_PAGE = Path(__file__).parents[2] / "docs" / "keep-format.md"
+_UUID = 36
+
+
+class Reader:
+    """A reader of keeps, along the page."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        about = json.loads((folder / "keep.json").read_bytes())
+        told = "\n".join([about["format"], str(about["version"]), about["id"], *about.get("recipients", [])])
+        assert about["version"] == 1
+        assert about["check"] == hashlib.sha256(told.encode()).hexdigest()
+        self.rows: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        self.forgot: list[dict[str, Any]] = []
+        self.runs: dict[str, dict[str, Any]] = {}
+        for path in (folder / "runs").glob("*.jsonl.zst"):
+            self._manifest(path)
+        self.by_id = {_id(row): row for _run, row in self.rows}
+        self.where = dict(item for path in (folder / "packs").glob("*.zst") for item in self._pieces(path))
+
+    def _manifest(self, path: Path) -> None:
+        data = path.read_bytes()
+        machine, number, rest = path.name.split("-")
+        assert rest.removesuffix(".jsonl.zst") == hashlib.sha256(data).hexdigest()
+        text = zstandard.ZstdDecompressor().decompress(data)
+        first, *rows, last = (json.loads(line) for line in text.decode().split("\n")[:-1])
+        assert (first["kind"], last["kind"]) == ("run", "end")
+        assert (first["machine"], first["number"]) == (machine, int(number))
+        self.runs[hashlib.sha256(text).hexdigest()] = first
+        self.rows += [(first, row) for row in rows if row["kind"] == "file"]
+        self.forgot += [row for row in rows if row["kind"] == "forgot"]
+
+    def _pieces(self, path: Path) -> list[tuple[str, tuple[Path, dict[str, Any], int, int]]]:
+        data = path.read_bytes()
+        assert path.name == f"{hashlib.sha256(data).hexdigest()}.zst"
+        length, sign = struct.unpack("<I8s", data[-12:])
+        body = data[-44 - length : -44]
+        assert sign == b"threadln"
+        assert hashlib.sha256(body).digest() == data[-44:-12]
+        assert struct.unpack("<II", data[-52 - length : -44 - length]) == (0x184D2A5B, length + 44)
+        found = []
+        for frame in json.loads(body)["frames"]:
+            at = 0
+            for hash_, size in frame["pieces"]:
+                found.append((hash_, (path, frame, at, size)))
+                at += size
+            assert at == frame["size"]
+        return found
+
+    def piece(self, hash_: str) -> bytes:
+        """A piece, which has that hash."""
+        path, frame, at, size = self.where[hash_]
+        known = None
+        if "dictionary" in frame:
+            data = (self.folder / "dictionaries" / f"{frame['dictionary']}.dict").read_bytes()
+            known = zstandard.ZstdCompressionDict(data)
+        packed = path.read_bytes()[frame["offset"] : frame["offset"] + frame["length"]]
+        piece = zstandard.ZstdDecompressor(dict_data=known).decompress(packed)[at : at + size]
+        assert hashlib.sha256(piece).hexdigest() == hash_
+        return piece
+
+    def data(self, row: dict[str, Any]) -> bytes:
+        """What the file of a row held."""
+        before = self.data(self.by_id[row["base"]]) if "base" in row else b""
+        assert len(before) == row.get("start", 0)
+        whole = before + b"".join(map(self.piece, row["pieces"]))
+        assert len(whole) == row["size"]
+        return whole
+
+    def files(self) -> dict[str, list[bytes]]:
+        """Every version of every file."""
+        found: dict[str, list[bytes]] = {}
+        for _run, row in sorted(self.rows, key=lambda one: (one[0]["machine"], one[0]["number"])):
+            gone = any(row["path"] in one["paths"] for one in self.forgot)
+            gone |= any(len(one["session"]) == _UUID and one["session"] in row["path"] for one in self.forgot)
+            if not gone:
+                found.setdefault(row["path"], []).append(self.data(row))
+        return found
+
+
+def _id(row: dict[str, Any]) -> str:
+    return hashlib.sha256("\n".join([row.get("base", ""), *row["pieces"]]).encode()).hexdigest()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A keep that has seen everything: growth, a dictionary, two machines, something forgotten, and what was packed."""
+    store = Store.make(tmp_path / "keep")
+    files = {transcript(1): lines(1, 20_000), transcript(2): lines(2, 300), "history.jsonl": lines(3, 20)}
+    home = home_with(tmp_path / "home", files)
+    kept(store, home)
+    home_with(home, {transcript(1): lines(1, 20_000) + lines(4, 40), transcript(3): b"", transcript(2): lines(5, 300)})
+    kept(store, home)
+    other = Store.make(tmp_path / "other")
+    kept(other, home_with(tmp_path / "there", {transcript(9): lines(9, 50)}), THERE)
+    merge(store, HERE, [other])
+    return store
+
+
+def test_the_page_is_enough(store: Store) -> None:
+    """A program that knows only the page gives back every version of every file."""
+    assert any(frame[1].frame.dictionary for frame in Catalogue(store).located.items())
+    assert Reader(store.folder).files() == given_back(store)
+    assert len(given_back(store)[transcript(1)]) == 2
+
+
+def test_the_page_is_enough_after_packing_and_forgetting(store: Store) -> None:
+    """The same holds for a keep that was written anew."""
+    repack(store, HERE)
+    assert Reader(store.folder).files() == given_back(store)
+    forget(store, HERE, session_id(2), [], "a wish")
+    found = Reader(store.folder).files()
+    assert found == given_back(store)
+    assert transcript(2) not in found
+
+
+def test_manifests_are_a_chain(store: Store) -> None:
+    """Every manifest but the first of a machine names the hash of the one before it."""
+    runs = Reader(store.folder).runs
+    befores = [run["before"] for run in runs.values()]
+    assert sorted(run["number"] for run in runs.values()) == [1, 1, 2]
+    assert all(before is None or before in runs for before in befores)
+    assert befores.count(None) == 2
+
+
+@pytest.mark.skipif(shutil.which("zstd") is None, reason="zstd is not installed")
+def test_zstd_alone_gives_the_lines(store: Store) -> None:
+    """`zstd -dc` unpacks what a keep holds, with no program of ours."""
+    repack(store, HERE)
+    found = b"".join(
+        subprocess.run(["zstd", "-dc", path], capture_output=True, check=True).stdout  # noqa: S603, S607
+        for path in store.pack_files()
+        if not any(one.frame.dictionary for one in Catalogue(store).located.values())
+    )
+    assert lines(4, 40) in found
+
+
+def test_the_page_names_every_key() -> None:
+    """Every key that is written is told on the page."""
+    from threadline.keep.manifest import End, File, Forgot, Gone, Run  # noqa: PLC0415
+    from threadline.keep.pack import Contents, Frame  # noqa: PLC0415
+    from threadline.keep.store import About  # noqa: PLC0415
+
+    page = _PAGE.read_text()
+    for struct_ in (Run, File, Gone, Forgot, End, Frame, Contents, About):
+        for key in struct_.__struct_fields__:
+            assert f"`{key}`" in page or f'"{key}"' in page
+
+
+def test_only_the_owner_may_look(store: Store) -> None:
+    """Every file of a keep has mode 0600 and every folder 0700."""
+    for path in (store.folder, *store.folder.rglob("*")):
+        assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600)
+
+
+def test_the_readme_tells_the_format(store: Store) -> None:
+    """A keep says in plain words what it is."""
+    assert (store.folder / "README.txt").read_text() == README
+    assert README.encode() in all_bytes(store)

@@ -1,0 +1,85 @@
+"""Packing writes small packs into large ones; whatever happens meanwhile, nothing is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.keep.stores import HERE, given_back, home_with, is_clean, kept, lines, transcript
+
+from threadline.keep import repacking
+from threadline.keep.catalogue import Catalogue
+from threadline.keep.repacking import repack
+from threadline.keep.store import Store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A keep of twelve days, each with a pack of its own."""
+    store = Store.make(tmp_path / "keep")
+    home = home_with(tmp_path / "home", {transcript(1): lines(1, 3000)})
+    for day in range(12):
+        with (home / transcript(1)).open("ab") as file:
+            file.write(lines(100 + day, 20))
+        kept(store, home)
+    return store
+
+
+def test_many_packs_become_one(store: Store) -> None:
+    """Every version comes back as before, from fewer packs that take less room; once more, there is nothing to do."""
+    before = given_back(store)
+    packed = repack(store, HERE)
+    assert (packed.before, packed.after, packed.problems) == (12, 1, ())
+    assert packed.bytes_after < packed.bytes_before
+    assert len(store.pack_files()) == 1
+    assert given_back(store) == before
+    assert is_clean(store)
+    assert repack(store, HERE) == repacking.Packed()
+
+
+def test_a_reader_goes_on(store: Store) -> None:
+    """Who was reading when the packs were written anew finds the pieces where they are now."""
+    catalogue = Catalogue(store)
+    assert catalogue.located
+    repack(store, HERE)
+    assert all(b"".join(catalogue.data(one)) for one in catalogue.all_versions())
+
+
+def test_stopped_before_the_old_go_everything_is_there_twice(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old packs are taken away only when the new ones are on the disk; the next time, what is there twice goes."""
+    before = given_back(store)
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            repack(store, HERE)
+    assert len(store.pack_files()) == 13
+    assert given_back(store) == before
+    assert is_clean(store)
+    repack(store, HERE)
+    assert len(store.pack_files()) == 1
+    assert given_back(store) == before
+
+
+def test_what_is_damaged_stays(store: Store) -> None:
+    """A pack that cannot be read whole is not taken away, and is told."""
+    victim = max(store.pack_files(), key=lambda path: path.stat().st_size)
+    data = bytearray(victim.read_bytes())
+    data[100] ^= 1
+    victim.write_bytes(data)
+    packed = repack(store, HERE)
+    assert packed.problems
+    assert victim.exists()
+    assert not is_clean(store)
+
+
+def test_what_no_manifest_tells_of_stays(store: Store) -> None:
+    """Only forgetting takes anything out: pieces of a stopped run are written anew with the others."""
+    for path in store.run_files()[-3:]:
+        path.unlink()
+    before = set(Catalogue(store).located)
+    repack(store, HERE)
+    assert set(Catalogue(store).located) == before

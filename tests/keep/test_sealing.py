@@ -1,0 +1,189 @@
+"""An encrypted keep tells nothing without its key, is added to without it, and gives everything back with it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.keep.stores import HERE, given_back, home_with, is_clean, kept, lines, session_id, transcript
+
+from threadline.errors import NotFound, Unreadable
+from threadline.keep.catalogue import Catalogue
+from threadline.keep.forgetting import forget
+from threadline.keep.machine import Machine
+from threadline.keep.merging import merge
+from threadline.keep.repacking import repack
+from threadline.keep.sealing import (
+    KEY_FILE,
+    PASSPHRASE,
+    key_from_passphrase,
+    seal_with_key_file,
+    seal_with_passphrase,
+)
+from threadline.keep.store import Store
+
+pytest.importorskip("pyrage")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(KEY_FILE, raising=False)
+    monkeypatch.delenv(PASSPHRASE, raising=False)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home large enough for a dictionary."""
+    return home_with(tmp_path / "home", {transcript(1): lines(1, 20_000), transcript(2): lines(2, 10)})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A keep whose key is in a file."""
+    return Store.make(tmp_path / "keep", seal_with_key_file(tmp_path / "key"))
+
+
+def _grown(home: Path, seed: int) -> None:
+    with (home / transcript(1)).open("ab") as file:
+        file.write(lines(seed, 20))
+
+
+def test_files_tell_nothing(store: Store, home: Path) -> None:
+    """Neither the names nor the bytes of an encrypted keep have a word of what is in it, nor of the machine."""
+    kept(store, home)
+    told = b"\n".join(
+        os.fsencode(path.relative_to(store.folder)) + (path.read_bytes() if path.is_file() else b"")
+        for path in store.folder.rglob("*")
+        if not path.name.startswith(".lock")
+    )
+    for word in (b"here_1", session_id(1).encode(), b"uuid", b"jsonl", b"threadln"):
+        assert word not in told.replace((store.folder / "README.txt").read_bytes(), b"")
+    assert len(store.dictionary_files()) == 1
+    assert {path.suffix for path in (*store.pack_files(), *store.run_files(), *store.dictionary_files())} == {".age"}
+
+
+def test_with_the_key_everything_comes_back(store: Store, home: Path, tmp_path: Path) -> None:
+    """Whoever has the key lists, verifies and restores as from any other keep."""
+    before = (home / transcript(1)).read_bytes()
+    kept(store, home)
+    _grown(home, 5)
+    kept(store, home)
+    again = Store(store.folder, seal_with_key_file(tmp_path / "key").identity)
+    assert given_back(again)[transcript(1)] == [before, (home / transcript(1)).read_bytes()]
+    assert is_clean(again)
+
+
+def test_keeping_needs_no_key(store: Store, home: Path, tmp_path: Path) -> None:
+    """A machine that has only the public key adds what grew, and only that, since it remembers what it kept."""
+    machine = Machine("here_1", "here", tmp_path / "memory")
+    locked = Store(store.folder)
+    first = kept(locked, home, machine)
+    _grown(home, 5)
+    second = kept(Store(store.folder), home, machine)
+    assert (first.new, second.grown, second.new) == (2, 1, 0)
+    assert second.stored < first.stored / 20
+    assert len(given_back(store)[transcript(1)]) == 2
+    assert is_clean(store)
+
+
+def test_without_memory_all_is_kept_again_and_nothing_lost(store: Store, home: Path, tmp_path: Path) -> None:
+    """Where the memory was thrown away, a run without the key keeps everything once more; packing takes it out again."""
+    kept(Store(store.folder), home)
+    kept(Store(store.folder), home)
+    assert given_back(store)[transcript(2)] == [lines(2, 10)]
+    repack(store, HERE)
+    assert len(store.pack_files()) == 1
+    assert is_clean(store)
+    assert tmp_path.exists()
+
+
+def test_without_the_key_nothing_is_read(store: Store, home: Path) -> None:
+    """Without its key, nothing of it is given out, and what to do is said."""
+    kept(store, home)
+    locked = Store(store.folder)
+    assert not Catalogue(locked).versions
+    for refused in (
+        lambda: is_clean(locked),
+        lambda: repack(locked, HERE),
+        lambda: forget(locked, HERE, session_id(1), [], "a wish"),
+        lambda: merge(locked, HERE, []),
+    ):
+        with pytest.raises(Unreadable, match=KEY_FILE):
+            refused()
+
+
+def test_a_passphrase_opens_it(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A keep may hold its key itself, under a passphrase; another passphrase does not open it."""
+    kept(Store.make(tmp_path / "keep", seal_with_passphrase("open sesame")), home)
+    with pytest.raises(Unreadable, match="passphrase"):
+        key_from_passphrase(tmp_path / "keep", "open barley")
+    monkeypatch.setenv(PASSPHRASE, "open sesame")
+    assert given_back(Store(tmp_path / "keep"))[transcript(2)] == [lines(2, 10)]
+    with pytest.raises(Unreadable):
+        seal_with_passphrase("")
+
+
+def test_the_environment_names_the_key(
+    store: Store, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The key file may be named by the environment; one that is not there, or holds no key, is told."""
+    kept(store, home)
+    monkeypatch.setenv(KEY_FILE, os.fspath(tmp_path / "key"))
+    assert given_back(Store(store.folder))[transcript(2)] == [lines(2, 10)]
+    monkeypatch.setenv(KEY_FILE, os.fspath(tmp_path / "none"))
+    with pytest.raises(NotFound):
+        given_back(Store(store.folder))
+    monkeypatch.setenv(KEY_FILE, os.fspath(home / transcript(1)))
+    with pytest.raises(Unreadable, match="holds no key"):
+        given_back(Store(store.folder))
+
+
+def test_the_key_file_is_its_owners(store: Store, tmp_path: Path) -> None:
+    """A key file that is made has mode 0600, and is never written over."""
+    assert store.is_sealed
+    assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
+    assert seal_with_key_file(tmp_path / "key") == seal_with_key_file(tmp_path / "key")
+
+
+def test_another_key_opens_nothing(store: Store, home: Path, tmp_path: Path) -> None:
+    """With the key of another keep, every file is told to be closed, and none is given out."""
+    kept(store, home)
+    wrong = Store(store.folder, seal_with_key_file(tmp_path / "other").identity)
+    catalogue = Catalogue(wrong)
+    assert not catalogue.versions
+    assert "cannot be decrypted" in catalogue.problems[0]
+
+
+def test_a_plain_keep_is_merged_into_an_encrypted_one_and_back(store: Store, home: Path, tmp_path: Path) -> None:
+    """Encrypting a keep is merging it into an encrypted one; twice changes nothing, and the way back is the same."""
+    plain = Store.make(tmp_path / "plain")
+    kept(plain, home)
+    _grown(home, 5)
+    kept(plain, home)
+    merge(store, HERE, [plain])
+    assert given_back(store) == given_back(plain)
+    assert merge(store, HERE, [plain]).bytes == 0
+    back = Store.make(tmp_path / "back")
+    merge(back, HERE, [store])
+    assert given_back(back) == given_back(plain)
+    assert is_clean(back)
+
+
+def test_a_plain_keep_is_not_made_an_encrypted_one(tmp_path: Path) -> None:
+    """A keep stays what it was begun as; asking for another is refused, with the way out."""
+    Store.make(tmp_path / "plain")
+    with pytest.raises(Unreadable, match="merge"):
+        Store.make(tmp_path / "plain", seal_with_key_file(tmp_path / "key"))
+
+
+def test_forgetting_and_packing_work_on_what_is_encrypted(store: Store, home: Path) -> None:
+    """With the key, sessions are forgotten and packs written anew as anywhere."""
+    for seed in range(4):
+        _grown(home, seed)
+        kept(store, home)
+    repack(store, HERE)
+    assert len(store.pack_files()) == 1
+    forget(store, HERE, session_id(1), [], "a wish")
+    assert set(given_back(store)) == {transcript(2)}
+    assert is_clean(store)
