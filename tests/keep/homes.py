@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +24,7 @@ from threadline.keep.store import Store
 from threadline.keep.verifying import verify
 
 FIRST, SECOND = Machine("first_1", "first"), Machine("second_2", "second")
+SOURCE = str(Path(__file__).parents[2] / "src")
 SMALL_FRAME, SMALL_PACK = 100_000, 200_000
 _GROW = 12
 _FEW = 6
@@ -135,3 +138,16 @@ def assert_whole(store: Store, before: Held = frozenset()) -> None:
 def leftovers(store: Store) -> list[str]:
     """Unfinished packs, manifests and dictionaries that lie about in a keep."""
     return sorted(path.name for path in store.folder.glob("*/*.new"))
+
+
+def started(code: str, *arguments: object) -> subprocess.Popen[bytes]:
+    """A process of our own code that has begun with what it is to do."""
+    process = subprocess.Popen(  # noqa: S603 - our own code
+        [sys.executable, "-c", code, *map(str, arguments)],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"begun\n"
+    return process

@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,6 +25,7 @@ from tests.keep.homes import (
     newest,
     on_disk,
     small_packs,
+    started,
 )
 from tests.keep.steps import Step, dies_at, stepping
 
@@ -34,7 +34,6 @@ from threadline.keep.merging import merge
 from threadline.keep.repacking import repack
 from threadline.keep.store import Store
 
-SOURCE = str(Path(__file__).parents[2] / "src")
 KILLS = int(os.environ.get("THREADLINE_KILLS", "12"))
 _OFTEN = 10
 _BEGIN = """
@@ -60,14 +59,7 @@ WORK = {
 
 def _run(code: str, seconds: float | None, *arguments: object) -> bool:
     """Start it, and kill it so long after it has begun, if at all; whether it was still at work."""
-    with subprocess.Popen(  # noqa: S603 - our own code
-        [sys.executable, "-c", code, *map(str, arguments)],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"begun\n"
+    with started(code, *arguments) as process:
         with suppress(subprocess.TimeoutExpired):
             process.wait(seconds)
         process.kill()

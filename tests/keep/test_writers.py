@@ -1,0 +1,87 @@
+"""Several that write a keep at once, and others that read it: all get on, and nothing is lost."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from tests.keep.homes import (
+    FIRST,
+    SECOND,
+    Changing,
+    assert_whole,
+    held,
+    kept,
+    leftovers,
+    newest,
+    on_disk,
+    started,
+)
+from tests.often import often
+
+from threadline.keep.store import Store
+
+WRITING = """
+import sys, pathlib, time
+from threadline.errors import IndexBusy
+from threadline.find import homes
+from threadline.keep import writing
+from threadline.keep.keeping import keep
+from threadline.keep.machine import Machine
+from threadline.keep.repacking import repack
+from threadline.keep.store import Store
+writing.FRAME, writing.PACK = 100_000, 200_000
+store, machine = Store.make(pathlib.Path(sys.argv[1])), Machine(sys.argv[3], sys.argv[3])
+print("begun", flush=True)
+until = time.monotonic() + float(sys.argv[4])
+done = 0
+while time.monotonic() < until:
+    try:
+        repack(store, machine) if sys.argv[2] == "-" else keep(store, homes(sys.argv[2]), machine)
+        done += 1
+    except IndexBusy:
+        pass
+print(done)
+"""
+READING = """
+import sys, pathlib, time
+from threadline.keep.catalogue import Catalogue
+from threadline.keep.store import Store
+print("begun", flush=True)
+until = time.monotonic() + float(sys.argv[2])
+done = 0
+while time.monotonic() < until:
+    catalogue = Catalogue(Store(pathlib.Path(sys.argv[1])))
+    for version in catalogue.newest():
+        assert sum(map(len, catalogue.data(version))) == version.size, version
+    assert not catalogue.problems, catalogue.problems
+    done += 1
+print(done)
+"""
+
+
+def test_several_writers_and_readers_at_once(tmp_path: Path) -> None:
+    """Two processes of one machine, one of another, one that packs, and readers: all get on, and nothing is lost."""
+    here, there = Changing(tmp_path / "here", 36, 0.6), Changing(tmp_path / "there", 37, 0.6)
+    store = Store.make(tmp_path / "keep")
+    kept(store, here.path)
+    seconds = 2.0 + often(6)
+    writers = [(here.path, FIRST.id), (here.path, FIRST.id), (there.path, SECOND.id), ("-", "third_3")]
+    processes = [started(WRITING, store.folder, home, name, seconds) for home, name in writers]
+    processes += [started(READING, store.folder, seconds) for _ in range(2)]
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        here.change()
+        there.change()
+        before = held(store)
+        time.sleep(0.2)
+        assert before <= held(store)
+    answers = [process.communicate() for process in processes]
+    assert [err.decode() for _out, err in answers] == [""] * len(processes)
+    assert all(int(out) for out, _err in answers)
+    kept(store, here.path)
+    kept(store, there.path, SECOND)
+    assert_whole(store)
+    assert newest(store, here.path) == on_disk(here.path)
+    assert newest(store, there.path, SECOND) == on_disk(there.path)
+    assert leftovers(store) == []
