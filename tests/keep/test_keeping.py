@@ -22,6 +22,7 @@ from threadline.keep.catalogue import Catalogue
 from threadline.keep.keeping import keep
 from threadline.keep.machine import Machine
 from threadline.keep.store import Store
+from threadline.keep.training import Teaching
 from threadline.model.problem import ProblemKind
 
 
@@ -211,14 +212,14 @@ def test_a_file_that_is_replaced_while_it_is_read_is_read_again(
     """What is cut off and written anew while it is read is kept as it was in the end, not as a mix."""
     home = home_with(tmp_path / "home", {transcript(1): lines(1, 8000)})
     once = iter([True])
-    hear = keeping.training.Teaching.hear
+    hear = Teaching.hear
 
-    def meanwhile(self: keeping.training.Teaching, data: bytes) -> None:
+    def meanwhile(self: Teaching, data: bytes) -> None:
         hear(self, data)
         if next(once, False):
             (home / transcript(1)).write_bytes(lines(2, 12_000))
 
-    monkeypatch.setattr(keeping.training.Teaching, "hear", meanwhile)
+    monkeypatch.setattr(Teaching, "hear", meanwhile)
     assert not kept(store, home).problems
     assert given_back(store)[transcript(1)] == [lines(2, 12_000)]
 
@@ -227,14 +228,14 @@ def test_a_file_that_never_holds_still_is_told(store: Store, tmp_path: Path, mon
     """What changes at every try is kept as it was read, marked, told, and read again by the next run."""
     home = home_with(tmp_path / "home", {transcript(1): lines(1, 8000)})
     numbers = iter(range(2, 99))
-    hear = keeping.training.Teaching.hear
+    hear = Teaching.hear
 
-    def meanwhile(self: keeping.training.Teaching, data: bytes) -> None:
+    def meanwhile(self: Teaching, data: bytes) -> None:
         hear(self, data)
         (home / transcript(1)).write_bytes(lines(next(numbers), 8000))
 
     with monkeypatch.context() as patched:
-        patched.setattr(keeping.training.Teaching, "hear", meanwhile)
+        patched.setattr(Teaching, "hear", meanwhile)
         assert [one.kind for one in kept(store, home).problems] == [ProblemKind.CHANGED]
     assert Catalogue(store).versions.popitem()[1][-1].torn
     assert not kept(store, home).problems
@@ -246,15 +247,15 @@ def test_a_file_that_grows_while_it_is_read_is_whole(
 ) -> None:
     """What is appended while it is read is this run's or the next one's; no line is lost."""
     home = home_with(tmp_path / "home", {transcript(1): lines(1, 8000)})
-    hear = keeping.training.Teaching.hear
+    hear = Teaching.hear
 
-    def meanwhile(self: keeping.training.Teaching, data: bytes) -> None:
+    def meanwhile(self: Teaching, data: bytes) -> None:
         hear(self, data)
         with (home / transcript(1)).open("ab") as file:
             file.write(b"{}\n")
 
     with monkeypatch.context() as patched:
-        patched.setattr(keeping.training.Teaching, "hear", meanwhile)
+        patched.setattr(Teaching, "hear", meanwhile)
         assert not kept(store, home).problems
     kept(store, home)
     whole = (home / transcript(1)).read_bytes()

@@ -150,10 +150,9 @@ def test_one_damaged_frame_does_not_hide_the_rest(tmp_path: Path) -> None:
     """With `even_damaged`, all that can be had of a damaged keep is listed, and given back where it is whole."""
     other = _keep(tmp_path / "b", [{5: 5}, {6: 6}], THERE)
     store = Store.make(tmp_path / "keep")
-    lost = Catalogue(other).located[
-        tuple(Catalogue(other).versions[THERE.id, str(tmp_path / "b/home"), transcript(5)][0].pieces)[0]
-    ]
-    lost.pack.unlink()
+    there = Catalogue(other)
+    (lost,) = (one for one in there.newest() if one.path == transcript(5))
+    there.located[next(iter(lost.pieces))].pack.unlink()
     assert merge(store, HERE, [other]).runs == 0
     assert merge(store, HERE, [other], even_damaged=True).runs == 2
     catalogue = Catalogue(store)

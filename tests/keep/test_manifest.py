@@ -1,0 +1,88 @@
+"""Manifests are read as they were written, or told to be damaged."""
+
+from __future__ import annotations
+
+import os
+from hashlib import sha256
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from threadline.errors import Unreadable
+from threadline.keep.manifest import (
+    VERSION,
+    AnyRow,
+    End,
+    File,
+    Forgot,
+    Gone,
+    Run,
+    as_path,
+    as_text,
+    packed,
+    parsed,
+    text_of,
+    unpacked,
+)
+
+_MOMENT = "2026-11-15T00:00:00Z"
+_RUN = Run(VERSION, "here_1", "here", 1, None, _MOMENT, ("/home",))
+_END = End(_MOMENT, 1, 2)
+_hashes = st.binary(max_size=4).map(lambda data: sha256(data).hexdigest())
+_counts = st.integers(0, 2**63 - 1)
+_rows = st.one_of(
+    st.builds(
+        File,
+        st.text(),
+        st.text(),
+        _counts,
+        st.integers(-(2**60), 2**60),
+        _counts,
+        st.lists(_hashes, max_size=3).map(tuple),
+        _counts,
+        st.none() | _hashes,
+    ),
+    st.builds(Gone, st.text(), st.text()),
+    st.builds(Forgot, st.text(), st.text(), st.lists(st.text(), max_size=3).map(tuple)),
+)
+
+
+@given(st.lists(_rows, max_size=5))
+def test_rows_come_back(rows: list[AnyRow]) -> None:
+    """Any rows, with any text in them, are read as they were written, and the hash is that of the text."""
+    text = text_of([_RUN, *rows, _END])
+    manifest = parsed(unpacked(packed(text), "one"), "one")
+    assert (manifest.run, manifest.rows) == (_RUN, (*rows, _END))
+    assert manifest.hash == sha256(text).hexdigest()
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_no_manifest(data: bytes) -> None:
+    """Bytes that are no manifest are told to be none."""
+    with pytest.raises(Unreadable):
+        parsed(unpacked(data, "one"), "one")
+    with pytest.raises(Unreadable):
+        parsed(data, "one")
+
+
+@pytest.mark.parametrize("rows", [[], [_RUN], [_END], [_END, _RUN]])
+def test_what_is_cut_off_is_seen(rows: list[AnyRow]) -> None:
+    """A manifest begins with its run and ends with its end."""
+    with pytest.raises(Unreadable):
+        parsed(text_of(rows), "one")
+
+
+def test_a_later_version_is_not_guessed_at() -> None:
+    """A manifest of a later version says to update."""
+    later = Run(VERSION + 1, "here_1", "here", 1, None, _MOMENT, ())
+    with pytest.raises(Unreadable, match="update threadline"):
+        parsed(text_of([later, _END]), "one")
+
+
+@given(st.binary(max_size=30).filter(lambda data: b"\0" not in data))
+def test_any_path_comes_back(raw: bytes) -> None:
+    """A path of any bytes is told so that it comes back, and as text that JSON can hold."""
+    text, told = as_text(os.fsdecode(raw))
+    assert os.fsencode(as_path(text, told)) == raw
+    assert text.encode().decode() == text

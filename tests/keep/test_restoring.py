@@ -1,0 +1,89 @@
+"""Restoring puts files back as they were, and never over what is there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.keep.stores import home_with, kept, lines, transcript
+
+from threadline.keep.catalogue import Catalogue
+from threadline.keep.restoring import restore
+from threadline.keep.store import Store
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path) -> Catalogue:
+    """A keep of a home with odd modes, times and names."""
+    odd = "projects/-odd\\name: *?/" + transcript(2).rpartition("/")[2]
+    home = home_with(tmp_path / "home", {transcript(1): lines(1, 3000), odd: lines(2, 5), transcript(3): b""})
+    (home / transcript(1)).chmod(0o600)
+    (home / odd).chmod(0o4755)
+    os.utime(home / transcript(1), ns=(10**18, 1_700_000_000_123_456_789))
+    os.utime(home / transcript(3), ns=(0, -5_000_000_000))
+    store = Store.make(tmp_path / "keep")
+    kept(store, home)
+    return Catalogue(store)
+
+
+def _tree(home: Path) -> dict[str, tuple[bytes, int, int]]:
+    return {
+        str(path.relative_to(home)): (path.read_bytes(), path.stat().st_mode & 0o777, path.stat().st_mtime_ns)
+        for path in home.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_files_come_back_as_they_were(catalogue: Catalogue, tmp_path: Path) -> None:
+    """Bytes, modes and times are the same, whatever the name; no file may run as somebody else."""
+    restored = restore(catalogue, catalogue.newest(), tmp_path / "to")
+    assert (len(restored.files), restored.refused) == (3, ())
+    assert _tree(tmp_path / "to") == _tree(tmp_path / "home")
+    assert all(path.stat().st_mode & 0o7000 == 0 for path in restored.files)
+
+
+def test_what_is_there_is_not_touched(catalogue: Catalogue, tmp_path: Path) -> None:
+    """A file with other bytes stays, one with the same keeps even its time; `force` replaces both."""
+    to = home_with(tmp_path / "to", {transcript(1): b"mine", transcript(3): b""})
+    before = _tree(to)
+    restored = restore(catalogue, catalogue.newest(), to)
+    assert len(restored.refused) == len(restored.same) == 1
+    assert _tree(to) == before | {path: told for path, told in _tree(to).items() if "odd" in path}
+    restore(catalogue, catalogue.newest(), to, force=True)
+    assert _tree(to) == _tree(tmp_path / "home")
+
+
+def test_links_in_the_way_are_not_followed(catalogue: Catalogue, tmp_path: Path) -> None:
+    """Nothing is written through a link, be it the folder or the file."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "to" / "projects").mkdir(parents=True)
+    (tmp_path / "to" / "projects" / "-work").symlink_to(tmp_path / "elsewhere")
+    wanted = [one for one in catalogue.newest() if one.path == transcript(1)]
+    assert len(restore(catalogue, wanted, tmp_path / "to", force=True).refused) == 1
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_a_file_behind_a_link_is_not_written(catalogue: Catalogue, tmp_path: Path) -> None:
+    """With `force`, a link where a file belongs is replaced; what it led to stays."""
+    (tmp_path / "mine").write_bytes(b"mine")
+    place = tmp_path / "to" / transcript(1)
+    place.parent.mkdir(parents=True)
+    place.symlink_to(tmp_path / "mine")
+    wanted = [one for one in catalogue.newest() if one.path == transcript(1)]
+    assert len(restore(catalogue, wanted, tmp_path / "to").refused) == 1
+    assert len(restore(catalogue, wanted, tmp_path / "to", force=True).files) == 1
+    assert (tmp_path / "mine").read_bytes() == b"mine"
+    assert place.read_bytes() == lines(1, 3000)
+
+
+def test_what_is_damaged_is_refused_and_the_rest_comes_back(catalogue: Catalogue, tmp_path: Path) -> None:
+    """A piece that is lost takes along the files that need it, and leaves nothing half-written of them."""
+    (version,) = (one for one in catalogue.newest() if one.path == transcript(1))
+    last = list(version.pieces)[-1]
+    del catalogue.located[last]
+    catalogue.locate_again = lambda: None  # type: ignore[method-assign]
+    restored = restore(catalogue, catalogue.newest(), tmp_path / "to")
+    assert (len(restored.files), len(restored.refused)) == (2, 1)
+    assert not (tmp_path / "to" / transcript(1)).exists()
+    assert not list((tmp_path / "to").rglob("*.new"))

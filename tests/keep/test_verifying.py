@@ -1,0 +1,76 @@
+"""Verifying finds every flipped bit, and names what it touches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.keep.stores import home_with, is_clean, kept, lines, session_id, transcript
+
+from threadline.keep.store import Store
+from threadline.keep.verifying import verify
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A keep of two sessions, in two packs."""
+    store = Store.make(tmp_path / "keep")
+    home = home_with(tmp_path / "home", {transcript(1): b'{"sessionId":"%s"}\n' % session_id(1).encode() * 9})
+    kept(store, home)
+    kept(store, home_with(home, {transcript(2): lines(2, 9)}))
+    return store
+
+
+def test_a_whole_keep_is_clean(store: Store) -> None:
+    """What was not touched is told to be whole, with what was looked at."""
+    verified = verify(store)
+    assert (verified.packs, verified.runs, verified.problems, verified.touched) == (2, 2, (), ())
+    assert verified.bytes == sum(
+        len(data) for data in (b'{"sessionId":"%s"}\n' % session_id(1).encode() * 9, lines(2, 9))
+    )
+
+
+def test_every_flipped_bit_is_found(store: Store) -> None:
+    """Whichever bit of whichever file is another one, it is told; mended, the keep is clean again."""
+    for path in sorted(path for path in store.folder.rglob("*") if path.is_file() and not path.name.startswith(".")):
+        whole = path.read_bytes()
+        for at in {*range(0, len(whole), 37), len(whole) - 1}:
+            flipped = bytearray(whole)
+            flipped[at] ^= 1 << at % 8
+            path.write_bytes(flipped)
+            assert not is_clean(Store(store.folder)), f"byte {at} of {path.name}"
+        path.write_bytes(whole)
+    assert is_clean(store)
+
+
+def test_what_a_damaged_pack_touches_is_named(store: Store) -> None:
+    """Only the versions that need a damaged piece are touched."""
+    for path in store.pack_files():
+        whole = path.read_bytes()
+        path.write_bytes(whole[:20] + bytes([whole[20] ^ 1]) + whole[21:])
+        assert len(verify(store).touched) == 1
+        path.write_bytes(whole)
+
+
+def test_a_missing_pack_or_manifest_is_told(store: Store) -> None:
+    """A pack that is gone touches what needs it; a manifest that is gone breaks the chain."""
+    pack, run = store.pack_files()[0], store.run_files()[0]
+    whole = pack.read_bytes()
+    pack.unlink()
+    assert len(verify(store).touched) == 1
+    pack.write_bytes(whole)
+    run.unlink()
+    assert any("goes on from a manifest" in said for said in verify(store).problems)
+
+
+def test_sessions_of_a_damaged_manifest_are_named(store: Store) -> None:
+    """Where a manifest is damaged, the sessions whose bytes no other one tells of are named by their lines."""
+    run = store.run_files()[0]
+    run.write_bytes(run.read_bytes()[:-1])
+    assert verify(store).sessions == (session_id(1),)
+
+
+def test_a_sample_looks_at_so_many_frames(store: Store) -> None:
+    """A sample reads as many frames as were asked for."""
+    assert verify(store, sample=1).pieces == 1
+    assert verify(store, sample=99).pieces == 2
