@@ -7,31 +7,27 @@ from tests.browser.paths import ALL, PICTURES, SHORT, filled
 from tests.browser.probes import settled
 from tests.browser.visiting import Visitor
 
-every_page = pytest.mark.parametrize("path", ALL.values(), ids=ALL.keys())
+# What sticks out, where the page can be scrolled sideways.
+_WIDE = """() => document.documentElement.scrollWidth <= innerWidth ? [] :
+  [...document.querySelectorAll('body *')].filter(one => one.getBoundingClientRect().right > innerWidth + 1)
+    .slice(0, 5).map(one => `${one.tagName}.${one.className}`)"""
 
 
-@every_page
-def test_a_page_opens_without_a_complaint(visit: Visitor, path: str) -> None:
-    """No error in the console, no dialog, no request to others; it has a title, one heading and says something."""
+@pytest.mark.parametrize("path", ALL.values(), ids=ALL.keys())
+def test_a_page_opens_without_a_complaint_and_fits_a_phone(visit: Visitor, path: str) -> None:
+    """No error in the console, no dialog, no request to others; a title, one heading, and words.
+
+    At the width of a phone nothing sticks out: what is wider scrolls inside itself.
+    """
     page = visit(filled(path, visit.served.home))
     settled(page)
     assert page.title()
     assert page.locator("h1").count() == 1
     assert len(page.locator("main").inner_text()) > 20
     assert page.evaluate("[...document.scripts].every(one => !one.text || one.type === 'application/json')")
-
-
-@every_page
-def test_a_phone_scrolls_one_way_only(visit: Visitor, path: str) -> None:
-    """At the width of a phone nothing sticks out: what is wider scrolls inside itself."""
-    page = visit(filled(path, visit.served.home), width=390, height=844)
+    page.set_viewport_size({"width": 390, "height": 844})
     settled(page)
-    wide = page.evaluate(
-        """() => document.documentElement.scrollWidth <= innerWidth ? [] :
-          [...document.querySelectorAll('body *')].filter(one => one.getBoundingClientRect().right > innerWidth + 1)
-            .slice(0, 5).map(one => `${one.tagName}.${one.className}`)"""
-    )
-    assert wide == []
+    assert page.evaluate(_WIDE) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
