@@ -107,7 +107,9 @@ class Archive:
     ) -> None:
         self.homes = tuple(homes)
         self.keep_problems: tuple[str, ...] = ()
-        self._apart = apart
+        self.keep: Path | None = None
+        self.is_apart = apart
+        self._only = False
         self._most = most
         self._index = index
         self._jobs = jobs
@@ -135,7 +137,7 @@ class Archive:
         if isinstance(self._index, Path):
             return self._index
         # Not by the kept homes: a session that was deleted is one that moved, and its entries stay.
-        return place([*(home.path for home in self.homes if home.source != KEEP), *([_APART] if self._apart else [])])
+        return place([*(home.path for home in self.homes if home.source != KEEP), *([_APART] if self.is_apart else [])])
 
     def read_keep(self, folder: Path, *, only: bool = False) -> None:
         """Read what only the keep in a folder still has, too; with `only`, of these homes alone."""
@@ -145,8 +147,15 @@ class Archive:
         living = [home for home in self.homes if home.source != KEEP]
         with _Bar(self._showing, "Unpacking") as bar:
             kept = kept_homes(folder, living, cache_folder(), only=only, planned=bar.begin, progress=bar.advance)
+        self.keep, self._only = folder, only
         self.homes = (*living, *kept.homes)
         self.keep_problems = kept.problems
+
+    def look_into_keep(self) -> tuple[Home, ...]:
+        """The homes by now: what a living one has lost since is in a kept one."""
+        if self.keep is not None:
+            self.read_keep(self.keep, only=self._only)
+        return self.homes
 
     def refresh(self) -> Refreshed:
         """Bring the index up to date, or make it.

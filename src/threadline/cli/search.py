@@ -179,6 +179,7 @@ def _row(archive: Archive, hit: Hit, context: int) -> dict[str, Any]:
         "more": hit.more,
         "lacks": list(hit.lacks),
         "gone": hit.gone,
+        "kept": hit.kept,
         "before": [out.to_plain(entry_row(one, None, hit.agent)) for one in before],
         "after": [out.to_plain(entry_row(one, None, hit.agent)) for one in after],
     }

@@ -97,6 +97,8 @@ def _facts(archive: Archive, hit: Hit, width: int) -> Iterator[str]:
         yield f"agent {out.plain(hit.agent)[:8]}"
     if hit.gone:
         yield "its transcript is gone"
+    if hit.kept:
+        yield "kept"
     if hit.more:
         yield f"+{hit.more:,}{' more of what is left' if hit.gone else _MORE}"
     if hit.lacks:

@@ -59,7 +59,7 @@ def serve(*, port: int, host: str, is_opened: bool, as_json: bool, homes: tuple[
         return NOTHING
     with archive:
         many = _prepared(archive)
-    holding = Holding(archive.homes, index=uses_index())
+    holding = Holding(archive.homes, index=uses_index(), homes_now=archive.look_into_keep, apart=archive.is_apart)
 
     def ready(served: Served) -> None:
         _say(served, many, as_json=as_json)

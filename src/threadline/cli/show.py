@@ -123,6 +123,7 @@ def _print(found: Session, options: Options, output: str) -> None:
                 "session": found.id,
                 "title": found.title.text,
                 "path": found.path,
+                "kept": found.kept,
                 "started": found.started,
                 "ended": found.ended,
                 "models": found.models,

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from threadline.index.texts import as_path
+from threadline.model.kept import is_kept
 from threadline.model.side_agent import side_kind
 from threadline.model.time import parse_timestamp
 
@@ -25,7 +26,10 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class Brief(Struct, frozen=True):
-    """A session in a line. `name` is what addresses call it: its id, or else its file's name."""
+    """A session in a line. `name` is what addresses call it: its id, or else its file's name.
+
+    One that is `kept` is only in the keep.
+    """
 
     id: str | None
     title: str
@@ -38,6 +42,7 @@ class Brief(Struct, frozen=True):
     entries: int
     size: int
     path: str
+    kept: bool = False
 
     @property
     def name(self) -> str:
@@ -61,6 +66,7 @@ def briefs(connection: sqlite3.Connection) -> tuple[Brief, ...]:
             entries=entries,
             size=size,
             path=as_path(path),
+            kept=is_kept(as_path(path)),
         )
         for session, title, project, first, last, turns, model, entries, size, path, mtime in connection.execute(_ASKED)
     ]

@@ -18,7 +18,8 @@ class Hit(Struct, frozen=True):
     `field` is the one that matched best, and `snippet` the words around, of which `highlights` were asked for (from
     where to where, in characters). `more` is how many other entries of the session match, as far as they were counted.
     `lacks` are the words that the entry has not, where others of its session have them or nothing has them all.
-    What is `gone` is a prompt that only `history.jsonl` still has: it has no entry, and its `entry_id` is 0.
+    What is `gone` is a prompt that only `history.jsonl` still has: it has no entry, and its `entry_id` is 0. What is
+    `kept` is in a transcript that only the keep still has.
     """
 
     place: Place
@@ -36,6 +37,7 @@ class Hit(Struct, frozen=True):
     more: int = 0
     lacks: tuple[str, ...] = ()
     gone: bool = False
+    kept: bool = False
 
 
 class Hits(Struct, frozen=True):

@@ -14,6 +14,7 @@ from threadline.model.agent import Agent
 from threadline.model.call import Call
 from threadline.model.entries import ChainEntry, Entry, PrLinkEntry
 from threadline.model.ids import AgentId, EntryId, SessionId
+from threadline.model.kept import is_kept
 from threadline.model.place import Place
 from threadline.model.problem import Problem
 from threadline.model.thread import Branch, Compaction, Thread
@@ -61,6 +62,11 @@ class Session(Struct, frozen=True):
     continuations: tuple[Continuation, ...] = ()
     pr_links: tuple[PrLinkEntry, ...] = ()
     file_problems: tuple[Problem, ...] = ()
+
+    @property
+    def kept(self) -> bool:
+        """Whether Claude Code has deleted it, and it was read from what the keep has."""
+        return self.path is not None and is_kept(self.path)
 
     @property
     def entries(self) -> tuple[Entry, ...]:

@@ -123,6 +123,7 @@ class _Text:
             one.cwds[0] if one.cwds else "",
             ", ".join(map(model_name, one.models)),
             moment(one.started) + (" (UTC)" if one.started else ""),
+            "kept" if one.kept else "",
         ]
         yield from wrap((Span(" · ".join(fact for fact in facts if fact), Role.FAINT),), width)
         for link in one.continuations:

@@ -14,6 +14,7 @@ from threadline.index.fields import fields
 from threadline.index.titles import titles
 from threadline.index.vocabulary import Vocabulary
 from threadline.model.hit import Hit, Hits
+from threadline.model.kept import is_kept
 from threadline.model.place import Place
 from threadline.model.time import parse_timestamp
 from threadline.render.figures import count
@@ -388,6 +389,7 @@ def _hit(query: Query, row: Row, more: int, documents: Documents) -> Hit:
         shown.highlights,
         None,
         more,
+        kept=is_kept(row.transcript),
     )
 
 

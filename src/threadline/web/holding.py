@@ -7,7 +7,7 @@ far more than most answers. So an archive is used again for a second, and by the
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from time import monotonic
@@ -54,13 +54,23 @@ class _Open(Struct):
 
 
 class Holding:
-    """Lends archives of the same homes."""
+    """Lends archives of the same homes; `homes_now` tells those with what is only in the keep by now."""
 
-    def __init__(self, homes: tuple[Home, ...], *, index: bool | Path = True) -> None:
+    def __init__(
+        self,
+        homes: tuple[Home, ...],
+        *,
+        index: bool | Path = True,
+        homes_now: Callable[[], tuple[Home, ...]] | None = None,
+        apart: bool = False,
+    ) -> None:
         self._homes = homes
         self._index = index
+        self._homes_now = homes_now or (lambda: homes)
+        self._apart = apart
         self._free: list[_Open] = []
         self._lock = threading.Lock()
+        self._looking = threading.Lock()
         self._is_closed = False
 
     @property
@@ -71,7 +81,7 @@ class Holding:
     @contextmanager
     def archive(self) -> Iterator[Standing]:
         """An archive that is nobody else's meanwhile."""
-        lent = self._taken() or _Open(Standing(self._homes, index=self._index), monotonic())
+        lent = self._taken() or self._opened()
         try:
             yield lent.archive
         except BaseException:
@@ -86,6 +96,11 @@ class Holding:
             free, self._free = self._free, []
         for one in free:
             one.archive.close()
+
+    def _opened(self) -> _Open:
+        with self._looking:  # what a home has lost meanwhile is put back by one
+            homes = self._homes_now()
+        return _Open(Standing(homes, index=self._index, apart=self._apart), monotonic())
 
     def _taken(self) -> _Open | None:
         """The one that was given back last: of two that wait, one grows old and is closed."""

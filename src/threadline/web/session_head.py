@@ -20,6 +20,7 @@ from threadline.render.figures import agents as said_agents
 from threadline.render.figures import count, model_name, moment, some, span_of_time
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.icons import icon
+from threadline.render.html.lists import KEPT
 from threadline.render.html.words import one, shown
 from threadline.web import addresses
 from threadline.web.holding import Standing
@@ -78,6 +79,8 @@ def resume_command(kept: Kept) -> str | None:
         return None
     cwd = kept.facts.cwds[-1] if kept.facts.cwds else None
     resume = f"claude --resume {session.id}"
+    if session.kept:  # it must be in a home before it can go on
+        resume = f"threadline keep restore {session.id} && {resume}"
     if cwd is None:
         return resume
     return f"cd {shlex.quote(cwd)} && {resume}" if cwd.startswith("/") and cwd.isprintable() else None
@@ -111,6 +114,8 @@ def _facts(known: Head) -> Iterator[Child]:
             yield some(one(branch, 60) for branch in told.git_branches)
         yield some(one(model_name(model), 60) for model in told.models) or "no model answered"
         yield _when(known)
+        if known.kept.session.kept:
+            yield el("span", "kept", title=KEPT)
     else:
         yield one(model_name(agent.model), 60) if agent.model else "model not told"
         yield str(agent.status)
@@ -213,6 +218,7 @@ def head_data(known: Head) -> dict[str, Any]:
     return {
         "id": known.kept.id,
         "path": known.kept.path,
+        "kept": session.kept,
         "version": known.kept.version,
         "agent": known.agent.id,
         "title": name(known.agent) if known.agent.id is not None else session.title.text,

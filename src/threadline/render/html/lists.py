@@ -35,6 +35,7 @@ class SessionRow(Struct, frozen=True):
     unpriced: int
     tokens: int
     running: bool = False
+    kept: bool = False
 
     @property
     def duration(self) -> timedelta | None:
@@ -42,6 +43,8 @@ class SessionRow(Struct, frozen=True):
         return self.last - self.first if self.first is not None and self.last is not None else None
 
 
+KEPT = "deleted by Claude Code; the keep still has it"
+"""What `kept` means, for who does not know."""
 _COLUMNS: dict[str, Column] = {
     "time": Column("Last used", "when"),
     "title": Column("Title", "title"),
@@ -86,6 +89,8 @@ def _headed(column: Column, head: Child) -> Column:
 
 def _title(row: SessionRow, _zone: tzinfo, _address: Callable[[str], str]) -> Child:
     mark = el("span", "running", class_="live good") if row.running else EMPTY
+    if row.kept:
+        mark = el("span", "kept", class_="kept", title=KEPT)
     return el("a", one(row.title, _TITLE) or "(no title)", href=row.address), mark
 
 

@@ -74,4 +74,5 @@ def _row(one: Brief, spent: Sum, calls: int, *, is_running: bool) -> SessionRow:
         unpriced=spent.unpriced,
         tokens=spent.tokens,
         running=is_running,
+        kept=one.kept,
     )

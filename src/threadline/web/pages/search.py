@@ -12,6 +12,7 @@ from threadline.model.zone import zone
 from threadline.render.figures import count
 from threadline.render.html.anchor import named
 from threadline.render.html.element import EMPTY, Child, el, join
+from threadline.render.html.lists import KEPT
 from threadline.render.html.said import project, when
 from threadline.render.html.words import one, shown
 from threadline.search.ranking import Sort
@@ -142,6 +143,7 @@ def _hit(asked: Asked, hit: Hit, here: tzinfo) -> Child:
         project(hit.project, project_address(hit.project)),
         el("span", f"agent {one(str(hit.agent), 12)}") if hit.agent else None,
         el("span", "its transcript is gone") if hit.gone else None,
+        el("span", "kept", title=KEPT) if hit.kept else None,
         el("span", f"without {one(', '.join(hit.lacks), 80)}", class_="lacks") if hit.lacks else None,
         _others(asked, hit) if hit.more and not hit.gone else None,
     ]
