@@ -12,7 +12,6 @@ from tests.make import Pen, call, lines, prompt, reply, transcript
 from tests.render.planted import formed_value, seeded
 from tests.render.test_redaction_rules import CONTEXTS
 
-from threadline.export.checked import Unsafe
 from threadline.export.copies import Copies
 from threadline.export.exporting import Order, _Maker
 from threadline.export.forms import Form
@@ -41,10 +40,7 @@ def test_no_form_holds_a_planted_secret(data: st.DataObject) -> None:
         copies = Copies(folder / "copies", Settings())
         every = copies.make([path])
         for form in (Form.HTML, Form.MD, Form.JSON, Form.JSONL, Form.TXT):
-            try:
-                (file,) = _Maker(Order(form, WHOLE), folder / str(form), copies.redactor).all(every)
-            except Unsafe:  # colours within colours: found by the second look alone, and nothing is given out
-                continue
+            (file,) = _Maker(Order(form, WHOLE), folder / str(form), copies.redactor).all(every)
             text = file.path.read_text(encoding="utf-8")
             assert value not in text, form
             assert value not in html.unescape(text), form

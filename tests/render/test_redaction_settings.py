@@ -65,7 +65,19 @@ UNITS = (
     *("a", "A1b2", "=", "key=", "password=", "token: ", '"password": "', "/home/", "/home/a/", "-home-a-", "@", "a@b."),
     *("-----BEGIN RSA " + "PRIVATE KEY-----\n", "-----END RSA " + "PRIVATE KEY-----\n", "://a:", "://a:b@", "1.1."),
     *("10.2.3.4 ", ":a:b::", " -u a:", "authorization: ", "cookie: a=", "gh" + "p_", "eyJ.eyJ.", "\\", '\\"', "\x1b[3"),
-    *("\x1b]", "%3D", "&sig=", "Q~", "hook", ".local", "MIIEvAIBADAN", "login a password ", "Users\\", "<secret-1>"),
+    *(
+        "\x1b]",
+        "\x1b\x1b[0m[0m",
+        "%3D",
+        "&sig=",
+        "Q~",
+        "hook",
+        ".local",
+        "MIIEvAIBADAN",
+        "login a password ",
+        "Users\\",
+        "<secret-1>",
+    ),
 )
 
 

@@ -25,11 +25,11 @@ PERSONAL = frozenset(("email", "ip", "host", "home", "user"))
 def spans(text: str, *, personal: bool = True) -> list[Span]:
     """All that is to be taken away; the text with and without its seams is looked at. Some may overlap."""
     found = list(_in_windows(_view(text), personal=personal))
-    without = seamless(text)
-    if without is not None:
+    for without in seamless(text):
         for span in _in_windows(_view(without.text), personal=personal):
             start, end = without.where(span.start, span.end)
-            found.append(span._replace(start=start, end=end))
+            value = span.value or without.text[span.start : span.end]
+            found.append(Span(start, end, span.kind, span.weak, value))
     return found
 
 

@@ -19,6 +19,7 @@ from threadline.render.redaction.homes import NOBODY
 from threadline.render.redaction.known import Known
 from threadline.render.redaction.naming import is_secret
 from threadline.render.redaction.placeholders import Placeholders, family_of
+from threadline.render.redaction.seams import seamless
 from threadline.render.redaction.settings import Settings
 from threadline.render.redaction.span import Span
 
@@ -143,7 +144,7 @@ class Redactor:
             # A page of a web site may be called /home/settings: only what looks like an account's home names one.
             if span.kind == "home" and ("Users" in value or text.startswith("/.", span.end)):
                 self._learn_user(span.value)
-            self._learn(value, span)
+            self._learn(value if span.kind == "home" else span.value or value, span)
         return found
 
     def _redacted(self, text: str) -> tuple[str, Counter[tuple[str, str]]]:
@@ -175,13 +176,23 @@ class Redactor:
     def _all(self, text: str, by_rules: list[Span]) -> list[tuple[int, int, Span]]:
         """All that is to be taken away, without what is kept and what was put there."""
         found = [span for span in by_rules if text[span.start : span.end] not in self._keep]
-        found += [Span(start, end, "known-secret", value=value) for start, end, value in self._known.secrets_in(text)]
-        found += [Span(start, end, kind, value=word) for start, end, word, kind in self._known.words_in(text)]
-        found += self._by_patterns(text)
+        found += self._by_what_is_known(text)
+        for without in seamless(text):
+            for span in self._by_what_is_known(without.text):
+                start, end = without.where(span.start, span.end)
+                found.append(Span(start, end, span.kind, value=span.value or without.text[span.start : span.end]))
         if not found:
             return []
         put = [one.span() for one in plausible.PLACEHOLDER.finditer(text)]
         return disjoint([piece for span in found for piece in _outside(span, put, text)])
+
+    def _by_what_is_known(self, text: str) -> Iterator[Span]:
+        """Secrets and words that are known already, and what own patterns find."""
+        for start, end, value in self._known.secrets_in(text):
+            yield Span(start, end, "known-secret", value=value)
+        for start, end, word, kind in self._known.words_in(text):
+            yield Span(start, end, kind, value=word)
+        yield from self._by_patterns(text)
 
     def _by_patterns(self, text: str) -> Iterator[Span]:
         """What own patterns find: line by line, and long lines in pieces, so that no pattern can take forever."""

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 
-_ENDS = "[0-9;:?]{0,32}[A-Za-z]"
+# Each layer is one more look at the text, so that there must be a last one; a person's terminal makes two.
+_DEEPEST = 16
+# A sequence may by rights end with a backslash or a bracket, too; no terminal's does, and another one may begin there.
+_ENDS = "[0-?]{0,64}[ !$]?[A-Za-z@`{|}~]"
 # Colours and other sequences of a terminal, as they are; each by a letter that is rare, which makes the search fast.
 _SEQUENCE = re.compile(f"\x1b(?:\\[{_ENDS}|\\][^\x07\x1b]{{0,512}}(?:\x07|\x1b\\\\)|[()][AB0])")
 _SEQUENCE_8_BIT = re.compile(f"\x9b{_ENDS}")
@@ -32,9 +36,13 @@ def _seams(text: str) -> list[tuple[int, int]]:
 
 
 class Seamless:
-    """A text without its seams, that knows where its characters stood."""
+    """A text without its seams, that knows where its characters stood.
 
-    def __init__(self, text: str, seams: list[tuple[int, int]]) -> None:
+    `below` is the layer that it was made of, where it was not made of the text itself.
+    """
+
+    def __init__(self, text: str, seams: list[tuple[int, int]], below: Seamless | None = None) -> None:
+        self._below = below
         self._starts: list[int] = []
         self._moved: list[int] = []
         parts: list[str] = []
@@ -51,14 +59,21 @@ class Seamless:
 
     def where(self, start: int, end: int) -> tuple[int, int]:
         """Where a span of the seamless text stands in the text."""
-        return self._at(start), self._at(end - 1) + 1
+        first, last = self._at(start), self._at(end - 1) + 1
+        return self._below.where(first, last) if self._below is not None else (first, last)
 
     def _at(self, position: int) -> int:
         index = bisect_right(self._starts, position)
         return position + (self._moved[index - 1] if index else 0)
 
 
-def seamless(text: str) -> Seamless | None:
-    """The text without seams, or None where it has none."""
-    seams = _seams(text)
-    return Seamless(text, seams) if seams else None
+def seamless(text: str) -> Iterator[Seamless]:
+    """The text without seams; again without those that only then come to light, as one was within another."""
+    shown, below = text, None
+    for _layer in range(_DEEPEST):
+        seams = _seams(shown)
+        if not seams:
+            return
+        below = Seamless(shown, seams, below)
+        shown = below.text
+        yield below
