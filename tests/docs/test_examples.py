@@ -151,12 +151,31 @@ def test_every_key_is_explained(environment: dict[str, str], tmp_path: Path) -> 
         "sql": [["--schema", "--jsonl"], ["--export", str(tmp_path / "tables"), "--jsonl"]],
         "scan": [["--personal", "--jsonl"]],
         "index": [["refresh", "--json"], ["status", "--json"]],
+        "keep": [
+            ["--json"],
+            ["status", "--json"],
+            ["status", "--keep", str(tmp_path / "other"), "--jsonl"],
+            ["list", "--jsonl"],
+            ["diff", "--jsonl"],
+            ["diff", "--runs", "--jsonl"],
+            ["restore", "last", "--to", str(tmp_path / "back"), "--json"],
+            ["verify", "--json"],
+            ["forget", "last", "--reason", "an example", "--yes", "--json"],
+            ["merge", str(tmp_path / "other"), "--json"],
+            ["pack", "--json"],
+            ["install", "--jsonl"],
+            ["path", "--json"],
+        ],
+        "export": [],  # docs/export.md has them: tests/export/test_docs.py
         "demo": [[str(tmp_path / "new"), "--megabytes", "0.1", "--json"]],
         "files": [["--jsonl"], [str(edited), "--jsonl"]],
         "calls": [["--jsonl"], ["last", "--jsonl"]],
         **{name: [["--jsonl"]] for name in ("list", "errors", "history")},
         **{name: [["last", "--jsonl"]] for name in ("show", "tree", "todos", "request")},
     }
+    # A keep that another home was kept in, so that what is in this one is at risk.
+    write(tmp_path / "small", megabytes=0.1, transcripts=2)
+    printed(environment, ["keep", "--home", str(tmp_path / "small"), "--keep", str(tmp_path / "other"), "--json"])
     del sections["serve"]  # it answers until it is ended: tests/web/test_serving.py asks it
     assert set(asked) == set(sections)
     for name, questions in asked.items():

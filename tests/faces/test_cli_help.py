@@ -9,10 +9,11 @@ from tests.faces import counting
 from tests.faces.asking import Asker
 
 import threadline
+from threadline.cli.keep import ACTIONS
 from threadline.cli.start import COMMANDS
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS])
+@pytest.mark.parametrize("command", ["", *COMMANDS, *(f"keep {action}" for action in ACTIONS)])
 @pytest.mark.parametrize("option", ["--help", "-h"])
 def test_every_command_has_examples(ask: Asker, command: str, option: str) -> None:
     """`--help` and `-h` of every command show how it is used, with examples, and succeed."""

@@ -118,7 +118,7 @@ def test_versions_are_counted_and_an_earlier_run_can_be_asked_for(store: Store, 
     assert (now[ONE].versions, then[ONE].versions) == (2, 1)
     assert now[ONE].main is not None
     assert then[ONE].main is not None
-    assert (now[ONE].main.size, then[ONE].main.size) == (len(lines(1, 5)), len(lines(1, 3)))
+    assert (now[ONE].mains[0].size, then[ONE].mains[0].size) == (len(lines(1, 5)), len(lines(1, 3)))
     assert set(now) - set(then) == {session_id(3)}
 
 

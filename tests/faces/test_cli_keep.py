@@ -1,0 +1,462 @@
+"""`threadline keep` and its actions, as a person or a program asks them."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.faces import counting
+from tests.faces.asking import Asker, steering
+from tests.faces.test_cli_streams import answer_on_a_terminal
+
+from threadline.keep import durable
+
+DAY = 86400
+
+
+@pytest.fixture
+def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own with Claude Code's usual settings, a keep of its own, and a machine that has a name."""
+    monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("THREADLINE_KEEP", str(tmp_path / "keep"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("THREADLINE_KEEP_PASSPHRASE", raising=False)
+    monkeypatch.delenv("THREADLINE_KEEP_KEY_FILE", raising=False)
+    monkeypatch.setattr("platform.node", lambda: "desk")
+    copy = tmp_path / "home"
+    shutil.copytree(demo_home, copy)
+    (copy / "settings.json").unlink()
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(copy))
+    return copy
+
+
+@pytest.fixture(autouse=True)
+def _as_nobody(ask: Asker) -> None:
+    """The asker takes variables away; the home above sets some after that."""
+
+
+def _looks(folder: Path) -> dict[str, tuple[str, int, int]]:
+    """Every file below a folder: its hash, mode and time."""
+    return {
+        str(path.relative_to(folder)): (
+            hashlib.sha256(path.read_bytes()).hexdigest(),
+            path.stat().st_mode,
+            path.stat().st_mtime_ns,
+        )
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_a_run_says_what_was_new_and_touches_nothing(ask: Asker, home: Path, tmp_path: Path) -> None:
+    """Sessions, files and bytes, in words and for a program; the home is as it was, and the keep its owner's alone."""
+    before = _looks(home)
+    first = ask("keep", "--json").json
+    mains = counting.mains(home)
+    assert first["run"] == 1
+    assert first["files_new"] == first["files"] > len(mains)
+    assert first["new"] == first["sessions"] >= len(mains)
+    assert (first["grown"], first["gone"], first["kept"], first["problems"]) == (0, 0, 0, [])
+    assert first["read"] == first["bytes"]
+    assert 0 < first["written"] < first["stored"] < first["bytes"] / 4
+    assert _looks(home) == before
+    assert {path.stat().st_mode & 0o077 for path in [tmp_path / "keep", *(tmp_path / "keep").rglob("*")]} == {0}
+    again = ask("keep")
+    assert (again.code, again.err) == (0, "")
+    assert again.out.startswith(f"Nothing is new: {first['files']} files looked at in ")
+    assert f"{first['sessions']} sessions" in again.out
+    assert ask("keep", "--quiet").out == ""
+
+
+def test_a_second_run_tells_what_grew_and_what_it_saved(ask: Asker, home: Path) -> None:
+    """What grew costs about what was added; what Claude Code deleted is still there, and said to be."""
+    ask("keep")
+    grown, *_between, gone = counting.mains(home)
+    with grown.open("ab") as file:
+        file.write(b'{"type":"user"}\n')
+    gone.unlink()
+    shown = ask("keep").out
+    assert shown.startswith("Sessions: 1 grown. 1 file, 16 bytes read, ")
+    assert "1 session was deleted since the last time; the keep has" in shown
+    assert "1 of them Claude Code has deleted: `threadline keep list --only`." in shown
+    (row,) = ask("keep", "list", "--only", "--jsonl").jsonl
+    assert (row["session"], row["kept"], row["machine"]) == (gone.stem, True, "desk")
+    found = ask("keep", "diff", "--jsonl").jsonl
+    assert [(one["change"], one["session"]) for one in found] == [("grown", grown.stem), ("gone", gone.stem)]
+    assert "1 grown, 1 gone" in ask("keep", "diff").out
+    assert ask("keep", "diff", "2").code == 1
+    runs = ask("keep", "diff", "--runs", "--jsonl").jsonl
+    assert [(one["number"], one["label"]) for one in runs] == [(1, "desk"), (2, "desk")]
+
+
+@pytest.mark.usefixtures("home")
+def test_a_list_has_every_kept_session_in_every_format(ask: Asker) -> None:
+    """The same rows in each; titles are those that `threadline list` shows; a limit limits, a project chooses."""
+    ask("keep")
+    rows = ask("keep", "list", "--json").json
+    listed = {one["id"]: one for one in ask("list", "--json").json}
+    assert {row["session"]: row["title"] for row in rows if row["session"] in listed} == {
+        session: one["title"] for session, one in listed.items()
+    }
+    assert [row["modified"] for row in rows] == sorted((row["modified"] for row in rows), reverse=True)
+    assert ask("keep", "list", "--jsonl").jsonl == rows
+    assert [row["session"] for row in ask("keep", "list", "--csv").csv] == [row["session"] for row in rows]
+    short = ask("keep", "list", "--limit", "2").out
+    assert f"The newest 2; {len(rows) - 2} more" in short
+    assert sum(row["session"][:8] in short for row in rows) == 2
+    chosen = ask("keep", "list", "--project", "KETTLE", "--json").json
+    assert chosen == [row for row in rows if "kettle" in row["project"]]
+    assert chosen
+    answer = ask("keep", "list", "--project", "nowhere")
+    assert (answer.code, answer.out) == (1, "")
+    assert ask("keep", "list", "--only").code == 1
+    assert ask("keep", "list", "--machine", "desk", "--json").json == rows
+    assert "those that have: desk_" in ask("keep", "list", "--machine", "other").err
+
+
+def test_the_status_tells_what_is_at_risk_and_when_it_is_deleted(ask: Asker, home: Path) -> None:
+    """What is due comes first; in words and for a program; after a run nothing is."""
+    ask("keep")
+    assert "Nothing is at risk" in ask("keep", "status").out
+    due, soon, *_others = counting.mains(home)
+    for path, age in ((due, 31), (soon, 27.5)):
+        with path.open("ab") as file:
+            file.write(b'{"type":"user"}\n')
+        os.utime(path, (time.time() - age * DAY,) * 2)
+    shown = ask("keep", "status").out
+    assert "At risk: 2 sessions; `threadline keep` keeps them." in shown
+    first, second = (line for line in shown.splitlines() if "grew since" in line)
+    assert (first.split()[0], second.split()[0]) == (due.stem[:8], soon.stem[:8])
+    assert "at its next start" in first
+    assert "(in 2 days)" in second
+    assert "deleted after 30 days" in shown
+    told = ask("keep", "status", "--json").json
+    rows = ask("keep", "status", "--jsonl").jsonl
+    assert told["at_risk"] == rows
+    assert [(row["session"], row["state"], row["bytes"]) for row in rows] == [
+        (due.stem, "grown", 16),
+        (soon.stem, "grown", 16),
+    ]
+    (home / "settings.json").write_text('{"cleanupPeriodDays": 99999}')
+    assert [row["deleted"] for row in ask("keep", "status", "--jsonl").jsonl] == [None, None]
+    assert "nothing is deleted for 99,999 days" in ask("keep", "status").out
+    (home / "settings.json").write_text('{"cleanupPeriodDays": 0}')
+    assert "all is deleted at the next start" in ask("keep", "status").out
+
+
+def test_a_restored_session_is_the_one_that_was_kept(ask: Asker, home: Path) -> None:
+    """Deleted with everything of it, it comes back byte for byte, with modes and times; twice is once."""
+    before = _looks(home)
+    ask("keep")
+    session = max(ask("keep", "list", "--json").json, key=lambda row: row["files"])
+    assert session["files"] > 3
+    for path in [path for path in before if session["session"] in path]:
+        (home / path).unlink()
+    missing = len(before) - len(_looks(home))
+    shown = ask("keep", "restore", session["session"][:10])
+    assert (shown.code, shown.err) == (0, "")
+    assert f"Put back {missing} files of 1 session into {home}." in shown.out
+    assert f"claude -r {session['session']}" in shown.out
+    assert _looks(home) == before
+    again = ask("keep", "restore", session["session"], "--json").json
+    assert (again["files"], again["refused"]) == (0, [])
+    assert _looks(home) == before
+
+
+def test_everything_is_restored_into_another_home(ask: Asker, home: Path, tmp_path: Path) -> None:
+    """Every file that is kept, with its mode and time, and no other; the restored home reads like the first."""
+    kept = ask("keep", "--json").json
+    answer = ask("keep", "restore", "--all", "--to", tmp_path / "new", "--json")
+    assert (answer.code, answer.json["files"], answer.json["refused"]) == (0, kept["files"], [])
+    before = _looks(home)
+    assert all(before[path] == looks for path, looks in _looks(tmp_path / "new").items())
+    listed = [ask("list", "--home", where, "--no-keep", "--json").json for where in (home, tmp_path / "new")]
+    first, second = ([(one["id"], one["title"], one["turns"]) for one in rows] for rows in listed)
+    assert first == second
+    assert first
+
+
+def test_nothing_is_overwritten_without_force(ask: Asker, home: Path) -> None:
+    """A transcript that is there with other bytes stays, and is told; with --force the kept one takes its place."""
+    ask("keep")
+    main = counting.mains(home)[0]
+    kept = main.read_bytes()
+    main.write_bytes(b"mine\n")
+    refused = ask("keep", "restore", main.stem)
+    assert refused.code == 2
+    assert "--force" in refused.err
+    assert main.read_bytes() == b"mine\n"
+    assert ask("keep", "restore", main.stem, "--force").code == 0
+    assert main.read_bytes() == kept
+
+
+def test_an_earlier_version_is_restored(ask: Asker, home: Path, tmp_path: Path) -> None:
+    """`--at RUN` gives the session as that run saw it."""
+    main = counting.mains(home)[0]
+    before = main.read_bytes()
+    ask("keep")
+    main.write_bytes(b"{}\n" + before)
+    ask("keep")
+    for run, data in ((1, before), (2, b"{}\n" + before)):
+        place = tmp_path / f"at{run}"
+        assert ask("keep", "restore", main.stem, "--at", str(run), "--to", place).code == 0
+        assert (place / main.relative_to(home)).read_bytes() == data
+
+
+def test_a_session_that_would_be_deleted_again_is_told(ask: Asker, home: Path, tmp_path: Path) -> None:
+    """Older than the days after which Claude Code deletes: a warning, and none with `--touch`, which makes it new."""
+    main = counting.mains(home)[0]
+    os.utime(main, (time.time() - 40 * DAY,) * 2)
+    ask("keep")
+    assert "older than the 30 days" in ask("keep", "restore", main.stem, "--to", tmp_path / "a").out
+    touched = ask("keep", "restore", main.stem, "--to", tmp_path / "b", "--touch")
+    assert "older than" not in touched.out
+    assert time.time() - (tmp_path / "b" / main.relative_to(home)).stat().st_mtime < DAY
+
+
+@pytest.mark.usefixtures("home")
+def test_damage_is_found_and_the_sessions_it_touches_are_named(ask: Asker, tmp_path: Path) -> None:
+    """Exit code 2, which sessions, and what mends it; merging a copy does."""
+    ask("keep")
+    assert ask("keep", "verify").out.startswith("All is as it was written: ")
+    assert ask("keep", "verify", "--sample", "1", "--json").json["clean"]
+    shutil.copytree(tmp_path / "keep", tmp_path / "copy")
+    pack = max((tmp_path / "keep/packs").iterdir(), key=lambda path: path.stat().st_size)
+    data = bytearray(pack.read_bytes())
+    data[len(data) // 3] ^= 1
+    pack.write_bytes(data)
+    answer = ask("keep", "verify", "--json")
+    assert answer.code == 2
+    assert not answer.json["clean"]
+    known = {row["session"] for row in ask("keep", "list", "--json").json}
+    assert answer.json["sessions"]
+    assert set(answer.json["sessions"]) <= known
+    shown = ask("keep", "verify")
+    assert shown.code == 2
+    assert "threadline keep merge COPY" in shown.out
+    assert answer.json["sessions"][0] in shown.out
+    assert ask("keep", "merge", tmp_path / "copy").code == 0
+    assert ask("keep", "verify", "--json").json["sessions"] == []
+    assert ask("keep", "restore", "--all", "--to", tmp_path / "all").code == 0
+
+
+def test_forgetting_asks_and_then_forgets(ask: Asker, home: Path) -> None:
+    """Not without --yes where nobody can be asked; then it is gone, is not kept again, and the reason stays."""
+    ask("keep")
+    main = counting.mains(home)[0]
+    refused = ask("keep", "forget", main.stem, "--reason", "a mistake")
+    assert refused.code == 1
+    assert "--yes" in refused.err
+    assert ask("keep", "forget", main.stem, "--reason", " ", "--yes").code == 2
+    done = ask("keep", "forget", main.stem, "--reason", "a mistake", "--yes", "--json")
+    assert (done.code, done.json["reason"], done.json["problems"]) == (0, "a mistake", [])
+    assert main.stem not in {row["session"] for row in ask("keep", "list", "--json").json}
+    assert ask("keep").out.startswith("Nothing is new")
+    assert "No session" in ask("keep", "restore", main.stem).err
+    assert ask("keep", "verify").code == 0
+    assert main.exists()
+
+
+@pytest.mark.usefixtures("home")
+def test_keeps_are_merged_and_machines_told_apart(ask: Asker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another machine kept is listed with its name; the second time nothing is new."""
+    ask("keep")
+    own = ask("keep", "list", "--json").json
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data2"))
+    monkeypatch.setattr("platform.node", lambda: "lap top")
+    ask("keep", "--keep", tmp_path / "other")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    done = ask("keep", "merge", tmp_path / "other")
+    assert done.out.startswith("Took over 1 run and ")
+    assert ask("keep", "merge", tmp_path / "other").out.startswith("Nothing is new")
+    rows = ask("keep", "list", "--json").json
+    assert sorted({row["machine"] for row in rows}) == ["desk", "lap top"]
+    assert len(rows) == 2 * len(own)
+    assert len(ask("keep", "list", "--machine", "lap top", "--json").json) == len(own)
+    assert "MACHINE" in ask("keep", "list").out
+    assert ask("keep", "pack").code == 0
+    assert ask("keep", "verify").code == 0
+
+
+def test_an_encrypted_keep_is_added_to_without_its_secret_and_read_with_it(
+    ask: Asker, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a passphrase or a key file; without it a sentence says what to name; no id of a session stands in any file."""
+    pytest.importorskip("pyrage")
+    key = tmp_path / "key"
+    assert ask("keep", "--encrypt", "--key-file", key).code == 0
+    assert key.stat().st_mode & 0o777 == 0o600
+    main = counting.mains(home)[0]
+    with main.open("ab") as file:
+        file.write(b"{}\n")
+    assert ask("keep").out.startswith("Sessions: 1 grown.")
+    locked = ask("keep", "list")
+    assert locked.code == 2
+    assert "--key-file" in locked.err
+    assert len(ask("keep", "list", "--key-file", key, "--json").json) > 3
+    assert ask("keep", "verify", "--key-file", key).code == 0
+    held = b"".join(path.read_bytes() for path in (tmp_path / "keep").rglob("*") if path.is_file())
+    assert main.stem.encode() not in held
+    monkeypatch.setenv("THREADLINE_KEEP_PASSPHRASE", "pass")
+    assert ask("keep", "--encrypt", "--keep", tmp_path / "second").code == 0
+    assert ask("keep", "status", "--keep", tmp_path / "second", "--json").json["encrypted"]
+    monkeypatch.setenv("THREADLINE_KEEP_PASSPHRASE", "other")
+    wrong = ask("keep", "status", "--keep", tmp_path / "second")
+    assert wrong.code == 2
+    assert "not the passphrase" in wrong.err
+
+
+def test_installing_shows_and_with_yes_writes_and_uninstalling_undoes_it(
+    ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is written without --yes; what it shows names no line that was there; undone, all is as it was."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home.parent / "config"))
+    (home / "settings.json").write_text('{\n  "env": {"TOKEN": "hidden"}\n}\n')
+    before = _looks(home)
+    shown = ask("keep", "install", "--timer", "systemd")
+    assert (shown.code, _looks(home)) == (0, before)
+    assert "Nothing was written; --yes does it." in shown.out
+    assert "SessionEnd" in shown.out
+    assert "hidden" not in shown.out
+    assert not (home.parent / "config").exists()
+    assert ask("keep", "install", "--timer", "systemd", "--yes").code == 0
+    assert (home.parent / "config/systemd/user/threadline-keep.timer").is_file()
+    said = json.loads((home / "settings.json").read_text())
+    assert f"--home {home}" in said["hooks"]["SessionEnd"][0]["hooks"][0]["command"]
+    assert "installed already" in ask("keep", "install", "--timer", "systemd", "--yes").out
+    assert ask("keep", "uninstall", "--json").json
+    assert ask("keep", "uninstall", "--yes").code == 0
+    assert (home / "settings.json").read_text() == '{\n  "env": {"TOKEN": "hidden"}\n}\n'
+    assert not (home.parent / "config/systemd").exists()
+    assert ask("keep", "uninstall").code == 1
+    assert "17 * * * * " in ask("keep", "install", "--timer", "cron").out
+
+
+@pytest.mark.usefixtures("home")
+def test_the_hook_keeps(ask: Asker, tmp_path: Path) -> None:
+    """The line that Claude Code would run does what it is for, and does not make it wait."""
+    (hook,) = [row for row in ask("keep", "install", "--timer", "none", "--json").json if row["path"].endswith(".json")]
+    text = "{" + "\n".join(hook["added"]).lstrip("{ ,").removesuffix("}") + "}"
+    command = json.loads(text)["hooks"]["SessionEnd"][0]["hooks"][0]["command"]
+    source = str(Path(__file__).parents[2] / "src")
+    environment = {**os.environ, "PYTHONPATH": source, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    subprocess.run(["/bin/sh", "-c", command], env=environment, check=True, timeout=30, input=b"{}")  # noqa: S603 - our own
+    runs = tmp_path / "keep/runs"
+    until = time.monotonic() + 30
+    while not (runs.is_dir() and any(runs.glob("*.jsonl.zst"))) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert ask("keep", "status", "--json").json["at_risk"] == []
+
+
+@pytest.mark.usefixtures("home")
+def test_no_keep_no_home_and_wrong_words(ask: Asker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No keep yet: exit code 1, and how one is begun. What is no keep, no run, no action: 2, and a sentence."""
+    for action in ("status", "list", "diff", "verify", "pack"):
+        answer = ask("keep", action)
+        assert (answer.code, answer.out) == (1, "")
+        assert "`threadline keep` begins one" in answer.err
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/mine").write_text("mine")
+    assert "is no keep" in ask("keep", "status", "--keep", tmp_path / "full").err
+    assert ask("keep", "--keep", tmp_path / "full").code == 2
+    assert (tmp_path / "full/mine").read_text() == "mine"
+    ask("keep")
+    for words, said in (
+        (["diff", "9"], "There is no run 9"),
+        (["diff", "1", "1", "1"], "two runs at most"),
+        (["restore"], "Name sessions"),
+        (["restore", "last", "--all"], "Name sessions"),
+        (["restore", "zzz"], "No session 'zzz' is kept"),
+        (["lst"], "did you mean `threadline keep list`?"),
+        (["merge"], "OTHER"),
+        (["merge", tmp_path / "nowhere"], "There is no keep in"),
+        (["forget", "last"], "--reason"),
+        (["--quiet", "status"], "has no option --quiet"),
+    ):
+        answer = ask("keep", *words)
+        assert answer.code in (1, 2)
+        assert said in answer.err
+    monkeypatch.setenv("THREADLINE_KEEP", "off")
+    assert "THREADLINE_KEEP says" in ask("keep").err
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR")
+    assert ask("keep").code == 1
+    assert ask("keep", "--home", tmp_path / "nowhere").code == 2
+
+
+def test_what_cannot_be_read_is_told_and_the_rest_is_kept(
+    ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit code 2 and its place, also when quiet; all other sessions are kept."""
+    main = counting.mains(home)[0]
+    opened = durable.opened
+
+    def refusing(path: Path) -> object:
+        if Path(path) == main:
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path)
+
+    monkeypatch.setattr(durable, "opened", refusing)
+    answer = ask("keep", "--quiet")
+    assert (answer.code, answer.out) == (2, "")
+    assert main.name in answer.err
+    monkeypatch.setattr(durable, "opened", opened)
+    assert ask("keep", "list", "--json").json
+    (row,) = ask("keep", "status", "--jsonl").jsonl
+    assert (row["session"], row["state"]) == (main.stem, "new")
+
+
+def test_options_may_stand_before_the_action(ask: Asker, home: Path, tmp_path: Path) -> None:
+    """`threadline keep --keep DIR status` and `threadline --home DIR keep` are what they look like."""
+    assert ask("--home", home, "keep", "--keep", tmp_path / "b", "--json").json["keep"] == str(tmp_path / "b")
+    told = ask("keep", "--keep", tmp_path / "b", "--json", "status").json
+    assert told["path"] == str(tmp_path / "b")
+    assert ask("keep", "--keep", tmp_path / "b", "path").out == f"{tmp_path / 'b'}\n"
+
+
+def test_hostile_names_are_shown_harmlessly(ask: Asker, home: Path, tmp_path: Path) -> None:
+    """Whatever a project or a title is called, nothing steers the terminal."""
+    folder = home / "projects" / "-evil\x1b[31m\u202e"
+    folder.mkdir()
+    session = "0f0f0f0f-0000-4000-8000-000000000000"
+    row = {
+        "type": "user",
+        "sessionId": session,
+        "cwd": "/evil\x1b]0;x\x07",
+        "message": {"role": "user", "content": "\x1b[2J"},
+    }
+    (folder / f"{session}.jsonl").write_text(json.dumps(row) + "\n")
+    for words in (["status"], ["list"], ["diff"], ["restore", session, "--to", tmp_path / "a\x1b[31m"]):
+        if words == ["status"]:
+            ask("keep", "--keep", tmp_path / "empty", "--home", home)
+        ask("keep")
+        answer = ask("keep", *words)
+        assert steering(answer.out + answer.err) == set()
+
+
+def test_a_bar_is_for_a_terminal(home: Path, tmp_path: Path) -> None:
+    """On a terminal a bar runs on standard error; the answer says the same."""
+    shown = answer_on_a_terminal("keep", "--home", home, "--keep", tmp_path / "k", XDG_DATA_HOME=str(tmp_path / "d"))
+    assert shown.code == 0
+    assert b"Keeping" in shown.raw_err
+    assert shown.out.startswith("Sessions: ")
+
+
+@pytest.mark.usefixtures("home")
+def test_without_zstandard_it_says_what_to_install(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sentence with the command, exit code 2, for every action that needs it."""
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "zstandard" else found(name))
+    for action in ([], ["status"], ["list"], ["verify"], ["path"]):
+        answer = ask("keep", *action)
+        assert (answer.code, answer.out) == (2, "")
+        assert answer.err == (
+            "threadline: A keep needs zstandard, which is not installed; run: pip install 'threadline[keep]'\n"
+        )
