@@ -120,14 +120,23 @@ def test_a_packed_keep_merges_with_one_that_is_not(tmp_path: Path) -> None:
     assert listed(store) == listed(copy)
 
 
-def test_a_damaged_pack_is_mended_by_a_merge(tmp_path: Path) -> None:
-    """A pack that is taken away since it is damaged comes back from a copy."""
-    store = _keep(tmp_path, [{1: 1}], HERE)
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("kind", ["packs", "runs"])
+def test_what_is_damaged_here_is_mended_by_a_merge(tmp_path: Path, kind: str, *, packed: bool) -> None:
+    """Packs and manifests that are damaged or gone come back from a copy, though it was packed meanwhile."""
+    store = _keep(tmp_path, [{1: 1}, {2: 2}, {3: 3}], HERE)
     copy = _copy(store, tmp_path / "copy")
-    store.pack_files()[0].unlink()
+    if packed:
+        repack(copy, HERE)
+    first, second, _third = sorted((store.folder / kind).iterdir())
+    first.unlink()
+    data = bytearray(second.read_bytes())
+    data[20] ^= 1
+    second.write_bytes(data)
     assert not is_clean(store)
-    assert merge(store, HERE, [copy]).packs == 1
+    merge(store, HERE, [copy])
     assert is_clean(store)
+    assert given_back(store) == given_back(copy)
 
 
 @pytest.mark.parametrize("kind", ["packs", "runs"])

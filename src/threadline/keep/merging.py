@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Container, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import BinaryIO
 
 from msgspec import Struct
 
@@ -18,7 +19,7 @@ from threadline.keep.manifest import File, Forgot, Manifest
 from threadline.keep.pack import Frame, pieces_in
 from threadline.keep.pieces import Piece
 from threadline.keep.repacking import frames_of
-from threadline.keep.store import Store, told_hash
+from threadline.keep.store import Store, file_hash, told_hash
 from threadline.keep.writing import Packing
 
 _LARGEST = 1024 * 1024 * 1024
@@ -118,8 +119,9 @@ class _Merging:
                 self._refuse(other, str(error))
 
     def _take_packs(self, other: Store, here: Catalogue, dead: set[str]) -> None:
-        located = set(here.located)
-        names = {path.name for path in self._store.pack_files()}
+        spoilt = self._spoilt()
+        located = {hash_ for hash_, place in here.located.items() if place.pack not in spoilt}
+        names = {path.name for path in self._store.pack_files() if path not in spoilt}
         told = {path: frames for path in other.pack_files() if (frames := frames_of(other, path)) is not None}
         for path in other.pack_files():
             if path not in told:
@@ -135,12 +137,26 @@ class _Merging:
                 self._progress(path.lstat().st_size)
         self._packs += len(packing.done)
         self._bytes += sum(one.stat().st_size for one in packing.done)
+        for path in spoilt:
+            frames = frames_of(self._store, path)
+            if frames is not None and located.issuperset(hash_ for frame in frames for hash_, _ in frame.pieces):
+                self._drop(path)
+
+    def _spoilt(self) -> set[Path]:
+        """The packs of this keep that are damaged: what is in them is taken from the others, if they have it."""
+        return {path for path in self._store.pack_files() if _is_spoilt(path)}
+
+    def _drop(self, path: Path) -> None:
+        """Take away a damaged pack all of whose pieces are elsewhere, unless the other one took its place."""
+        if _is_spoilt(path):
+            path.unlink(missing_ok=True)
+            durable.sync(self._store.packs)
 
     def _copied(self, other: Store, path: Path, frames: tuple[Frame, ...], dead: set[str], *, tainted: bool) -> bool:
         """Copy a pack as it is, if it can be: every piece of it is right, and none is forgotten."""
         learned = {frame.dictionary for frame in frames if frame.dictionary is not None}
         spoilt = any(hash_ in dead for frame in frames for hash_, _length in frame.pieces)
-        if self._store.is_sealed or other.is_sealed or spoilt or (learned and tainted):
+        if self._store.about.recipients != other.about.recipients or spoilt or (learned and tainted):
             return False
         if path.lstat().st_size > _LARGEST or not self._taught(other, learned):
             return False
@@ -150,9 +166,10 @@ class _Merging:
             raise durable.unwritable(self._store.folder, error) from None
         try:
             with file:
-                if not self._same(other, path, file.fileno()):
+                if not _same(path, file.fileno()):
                     return False
-            if not all(_is_right(self._store, temporary, frame) for frame in frames):
+            source = (other, path) if other.is_sealed else (self._store, temporary)
+            if not all(_is_right(*source, frame) for frame in frames):
                 return False
             temporary.replace(self._store.packs / path.name)
             durable.sync(self._store.packs)
@@ -163,18 +180,6 @@ class _Merging:
         self._packs += 1
         self._bytes += path.lstat().st_size
         return True
-
-    def _same(self, other: Store, path: Path, target: int) -> bool:
-        """Copy the bytes of a pack; whether they are those that its name says."""
-        digest = sha256()
-        with other.opened(path) as source:
-            while data := _got(source.read, path):
-                digest.update(data)
-                left = memoryview(data)
-                while left:
-                    left = left[os.write(target, left) :]
-        os.fsync(target)
-        return digest.hexdigest() == told_hash(path)
 
     def _taught(self, other: Store, learned: set[str]) -> bool:
         """Take over the dictionaries that a pack needs."""
@@ -237,10 +242,10 @@ class _Merging:
                 why = f"bytes of {missing:,} of its files are missing" if missing else "what it goes on from is missing"
                 self._refuse(other, f"run {one.run.number} of {one.run.label}: {why}; mend that keep, and merge again")
                 continue
-            if self._store.is_sealed or other.is_sealed:
-                self._store.put_text(one.run, run_text(other, path))
+            if self._store.about.recipients == other.about.recipients:
+                self._store.put_as_it_is(self._store.runs, self._machine.id, path.name, _as_it_is(path))
             else:
-                self._store.put_as_it_is(self._store.runs, self._machine.id, path.name, other.read(path))
+                self._store.put_text(one.run, run_text(other, path))
             taken.add(one.hash)
             self._runs += 1
 
@@ -294,6 +299,38 @@ def _is_right(store: Store, path: Path, frame: Frame) -> bool:
     except Unreadable:
         return False
     return all(sha256(piece).hexdigest() == hash_ for hash_, piece in pieces_in(frame, data))
+
+
+def _same(path: Path, target: int) -> bool:
+    """Copy the bytes of a pack; whether they are those that its name says."""
+    digest = sha256()
+    with _opened(path) as source:
+        while data := _got(source.read, path):
+            digest.update(data)
+            left = memoryview(data)
+            while left:
+                left = left[os.write(target, left) :]
+    os.fsync(target)
+    return digest.hexdigest() == told_hash(path)
+
+
+def _is_spoilt(path: Path) -> bool:
+    try:
+        return file_hash(path) != told_hash(path)
+    except OSError:
+        return True
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return durable.opened(path)
+    except OSError as error:
+        raise Unreadable(f"{str(path)!r} cannot be read: {error.strerror or error}.") from None
+
+
+def _as_it_is(path: Path) -> bytes:
+    with _opened(path) as file:
+        return _got(lambda _most: file.read(), path)
 
 
 def _got(read: Callable[[int], bytes], path: Path) -> bytes:

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 import zstandard
+from msgspec.structs import replace
 
 from threadline.keep import durable
 from threadline.keep.pack import Frame, table, written
@@ -44,7 +45,8 @@ class Packing:
         self._jobs = jobs
         self._level = level
         self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="keep")
-        self._waiting: deque[tuple[list[Piece], bytes | None, Future[bytes]]] = deque()
+        self._waiting: deque[tuple[Frame, Future[bytes]]] = deque()
+        """The frames under way, whose place is not known yet."""
         self._gathered: list[Piece] = []
         self._gathered_size = 0
         self._file: BinaryIO | None = None
@@ -90,14 +92,17 @@ class Packing:
     def _send(self) -> None:
         if not self._gathered:
             return
-        pieces, self._gathered = self._gathered, []
-        dictionary = self.dictionary if self._gathered_size < SMALL else None
-        self._gathered_size = 0
-        self._waiting.append((pieces, dictionary, self._pool.submit(self._compressed, pieces, dictionary)))
+        pieces, size = self._gathered, self._gathered_size
+        self._gathered, self._gathered_size = [], 0
+        dictionary = self.dictionary if size < SMALL else None
+        named = sha256(dictionary).hexdigest() if dictionary is not None else None
+        frame = Frame(0, 0, size, tuple((piece.hash, len(piece.data)) for piece in pieces), named)
+        # Joined here, so that no frame under way is in memory twice.
+        data = b"".join(piece.data for piece in pieces)
+        self._waiting.append((frame, self._pool.submit(self._compressed, data, dictionary)))
         self._receive(self._jobs)
 
-    def _compressed(self, pieces: list[Piece], dictionary: bytes | None) -> bytes:
-        data = b"".join(piece.data for piece in pieces)
+    def _compressed(self, data: bytes, dictionary: bytes | None) -> bytes:
         if dictionary is not None:
             known = zstandard.ZstdCompressionDict(dictionary)
             return zstandard.ZstdCompressor(level=self._level, dict_data=known, write_checksum=True).compress(data)
@@ -111,25 +116,22 @@ class Packing:
     def _receive(self, most: int) -> None:
         """Write frames, in order, until no more than so many are under way."""
         while len(self._waiting) > most:
-            pieces, dictionary, packed = self._waiting.popleft()
+            frame, packed = self._waiting.popleft()
             try:
-                self._write(pieces, dictionary, packed.result())
+                self._write(frame, packed.result())
                 if self._offset >= (SEALED if self._store.is_sealed else PACK):
                     self._close()
             except OSError as error:
                 raise durable.unwritable(self._store.folder, error) from None
 
-    def _write(self, pieces: list[Piece], dictionary: bytes | None, packed: bytes) -> None:
+    def _write(self, frame: Frame, packed: bytes) -> None:
         if self._file is None:
             # What is to be sealed is never on the disk before it is.
             if self._store.is_sealed:
                 self._file = BytesIO()
             else:
                 self._path, self._file = durable.begun(self._store.packs, self._writer)
-        size = sum(len(piece.data) for piece in pieces)
-        named = sha256(dictionary).hexdigest() if dictionary is not None else None
-        inside = tuple((piece.hash, len(piece.data)) for piece in pieces)
-        self._frames.append(Frame(self._offset, len(packed), size, inside, named))
+        self._frames.append(replace(frame, offset=self._offset, length=len(packed)))
         self._put(packed)
 
     def _put(self, data: bytes) -> None:
