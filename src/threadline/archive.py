@@ -267,6 +267,17 @@ class Archive:
 
         return by_id(name, self.found)
 
+    def directory_of(self, transcript: Path, directories: Sequence[str]) -> str | None:
+        """Of the directories that a session was in, the one it belongs to: its folder is named after that.
+
+        It is the first where none fits, and None where there are none.
+        """
+        from threadline.find.folder_names import folder_matches
+
+        folder = transcript.parent.name
+        named = (one for one in directories if folder_matches(folder, one))
+        return next(named, directories[0] if directories else None)
+
     def at(self, path: str | Path, *, session: bool = False) -> Found:
         """All that lies at a path, of these homes or not: a home, a folder with transcripts, or one of them.
 

@@ -66,6 +66,37 @@ def test_a_hostile_directory_cannot_escape_the_command(tmp_path: Path, cwd: str)
         assert data["resume"] is None
 
 
+@pytest.mark.parametrize(
+    ("cwd", "command"),
+    [
+        (r"C:\Users\Ann\my app", r"cd 'C:\Users\Ann\my app'; claude --resume "),
+        (r"d:\it's [here]", r"Set-Location -LiteralPath 'd:\it''s [here]'; claude --resume "),
+        ("C:\\a\u2019; calc", "Set-Location -LiteralPath 'C:\\a\u2019\u2019; calc'; claude --resume "),
+        (r"\\server\share", r"cd '\\server\share'; claude --resume "),
+    ],
+)
+def test_a_session_of_windows_is_resumed_in_powershell(tmp_path: Path, cwd: str, command: str) -> None:
+    """A path of Windows is quoted as PowerShell quotes, and the command stands in the head with a button."""
+    rows = transcript(prompt("hello"), reply("yes"), pen=Pen(cwd=cwd))
+    client = Client(write_home(tmp_path / "home", rows))
+    assert client.get(f"{_PAGE}.json").json()["resume"] == f"{command}{SESSION}"
+    shown = client.get(_PAGE).text.partition('<code id="resume">')[2]
+    assert unescape(shown.partition("</code>")[0]) == f"{command}{SESSION}"
+    assert 'data-copy="resume"' in shown.partition("</p>")[0]
+
+
+def test_it_is_resumed_where_it_belongs(tmp_path: Path) -> None:
+    """Of the directories that a session was in, the one that its folder is named after, wherever it went later."""
+    rows = transcript(*(part for number in range(3) for part in (prompt(f"Shelf {number}"), reply("yes"))))
+    for row, cwd in zip(
+        rows, ("/elsewhere", "/elsewhere", "/work/app", "/work/app", "/work/app/deep", "/"), strict=True
+    ):
+        assert isinstance(row, dict)
+        row["cwd"] = cwd
+    data = Client(write_home(tmp_path / "home", rows)).get(f"{_PAGE}.json").json()
+    assert data["resume"] == f"cd /work/app && claude --resume {SESSION}"
+
+
 def test_the_sections_joined_are_the_whole(long: Client) -> None:
     """Every item is in exactly one section, in order, whether it is sent with the page or as a part."""
     shape = long.get(f"{_PAGE}/shape.json").json()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from urllib.parse import quote, urlencode
 
 Queried = str | int | bool | None | Sequence[str]
@@ -19,6 +21,25 @@ CALLS, FILES, DOCTOR, KEYS, PALETTE, LIVE, ASSETS = (
     "/assets",
 )
 SESSION = "/session"
+_CARRIED: ContextVar[tuple[tuple[str, str], ...]] = ContextVar("carried", default=())
+
+
+@contextmanager
+def carrying(*pairs: tuple[str, str]) -> Iterator[None]:
+    """Values that every address has which is written meanwhile, unless it says otherwise.
+
+    Whoever wants to see times in another zone wants it on the next page, too, and no page should have to think of it.
+    """
+    token = _CARRIED.set(pairs)
+    try:
+        yield
+    finally:
+        _CARRIED.reset(token)
+
+
+def carried() -> tuple[tuple[str, str], ...]:
+    """The values that addresses have meanwhile."""
+    return _CARRIED.get()
 
 
 def address(path: str, kept: Iterable[tuple[str, str]] = (), /, **query: Queried) -> str:
@@ -28,6 +49,8 @@ def address(path: str, kept: Iterable[tuple[str, str]] = (), /, **query: Queried
     '/sessions?project=a+%26+b&limit=5'
     """
     pairs = [*kept, *((name.rstrip("_"), text) for name, value in query.items() for text in _texts(value))]
+    said = {name for name, _value in pairs} | query.keys()
+    pairs += [pair for pair in carried() if pair[0] not in said]
     return f"{path}?{urlencode(pairs, errors='replace')}" if pairs else path
 
 

@@ -17,6 +17,7 @@ from threadline.errors import BadQuery, Error, IndexBusy, NotFound, Unreadable
 from threadline.render.html.element import el, join
 from threadline.render.html.frame import frame
 from threadline.render.html.words import shown
+from threadline.web.addresses import HOME, address
 from threadline.web.asset import links_to_assets
 from threadline.web.keys import data_block
 from threadline.web.page import Elsewhere, Fragment, Made, Page, Picture, Plain
@@ -67,7 +68,7 @@ def refused(error: Exception, path: str) -> Response:
     if path.endswith(SUFFIX):
         return _data({"error": sentence}, code)
     lines = [el("p", shown(line)) for line in sentence.split("\n")]
-    main = join((el("h1", code.phrase), *lines, el("p", el("a", "Home", href="/"))))
+    main = join((el("h1", code.phrase), *lines, el("p", el("a", "Home", href=address(HOME)))))
     return _html(Page(code.phrase, "error", main), path, status=code)
 
 

@@ -14,8 +14,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from threadline.errors import Error, NotFound
-from threadline.web.addresses import ASSETS, HOME, LIVE, SESSION, twin, unescaped
+from threadline.errors import BadQuery, Error, NotFound
+from threadline.model.zone import zone
+from threadline.web.addresses import ASSETS, HOME, LIVE, SESSION, carrying, twin, unescaped
 from threadline.web.answer import SUFFIX, answer, refused
 from threadline.web.asked import Asked
 from threadline.web.asset import asset
@@ -83,7 +84,8 @@ class App:
 
     def _answered(self, make: Make, request: Request) -> Response:
         is_bare = "x-fragment" in request.headers or request.headers.get("sec-fetch-dest") == "empty"
-        return answer(partial(self._made, make, request), request.url.path, bare=is_bare)
+        with carrying(*_carried(request)):
+            return answer(partial(self._made, make, request), request.url.path, bare=is_bare)
 
     def _made(self, make: Make, request: Request) -> Made:
         path = request.url.path
@@ -100,6 +102,16 @@ class App:
                     wants_data=path.endswith(SUFFIX),
                 )
             )
+
+
+def _carried(request: Request) -> list[tuple[str, str]]:
+    """The zone that was asked for goes along from page to page; what is none would only lead to errors."""
+    name = (request.query_params.get("tz") or "").strip()
+    try:
+        zone(name or None)
+    except BadQuery:
+        return []
+    return [("tz", name)] if name else []
 
 
 async def _asset(request: Request) -> Response:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
-from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
 from threadline.errors import BadQuery
 from threadline.model.when import moment
+from threadline.model.zone import zone as zone_of
 from threadline.web.addresses import Queried, address
 
 if TYPE_CHECKING:
@@ -86,15 +86,9 @@ class Asked(Struct, frozen=True):
         text = self.text(name)
         return moment(text[:_SHOWN], now=self.now, end=end, zone=zone) if text is not None else None
 
-    def zone(self, name: str = "tz") -> tzinfo:
-        """A time zone; UTC where none is named."""
-        text = self.text(name)
-        if text is None or text.upper() == "UTC":
-            return UTC
-        try:
-            return ZoneInfo(text)
-        except (OSError, ValueError, KeyError):
-            raise BadQuery(f"{name}={_short(text)} is no time zone; write Europe/Berlin or UTC.") from None
+    def zone(self) -> tzinfo:
+        """The zone that times are told in: `tz`, or this machine's."""
+        return zone_of(self.text("tz"))
 
     def here(self, **changes: Queried) -> str:
         """This page's address with some values changed; None takes one away."""

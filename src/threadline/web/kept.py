@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from datetime import tzinfo
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from threadline.model.agent import Agent
 from threadline.model.call import Call
 from threadline.model.entries import Entry
 from threadline.model.session import Continuation
+from threadline.model.zone import zone_name
 from threadline.render.html.anchor import anchor, elsewhere, named, parted
 from threadline.render.html.drawing import Drawing
 from threadline.render.html.scene import Scene
@@ -55,7 +57,7 @@ class Kept:
         self.version = version
         self.size = size
         self._lock = threading.RLock()
-        self._drawn: OrderedDict[tuple[str | None, View], Drawn] = OrderedDict()
+        self._drawn: OrderedDict[tuple[str | None, View, str], Drawn] = OrderedDict()
         self._windows: dict[str | None, tuple[Window, ...]] = {}
         self._limits: dict[str | None, Limit | None] = {}
         self._lines: dict[str | None, dict[int, Entry]] = {}
@@ -131,8 +133,8 @@ class Kept:
             raise NotFound(f"There is no line {line:,} in that transcript.")
         return found, agent
 
-    def drawn(self, name: str | None, view: View, links: Linked, archive: Standing) -> Drawn:
-        """An agent as a view wants it.
+    def drawn(self, name: str | None, view: View, links: Linked, archive: Standing, zone: tzinfo) -> Drawn:
+        """An agent as a view wants it, with the times of a zone.
 
         Raises:
             NotFound: there is no such agent, or no such branch.
@@ -140,16 +142,17 @@ class Kept:
         agent = self.agent(name)
         if view.branch is not None and not 1 <= view.branch <= len(agent.branches):
             raise NotFound(f"There is no branch {view.branch}; this conversation has {len(agent.branches)}.")
+        key = (name, view, zone_name(zone))
         with self._lock:
-            found = self._drawn.get((name, view))
+            found = self._drawn.get(key)
             if found is None:
-                scene = Scene(view, links, cwd=self.facts.project or "")
+                scene = Scene(view, links, cwd=self.facts.project or "", zone=zone)
                 figures = self.figures(name, archive)
                 drawing = Drawing(self.session, agent, scene, figures=figures, news=self.news)
-                found = self._drawn[name, view] = Drawn(drawing, Where(drawing))
+                found = self._drawn[key] = Drawn(drawing, Where(drawing))
                 while len(self._drawn) > _DRAWINGS:
                     self._drawn.popitem(last=False)
-            self._drawn.move_to_end((name, view))
+            self._drawn.move_to_end(key)
             return found
 
     def windows(self, name: str | None) -> tuple[Window, ...]:

@@ -14,6 +14,7 @@ from threadline.render.html.element import EMPTY, Child, el
 from threadline.render.html.placed import tools_of
 from threadline.render.html.view import Amount
 from threadline.render.html.words import one
+from threadline.web.carried import carried_fields
 from threadline.web.viewing import ALL_KINDS, Viewing
 
 _MANY, _BRANCHES = 60, 12
@@ -87,6 +88,7 @@ def _form(session: Session, agent: Agent, seen: Viewing) -> Markup:
     return el(
         "form",
         *hidden,
+        *carried_fields(),
         _select("kind", "Kind", [("", "all kinds"), *((word, word) for word in ALL_KINDS)], kind),
         _select(
             "tool",

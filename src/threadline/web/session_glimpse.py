@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from threadline.load import beginning
-from threadline.render.figures import moment
 from threadline.render.html.drawing import Drawing
 from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.scene import Scene
@@ -22,7 +21,7 @@ from threadline.web.where import Where
 LONG = 6 * 1024 * 1024
 """Bytes of a main transcript that are read in a moment."""
 _MOST, _MANY = 1024 * 1024, 1000
-_ELSE = frozenset({"find"})
+_ELSE = frozenset({"find", "tz", "raw", "state"})
 
 
 def glimpse(asked: Asked) -> Page | None:
@@ -39,7 +38,7 @@ def glimpse(asked: Asked) -> Page | None:
     # Agents were not read, and to say that none was kept would be wrong.
     links = Linked(place.id)
     kept = Kept(place.id, session, "", 0)
-    scene = Scene(View(agents=Agents.NONE), links, cwd=kept.facts.project or "")
+    scene = Scene(View(agents=Agents.NONE), links, cwd=kept.facts.project or "", zone=asked.zone())
     drawing = Drawing(session, session.main, scene)
     if not drawing.sections:
         return None
@@ -47,7 +46,7 @@ def glimpse(asked: Asked) -> Page | None:
     asked.shelf.begin(place)
     title = one(asked.archive.titles([place.id]).get(place.id) or session.title.text, 200) or "(no title)"
     whole = links.page(whole=True)
-    facts = (kept.facts.project, f"{moment(kept.facts.started)} UTC" if kept.facts.started else None)
+    facts = (kept.facts.project, scene.told(kept.facts.started) if kept.facts.started else None)
     head = el(
         "header",
         el("h1", title),

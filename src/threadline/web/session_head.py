@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Iterator
+from datetime import tzinfo
 from decimal import Decimal
 from typing import Any
 
@@ -15,20 +14,22 @@ from threadline.model.agent import Agent
 from threadline.model.context import Limit
 from threadline.model.session import Continuation
 from threadline.model.sum import Sum, added
+from threadline.model.zone import zone_name
 from threadline.render.agents import duration, name
 from threadline.render.figures import agents as said_agents
-from threadline.render.figures import count, model_name, moment, some, span_of_time
+from threadline.render.figures import count, model_name, some, span_of_time
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.icons import icon
 from threadline.render.html.lists import KEPT
+from threadline.render.html.said import when
 from threadline.render.html.words import one, shown
 from threadline.web import addresses
 from threadline.web.holding import Standing
 from threadline.web.kept import Kept
 from threadline.web.linked import Linked
+from threadline.web.resuming import resume_command
 
 _TITLE, _NAME = 200, 120
-_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
 
 
 class Head(Struct, frozen=True):
@@ -41,6 +42,8 @@ class Head(Struct, frozen=True):
     context: int | None
     limit: Limit | None
     continuations: tuple[Continuation, ...] | None
+    zone: tzinfo
+    cwd: str | None
     amount: Decimal | None = None
 
     @property
@@ -51,7 +54,7 @@ class Head(Struct, frozen=True):
         return one(self.kept.session.title.text, _TITLE) or "(no title)"
 
 
-def head_of(kept: Kept, agent: Agent, links: Linked, archive: Standing, *, related: bool) -> Head:
+def head_of(kept: Kept, agent: Agent, links: Linked, archive: Standing, *, related: bool, zone: tzinfo) -> Head:
     """The head of an agent's page; `related` looks for sessions that share something with this one."""
     windows = kept.windows(links.agent_name)
     last = next((one for one in reversed(windows) if one.told), None)
@@ -68,22 +71,10 @@ def head_of(kept: Kept, agent: Agent, links: Linked, archive: Standing, *, relat
         context=last.prompt if last else None,
         limit=limit,
         continuations=found,
+        zone=zone,
+        cwd=archive.directory_of(kept.path, kept.facts.cwds),
         amount=added(costs) if costs else None,
     )
-
-
-def resume_command(kept: Kept) -> str | None:
-    """What a person may run to go on; it is shown and never run. None where what it would name is not to be trusted."""
-    session = kept.session
-    if session.id is None or not _ID.fullmatch(str(session.id)):
-        return None
-    cwd = kept.facts.cwds[-1] if kept.facts.cwds else None
-    resume = f"claude --resume {session.id}"
-    if session.kept:  # it must be in a home before it can go on
-        resume = f"threadline keep restore {session.id} && {resume}"
-    if cwd is None:
-        return resume
-    return f"cd {shlex.quote(cwd)} && {resume}" if cwd.startswith("/") and cwd.isprintable() else None
 
 
 def head(known: Head) -> Markup:
@@ -122,12 +113,13 @@ def _facts(known: Head) -> Iterator[Child]:
         yield span_of_time(duration(agent)) or "no time told"
 
 
-def _when(known: Head) -> str:
+def _when(known: Head) -> Child:
+    """When it began, and how long it took; here the zone is named that all times of the page are told in."""
     told = known.kept.facts
     if told.started is None:
         return "no time told"
     took = span_of_time(told.wall_time)
-    return f"{moment(told.started)} UTC" + (f", {took}" if took else "")
+    return [when(told.started, known.zone), f" {zone_name(known.zone)}", f", {took}" if took else ""]
 
 
 def _figures(known: Head) -> Iterator[Child]:
@@ -163,12 +155,10 @@ def dollars(amount: Decimal) -> str:
 
 
 def _resume(known: Head) -> Markup:
-    command = resume_command(known.kept)
+    command = resume_command(known.kept.session, known.cwd)
     if command is None:
         return EMPTY
-    button = el(
-        "button", icon("copy"), "Copy", type="button", data_deed="copy-text", data_copy=command, data_what="Command"
-    )
+    button = el("button", icon("copy"), "Copy", type="button", data_copy="resume", title="Copy the command to go on")
     return el("p", el("code", shown(command), id="resume"), button, class_="resume")
 
 
@@ -178,7 +168,7 @@ def _copying(known: Head) -> Markup:
     return el(
         "p",
         el("a", icon("link"), "Link", href=links.own(), data_deed="copy-link"),
-        el("a", icon("markdown"), "Markdown", href=markdown),
+        el("a", icon("markdown"), "Markdown", href=markdown, data_copy="markdown"),
         el("a", icon("state"), "State at the end", href=links.below("state", "end")),
         class_="copying",
     )
@@ -239,7 +229,7 @@ def head_data(known: Head) -> dict[str, Any]:
         "unpriced": known.total.unpriced,
         "context": known.context,
         "limit": known.limit.tokens if known.limit is not None else None,
-        "resume": resume_command(known.kept),
+        "resume": resume_command(known.kept.session, known.cwd),
         "continuations": continuation_rows(known.continuations or ()),
         "problems": [{"kind": str(one_.kind), "message": one_.message} for one_ in session.file_problems],
     }

@@ -43,7 +43,7 @@ def opened(asked: Asked) -> Opened:
     """
     kept = asked.shelf.session(asked.named["session"], asked.archive)
     seen = viewing(asked, kept)
-    return Opened(kept, seen, kept.drawn(seen.agent, seen.view, seen.links, asked.archive))
+    return Opened(kept, seen, kept.drawn(seen.agent, seen.view, seen.links, asked.archive, asked.zone()))
 
 
 def session_page(asked: Asked) -> Made:
@@ -62,9 +62,9 @@ def session_page(asked: Asked) -> Made:
         return Elsewhere(seen.links.own(at=stand.anchor, find=asked.text("find"), side=asked.text("side")))
     shown = sight(drawn, asked.maybe_number("section", least=1), stand, asked.maybe_number("part", least=1))
     agent = kept.agent(seen.agent)
-    known = head_of(kept, agent, seen.links, asked.archive, related=_is_quick(kept))
+    known = head_of(kept, agent, seen.links, asked.archive, related=_is_quick(kept), zone=asked.zone())
     recent = (
-        recent_sessions(asked.archive, kept.id)
+        recent_sessions(asked.archive, kept.id, asked.zone())
         if asked.choice("side", ("turns", "sessions"), "turns") == "sessions"
         else None
     )

@@ -21,6 +21,7 @@ from threadline.render.html.view import Amount, View
 from threadline.render.html.words import one
 from threadline.thread.state.difference import difference
 from threadline.web.asked import Asked
+from threadline.web.carried import carried_fields
 from threadline.web.kept import Kept
 from threadline.web.linked import Linked, entry_of
 from threadline.web.page import Elsewhere, Fragment, Made, Page, Picture, Plain
@@ -103,7 +104,7 @@ def entry(asked: Asked) -> Made:
         () if is_whole else (" · ", el("a", "all of it", href=links.below("entry", here, whole=True))),
         class_="ways",
     )
-    shown = raw(found, Scene(View(), links, whole=is_whole))
+    shown = raw(found, Scene(View(), links, whole=is_whole, zone=asked.zone()))
     data = {
         "anchor": here,
         "kind": found.kind,
@@ -121,7 +122,7 @@ def call(asked: Asked) -> Made:
         raise NotFound("This session has no such call.")
     here = anchor(made.entry, made.agent)
     links = Linked(kept.id, agents=kept.agents)
-    scene = Scene(View(calls=Amount.FULL), links, whole=True, cwd=kept.facts.project or "")
+    scene = Scene(View(calls=Amount.FULL), links, whole=True, cwd=kept.facts.project or "", zone=asked.zone())
     ways = el(
         "p",
         el("a", "in the conversation", href=links.entry(here)),
@@ -156,7 +157,7 @@ def stated(asked: Asked) -> Made:
     links = Linked(kept.id, agents=kept.agents)
     here = asked.named["anchor"]
     against = asked.text("against")
-    scene = Scene(View(), links, cwd=kept.facts.project or "")
+    scene = Scene(View(), links, cwd=kept.facts.project or "", zone=asked.zone())
     found = _state(kept, here)
     other = _state(kept, against) if against is not None else None
     title = "State at the end" if here == _END else f"State at {here}"
@@ -164,6 +165,7 @@ def stated(asked: Asked) -> Made:
         "form",
         el("label", "Compare with", el("input", name_="against", value=against or "", placeholder="L120")),
         el("button", "Compare"),
+        *carried_fields(),
         method="get",
         action=links.below("state", here),
     )

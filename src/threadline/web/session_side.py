@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from datetime import tzinfo
 from typing import Any
 
 from markupsafe import Markup
 
 from threadline.model.act import Turn
 from threadline.model.agent import Agent
-from threadline.render.figures import moment
 from threadline.render.html.anchor import anchor
 from threadline.render.html.element import EMPTY, el, join
+from threadline.render.html.said import when
 from threadline.render.html.words import one
 from threadline.survey.sessions import Wanted
 from threadline.web import addresses
@@ -92,7 +93,7 @@ def turn_rows(agent: Agent) -> Iterator[dict[str, Any]]:
             }
 
 
-def recent_sessions(archive: Standing, here: str) -> Markup:
+def recent_sessions(archive: Standing, here: str, zone: tzinfo) -> Markup:
     """The sessions of late, to go to."""
     found = archive.sessions(Wanted(limit=_SESSIONS)).sessions
     rows = [
@@ -101,7 +102,7 @@ def recent_sessions(archive: Standing, here: str) -> Markup:
             el(
                 "a",
                 el("span", one(row.title, _WORDS) or "(no title)", class_="words-of"),
-                el("span", moment(row.last), class_="when"),
+                el("span", when(row.last, zone), class_="when"),
                 href=addresses.session(str(row.id or row.path.stem), side="sessions"),
                 aria_current="page" if str(row.id) == here else None,
             ),

@@ -7,6 +7,7 @@ from markupsafe import Markup
 from threadline.render.html.element import el
 from threadline.render.html.icons import icon
 from threadline.web import addresses
+from threadline.web.carried import carried_fields
 
 _PLACES: tuple[tuple[str, str, str], ...] = (
     (addresses.SESSIONS, "Sessions", "sessions"),
@@ -20,12 +21,25 @@ _PLACES: tuple[tuple[str, str, str], ...] = (
 
 def top(path: str) -> Markup:
     """The bar for a page at that path."""
-    brand = el("a", icon("thread"), "threadline", href=addresses.HOME, class_="brand", **_current(path, addresses.HOME))
+    brand = el(
+        "a",
+        icon("thread"),
+        "threadline",
+        href=addresses.address(addresses.HOME),
+        class_="brand",
+        **_current(path, addresses.HOME),
+    )
     places = el("ul", *(el("li", _place(path, *one)) for one in _PLACES))
     box = el("input", type="search", name_="q", placeholder="Search all sessions", aria_label="Search all sessions")
-    search = el("form", box, action=addresses.SEARCH, method="get", role="search")
+    search = el("form", box, carried_fields(), action=addresses.SEARCH, method="get", role="search")
     keys = el(
-        "a", icon("keys"), href=addresses.KEYS, class_="keys", title="Keys (?)", aria_label="Keys", data_deed="help"
+        "a",
+        icon("keys"),
+        href=addresses.address(addresses.KEYS),
+        class_="keys",
+        title="Keys (?)",
+        aria_label="Keys",
+        data_deed="help",
     )
     buttons = (
         _button("menu", "palette", "Go to a session or a page (Ctrl K)"),
@@ -40,7 +54,7 @@ def _button(drawn: str, deed: str, label: str) -> Markup:
 
 
 def _place(path: str, address: str, label: str, drawn: str) -> Markup:
-    return el("a", icon(drawn), el("span", label), href=address, **_current(path, address))
+    return el("a", icon(drawn), el("span", label), href=addresses.address(address), **_current(path, address))
 
 
 def _current(path: str, address: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ from threadline.model.entries import AssistantEntry
 from threadline.model.session import Session
 from threadline.model.thread import CompactionKind
 from threadline.render.agents import NOT_KEPT, Places, duration, name, not_kept
-from threadline.render.figures import count, model_name, moment, span_of_time
+from threadline.render.figures import count, model_name, span_of_time
 from threadline.render.html.anchor import anchor
 from threadline.render.html.calls import call as drawn_call
 from threadline.render.html.element import EMPTY, Child, el, join
@@ -140,8 +140,8 @@ class Drawing:
         """The time, which is the link to the item, and says where it stands."""
         entry = one_.item.entry
         when = entry.timestamp
-        label = when.strftime("%H:%M") if when is not None else "·"
-        full = f"line {entry.place.line:,}" + (f" · {moment(when)} UTC" if when is not None else "")
+        label = self.scene.clock(when) if when is not None else "·"
+        full = f"line {entry.place.line:,}" + (f" · {self.scene.told(when)}" if when is not None else "")
         clock = el("time", label, datetime=when.isoformat()) if when is not None else label
         is_same = when is not None and before is not None and _minute(before.item) == _minute(one_.item)
         said = "at same" if is_same and "turn-start" not in _extra(one_.item) else "at"

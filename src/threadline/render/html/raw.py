@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from markupsafe import Markup
 
 from threadline.model.entries import Entry
-from threadline.render.figures import count, moment
+from threadline.render.figures import count
 from threadline.render.html.calls.colours import colours
 from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.scene import Scene
@@ -26,7 +26,7 @@ def raw(entry: Entry, scene: Scene) -> Markup:
     laid = _laid(text, scene)
     return el(
         "div",
-        el("p", " · ".join(_facts(entry, text)), class_="facts"),
+        el("p", " · ".join(_facts(entry, text, scene)), class_="facts"),
         *(el("p", f"{problem.kind}: {one(problem.message, 300)}", class_="problem") for problem in entry.problems),
         _pre(laid, scene, "json") if laid is not None else EMPTY,
         _line(text, scene, folded=laid is not None),
@@ -34,11 +34,11 @@ def raw(entry: Entry, scene: Scene) -> Markup:
     )
 
 
-def _facts(entry: Entry, text: str) -> Iterator[str]:
+def _facts(entry: Entry, text: str, scene: Scene) -> Iterator[str]:
     yield one(entry.kind, 60)
     yield f"line {entry.place.line:,}"
     if entry.timestamp is not None:
-        yield f"{moment(entry.timestamp)} UTC"
+        yield scene.told(entry.timestamp)
     yield count(len(entry.raw), "byte")
     if not _is_utf8(entry.raw):
         yield r"not all of it is UTF-8: other bytes are shown as \xNN"

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from markupsafe import Markup
 
-from threadline.model.zone import in_zone
+from threadline.model.zone import in_zone, zone_name
 from threadline.render.amounts import amount
 from threadline.render.amounts import short as shortened
 from threadline.render.figures import moment as utc
@@ -23,6 +23,11 @@ def when(moment: datetime | None, zone: tzinfo) -> Markup:
     if moment is None:
         return EMPTY
     return el("time", utc(in_zone(moment, zone)), datetime=moment.isoformat(), title=f"{utc(moment)} UTC")
+
+
+def times_of(zone: tzinfo) -> Markup:
+    """The zone whose clocks show the times of a page; it is said once, in its head."""
+    return el("p", el("span", f"times of {zone_name(zone)}"), class_="facts zone")
 
 
 def project(path: str, href: str | None = None) -> Markup:

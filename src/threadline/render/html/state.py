@@ -10,7 +10,7 @@ from threadline.model.ids import AgentId
 from threadline.model.place import Place
 from threadline.model.session import Session
 from threadline.model.state import Evidence, FileDifference, FileState, Proof, State, TodoState
-from threadline.render.figures import count, model_name, moment
+from threadline.render.figures import count, model_name
 from threadline.render.html.anchor import named
 from threadline.render.html.calls.cut import head
 from threadline.render.html.calls.diff import diff, first, more_lines
@@ -49,7 +49,7 @@ def state(
     return el(
         "div",
         el("h2", "The state ", places.said(stood.place, stood.agent)),
-        _settings(stood),
+        _settings(stood, scene),
         _compared(against, differences, places, scene) if against is not None else EMPTY,
         _files(stood, places, scene),
         *(_todos(one_, places) for one_ in stood.todos),
@@ -90,9 +90,9 @@ class _Places:
         return join(("after ", self.link(place, agent))) if place is not None else join(("at the end",))
 
 
-def _settings(stood: State) -> Markup:
+def _settings(stood: State, scene: Scene) -> Markup:
     rows = {
-        "Time": f"{moment(stood.time)} UTC" if stood.time is not None else "",
+        "Time": scene.told(stood.time) if stood.time is not None else "",
         "Agent": one(str(stood.agent), 80) if stood.agent is not None else "",
         "Model": one(model_name(stood.model), 80),
         "Effort": one(stood.effort or "", 40),

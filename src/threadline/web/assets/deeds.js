@@ -1,6 +1,7 @@
 // Deeds: what keys and buttons do, by the names of the table of keys.
 
 import { Refused } from "./asking.js";
+import { along } from "./carried.js";
 import { copy, copyFrom } from "./copy.js";
 import { showHelp } from "./help.js";
 import { openPalette } from "./palette.js";
@@ -10,7 +11,7 @@ import { nextTheme } from "./theme.js";
 
 /** Deeds that every page has. */
 export function pageDeeds(keys) {
-  const go = (path) => () => location.assign(path);
+  const go = (path) => () => location.assign(along(path));
   return {
     "next-item": () => stepRow(1),
     "previous-item": () => stepRow(-1),

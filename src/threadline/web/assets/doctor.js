@@ -1,6 +1,7 @@
 // Doctor: shows how far the reading has come, and what it found once it is done.
 
 import { askData } from "./asking.js";
+import { along } from "./carried.js";
 
 const PAUSE = 1000;
 
@@ -17,7 +18,7 @@ async function follow(bar) {
     // The server may be busy or gone; the link beside the bar stays.
   }
   if (told?.state === "done") {
-    location.replace("/doctor");
+    location.replace(along("/doctor"));
     return;
   }
   if (told !== null && told.total > 0) {

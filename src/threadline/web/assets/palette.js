@@ -1,6 +1,7 @@
 // Palette: go to a session or a page by typing a part of its name.
 
 import { askData, isAborted } from "./asking.js";
+import { carried } from "./carried.js";
 
 const PAUSE = 80;
 
@@ -71,7 +72,7 @@ class Palette {
   async #ask() {
     this.stop?.abort();
     this.stop = new AbortController();
-    const query = new URLSearchParams({ q: this.input.value });
+    const query = new URLSearchParams({ q: this.input.value, ...carried() });
     try {
       const found = await askData(`/palette.json?${query}`, this.stop.signal);
       this.offers = (Array.isArray(found) ? found : (found.entries ?? [])).slice(0, 50);

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from threadline.errors import BadQuery
 from threadline.model.call import Outcome
-from threadline.model.zone import zone
 from threadline.render.figures import span_of_time
 from threadline.render.html.element import EMPTY, Child, el, join
-from threadline.render.html.said import project, when
+from threadline.render.html.said import project, times_of, when
 from threadline.render.html.table import Cells, Column, table
 from threadline.render.html.words import one
 from threadline.render.html.words import shown as clean
@@ -46,7 +45,7 @@ _COLUMNS = (
 def calls(asked: Asked) -> Page:
     """Calls that fit what is asked."""
     archive = asked.archive
-    here = zone(asked.text("tz"))
+    here = asked.zone()
     shown = part(asked, _SHOWN)
     tools, outcomes = asked.texts("tool"), asked.texts("outcome")
     if (odd := next((word for word in outcomes if word not in list(Outcome)), None)) is not None:
@@ -66,7 +65,7 @@ def calls(asked: Asked) -> Page:
     told = {call: telling(call.tool, archive.call_input(call)) for call in found}
     main = join(
         (
-            el("div", el("h1", "Calls"), class_="head"),
+            el("div", el("h1", "Calls"), times_of(here), class_="head"),
             filters(asked, _fields(archive), kept=("limit", "tz")),
             _list(found, told, titles, here) if found else el("p", clean(_why(archive, tools)), class_="nothing"),
             pager(asked, shown, len(found), None, more=more),

@@ -17,6 +17,7 @@ from threadline.render.figures import count
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.table import Column, folded, table
 from threadline.render.html.words import one
+from threadline.web.carried import carried_fields
 from threadline.web.page import Page
 from threadline.web.pages.examining import Examining, Reading
 from threadline.web.pages.leads import place_address
@@ -107,7 +108,7 @@ def _progress(asked: Asked, standing: Reading) -> Child:
 def _begin(asked: Asked, standing: Reading | None) -> Child:
     label = "Read everything again" if standing is not None else "Read everything"
     button = el("button", label, type="submit", name_="again", value="1")
-    return el("form", button, action=asked.path, method="get", class_="filters")
+    return el("form", button, carried_fields(), action=asked.path, method="get", class_="filters")
 
 
 def _found(archive: Archive, seen: Examination) -> Child:

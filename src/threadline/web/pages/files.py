@@ -7,10 +7,9 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING
 
 from threadline.index.touches import Touch, touches
-from threadline.model.zone import zone
 from threadline.render.figures import count
 from threadline.render.html.element import EMPTY, Child, el, join
-from threadline.render.html.said import project, when
+from threadline.render.html.said import project, times_of, when
 from threadline.render.html.table import Cells, Column, folded, table
 from threadline.render.html.words import one
 from threadline.web import addresses
@@ -41,7 +40,7 @@ _TOUCHED = (Column("When", "when"), Column("How", "how"), Column("Session", "tit
 def files(asked: Asked) -> Page:
     """Files that fit what is asked; where that is one file, each time that it was touched."""
     archive = asked.archive
-    here = zone(asked.text("tz"))
+    here = asked.zone()
     shown = part(asked, _SHOWN)
     path = asked.text("path")
     found = archive.files(
@@ -60,7 +59,13 @@ def files(asked: Asked) -> Page:
     titles = archive.titles(held)
     main = join(
         (
-            el("div", el("h1", one(alone, 300) if alone else "Files"), _told(found) if alone else EMPTY, class_="head"),
+            el(
+                "div",
+                el("h1", one(alone, 300) if alone else "Files"),
+                _told(found) if alone else EMPTY,
+                times_of(here),
+                class_="head",
+            ),
             filters(asked, _fields(asked), kept=("limit", "tz")),
             _list(found, titles, here) if found else el("p", _why(path), class_="nothing"),
             pager(asked, shown, len(found), None, more=more),

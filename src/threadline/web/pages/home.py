@@ -13,7 +13,7 @@ from threadline.index.activity import Activity, activity
 from threadline.index.briefs import Brief
 from threadline.model.sum import Sum
 from threadline.model.when import moment
-from threadline.model.zone import in_zone, zone, zone_name
+from threadline.model.zone import in_zone, zone_name
 from threadline.render.amounts import amount
 from threadline.render.figures import count
 from threadline.render.html.charts.calendar import Active, calendar
@@ -63,7 +63,7 @@ class Worked(Struct, frozen=True):
 def home(asked: Asked) -> Page:
     """Everything at a glance."""
     archive = asked.archive
-    here = zone(asked.text("tz"))
+    here = asked.zone()
     today = in_zone(asked.now, here).date()
     spans = recalled(archive, "spans", lambda: list(_spans(archive, asked.now, here)), zone_name(here), today)
     worked = recalled(archive, "worked", lambda: _worked(archive, here), zone_name(here))
@@ -77,7 +77,12 @@ def home(asked: Asked) -> Page:
             _totals(spans, wrong),
             _block("Activity", _calendar(worked, today)),
             _block("When work is done", day_hour(worked.hours, unit="replies", zone=zone_name(here))),
-            _block("Recent sessions", _sessions("Recent sessions", recent, here), addresses.SESSIONS, "All sessions"),
+            _block(
+                "Recent sessions",
+                _sessions("Recent sessions", recent, here),
+                addresses.address(addresses.SESSIONS),
+                "All sessions",
+            ),
             _block(
                 "Projects", _project_table(projects, here), addresses.address(addresses.USAGE, by="project"), "Usage"
             ),
@@ -182,7 +187,9 @@ def _totals(spans: list[Span], wrong: Mapping[str, int]) -> Child:
         )
     if wrong:
         words = f"{count(sum(wrong.values()), 'problem')} in transcripts"
-        notes.append(el("p", el("a", words, href=addresses.DOCTOR), f": {', '.join(list(wrong)[:3])}."))
+        notes.append(
+            el("p", el("a", words, href=addresses.address(addresses.DOCTOR)), f": {', '.join(list(wrong)[:3])}.")
+        )
     made = table(
         "What there is", columns, [[name, *cells] for name, cells in figures], kind="glance", hidden_caption=True
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from threadline.model.zone import in_zone
 from threadline.render.figures import moment
 from threadline.render.html.element import el, join
 from threadline.render.html.words import one
@@ -19,18 +20,18 @@ if TYPE_CHECKING:
     from threadline.web.asked import Asked
 
 _SHOWN = 40
-_PAGES = (
-    ("Home", addresses.HOME),
-    ("Sessions", addresses.SESSIONS),
-    ("Search", addresses.SEARCH),
-    ("Usage", addresses.USAGE),
-    ("Usage by model", addresses.address(addresses.USAGE, by="model")),
-    ("Usage by project", addresses.address(addresses.USAGE, by="project")),
-    ("Calls", addresses.CALLS),
-    ("Calls that failed", addresses.address(addresses.CALLS, outcome="error")),
-    ("Files", addresses.FILES),
-    ("Doctor", addresses.DOCTOR),
-    ("Keys", addresses.KEYS),
+_PAGES: tuple[tuple[str, str, dict[str, str]], ...] = (
+    ("Home", addresses.HOME, {}),
+    ("Sessions", addresses.SESSIONS, {}),
+    ("Search", addresses.SEARCH, {}),
+    ("Usage", addresses.USAGE, {}),
+    ("Usage by model", addresses.USAGE, {"by": "model"}),
+    ("Usage by project", addresses.USAGE, {"by": "project"}),
+    ("Calls", addresses.CALLS, {}),
+    ("Calls that failed", addresses.CALLS, {"outcome": "error"}),
+    ("Files", addresses.FILES, {}),
+    ("Doctor", addresses.DOCTOR, {}),
+    ("Keys", addresses.KEYS, {}),
 )
 
 
@@ -43,7 +44,11 @@ class Offer(Struct, frozen=True):
 
 
 def palette(asked: Asked) -> Page:
-    """What fits what was typed: pages, then sessions, the newest first, then a search for it."""
+    """What fits what was typed: pages, then sessions, then a search for it.
+
+    Of both, those whose title begins with it come first, then those in whose title a word does; of sessions that are
+    alike in that, the newest.
+    """
     typed = (asked.text("q") or "").strip()
     offers = list(_offers(asked, typed))
     rows = [el("li", el("a", each.title, href=each.address), " ", each.detail, data_item=True) for each in offers]
@@ -52,18 +57,15 @@ def palette(asked: Asked) -> Page:
 
 def _offers(asked: Asked, typed: str) -> Iterator[Offer]:
     words = typed.casefold().split()
-    for title, address in _PAGES:
-        if all(word in title.casefold() for word in words):
-            yield Offer(title, address, "page")
-    shown = 0
-    for each in every_session(asked.archive):
-        if shown == _SHOWN:
-            break
-        if _fits(each, words):
-            shown += 1
-            title = one(each.title, 120) or "(no title)"
-            detail = f"{moment(each.last)[:10]} · {one(each.project, 60)}"
-            yield Offer(title, addresses.session(each.name), detail)
+    pages = [page for page in _PAGES if all(word in page[0].casefold() for word in words)]
+    for title, path, query in sorted(pages, key=lambda page: _rank(page[0], words)):
+        yield Offer(title, addresses.address(path, **query), "page")
+    here = asked.zone()
+    fitting = [each for each in every_session(asked.archive) if _fits(each, words)]
+    for each in sorted(fitting, key=lambda each: _rank(each.title, words))[:_SHOWN]:
+        day = moment(in_zone(each.last, here))[:10] if each.last is not None else "no time told"
+        title = one(each.title, 120) or "(no title)"
+        yield Offer(title, addresses.session(each.name), f"{day} · {one(each.project, 60)}")
     if typed:
         yield Offer(f"Search for {one(typed, 60)}", addresses.address(addresses.SEARCH, q=typed), "all sessions")
 
@@ -72,3 +74,11 @@ def _fits(each: Brief, words: list[str]) -> bool:
     """Whether every word stands in its title or project, or begins its id."""
     told = f"{each.title}\n{each.project}".casefold()
     return all(word in told or each.name.startswith(word) for word in words)
+
+
+def _rank(title: str, words: list[str]) -> int:
+    """0 for a title that begins with what was typed, 1 for one with words that do, 2 for any other."""
+    told = title.casefold().split()
+    if " ".join(told).startswith(" ".join(words)):
+        return 0
+    return 1 if all(any(one_.startswith(word) for one_ in told) for word in words) else 2

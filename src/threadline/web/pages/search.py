@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import Struct
 
 from threadline.errors import BadQuery
-from threadline.model.zone import zone
 from threadline.render.figures import count
 from threadline.render.html.anchor import named
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.lists import KEPT
-from threadline.render.html.said import project, when
+from threadline.render.html.said import project, times_of, when
 from threadline.render.html.words import one, shown
 from threadline.search.ranking import Sort
 from threadline.web import addresses
@@ -46,7 +45,7 @@ def search(asked: Asked) -> Page:
     if not query:
         main = join((el("h1", "Search", class_="unseen"), _form(asked, ""), _help(is_open=True)))
         return Page("Search", "search", main, {"query": "", "hits": []})
-    here = zone(asked.text("tz"))
+    here = asked.zone()
     ways = _ways(asked)
     try:
         hits = _found(asked, query, ways, here)
@@ -58,7 +57,7 @@ def search(asked: Asked) -> Page:
         (
             el("h1", f"Search: {one(query, 80)}", class_="unseen"),
             _form(asked, query),
-            _head(asked, hits),
+            _head(asked, hits, here),
             el("p", shown(why), class_="nothing") if why is not None else EMPTY,
             el("ol", [_hit(asked, hit, here) for hit in hits.hits], class_="hits"),
             _more(asked, hits),
@@ -115,7 +114,7 @@ def _refused(error: BadQuery) -> Child:
     return el("pre", shown(str(error)), class_="refused", role="alert", tabindex=0)
 
 
-def _head(asked: Asked, hits: Hits) -> Child:
+def _head(asked: Asked, hits: Hits, here: tzinfo) -> Child:
     least = "at least " if hits.at_least else ""
     told = f"{least}{count(hits.total, 'entry', 'entries')}" if not hits.near else "Nothing matches exactly"
     by_time, every = asked.text("sort") == "time", asked.flag("every")
@@ -127,7 +126,7 @@ def _head(asked: Asked, hits: Hits) -> Child:
     )
     note = el("p", shown(hits.note), class_="note") if hits.note else EMPTY
     counted = el("span", told, class_="count") if hits.hits else EMPTY
-    return join((el("p", counted, ways, class_="chips"), note))
+    return join((el("p", counted, ways, class_="chips"), note, times_of(here) if hits.hits else EMPTY))
 
 
 def _hit(asked: Asked, hit: Hit, here: tzinfo) -> Child:

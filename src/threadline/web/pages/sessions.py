@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from threadline.errors import BadQuery
 from threadline.index.briefs import Brief
-from threadline.model.zone import zone
+from threadline.model.zone import in_zone
 from threadline.render.figures import count
 from threadline.render.html.element import Child, el, join
 from threadline.render.html.lists import SessionRow, session_list
+from threadline.render.html.said import times_of
 from threadline.render.html.words import one as line
 from threadline.web.page import Page
 from threadline.web.pages.filters import Field, filters
@@ -39,7 +40,7 @@ _KEYS: dict[str, _Key] = {
 
 def sessions(asked: Asked) -> Page:
     """All sessions that fit what is asked."""
-    here = zone(asked.text("tz"))
+    here = asked.zone()
     shown = part(asked, _SHOWN)
     order = asked.choice("sort", _SORTS, "time")
     rows, total = _rows(asked, here, shown, order)
@@ -48,7 +49,7 @@ def sessions(asked: Asked) -> Page:
     told = count(total, "session")
     main = join(
         (
-            el("div", el("h1", told), class_="head"),
+            el("div", el("h1", told), times_of(here), class_="head"),
             filters(asked, list(_fields(asked)), kept=("sort", "limit", "tz")),
             _list(asked, rows, here, order) if rows else el("p", _why(asked), class_="nothing"),
             pager(asked, shown, len(rows), total, more=more),
@@ -131,5 +132,5 @@ def _why(asked: Asked) -> str:
     if not every:
         homes = line(", ".join(str(home.path) for home in asked.archive.homes), 400)
         return f"There are no sessions in {homes}." if homes else "No home was found; name one with --home."
-    last = f"; the newest is of {every[0].last:%Y-%m-%d}" if every[0].last is not None else ""
+    last = f"; the newest is of {in_zone(every[0].last, asked.zone()):%Y-%m-%d}" if every[0].last is not None else ""
     return f"No session of {len(every):,} fits all of that{last}. Take something away above."

@@ -10,7 +10,7 @@ from threadline.account.keys import WHAT_KEYS_MEAN
 from threadline.errors import BadQuery
 from threadline.model.sum import Sum
 from threadline.model.when import moment
-from threadline.model.zone import in_zone, zone, zone_name
+from threadline.model.zone import in_zone, zone_name
 from threadline.render.figures import count
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.said import money, short
@@ -33,7 +33,7 @@ _ONE_DAY = timedelta(days=1)
 
 def usage(asked: Asked) -> Page:
     """What was spent."""
-    here = zone(asked.text("tz"))
+    here = asked.zone()
     names = _names(asked)
     measure = asked.choice("measure", tuple(MEASURES), "cost")
     spending = _spending(asked, here, names)

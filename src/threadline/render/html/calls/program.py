@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from threadline.model.call import Call
 from threadline.model.results import ArtifactResult, CronResult, ReportFindingsResult, SendUserFileResult
-from threadline.render.figures import count, moment
+from threadline.render.figures import count
 from threadline.render.html.calls.address import address_of
 from threadline.render.html.calls.ended import clean
 from threadline.render.html.calls.pieces import facts, file_name, printed, prose, some
@@ -50,7 +50,7 @@ def _scheduled(made: Call, scene: Scene) -> Markup:
     if result.jobs is not None:
         rows = some(result.jobs, lambda job: el("li", one(" · ".join(_job(job)), 400)), "jobs", made, scene)
         return rows or facts("no jobs")
-    next_time = when(result.next_fire_at)
+    next_time = when(result.next_fire_at, scene)
     said = (result.human_schedule, f"job {result.id}" if result.id else "", f"next {next_time}" if next_time else "")
     return join((_schedule(made, scene), facts(*said)))
 
@@ -59,12 +59,12 @@ def _job(job: Any) -> Iterator[str]:
     yield from filter(None, (text_of(job, "id"), text_of(job, "humanSchedule", "cron"), text_of(job, "prompt")))
 
 
-def when(milliseconds: Any) -> str:
+def when(milliseconds: Any, scene: Scene) -> str:
     """A time that is told in milliseconds, as people read it; nothing where it is none."""
     if isinstance(milliseconds, bool) or not isinstance(milliseconds, int | float):
         return ""
     seconds = milliseconds / 1000
-    return f"{moment(datetime.fromtimestamp(seconds, UTC))} UTC" if 0 < seconds < _LAST else ""
+    return scene.told(datetime.fromtimestamp(seconds, UTC)) if 0 < seconds < _LAST else ""
 
 
 def _findings(made: Call, scene: Scene) -> Markup:
