@@ -6,7 +6,7 @@ SECONDS ?= 60
 MEGABYTES ?= 1239
 OPTIONS ?=
 
-.PHONY: run test check bench bench-thread bench-usage bench-index bench-search bench-relevance bench-watch bench-changes bench-page bench-redaction fuzz docs clean
+.PHONY: run test check bench bench-thread bench-usage bench-index bench-search bench-relevance bench-watch bench-changes bench-page bench-redaction bench-keep fuzz docs clean
 
 run: $(VENV)/.run ## set up, then show what there is: your own home, or a demo home where there is none
 	@$(BIN)/threadline; code=$$?; \
@@ -55,6 +55,9 @@ bench-page: $(VENV)/.test ## how soon a session of 50,000 entries shows and how 
 
 bench-redaction: $(VENV)/.bench ## how fast texts are looked through for secrets, and redacted, beside a plain search
 	$(BIN)/python bench/redaction.py $(OPTIONS)
+
+bench-keep: $(VENV)/.bench ## size and speed of a keep over ten days beside restic, borg and tar | zstd, where they are there
+	$(BIN)/python bench/keep.py $(OPTIONS)
 
 fuzz: $(VENV)/.test ## look for bytes that break the reader (coverage-guided where atheris installs)
 	-$(BIN)/pip install --quiet --disable-pip-version-check atheris
