@@ -30,7 +30,15 @@ class Reader:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         about = json.loads((folder / "keep.json").read_bytes())
-        told = "\n".join([about["format"], str(about["version"]), about["id"], *about.get("recipients", [])])
+        told = "\n".join(
+            [
+                about["format"],
+                str(about["version"]),
+                about["id"],
+                *about.get("recipients", []),
+                about.get("identity", ""),
+            ]
+        )
         assert about["version"] == 1
         assert about["check"] == hashlib.sha256(told.encode()).hexdigest()
         self.rows: list[tuple[dict[str, Any], dict[str, Any]]] = []

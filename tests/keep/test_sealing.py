@@ -15,6 +15,8 @@ from threadline.keep.machine import Machine
 from threadline.keep.merging import merge
 from threadline.keep.repacking import repack
 from threadline.keep.sealing import (
+    COPY,
+    IDENTITY,
     KEY_FILE,
     PASSPHRASE,
     key_from_passphrase,
@@ -121,6 +123,19 @@ def test_a_passphrase_opens_it(tmp_path: Path, home: Path, monkeypatch: pytest.M
     assert given_back(Store(tmp_path / "keep"))[transcript(2)] == [lines(2, 10)]
     with pytest.raises(Unreadable):
         seal_with_passphrase("")
+
+
+def test_one_damaged_copy_of_the_key_locks_nobody_out(tmp_path: Path) -> None:
+    """The key under the passphrase is there twice: a damaged one is told, and the other opens the keep."""
+    seal = seal_with_passphrase("open sesame")
+    store = Store.make(tmp_path / "keep", seal)
+    assert is_clean(store)
+    for name in (IDENTITY, COPY):
+        whole = (store.folder / name).read_bytes()
+        (store.folder / name).write_bytes(whole[:-1])
+        assert not is_clean(store)
+        assert key_from_passphrase(store.folder, "open sesame") == seal.identity
+        (store.folder / name).write_bytes(whole)
 
 
 def test_the_environment_names_the_key(

@@ -14,8 +14,8 @@ from threadline.errors import Missing, NotFound, Unreadable
 if TYPE_CHECKING:
     from types import ModuleType
 
-IDENTITY = "identity.age"
-"""Where a keep with a passphrase has its secret key, encrypted with that."""
+IDENTITY, COPY = "identity.age", "identity-copy.age"
+"""Where a keep with a passphrase has its secret key, encrypted with that; twice, for without it all is lost."""
 _SECRET = "AGE-SECRET-KEY-1"  # noqa: S105 - what every secret key of age begins with
 KEY_FILE, PASSPHRASE = "THREADLINE_KEEP_KEY_FILE", "THREADLINE_KEEP_PASSPHRASE"
 
@@ -92,15 +92,16 @@ def key_from_passphrase(folder: Path, passphrase: str) -> str:
         Unreadable: the passphrase is another one.
     """
     age = _age()
-    try:
-        locked = (folder / IDENTITY).read_bytes()
-    except OSError:
-        raise NotFound(f"The keep {str(folder)!r} has no passphrase; name its key file.") from None
-    try:
-        told: bytes = age.passphrase.decrypt(locked, passphrase)
-    except age.DecryptError:
-        raise Unreadable(f"That is not the passphrase of the keep {str(folder)!r}.") from None
-    return told.decode().strip()
+    there = [folder / name for name in (IDENTITY, COPY) if (folder / name).is_file()]
+    if not there:
+        raise NotFound(f"The keep {str(folder)!r} has no passphrase; name its key file.")
+    for path in there:
+        try:
+            told: bytes = age.passphrase.decrypt(path.read_bytes(), passphrase)
+        except (OSError, age.DecryptError):
+            continue
+        return told.decode().strip()
+    raise Unreadable(f"That is not the passphrase of the keep {str(folder)!r}.")
 
 
 def key_from_environment(folder: Path) -> str | None:

@@ -48,17 +48,23 @@ docs/keep-format.md of threadline says all. No file here is ever changed: copy t
 
 
 class About(Struct, frozen=True, omit_defaults=True):
-    """What says that a folder is a keep; `recipients` are the public keys that it is sealed with, if it is."""
+    """What says that a folder is a keep; `recipients` are the public keys that it is sealed with, if it is.
+
+    `identity` is the hash of the file that holds the secret key under a passphrase, if one does.
+    """
 
     format: str
     version: int
     id: str
     recipients: tuple[str, ...] = ()
+    identity: str = ""
     check: str = ""
 
     def checked(self) -> str:
         """What `check` should be: the hash of the others, a line each."""
-        return sha256("\n".join((self.format, str(self.version), self.id, *self.recipients)).encode()).hexdigest()
+        return sha256(
+            "\n".join((self.format, str(self.version), self.id, *self.recipients, self.identity)).encode()
+        ).hexdigest()
 
 
 class Store:
@@ -326,7 +332,7 @@ def _about(folder: Path) -> tuple[About, str | None]:
 
 def _begin(folder: Path, seal: Seal | None) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    known = (*_FOLDERS, "README.txt", sealing.IDENTITY)
+    known = (*_FOLDERS, "README.txt", sealing.IDENTITY, sealing.COPY)
     strange = [
         path.name
         for path in folder.iterdir()
@@ -340,8 +346,16 @@ def _begin(folder: Path, seal: Seal | None) -> None:
         if stat.S_ISLNK((folder / name).lstat().st_mode):
             raise OSError(None, f"{name!r} in it is a link")
     durable.put(folder, "keep", "README.txt", README.encode())
-    if seal is not None and seal.locked is not None:
-        durable.put(folder, "keep", sealing.IDENTITY, seal.locked)
-    about = About(FORMAT, VERSION, str(uuid4()), (seal.recipient,) if seal is not None else ())
+    locked = seal.locked if seal is not None else None
+    if locked is not None:
+        durable.put(folder, "keep", sealing.IDENTITY, locked)
+        durable.put(folder, "keep", sealing.COPY, locked)
+    about = About(
+        FORMAT,
+        VERSION,
+        str(uuid4()),
+        (seal.recipient,) if seal is not None else (),
+        sha256(locked).hexdigest() if locked is not None else "",
+    )
     about = msgspec.structs.replace(about, check=about.checked())
     durable.put(folder, "keep", ABOUT, msgspec.json.encode(about))

@@ -13,6 +13,7 @@ from threadline.errors import Unreadable
 from threadline.keep.catalogue import Catalogue, Version, checked
 from threadline.keep.manifest import Manifest
 from threadline.keep.pack import Frame, contents, table_of
+from threadline.keep.sealing import COPY, IDENTITY
 from threadline.keep.store import README, Store, file_hash, told_hash
 
 _SESSION = re.compile(rb'"sessionId":"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"')
@@ -112,7 +113,20 @@ def _about(store: Store) -> list[str]:
     except OSError:
         said = b""
     text = [] if said == README.encode() else ["README.txt is not what was written; nothing but that text is lost."]
+    if store.about.identity:
+        text += [
+            f"{name} is damaged, or not there; copy the other one over it (identity.age, identity-copy.age)."
+            for name in (IDENTITY, COPY)
+            if _hash(store.folder / name) != store.about.identity
+        ]
     return text if store.problem is None else [store.problem, *text]
+
+
+def _hash(path: Path) -> str | None:
+    try:
+        return file_hash(path)
+    except OSError:
+        return None
 
 
 def _wrong(store: Store, path: Path, frame: Frame) -> set[str]:
