@@ -143,7 +143,7 @@ class _Kept:
     ) -> _State:
         from threadline.keep import locking  # noqa: PLC0415 - only where something changed
 
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _make(self._folder)
         with locking.adding(self._folder, "kept"):
             began = time.time_ns()
             keep = _Reading(self._keep, self._folder / f"{_hash(self._machine or '')}{_LISTING}", runs)
@@ -269,7 +269,7 @@ def _put(
 
 def _copy(catalogue: Catalogue, version: Version, place: Path) -> None:
     """One file, whole or not at all, with its time."""
-    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _make(place.parent)
     temporary = place.with_name(f"{place.name[:80]}.{os.getpid()}{_NEW}")
     try:
         with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123 - a mode
@@ -279,6 +279,13 @@ def _copy(catalogue: Catalogue, version: Version, place: Path) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _make(folder: Path) -> None:
+    """A folder, and those above it that are not there, for its owner alone."""
+    if not folder.is_dir():
+        _make(folder.parent)
+        folder.mkdir(exist_ok=True, mode=0o700)
 
 
 def _absent(place: Path, rows: dict[str, Row], *, whole: bool) -> Iterator[Row]:

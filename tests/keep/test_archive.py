@@ -1,0 +1,332 @@
+"""The archive reads the keep: what a home has lost is told as before, and what it has is told once."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from tests.keep.homes import SECOND
+
+import threadline
+from threadline.archive import Archive
+from threadline.demo import write
+from threadline.find import homes
+from threadline.keep import kept_home
+from threadline.keep.catalogue import Catalogue
+from threadline.keep.forgetting import forget
+from threadline.keep.keeping import keep
+from threadline.keep.machine import Machine
+from threadline.keep.store import Store
+from threadline.model.kept import KEEP
+
+ASKED: dict[str, Callable[[Archive], Any]] = {
+    "sessions": lambda archive: [_without_path(one) for one in archive.sessions().sessions],
+    "days": lambda archive: archive.ledger().by("day"),
+    "homes": lambda archive: archive.ledger().by("home"),
+    "sessions and models": lambda archive: archive.ledger().by("session", "model"),
+    "agents and tools": lambda archive: archive.ledger().by("agent", "agent-type", "tool"),
+    "overview": lambda archive: [
+        getattr(archive.overview(), name)
+        for name in ("sessions", "agents", "entries", "bytes", "continuations", "projects", "kinds")
+    ],
+    "entries": lambda archive: [
+        (one.id, one.title, len(one), len(one.agents), one.continuations, one.ledger.total)
+        for one in (archive.session(str(each.id)) for each in archive.sessions().sessions)
+    ],
+}
+
+
+class Place:
+    """A home, its keep, and the archive of both."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "home"
+        self.keep = folder / "keep"
+        self.cache = folder / "cache"
+        self.machine = Machine("first_1", "first", folder / "data" / "threadline")
+        write(self.home, megabytes=1)
+        (folder / "data" / "threadline").mkdir(parents=True)
+        (folder / "data" / "threadline" / "machine").write_text("first_1\n")
+
+    def run(self, machine: Machine | None = None) -> None:
+        """Keep what there is now."""
+        keep(Store.make(self.keep), homes(self.home), machine or self.machine)
+
+    def open(self, **given: Any) -> Archive:
+        """The archive of the home."""
+        return threadline.open(self.home, **given)
+
+    def told(self, **given: Any) -> dict[str, Any]:
+        """What it tells."""
+        with self.open(**given) as archive:
+            assert not archive.keep_problems
+            return {name: asked(archive) for name, asked in ASKED.items()}
+
+    def kept(self) -> set[str]:
+        """The files of the kept home, by their paths below it."""
+        with self.open() as archive:
+            tops = [home.path for home in archive.homes if home.source == KEEP]
+        return {str(path.relative_to(top)) for top in tops for path in top.rglob("*") if path.is_file()}
+
+    def transcripts(self) -> list[Path]:
+        """The main transcripts, in order."""
+        return sorted(self.home.glob("projects/*/*-*-*.jsonl"))
+
+    def below(self, paths: Iterable[Path]) -> set[str]:
+        """Paths as the keep has them."""
+        return {str(path.relative_to(self.home)) for path in paths}
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """A made-up home, and folders of its own."""
+    made = Place(tmp_path)
+    monkeypatch.setenv("THREADLINE_KEEP", str(made.keep))
+    monkeypatch.setenv("THREADLINE_CACHE", str(made.cache))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return made
+
+
+LOST: dict[str, Callable[[Place], list[Path]]] = {
+    "every other session": lambda place: [
+        path
+        for main in place.transcripts()[::2]
+        for path in (main, *(one for one in main.with_suffix("").rglob("*") if one.is_file()))
+    ],
+    "main transcripts alone": lambda place: place.transcripts()[1::2],
+    "agents alone": lambda place: list(place.home.rglob("agent-*.jsonl")),
+    "what is told of agents": lambda place: list(place.home.rglob("*.meta.json")),
+    "everything": lambda place: [path for path in (place.home / "projects").rglob("*") if path.is_file()],
+}
+
+
+@pytest.mark.parametrize("lost", LOST)
+@pytest.mark.parametrize("index", [True, False])
+def test_what_is_lost_is_told_as_before(place: Place, lost: str, index: bool) -> None:
+    """Whatever a home has lost, all is told as before, also where some of a session is here and some is only kept."""
+    place.run()
+    before = place.told(index=index)
+    gone = LOST[lost](place)
+    assert gone
+    for path in gone:
+        path.unlink()
+    assert place.told(index=index) == before
+    assert place.kept() == place.below(gone)
+
+
+def test_the_index_only_makes_it_quick(place: Place) -> None:
+    """With kept sessions, an index tells what reading tells; and that they are kept."""
+    place.run()
+    for path in LOST["every other session"](place):
+        path.unlink()
+    with place.open() as quick, place.open(index=False) as plain:
+        quick.refresh()
+        assert quick.sessions() == plain.sessions()
+        assert quick.overview() == plain.overview()
+        assert quick.ledger().by("project", "home") == plain.ledger().by("project", "home")
+        assert quick.search("test", every=True, limit=None).hits
+        kept = {str(one.id) for one in quick.sessions().sessions if one.kept}
+        assert kept
+        assert kept.isdisjoint(path.stem for path in place.transcripts())
+        assert {hit.session for hit in quick.search("test", limit=None).hits if hit.kept} <= kept
+
+
+def test_what_is_deleted_moves_in_the_index(place: Place) -> None:
+    """A session that Claude Code deletes keeps its entries: the index knows that it moved, and reads nothing anew."""
+    place.run()
+    with place.open() as archive:
+        archive.refresh()
+        before = archive.connection.execute("SELECT MAX(entry_id), COUNT(*) FROM entries").fetchone()
+    for path in LOST["every other session"](place):
+        path.unlink()
+    with place.open() as archive:
+        archive.refresh()
+        assert archive.connection.execute("SELECT MAX(entry_id), COUNT(*) FROM entries").fetchone() == before
+        assert any(home.source == KEEP for home in archive.homes)
+
+
+def test_nothing_is_put_back_that_is_there(place: Place) -> None:
+    """As long as the home has everything, there is no kept home; a file that changed since is left as it is there."""
+    place.run()
+    grown, cut, *_others = place.transcripts()
+    with grown.open("ab") as file:
+        file.write(b'{"type":"summary","summary":"more","leafUuid":"x"}\n')
+    os.truncate(cut, cut.stat().st_size // 2)
+    with place.open() as archive:
+        assert [home.source for home in archive.homes] == ["option"]
+        assert not any(one.kept for one in archive.sessions().sessions)
+
+
+def test_what_comes_back_leaves(place: Place) -> None:
+    """A session that is in the home again, restored or by another way, is told from there alone."""
+    place.run()
+    first, second, *_others = place.transcripts()
+    whole = {path: path.read_bytes() for path in (first, second)}
+    before = place.told()
+    for path in whole:
+        path.unlink()
+    assert place.kept() == place.below(whole)
+    first.write_bytes(whole[first])
+    assert place.kept() == place.below([second])
+    second.write_bytes(whole[second])
+    assert place.kept() == set()
+    assert len(place.told()["sessions"]) == len(before["sessions"])
+
+
+def test_a_session_that_went_elsewhere_is_told_once(place: Place) -> None:
+    """A project's folder that was renamed, and a session that was taken along: what was kept of them is a copy."""
+    place.run()
+    before = len(place.told()["sessions"])
+    folder = place.transcripts()[0].parent
+    folder.rename(folder.with_name("-somewhere-else"))
+    assert {path for path in place.kept() if path.endswith(".jsonl")} == set()
+    assert len(place.told()["sessions"]) == before
+
+
+def test_the_newest_version_is_read(place: Place) -> None:
+    """Of a transcript that grew between two runs, what it was last; also where an older one was put back before."""
+    path = place.transcripts()[0]
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    place.run()
+    path.unlink()
+    (kept,) = place.kept()
+    path.write_bytes(whole)
+    place.run()
+    path.unlink()
+    with place.open() as archive:
+        assert (archive.homes[1].path / kept).read_bytes() == whole
+        assert archive.session(path.stem).kept
+
+
+def test_what_was_forgotten_is_gone(place: Place) -> None:
+    """A session that was taken out of the keep leaves the kept home, too."""
+    place.run()
+    first, second, *_others = place.transcripts()
+    for path in (first, second):
+        path.unlink()
+    place.kept()
+    store = Store(place.keep)
+    files = [one for one in Catalogue(store).all_versions() if first.stem in one.path]
+    forget(store, place.machine, first.stem, files, "no longer wanted")
+    assert place.kept() == place.below([second])
+    assert first.stem not in {str(one.id) for one in place.open().sessions().sessions}
+
+
+def test_it_may_be_thrown_away(place: Place) -> None:
+    """The kept home can be deleted, in whole or in part, and is made again; only its owner may look into it."""
+    place.run()
+    gone = place.transcripts()[:3]
+    for path in gone:
+        path.unlink()
+    before = place.told()
+    shutil.rmtree(place.cache / "kept")
+    assert place.told() == before
+    (top,) = (home.path for home in place.open().homes if home.source == KEEP)
+    assert {stat.S_IMODE(one.stat().st_mode) for one in (top, *top.rglob("*"))} == {0o700, 0o600}
+    shutil.rmtree(top)
+    assert place.told() == before
+
+
+def test_nothing_is_looked_for_twice(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing changed, the keep is not opened and no home is listed."""
+    place.run()
+    for path in place.transcripts()[:3]:
+        path.unlink()
+    _age(place.home)
+    before = [home.path for home in place.open().homes]
+
+    def never(*_given: object, **_more: object) -> None:
+        raise AssertionError("the keep was opened, or a home was listed")
+
+    monkeypatch.setattr(kept_home, "missing", never)
+    monkeypatch.setattr(kept_home, "_catalogue", never)
+    assert [home.path for home in place.open().homes] == before
+
+
+def test_without_a_keep_nothing_is_loaded(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who has no keep pays nothing for it; who has one may leave it out."""
+    monkeypatch.setattr(kept_home, "kept_homes", None)
+    assert len(place.open().homes) == 1
+    place.run()
+    place.transcripts()[0].unlink()
+    assert len(place.open(keep=False).homes) == 1
+    monkeypatch.setenv("THREADLINE_KEEP", "off")
+    assert len(place.open().homes) == 1
+
+
+def test_another_machine(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another machine kept is read where no home was named, and called after it; a copy of ours is not."""
+    place.run()
+    place.run(SECOND)
+    path = place.transcripts()[0]
+    whole = path.read_bytes()
+    other = path.with_name("aaaaaaaa-1111-4111-8111-111111111111.jsonl")
+    other.write_bytes(whole.replace(path.stem.encode(), other.stem.encode()))
+    place.run(SECOND)
+    other.unlink()
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(place.home))
+    with threadline.open() as archive:
+        assert {str(one.id) for one in archive.sessions().sessions if one.kept} == {other.stem}
+        assert {row.keys["home"] for row in archive.ledger().by("home")} <= {str(place.home), f"second:{place.home}"}
+    with place.open() as archive:
+        assert not any(one.kept for one in archive.sessions().sessions)
+
+
+def test_a_keep_that_cannot_be_read_hides_nothing(place: Place) -> None:
+    """What is wrong with a keep is told; the home is read all the same, and what was put back before stays."""
+    place.run()
+    place.transcripts()[0].unlink()
+    before = {str(one.id) for one in place.open().sessions().sessions}
+    for path in (place.keep / "runs").iterdir():
+        path.write_bytes(b"not a manifest")
+        path.rename(path.with_name(f"{'0' * 64}.jsonl.zst"))
+    with place.open() as archive:
+        assert archive.keep_problems
+        assert {str(one.id) for one in archive.sessions().sessions} <= before
+    (place.keep / "keep.json").write_text("{")
+    with place.open() as archive:
+        assert "damaged" in archive.keep_problems[0]
+        assert archive.sessions().sessions
+
+
+def test_a_path_that_leads_out_is_not_put_back(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A keep may come from anywhere: no path in it leads out of the kept home."""
+    place.run()
+    really = kept_home._catalogue
+
+    def hostile(folder: Path) -> Catalogue:
+        made = really(folder)
+        for (machine, home, path), versions in list(made.versions.items()):
+            for bad in (
+                f"../../../out/{path}",
+                f"{place.cache}/out/{path}",
+                f"projects/../../out/{path}",
+                "out\\..\\x",
+            ):
+                made.versions[machine, home, bad] = [replace(one, path=bad) for one in versions]
+        return made
+
+    monkeypatch.setattr(kept_home, "_catalogue", hostile)
+    gone = place.transcripts()[:2]
+    for path in gone:
+        path.unlink()
+    assert place.kept() == place.below(gone)
+    assert not [path for path in place.cache.parent.rglob("out*") if "home" not in path.parts]
+
+
+def _without_path(one: Any) -> Any:
+    return {name: getattr(one, name) for name in one.__struct_fields__ if name not in {"path", "kept"}}
+
+
+def _age(home: Path) -> None:
+    """As if nothing had changed for a while."""
+    for path in (home, *home.rglob("*")):
+        if path.is_dir():
+            os.utime(path, (1_700_000_000, 1_700_000_000))
