@@ -759,6 +759,7 @@ OUTPUT: dict[str, tuple[tuple[str, Keys], ...]] = {
                 "files": "how many files were put back",
                 "same": "how many were there already, byte for byte",
                 "refused": "what was not put back, and why",
+                "torn": "paths of files that changed while they were kept, and may be a mix",
             },
         ),
     ),

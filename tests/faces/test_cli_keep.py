@@ -282,6 +282,10 @@ def test_keeps_are_merged_and_machines_told_apart(ask: Asker, tmp_path: Path, mo
     assert len(rows) == 2 * len(own)
     assert len(ask("keep", "list", "--machine", "lap top", "--json").json) == len(own)
     assert "MACHINE" in ask("keep", "list").out
+    there = ask("keep", "restore", rows[0]["session"], "--machine", "lap top")
+    assert there.code == 2
+    assert "lap top kept that" in there.err
+    assert ask("keep", "restore", rows[0]["session"], "--machine", "lap top", "--to", tmp_path / "here").code == 0
     assert ask("keep", "pack").code == 0
     assert ask("keep", "verify").code == 0
 

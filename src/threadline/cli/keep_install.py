@@ -157,8 +157,8 @@ def _added(one: Write) -> list[str]:
     if one.after is None or one.path.name.endswith(".before-threadline-keep"):
         return []
     before = one.before or b""
-    start = len(os.path.commonprefix([before, one.after]))
-    end = len(os.path.commonprefix([before[start:][::-1], one.after[start:][::-1]]))
+    start = len(os.path.commonprefix([before, one.after]))  # noqa: RUF071 - bytes of texts, not paths
+    end = len(os.path.commonprefix([before[start:][::-1], one.after[start:][::-1]]))  # noqa: RUF071 - the same
     return one.after[start : len(one.after) - end].decode(errors="replace").strip("\r\n").splitlines()
 
 

@@ -75,6 +75,9 @@ def restore(
     whose = machine_named(catalogue, machine, here) if machine is not None else None
     chosen = _chosen(catalogue, sessions, whose, here.id, at)
     files = _files(catalogue, chosen, whose, at, everything=everything)
+    strange = next((one for of_home in files.values() for one in of_home.values() if one.machine != here.id), None)
+    if to is None and strange is not None:
+        raise BadQuery(f"{strange.label} kept that, from its {strange.home!r}; say with --to where to put it here.")
     rows = _put(catalogue, files, to, force=force, touch=touch)
     row = {
         "sessions": [one.id for one in chosen],
@@ -82,6 +85,7 @@ def restore(
         "files": sum(len(one.files) for one in rows.values()),
         "same": sum(len(one.same) for one in rows.values()),
         "refused": [sentence for one in rows.values() for sentence in one.refused],
+        "torn": sorted(one.path for of_home in files.values() for one in of_home.values() if one.torn),
     }
     if output == "table":
         _print(row, chosen, _told(catalogue, chosen), touch=touch)
@@ -184,6 +188,8 @@ def _print(row: dict[str, Any], chosen: Sequence[KeptSession], directory: str, *
     click.echo(f"Put back {out.counted(row['files'], 'file')} of {out.counted(len(chosen), 'session')} into {homes}.")
     if row["same"]:
         click.echo(f"{out.counted(row['same'], 'file')} {'was' if row['same'] == 1 else 'were'} there already.")
+    for path in row["torn"]:
+        click.echo(f"threadline: {out.plain(path)} changed while it was kept, and may be a mix.", err=True)
     for sentence in row["refused"][:10]:
         click.echo(f"threadline: {out.plain(sentence)}", err=True)
     if len(row["refused"]) > 10:  # noqa: PLR2004 - as above
@@ -210,11 +216,12 @@ def _warn(homes: Sequence[str], chosen: Sequence[KeptSession]) -> None:
         mains = [one.main for one in chosen if one.main is not None]
         old = [one for one in mains if (ends := lasts.ends(one.mtime_ns)) is not None and ends <= now]
         if old:
-            which = "It is" if len(chosen) == 1 else f"{out.counted(len(old), 'session')} of them are"
+            which = "It is" if len(chosen) == 1 else f"{len(old):,} of them are"
             click.echo(
                 out.wrapped(
-                    f"{which} older than the {lasts.days} days after which Claude Code deletes at its next start:"
-                    f" raise cleanupPeriodDays in {home}/settings.json first, or restore with --touch."
+                    f"{which} older than the {lasts.days} days after which Claude Code deletes, soon after it starts,"
+                    f" what nobody went on with: do so at once, raise cleanupPeriodDays in {home}/settings.json before, or"
+                    " restore with --touch."
                 )
             )
             return

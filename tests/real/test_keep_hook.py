@@ -1,0 +1,46 @@
+"""The hook that `keep install` writes, run by the real Claude Code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.faces.asking import Asker
+from tests.real.client import API, client, newest, steps
+
+NEWEST = newest() if API.exists() else None
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.slow,
+    pytest.mark.skipif(NEWEST is None, reason="claude_agent_sdk, which brings the client, is not installed"),
+]
+
+
+def test_claude_code_runs_the_hook_when_a_session_ends(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads the settings, ends as ever, and the session is kept soon after, by a process that outlives it."""
+    assert NEWEST is not None
+    source = Path(__file__).parents[2] / "src"
+    command = tmp_path / "bin/threadline"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nPYTHONPATH={source} exec {sys.executable} -m threadline "$@"\n')
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{command.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    ask = Asker(capfdbinary)
+    with client(NEWEST, tmp_path) as one:
+        (one.claude_home / "projects").mkdir(parents=True)
+        where = ("--home", one.claude_home, "--keep", tmp_path / "keep")
+        assert ask("keep", "install", "--yes", "--timer", "none", *where).code == 0
+        session = one.say("begin", steps([{"text": "A beginning."}]))
+        assert session is not None, one.failed
+        until = time.monotonic() + 60
+        while not any((tmp_path / "keep").glob("runs/*.zst")) and time.monotonic() < until:
+            time.sleep(0.1)
+    rows = ask("keep", "list", "--keep", tmp_path / "keep", "--json").json
+    assert [row["session"] for row in rows] == [session]
