@@ -322,6 +322,18 @@ def test_what_the_keep_lost_is_kept_again(store: Store, tmp_path: Path) -> None:
     assert is_clean(store)
 
 
+def test_a_damaged_keep_is_told_by_a_run(store: Store, tmp_path: Path) -> None:
+    """A run over a keep with a damaged manifest or pack tells of it, and keeps what is new all the same."""
+    home = home_with(tmp_path / "home", {transcript(1): lines(1, 50)})
+    kept(store, home)
+    for path in (*store.run_files(), *store.pack_files()):
+        path.write_bytes(path.read_bytes()[:-1])
+    home_with(home, {transcript(2): lines(2, 50)})
+    run = kept(store, home)
+    assert len(run.problems) == 2
+    assert transcript(2) in {one.path for one in Catalogue(store).newest()}
+
+
 def test_packs_that_vanish_during_a_run_are_made_up_for(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -146,8 +146,18 @@ class _Keeping:
             size,
             self._read,
             stored,
-            tuple(self._problems),
+            (*self._problems, *self._troubles()),
         )
+
+    def _troubles(self) -> list[Problem]:
+        """What is wrong with the keep itself, as far as a run notices."""
+        said = list(dict.fromkeys(self._catalogue.problems))
+        if self._catalogue.unread:
+            said.append(
+                f"{self._catalogue.unread:,} files of the keep are closed without its key, and this machine does not "
+                "remember them; what is in them may have been kept again; `threadline keep pack` with the key mends it."
+            )
+        return [Problem(ProblemKind.UNREADABLE, Place(str(self._store.folder)), one) for one in said]
 
     def _store_all(self, changed: Sequence[tuple[Source, os.stat_result]]) -> int:
         """Keep these files; how many bytes their packs take. Nothing is told of them before those are on the disk."""
