@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -14,68 +13,15 @@ from msgspec.structs import replace
 from threadline.errors import Unreadable
 from threadline.keep import manifest as manifests
 from threadline.keep import pack
-from threadline.keep.manifest import File, Forgot, Gone, Manifest, Run, as_path, as_text
+from threadline.keep.manifest import File, Forgot, Gone, Manifest, Run, as_path
 from threadline.keep.pack import Frame, pieces_in
 from threadline.keep.remembering import Memory
 from threadline.keep.store import Store, file_hash, told_hash
+from threadline.keep.versions import Forgotten, Key, Pieces, Version, is_same, row_id, version_of, work_out
 
+__all__ = ["Catalogue", "Key", "Located", "Version", "checked", "run_text"]
 _FRAMES = 6
 """How many frames that were read last are held: what follows is often in the same."""
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-class Pieces:
-    """The pieces that a version is made of, by their hashes, in order: those of another one, and those that follow.
-
-    `id` is what those that go on from it call it: the hash of that of the other one and of its own, a line each.
-    """
-
-    __slots__ = ("added", "before", "id")
-    id: str
-
-    def __init__(self, added: tuple[str, ...], before: Pieces | None = None) -> None:
-        self.added = added
-        self.before = before
-        self.id = sha256("\n".join((before.id if before is not None else "", *added)).encode()).hexdigest()
-
-    def __iter__(self) -> Iterator[str]:
-        parts = []
-        one: Pieces | None = self
-        while one is not None:
-            parts.append(one.added)
-            one = one.before
-        return (hash_ for part in reversed(parts) for hash_ in part)
-
-    def __len__(self) -> int:
-        return sum(1 for _hash in self)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Pieces) and self.id == other.id
-
-    def __hash__(self) -> int:
-        return hash(self.id)
-
-
-class Version(Struct, frozen=True):
-    """A file as one run saw it: which machine's and home's, its path, mode and time, and the pieces it is made of."""
-
-    machine: str
-    label: str
-    home: str
-    path: str
-    mode: int
-    mtime_ns: int
-    size: int
-    pieces: Pieces
-    run: int
-    seen: str
-    gone: str | None = None
-    torn: bool = False
-    ctime_ns: int = 0
-
-
-Key = tuple[str, str, str]
-"""A file: its machine, its home, its path below that."""
 
 
 class Located(Struct, frozen=True, gc=False):
@@ -244,7 +190,7 @@ class Catalogue:
                 elif isinstance(row, File):
                     made = pieces.get(row_id(row))
                     if made is not None:
-                        self._add(_version(manifest.run, row, made))
+                        self._add(version_of(manifest.run, row, made))
                     else:
                         where = f"{row.path} of run {manifest.run.number} of {manifest.run.label}"
                         self.problems.append(f"What {where} goes on from is not in the keep; a manifest is missing.")
@@ -254,7 +200,7 @@ class Catalogue:
             self.forgotten_versions.append(version)
             return
         before = self.versions.setdefault((version.machine, version.home, version.path), [])
-        if before and _same(before[-1], version):
+        if before and is_same(before[-1], version):
             before[-1] = replace(before[-1], ctime_ns=version.ctime_ns)
         else:
             before.append(version)
@@ -264,34 +210,6 @@ class Catalogue:
         versions = self.versions.get(key)
         if versions:
             versions[-1] = replace(versions[-1], gone=run.began)
-
-
-class Forgotten:
-    """Which files are not to be listed or kept any more."""
-
-    def __init__(self) -> None:
-        self.rows: list[Forgot] = []
-        self._paths: set[str] = set()
-        self._sessions: set[str] = set()
-
-    def add(self, row: Forgot) -> None:
-        """One more session."""
-        self.rows.append(row)
-        self._paths.update(row.paths)
-        # Only what cannot be in a path by accident: a merged keep may say anything.
-        if _UUID.fullmatch(row.session):
-            self._sessions.add(row.session)
-
-    def has_row(self, row: File) -> bool:
-        """Whether the file that a row tells of is to be left out."""
-        return self.has(as_path(row.path, row.raw_path))
-
-    def has(self, path: str) -> bool:
-        """Whether a file is to be left out, wherever it lies."""
-        if not self.rows:
-            return False
-        text = as_text(path)[0]
-        return text in self._paths or any(found[0] in self._sessions for found in _UUID.finditer(text))
 
 
 def run_text(store: Store, path: Path) -> bytes:
@@ -306,55 +224,6 @@ def run_text(store: Store, path: Path) -> bytes:
     except OSError as error:
         raise Unreadable(f"The manifest {path.name!r} cannot be read: {error.strerror or error}.") from None
     return manifests.unpacked(store.read(path), path.name)
-
-
-def row_id(row: File) -> str:
-    """What rows that go on from this one call it."""
-    return sha256("\n".join((row.base or "", *row.pieces)).encode()).hexdigest()
-
-
-def work_out(rows: Iterable[File], found: dict[str, Pieces]) -> None:
-    """The pieces of each row, by its id, into `found`. What one goes on from may be told further down, or elsewhere."""
-    waiting: dict[str, list[File]] = {}
-    for row in rows:
-        if row.base is not None and row.base not in found:
-            waiting.setdefault(row.base, []).append(row)
-            continue
-        ready = [row]
-        while ready:
-            one = ready.pop()
-            made = Pieces(one.pieces, found[one.base] if one.base is not None else None)
-            if made.id not in found:
-                found[made.id] = made
-                ready += waiting.pop(made.id, ())
-
-
-def _version(run: Run, row: File, pieces: Pieces) -> Version:
-    return Version(
-        run.machine,
-        run.label,
-        as_path(row.home, row.raw_home),
-        as_path(row.path, row.raw_path),
-        row.mode,
-        row.mtime_ns,
-        row.size,
-        pieces,
-        run.number,
-        run.began,
-        torn=row.torn,
-        ctime_ns=row.ctime_ns,
-    )
-
-
-def _same(one: Version, other: Version) -> bool:
-    """Whether nothing changed but what the system notes of a file."""
-    return (one.gone, one.size, one.mtime_ns, one.mode, one.torn) == (
-        other.gone,
-        other.size,
-        other.mtime_ns,
-        other.mode,
-        other.torn,
-    ) and list(one.pieces) == list(other.pieces)
 
 
 def _order(manifest: Manifest) -> tuple[str, int, str, str]:

@@ -14,13 +14,14 @@ from msgspec import Struct
 
 from threadline.errors import Unreadable
 from threadline.keep import durable, forgetting, training
-from threadline.keep.catalogue import Catalogue, Pieces, Version
+from threadline.keep.catalogue import Catalogue
 from threadline.keep.machine import Machine
 from threadline.keep.manifest import VERSION, AnyRow, End, File, Gone, Run, as_text, text_of
 from threadline.keep.pieces import Cutting, Piece
 from threadline.keep.remembering import Memory
 from threadline.keep.sources import Source, sources
 from threadline.keep.store import Store
+from threadline.keep.versions import Pieces, Version
 from threadline.keep.writing import Packing
 from threadline.model.found import Home
 from threadline.model.place import Place

@@ -13,13 +13,14 @@ from msgspec import Struct
 from threadline.errors import Unreadable
 from threadline.keep import durable, forgetting, pack
 from threadline.keep import manifest as manifests
-from threadline.keep.catalogue import Catalogue, Forgotten, Pieces, row_id, run_text, work_out
+from threadline.keep.catalogue import Catalogue, run_text
 from threadline.keep.machine import Machine
 from threadline.keep.manifest import File, Forgot, Manifest
 from threadline.keep.pack import Frame, pieces_in
 from threadline.keep.pieces import Piece
 from threadline.keep.repacking import frames_of
 from threadline.keep.store import Store, file_hash, told_hash
+from threadline.keep.versions import Forgotten, Pieces, row_id, work_out
 from threadline.keep.writing import Packing
 
 _LARGEST = 1024 * 1024 * 1024

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,58 +12,25 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
-from uuid import uuid4
 
-import msgspec
-from msgspec import Struct
-
-from threadline.errors import NotFound, Unreadable
+from threadline.errors import Unreadable
 from threadline.keep import durable, locking, sealing
+from threadline.keep.about import ABOUT, README, About, about, begin
 from threadline.keep.durable import TEMPORARY
+from threadline.keep.folder import is_read
 from threadline.keep.machine import machine_folder
 from threadline.keep.manifest import AnyRow, Run, packed, text_of
 from threadline.keep.sealing import Seal
 
-VERSION = 1
-ABOUT = "keep.json"
+__all__ = ["ABOUT", "GOING", "README", "About", "Store", "default_folder", "file_hash", "told_hash"]
 GOING = ".going"
 """Added to the name of a dictionary that is on its way out: it is read with, and not written with any more."""
-FORMAT = "threadline keep"
-_FOLDERS = ("packs", "runs", "dictionaries")
 _PACK = re.compile(r"[0-9a-f]{64}\.(zst|age)")
 _RUN = re.compile(r"([0-9A-Za-z_]{1,64}-[0-9]{6,16}-)?[0-9a-f]{64}\.(jsonl\.zst|age)")
 _DICTIONARY = re.compile(r"[0-9a-f]{64}\.(dict|age)(\.going)?")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _ABANDONED = 14 * 86400
 """Seconds after which the unfinished file of another machine, which may be writing it, is one that nobody finishes."""
-README = """This folder is a keep of threadline, format 1: what Claude Code left on disk, kept for good.
-packs/*.zst         the bytes themselves:   zstd -dc packs/HASH.zst
-                    (small frames may need a dictionary: zstd -dc -D dictionaries/HASH.dict packs/HASH.zst)
-runs/*.jsonl.zst    what was seen when, and which pieces (by SHA-256) each file is made of
-*.age               the same, encrypted:    age -d -i KEY packs/HASH.age | zstd -dc
-Each HASH in a name is the SHA-256 of that file. The last part of each pack lists its pieces as JSON.
-docs/keep-format.md of threadline says all. No file here is ever changed: copy the folder with whatever tool you like.
-"""
-
-
-class About(Struct, frozen=True, omit_defaults=True):
-    """What says that a folder is a keep; `recipients` are the public keys that it is sealed with, if it is.
-
-    `identity` is the hash of the file that holds the secret key under a passphrase, if one does.
-    """
-
-    format: str
-    version: int
-    id: str
-    recipients: tuple[str, ...] = ()
-    identity: str = ""
-    check: str = ""
-
-    def checked(self) -> str:
-        """What `check` should be: the hash of the others, a line each."""
-        return sha256(
-            "\n".join((self.format, str(self.version), self.id, *self.recipients, self.identity)).encode()
-        ).hexdigest()
 
 
 class Store:
@@ -82,7 +48,7 @@ class Store:
         self.packs = folder / "packs"
         self.runs = folder / "runs"
         self.dictionaries = folder / "dictionaries"
-        self.about, self.problem = _about(folder)
+        self.about, self.problem = about(folder)
         """`problem`: keep.json is damaged. What is in the keep can still be read, and nothing is added."""
         self._identity = identity
         self._asked = identity is not None
@@ -97,7 +63,7 @@ class Store:
         """
         if not (folder / ABOUT).exists() and not any((folder / "runs").glob("*")):
             try:
-                _begin(folder, seal)
+                begin(folder, seal)
             except OSError as error:
                 raise Unreadable(f"A keep cannot be made in {str(folder)!r}: {error.strerror or error}.") from None
         made = cls(folder, seal.identity if seal is not None else None)
@@ -276,7 +242,7 @@ class Store:
 def default_folder() -> Path:
     """Where a keep lies unless another place is named: `THREADLINE_KEEP`, or the platform's folder for data."""
     said = os.environ.get("THREADLINE_KEEP")
-    if said:
+    if said and is_read():  # `off` leaves it for those that read, and names no folder
         return Path(said)
     return machine_folder() / "keep"
 
@@ -308,54 +274,3 @@ def _files(folder: Path, named: re.Pattern[str]) -> list[Path]:
     except OSError as error:
         raise Unreadable(f"The keep's folder {str(folder)!r} cannot be read: {error.strerror or error}.") from None
     return [folder / name for name in sorted(names)]
-
-
-def _about(folder: Path) -> tuple[About, str | None]:
-    """What says that a folder is a keep, and what is wrong with it. To read what is in a keep, it is not needed."""
-    damaged = f"{str(folder / ABOUT)!r} is damaged; copy it from another copy of this keep."
-    try:
-        told = msgspec.json.decode((folder / ABOUT).read_bytes(), type=About)
-    except FileNotFoundError:
-        if not any((folder / "runs").glob("*")):
-            raise NotFound(f"There is no keep in {str(folder)!r} yet; `threadline keep` begins one.") from None
-        return About(FORMAT, VERSION, ""), damaged
-    except OSError as error:
-        raise Unreadable(f"The keep {str(folder)!r} cannot be read: {error.strerror or error}.") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return About(FORMAT, VERSION, ""), damaged
-    if told.version > VERSION and told.check != msgspec.structs.replace(told, version=VERSION).checked():
-        raise Unreadable(f"The keep {str(folder)!r} is of a later version ({told.version}); update threadline.")
-    if (told.format, told.version) != (FORMAT, VERSION) or told.check != told.checked():
-        return About(FORMAT, VERSION, ""), damaged
-    return told, None
-
-
-def _begin(folder: Path, seal: Seal | None) -> None:
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    known = (*_FOLDERS, "README.txt", sealing.IDENTITY, sealing.COPY)
-    strange = [
-        path.name
-        for path in folder.iterdir()
-        if path.name not in known and not path.name.startswith(".lock") and not path.name.endswith(TEMPORARY)
-    ]
-    if strange:
-        raise OSError(None, f"it holds other things, such as {min(strange)!r}")
-    folder.chmod(0o700)
-    for name in _FOLDERS:
-        (folder / name).mkdir(exist_ok=True, mode=0o700)
-        if stat.S_ISLNK((folder / name).lstat().st_mode):
-            raise OSError(None, f"{name!r} in it is a link")
-    durable.put(folder, "keep", "README.txt", README.encode())
-    locked = seal.locked if seal is not None else None
-    if locked is not None:
-        durable.put(folder, "keep", sealing.IDENTITY, locked)
-        durable.put(folder, "keep", sealing.COPY, locked)
-    about = About(
-        FORMAT,
-        VERSION,
-        str(uuid4()),
-        (seal.recipient,) if seal is not None else (),
-        sha256(locked).hexdigest() if locked is not None else "",
-    )
-    about = msgspec.structs.replace(about, check=about.checked())
-    durable.put(folder, "keep", ABOUT, msgspec.json.encode(about))
