@@ -644,6 +644,14 @@ def _at(path: Path, since: datetime | None) -> Follower:
     return Follower(all_homes(place.parents[2]), session=found.session, since=since)
 
 
+def clear_kept(folder: Path) -> None:
+    """Throw away what was put back from the keep in a folder, after something was forgotten: it is made again."""
+    from threadline.index.store import cache_folder
+    from threadline.keep.kept_home import clear
+
+    clear(folder, cache_folder())
+
+
 def leaves_keep(asked: bool) -> bool:
     """Whether there is a keep that is left out."""
     return _keep(asked)[1]

@@ -36,6 +36,7 @@ def forget(session: str, *, reason: str, yes: bool, folder: Path | None, key_fil
     It will not be kept again, nor come back by a merge. Copies of the keep still have it: merge into them with
     --accept-forgotten. What Claude Code itself has is not touched.
     """
+    from threadline.archive import clear_kept
     from threadline.cli import output as out
     from threadline.cli.keep_options import catalogue_of, print_one
     from threadline.errors import BadQuery
@@ -56,6 +57,7 @@ def forget(session: str, *, reason: str, yes: bool, folder: Path | None, key_fil
 
         return nothing("Nothing was forgotten; --yes does it without asking.")
     done = forgotten(catalogue.store, machine, fit[0].id, files, reason.strip())
+    clear_kept(catalogue.store.folder)
     for sentence in done.problems:
         click.echo(f"threadline: {out.plain(sentence)}", err=True)
     if output == "table":

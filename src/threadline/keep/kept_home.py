@@ -7,7 +7,6 @@ only where one of them changed is the rest looked at. Nothing here is fsynced: i
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -99,8 +98,10 @@ def kept_homes(
 
 def clear(keep: Path, cache: Path) -> None:
     """Throw away the kept homes of a keep, after something was forgotten."""
+    from shutil import rmtree  # noqa: PLC0415 - takes longer to load than all else here
+
     with suppress(Error, OSError):
-        shutil.rmtree(cache / "kept" / _id(keep))
+        rmtree(cache / "kept" / _id(keep))
 
 
 class _Kept:
@@ -208,10 +209,9 @@ def _catalogue(keep: Path) -> Catalogue:
     from threadline.keep.store import Store  # noqa: PLC0415 - the same
 
     store = Store(keep)
-    made = Catalogue(store, memory_of(store, Machine("", "", machine_folder())))
-    if made.unread and store.is_locked:
+    if store.is_locked:
         raise Unreadable(f"The keep {str(keep)!r} is encrypted and its key is not at hand; --no-keep leaves it out.")
-    return made
+    return Catalogue(store, memory_of(store, Machine("", "", machine_folder())))
 
 
 def _listed(catalogue: Catalogue) -> Iterator[Listed]:
@@ -243,9 +243,11 @@ def _put(
     """Put files where a Claude home has them; why some could not be."""
     if not absent:
         return
+    from shutil import disk_usage  # noqa: PLC0415 - takes longer to load than all else here
+
     needed = sum(row.size for _place, row in absent)
     first = absent[0][0].parent
-    free = shutil.disk_usage(first).free
+    free = disk_usage(first).free
     if needed > free - _ROOM:
         yield (
             f"What only the keep has would take {needed / 1e9:.1f} GB below {str(first)!r}, where {free / 1e9:.1f} GB "
@@ -312,8 +314,7 @@ def _entries(directory: Path, *, whole: bool) -> dict[str, tuple[int, int]]:
 
 def _take_away(place: Path, rows: dict[str, Row]) -> None:
     """What is in a living home again, or was forgotten, leaves."""
-    if not rows:
-        shutil.rmtree(place, ignore_errors=True)
+    if not rows and not place.is_dir():
         return
     for directory, _below, names in os.walk(place, topdown=False):
         inside = os.path.relpath(directory, place).replace(os.sep, "/")
@@ -340,7 +341,7 @@ def _id(keep: Path) -> str:
     except OSError as error:
         raise Unreadable(_unusable(keep, error)) from None
     except msgspec.MsgspecError:
-        raise Unreadable(f"{str(keep / ABOUT)!r} is damaged; copy it from another copy of this keep.") from None
+        return _hash(os.path.realpath(keep))  # damaged: what else there is can still be read
 
 
 def _unusable(keep: Path, error: OSError) -> str:

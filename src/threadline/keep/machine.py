@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import re
-import sys
 from pathlib import Path
 from uuid import uuid4
 
@@ -13,6 +11,7 @@ from msgspec import Struct
 
 from threadline.errors import Unreadable
 from threadline.keep import durable
+from threadline.keep.folder import data_folder
 
 _STRANGE = re.compile(r"[^0-9A-Za-z_]+")
 _ID = re.compile(r"[0-9A-Za-z_]{1,64}")
@@ -52,9 +51,4 @@ def this_machine(folder: Path | None = None) -> Machine:
 
 def machine_folder() -> Path:
     """Where a machine has its id and its memory: the platform's folder for data."""
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "threadline"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "threadline"
-    named = Path(os.environ.get("XDG_DATA_HOME", ""))
-    return (named if named.is_absolute() else Path.home() / ".local" / "share") / "threadline"
+    return Path(data_folder())
