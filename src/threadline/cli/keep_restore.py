@@ -220,8 +220,8 @@ def _warn(homes: Sequence[str], chosen: Sequence[KeptSession]) -> None:
             click.echo(
                 out.wrapped(
                     f"{which} older than the {lasts.days} days after which Claude Code deletes, soon after it starts,"
-                    f" what nobody went on with: do so at once, raise cleanupPeriodDays in {home}/settings.json before, or"
-                    " restore with --touch."
+                    f" what nobody went on with: do so at once, raise cleanupPeriodDays in {home}/settings.json before,"
+                    " or restore with --touch."
                 )
             )
             return
