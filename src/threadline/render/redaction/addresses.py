@@ -8,19 +8,21 @@ from collections.abc import Iterator
 
 from threadline.render.redaction.span import Span
 
+# All that has an @ in it is found by that, in one search.
+_AT = re.compile(rb"@(?=[A-Za-z0-9])(?<![\s/@\"'`<>\\]@)")
 _MAIL = re.compile(rb"@((?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24})(?![A-Za-z0-9(-])")
 _LOCAL_BACKWARDS = re.compile(rb"[A-Za-z0-9_+-](?:[A-Za-z0-9._%+-]{0,63})")
 _PROMPT = re.compile(rb"@([A-Za-z][A-Za-z0-9-]{1,62})(?=:[~/]|[ ][~/][^\s]*[\]$#]| [\w.-]{1,64}\][$#])")
 # A login before a host is no e-mail address; the host is nobody's business where it has a password.
 _LOGIN = re.compile(rb"://[^\s/@\"'`<>\\]{0,300}\Z")
-_LOGIN_HOST = re.compile(
-    rb"://[^\s/@:\"'`<>\\]{0,128}:[^\s/@\"'`<>\\]{1,256}@([A-Za-z0-9][A-Za-z0-9.-]{0,200}[A-Za-z0-9])"
-)
+_HOST = re.compile(rb"@([A-Za-z0-9][A-Za-z0-9.-]{0,200}[A-Za-z0-9])")
+_LOGIN_BEFORE = re.compile(rb"://[^\s/@:\"'`<>\\]{0,128}:[^\s/@\"'`<>\\]{1,256}\Z")
+_LONGEST_LOGIN = 388
 _PUBLIC_HOSTS = re.compile(
     rb"(?i)(?:^|\.)(?:localhost|github\.com|gitlab\.com|bitbucket\.org|azure\.com|visualstudio\.com|pypi\.org|npmjs\.org"
     rb"|docker\.io|ghcr\.io|[0-9.]+|db|redis|postgres|mysql|mongo|rabbitmq|host)\Z"
 )
-_URL_ENCODED_MAIL = re.compile(rb"%40((?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24})(?![A-Za-z0-9])")
+_URL_ENCODED_MAIL = re.compile(rb"%(?:40)((?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24})(?![A-Za-z0-9])")
 # Of these nobody is told: reserved for examples, or a machine's own.
 _EXAMPLES = re.compile(
     rb"(?i)(?:^|\.)(?:example\.(?:com|org|net|edu)|[a-z0-9-]+\.(?:example|test|invalid)|localhost|users\.noreply\.github\.com)\Z"
@@ -32,7 +34,7 @@ _NO_DOMAIN = re.compile(
 )
 
 _DOT = re.compile(
-    rb"\.(?:(?<=[0-9]\.)[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}(?![\w-]|\.[0-9])"
+    rb"\.(?=[0-9lich])(?:(?<=[0-9]\.)[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}(?![\w-]|\.[0-9])"
     rb"|(?:local|localdomain|internal|intranet|intra|lan|corp|home\.arpa)(?![\w(]|[.-]\w|=))"
 )
 _QUAD = re.compile(
@@ -44,7 +46,9 @@ _SIX = re.compile(
     rb"(?<![\w:.])(?:[0-9a-fA-F]{1,4}:){2,7}(?::?[0-9a-fA-F]{1,4}){1,7}(?![\w:])|(?<![\w:.])[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){0,6}::(?:[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){0,6})?(?![\w:])|(?<![\w:.])::(?:ffff:)?(?:[0-9a-fA-F]{1,4}:){0,6}[0-9a-fA-F]{1,4}(?![\w:])"
 )
 # Two in a row, or three in all: a time has two. Behind another letter than those of hex it is a name's.
-_COLONS = re.compile(rb":(?<![g-zG-Z_\x22):]:)(?::(?![g-zG-Z_\s])|[0-9a-fA-F]{1,4}:[0-9a-fA-F]{1,4}:)")
+_COLONS = re.compile(
+    rb":(?<![g-zG-Z_\x22):]:)(?::(?![g-zG-Z_\s]|[0-9a-fA-F]{1,4}[g-zG-Z_])|[0-9a-fA-F]{1,4}:[0-9a-fA-F]{1,4}:)"
+)
 _SCHEMES = frozenset(
     (b"localhost", b"file", b"http", b"https", b"git", b"npm", b"workspace", b"link", b"portal", b"latest")
 )
@@ -91,21 +95,23 @@ def _before(view: bytes, at: int, pattern: re.Pattern[bytes], most: int) -> byte
 
 
 def _mails(view: bytes) -> Iterator[Span]:
-    if b"@" in view:
-        yield from _mails_with(view, _MAIL)
-        yield from _hosts_at(view)
-    if b"%40" in view:
-        yield from _mails_with(view, _URL_ENCODED_MAIL)
+    for sign in _AT.finditer(view):
+        at = sign.start()
+        mail = _MAIL.match(view, at)
+        if mail:
+            yield from _mail(view, mail)
+        yield from _hosts_at(view, at)
+    for mail in _URL_ENCODED_MAIL.finditer(view):
+        yield from _mail(view, mail)
 
 
-def _mails_with(view: bytes, pattern: re.Pattern[bytes]) -> Iterator[Span]:
-    for found in pattern.finditer(view):
-        local = _local(view, found.start())
-        start = found.start() - len(local)
-        if not local or _LOGIN.search(view, max(0, start - 300), start):
-            continue
-        if local.lower() not in _MACHINES and not _EXAMPLES.search(found[1]) and not _NO_DOMAIN.search(found[1]):
-            yield Span(start, found.end(), "email")
+def _mail(view: bytes, found: re.Match[bytes]) -> Iterator[Span]:
+    local = _local(view, found.start())
+    start = found.start() - len(local)
+    if not local or _LOGIN.search(view, max(0, start - 300), start):
+        return
+    if local.lower() not in _MACHINES and not _EXAMPLES.search(found[1]) and not _NO_DOMAIN.search(found[1]):
+        yield Span(start, found.end(), "email")
 
 
 def _local(view: bytes, at: int) -> bytes:
@@ -117,15 +123,17 @@ def _local(view: bytes, at: int) -> bytes:
     return local.lstrip(b".%+-")
 
 
-def _hosts_at(view: bytes) -> Iterator[Span]:
+def _hosts_at(view: bytes, at: int) -> Iterator[Span]:
     """Hosts behind a login with a password, and those of prompts."""
-    for found in _LOGIN_HOST.finditer(view):
-        if not _PUBLIC_HOSTS.search(found[1]) and not _EXAMPLES.search(found[1]):
-            yield Span(*found.span(1), "host")
-    for found in _PROMPT.finditer(view):
-        local = _local(view, found.start())
+    login = view.rfind(b"://", max(0, at - _LONGEST_LOGIN), at)
+    found = _HOST.match(view, at) if login >= 0 and _LOGIN_BEFORE.match(view, login, at) else None
+    if found and not _PUBLIC_HOSTS.search(found[1]) and not _EXAMPLES.search(found[1]):
+        yield Span(*found.span(1), "host")
+    found = _PROMPT.match(view, at)
+    if found:
+        local = _local(view, at)
         if local and local.lower() not in _MACHINES and found[1].lower() not in _SCHEMES:
-            yield Span(found.start() - len(local), found.start(), "user")
+            yield Span(at - len(local), at, "user")
             yield Span(*found.span(1), "host")
 
 

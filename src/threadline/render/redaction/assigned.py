@@ -10,7 +10,7 @@ import re
 from base64 import b64decode
 from collections.abc import Iterator
 
-from threadline.render.redaction import plausible
+from threadline.render.redaction import plausible, rare
 from threadline.render.redaction.naming import is_env_key, is_password, is_secret, services_named, words_of
 from threadline.render.redaction.span import Span
 
@@ -55,10 +55,10 @@ _COOKIE = re.compile(
     rb"([^\s=;,\"'\\:]{1,64}=[^\"'`\\\r\n]{4,8192})"
 )
 _HEADERS = (
-    (_AUTHORIZATION, "authorization-header"),
-    (_BEARER, "bearer-token"),
-    (_BASIC, "basic-authorization"),
-    (_COOKIE, "cookie"),
+    (rare.AUTHORIZATION, _AUTHORIZATION, "authorization-header"),
+    (rare.BEARER, _BEARER, "bearer-token"),
+    (rare.BASIC, _BASIC, "basic-authorization"),
+    (rare.COOKIE, _COOKIE, "cookie"),
 )
 # A login before a host: a name and a password, or a token alone.
 _LOGIN = re.compile(rb"://([^\s/@\"'`<>\\]{1,400})@")
@@ -71,7 +71,7 @@ _PARAMETER = (
 # Two searches for one letter are faster than one for either.
 _PARAMETERS = (re.compile(rb"&" + _PARAMETER), re.compile(rb"\?" + _PARAMETER))
 _CURL_USER = re.compile(
-    rb" (?:-u|--user|--proxy-user)[ =]?(?:\\*[\"'])?([^\s:\"'\\+%$-][^\s:\"'\\]{0,128}):([^\s\"'\\]{3,256})"
+    rb"-(?<= -)(?:u|-user|-proxy-user)[ =]?(?:\\*[\"'])?([^\s:\"'\\+%$-][^\s:\"'\\]{0,128}):([^\s\"'\\]{3,256})"
 )
 _NETRC = re.compile(rb"login[ \t]+\S{1,128}(?:\s|\\n)+password[ \t]+([^\s\"'\\]{4,256})")
 # Addresses to which anybody may post who knows them: of Slack, Zapier, Teams and Discord.
@@ -87,8 +87,8 @@ _RANDOM, _RATHER_RANDOM = 3.5, 3  # bits a character
 _SCHEMES = frozenset((b"basic", b"bearer", b"token"))
 
 
-def assigned(view: bytes, low: bytes) -> Iterator[Span]:
-    """All that is assigned to a name that says so; `low` is the view in lower case."""
+def assigned(view: bytes, low: bytes, has: frozenset[bytes]) -> Iterator[Span]:
+    """All that is assigned to a name that says so; `low` is the view in lower case, `has` its rare words."""
     for pattern in _NAMED:
         done = 0
         for found in pattern.finditer(low):
@@ -101,9 +101,9 @@ def assigned(view: bytes, low: bytes) -> Iterator[Span]:
         span = value_at(view, found[0].decode().strip("- \t").replace("-", "_"), found.end())
         if span is not None:
             yield span
-    yield from _headers(view, low)
+    yield from _headers(view, low, has)
     yield from _addresses(view, low)
-    yield from _tools(view)
+    yield from _tools(view, has)
 
 
 def _value(view: bytes, at: int, end: int) -> Span | None:
@@ -198,9 +198,9 @@ def _closing(view: bytes, start: int, quote: bytes) -> int:
     return -1 if line >= 0 else end
 
 
-def _headers(view: bytes, low: bytes) -> Iterator[Span]:
-    for pattern, kind in _HEADERS:
-        for found in pattern.finditer(low):
+def _headers(view: bytes, low: bytes, has: frozenset[bytes]) -> Iterator[Span]:
+    for word, pattern, kind in _HEADERS:
+        for found in pattern.finditer(low) if word in has else ():
             start, end = found.span(1)
             value = view[start:end].rstrip()
             said = value.decode("latin-1")
@@ -240,7 +240,7 @@ def _addresses(view: bytes, low: bytes) -> Iterator[Span]:
                 yield Span(*found.span(1), "url-parameter", weak=not is_everywhere(value))
 
 
-def _tools(view: bytes) -> Iterator[Span]:
+def _tools(view: bytes, has: frozenset[bytes]) -> Iterator[Span]:
     """What tools are given: curl its user, netrc its passwords, webhooks their addresses."""
     for found in _CURL_USER.finditer(view):
         if plausible.is_literal(found[2].decode("latin-1")):
@@ -248,7 +248,7 @@ def _tools(view: bytes) -> Iterator[Span]:
     for found in _NETRC.finditer(view):
         if plausible.is_literal(found[1].decode("latin-1")):
             yield Span(*found.span(1), "password", weak=not is_everywhere(found[1].decode("latin-1")))
-    for found in _WEBHOOK.finditer(view):
+    for found in _WEBHOOK.finditer(view) if rare.HOOKS in has or rare.HOOK_B in has else ():
         yield Span(*found.span(found.lastindex or 0), "webhook")
 
 

@@ -9,11 +9,12 @@ from threadline.render.redaction.armour import armoured
 from threadline.render.redaction.assigned import assigned
 from threadline.render.redaction.formed import azure, formed, looked_at
 from threadline.render.redaction.homes import homes
+from threadline.render.redaction.rare import rare_words
 from threadline.render.redaction.seams import seamless
 from threadline.render.redaction.span import Span
 from threadline.render.redaction.unnamed import short, unnamed
 
-WINDOW = 256 * 1024
+WINDOW = 512 * 1024
 """How much is looked at at once: it stays in the processor's cache, and memory does not grow with the text."""
 _BEYOND = 8 * 1024
 _BEFORE = 256
@@ -82,8 +83,9 @@ def _in_window(view: bytes, *, personal: bool) -> Iterator[Span]:
             done = span.end
             yield span
     yield from azure(view)
-    yield from short(view, low)
-    yield from assigned(view, low)
+    has = rare_words(low)
+    yield from short(view, low, has)
+    yield from assigned(view, low, has)
     if personal:
         yield from homes(view)
         yield from addresses(view)

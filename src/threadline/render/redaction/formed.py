@@ -25,6 +25,7 @@ _IN_WORD = bytes(0x41 if byte in _WORD else 0x20 for byte in range(256))
 _RUN = re.compile(b"A" * SHORTEST + b"A*+")
 # Ids of any kind, and names and paths in lower case: no credential of the table looks so. The group is what is hex.
 _DULL = re.compile(rb"(?:([0-9a-f-]++)|[a-z_./+-]++|(?:toolu|srvtoolu|msg|req|agent)_[0-9A-Za-z]++)(?![\w./+-])")
+_FAR = 80
 _JOINED_BACKWARDS = re.compile(rb"[\w.~:|$/+-]{1,80}")
 _JOINS = frozenset(b":|$")
 _ENDS = frozenset(b"_.~:|$-")
@@ -105,13 +106,14 @@ def looked_at(view: bytes) -> Iterator[tuple[int, int, bool]]:
     """The long runs of letters, digits and signs of base64 that are worth a look, and whether they are all hex."""
     dull = _DULL.match
     for run in _RUN.finditer(view.translate(_IN_WORD)):
-        start, end = run.span()
-        before = view[start - 1] if start else _SPACE
+        start = run.start()
         is_dull = dull(view, start)
+        before = view[start - 1] if start else _SPACE
         if is_dull is not None and before not in _JOINS:
-            if is_dull[1] is not None and view[start - 6 : start - 3] not in _OF_IDS:
-                yield start, end, True
+            if is_dull.lastindex and view[start - 6 : start - 3] not in _OF_IDS:
+                yield start, run.end(), True
             continue
+        end = run.end()
         # What stands behind `\` or `%` is a part of an escape, and not of the word.
         if before == _BACKSLASH:
             start += 1 if view[start] in _ESCAPES else 5 if _UNICODE.match(view, start) else 0
@@ -129,24 +131,23 @@ _SHORT = 128
 def formed(view: bytes, start: int, end: int) -> Span | None:
     """The credential at a run, if its form is one of the table's."""
     before = view[start - 1] if start else _SPACE
-    if before in _JOINS or before in _IN_BASE64:
-        return _formed(view, start, end)
-    run = view[start:end]
+    begin = start
+    if before in _JOINS:
+        joined = _JOINED_BACKWARDS.match(view[max(0, start - _FAR) : start][::-1])
+        begin = start - (joined.end() if joined else 0)
+    run = view[begin:end]
     if run in _NOTHING:
         return None
-    span = _formed(view, start, end)
-    if span is None and end - start < _SHORT:
+    span = _formed(view, begin, start, end)
+    if span is None and end - begin < _SHORT and start - begin < _FAR and before not in _IN_BASE64:
         if len(_NOTHING) > _MOST_NOTHING:
             _NOTHING.clear()
         _NOTHING.add(run)
     return span
 
 
-def _formed(view: bytes, start: int, end: int) -> Span | None:
-    begin = start
-    if start and view[start - 1] in _JOINS:
-        joined = _JOINED_BACKWARDS.match(view[max(0, start - 80) : start][::-1])
-        begin = start - (joined.end() if joined else 0)
+def _formed(view: bytes, begin: int, start: int, end: int) -> Span | None:
+    """The same, without memory; from `begin` on there are words that are joined to the run."""
     at = begin
     while found := _TAIL.search(view, at, end):
         at = found.end()

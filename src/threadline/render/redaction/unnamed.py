@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from threadline.render.redaction import plausible
+from threadline.render.redaction import plausible, rare
 from threadline.render.redaction.naming import is_secret, services_named, words_of
 from threadline.render.redaction.span import Span
 from threadline.render.redaction.wordlist import words
@@ -35,6 +35,7 @@ _IDS = tuple(
 )
 _PATHS = frozenset(b"/.~")
 _DIGIT = re.compile(rb"[0-9]")
+_UPPER = re.compile(rb"[A-Z]")
 _DELIMITERS = frozenset(b"\"'`=: >,\t")
 _ASSIGNS = b"=:>,"
 _AROUND = b" \t\"'`\\)]=:>,"
@@ -45,13 +46,16 @@ _SHORT_VALUE = re.compile(rb"[A-Za-z0-9_:-]{10,32}(?![A-Za-z0-9_-])")
 _SHORT_REST = rb"[a-z0-9_.-]{0,24}(?:\\*[\"'`])?[ \t]{0,4}(?:=>|:=|=|:|>)[ \t]{0,4}(?:\\*[\"'`])?"
 # Services whose credentials are shorter than the runs that are looked at, each by a letter of its name that is rare.
 _SHORT = tuple(
-    re.compile(name + _SHORT_REST)
-    for name in (
-        rb"b(?:(?<=airtab)le|(?<=contrib)sys)",
-        rb"x(?<=dropbox)",
-        rb"k(?<=link)edin",
-        rb"u(?:dant(?<=cloudant)|ent(?<=confluent)|mo(?<=sumo))",
-        rb"asana",
+    (word, re.compile(name + _SHORT_REST))
+    for word, name in (
+        (rare.AIRTABLE, rb"b(?<=airtab)le"),
+        (rare.CONTRIBSYS, rb"b(?<=contrib)sys"),
+        (rare.DROPBOX, rb"x(?<=dropbox)"),
+        (rare.LINKEDIN, rb"k(?<=link)edin"),
+        (rare.CLOUDANT, rb"u(?<=clou)dant"),
+        (rare.CONFLUENT, rb"u(?<=conflu)ent"),
+        (rare.SUMO, rb"u(?<=su)mo"),
+        (None, rb"asana"),
     )
 )
 # A value of such a name is long and looks random, and is no secret.
@@ -64,26 +68,32 @@ _HARMLESS = words(
     " alg kid thumbprint publickey modulus address tx block chunk asset bundle"
 )
 
+_Services = tuple[tuple[re.Pattern[str], str], ...]
+
 
 def unnamed(view: bytes, start: int, end: int) -> Span | None:
     """The credential at a run by what it is assigned to: a service's own, or random under a name that says nothing."""
     if not start or view[start - 1] not in _DELIMITERS or view[start] in _PATHS:
         return None
-    if not _DIGIT.search(view, start, end) or view.endswith(_IDS, 0, start):
+    if not _DIGIT.search(view, start, end):
         return None
     head = view[max(0, start - 64) : start].rstrip(b" \t\"'`\\")
     if not head or head[-1] not in _ASSIGNS:
         return None
     backwards = _NAME_BACKWARDS.match(head.rstrip(_AROUND)[::-1])
-    return _told(view, start, end, backwards[0][::-1].decode() if backwards else "")
-
-
-def _told(view: bytes, start: int, end: int, name: str) -> Span | None:
-    services, harmless = _verdict(name)
-    if not services and harmless:
+    services, harmless = _verdict(backwards[0] if backwards else b"")
+    # Nearly every name says nothing; only of the others is it worth a look whether it is an id's.
+    if (harmless and not services) or view.endswith(_IDS, 0, start):
         return None
+    return _told(view, start, end, services, harmless=harmless)
+
+
+def _told(view: bytes, start: int, end: int, services: _Services, *, harmless: bool) -> Span | None:
     found = _VALUE.match(view, start)
     stop = found.end() if found else end
+    # What is random has letters of both cases, and names of fields, which come most often, have not.
+    if not services and not _UPPER.search(view, start, stop):
+        return None
     value = view[start:stop].decode().rstrip(".")
     for pattern, kind in services:
         if pattern.fullmatch(value):
@@ -93,20 +103,24 @@ def _told(view: bytes, start: int, end: int, name: str) -> Span | None:
     return Span(start, start + len(value), "random-value")
 
 
-def short(view: bytes, low: bytes) -> Iterator[Span]:
+def short(view: bytes, low: bytes, has: frozenset[bytes]) -> Iterator[Span]:
     """Credentials that are shorter than the runs that are looked at, by the name of their service."""
-    for pattern in _SHORT:
-        for found in pattern.finditer(low):
+    for word, pattern in _SHORT:
+        for found in pattern.finditer(low) if word is None or word in has else ():
             value = _SHORT_VALUE.match(view, found.end())
-            name = low[max(0, found.start() - 6) : found.end()].decode("latin-1")
-            for one, kind in _verdict(name)[0] if value else ():
+            name = low[max(0, found.start() - 6) : found.end()]
+            for one, kind in _verdict(name[::-1])[0] if value else ():
                 if value and one.fullmatch(value[0].decode()):
                     yield Span(*value.span(), kind)
 
 
 @lru_cache(maxsize=4096)
-def _verdict(name: str) -> tuple[tuple[tuple[re.Pattern[str], str], ...], bool]:
-    """The forms that values of services that the name mentions have; and whether a random value says nothing."""
+def _verdict(backwards: bytes) -> tuple[_Services, bool]:
+    """The forms that values of services that the name mentions have; and whether a random value says nothing.
+
+    The name is given as it is found, from its end to its start.
+    """
+    name = backwards[::-1].decode("latin-1")
     services = tuple((re.compile(service.pattern), service.kind) for service in services_named(name))
     words = words_of(name)
     if name and name.upper() == name:
