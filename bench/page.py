@@ -28,7 +28,8 @@ from tests.browser.serving import serving
 
 PATIENCE = 120_000
 SCREEN = {"width": 1280, "height": 900}
-MOST_FRAMES = 12_000
+_WHOLE = "main:not([data-partial])"
+MOST_FRAMES, WHEEL_FRAMES, WHEEL = 12_000, 400, 120
 TURNS = 5
 
 
@@ -37,8 +38,8 @@ _BOX = """() => [document.scrollingElement, ...document.querySelectorAll('body *
   .map(one => [one.scrollHeight - one.clientHeight, one])
   .filter(([_, one]) => one === document.scrollingElement || /auto|scroll/.test(getComputedStyle(one).overflowY))
   .sort((a, b) => b[0] - a[0])[0][1]"""
-# Scrolls on by most of a window each frame, to the end. Frames in which no entry stands in the middle are blank.
-_THROUGH = """async ([entry, most]) => {
+# Scrolls on by a step, or most of a window, each frame, to the end. Frames in which no entry stands in the middle are blank.
+_THROUGH = """async ([entry, most, step]) => {
   const box = (BOX)();
   const frame = () => new Promise(done => requestAnimationFrame(done));
   const at = box.getBoundingClientRect();
@@ -46,7 +47,7 @@ _THROUGH = """async ([entry, most]) => {
   const seen = {frames: 0, elements: 0, blank: 0, longest: 0, pixels: 0};
   let before = performance.now();
   while (seen.frames < most && box.scrollTop + box.clientHeight < box.scrollHeight - 2) {
-    box.scrollTop += Math.round(0.8 * box.clientHeight);
+    box.scrollTop += step || Math.round(0.8 * box.clientHeight);
     await frame();
     const now = performance.now();
     seen.frames += 1;
@@ -63,13 +64,17 @@ _THROUGH = """async ([entry, most]) => {
 
 
 class Contender(NamedTuple):
-    """A page to be measured: where its session lies, what an entry of it matches, and the server's process."""
+    """A page to be measured: where its session lies, what an entry of it matches, and the server's process.
+
+    `whole` matches once all of the session can be scrolled to.
+    """
 
     name: str
     address: str
     entry: str
     process: int
     cookies: list[dict[str, Any]]
+    whole: str = "body"
 
 
 def made_home(entries: int, *, shortened: bool) -> Path:
@@ -87,7 +92,7 @@ def ours(home: Path) -> Iterator[Contender]:
     """`threadline serve`, freshly started, its index made before."""
     with serving(home, OUT / f"cache-{home.name}") as server:
         path = f"{server.address}/session/{long_session.LONG}"
-        yield Contender("threadline", path, "article.item", server.process, server.browser_cookies())
+        yield Contender("threadline", path, "article.item", server.process, server.browser_cookies(), _WHOLE)
 
 
 @contextmanager
@@ -129,6 +134,7 @@ def measure(browser: Browser, one: Contender) -> dict[str, Any]:
         page.context.close()
     page = opened(browser, one)
     first_entry(page, one)
+    page.wait_for_selector(one.whole)
     told: dict[str, Any] = {"cold_seconds": cold, "warm_seconds": median(warm)}
     told |= scrolling(page, one)
     told |= memory(page, one)
@@ -139,10 +145,11 @@ def measure(browser: Browser, one: Contender) -> dict[str, Any]:
 def scrolling(page: Page, one: Contender) -> dict[str, Any]:
     """Through everything, frame by frame."""
     at_rest = probes.elements(page)
+    slowly = page.evaluate(_THROUGH, [one.entry, WHEEL_FRAMES, WHEEL])
     start = time.perf_counter()
-    seen = page.evaluate(_THROUGH, [one.entry, MOST_FRAMES])
+    seen = page.evaluate(_THROUGH, [one.entry, MOST_FRAMES, 0])
     seconds = time.perf_counter() - start
-    return {"elements_at_rest": at_rest, "scrolled": {**seen, "seconds": seconds}}
+    return {"elements_at_rest": at_rest, "by_wheel": slowly, "scrolled": {**seen, "seconds": seconds}}
 
 
 def memory(page: Page, one: Contender) -> dict[str, float]:
@@ -201,11 +208,13 @@ def print_table(told: dict[str, dict[str, Any]]) -> None:
         "first entry, warm, s": [f"{one['warm_seconds']:.2f}" for one in told.values()],
         "elements, at rest": [f"{one['elements_at_rest']:,}" for one in told.values()],
         "elements, most while scrolling": [f"{one['scrolled']['elements']:,}" for one in told.values()],
-        "scrolled, thousands of px": [f"{one['scrolled']['pixels'] / 1000:,.0f}" for one in told.values()],
+        f"by wheel, {WHEEL_FRAMES} frames: blank": [f"{one['by_wheel']['blank']:,}" for one in told.values()],
+        "  longest frame, ms": [f"{one['by_wheel']['longest']:.0f}" for one in told.values()],
+        "flung, thousands of px": [f"{one['scrolled']['pixels'] / 1000:,.0f}" for one in told.values()],
         "  frames": [f"{one['scrolled']['frames']:,}" for one in told.values()],
         "  s": [f"{one['scrolled']['seconds']:.1f}" for one in told.values()],
-        "  longest frame, ms": [f"{one['scrolled']['longest']:.0f}" for one in told.values()],
-        "  blank frames": [f"{one['scrolled']['blank']:,}" for one in told.values()],
+        "  longest frame flung, ms": [f"{one['scrolled']['longest']:.0f}" for one in told.values()],
+        "  blank frames flung": [f"{one['scrolled']['blank']:,}" for one in told.values()],
         "link to an entry, s": [
             f"{one['deep_seconds']:.2f}" if "deep_seconds" in one else "-" for one in told.values()
         ],
