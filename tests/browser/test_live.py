@@ -153,3 +153,19 @@ def test_a_list_says_that_it_is_not_current(visit: Visitor, written: Writer) -> 
     expect(page.locator("p.changed")).to_contain_text("reload")
     with page.expect_navigation():
         page.locator("p.changed button").click()
+
+
+def test_what_is_told_of_the_session_grows_with_it(visit: Visitor, written: Writer) -> None:
+    """Figures in the head, and the map, tell of what was added; the list of turns stays where it was."""
+    page = visit(GROWING)
+    hears(page)
+    figures = page.locator("header.head .facts").nth(1)
+    before = figures.inner_text()
+    items = page.locator(".along svg").get_attribute("data-items")
+    turns = page.locator(".side .turns li").count()
+    written("Something that costs.")
+    expect(figures).not_to_have_text(before)
+    expect(page.locator(".along svg")).to_have_attribute("data-items", str(int(items or 0) + 1))
+    assert page.locator(".along rect.here").get_attribute("height") != "0"
+    assert page.locator(".side .turns li").count() == turns
+    assert page.locator(".side a[data-turn][aria-current]").count() == 1

@@ -134,6 +134,31 @@ def test_a_deep_link_works_without_a_script(long: Client) -> None:
     assert (told["section"], told["anchor"], told["near"]) == (last["number"], last["first"], False)
 
 
+def test_an_entry_that_is_not_there_is_no_error(client: Client) -> None:
+    """A link may be old or mistyped: that it leads nowhere is an answer, for which no browser complains."""
+    for anchor in ("L99999", "nobody.L3", "nonsense"):
+        answer = client.get(f"{_PAGE}/where.json?anchor={anchor}")
+        assert (answer.status_code, answer.json()["section"]) == (200, None)
+
+
+def test_what_stands_around_is_told_alone(long: Client) -> None:
+    """A page that is open asks for head, turns and map, and is not sent the conversation again."""
+    told = long.get(f"{_PAGE}/about?turn=200", x_fragment="1").text
+    assert [name for name in ("header", "nav") if f"<{name} " not in told] == []
+    assert "<article" not in told
+    assert 'data-turn="200"' in told
+    assert f'data-version="{long.get(f"{_PAGE}.json").json()["version"]}"' in told
+
+
+def test_the_panel_s_address_leads_somewhere_without_a_script(client: Client) -> None:
+    """What a script would show beside the conversation has a page of its own, to which there is a link then."""
+    text = client.get(f"{_PAGE}?state=L3").text
+    inside = text.partition("<noscript>")[2].partition("</noscript>")[0]
+    assert f'href="{_PAGE}/state/L3"' in inside
+    assert f'href="{_PAGE}/entry/L3"' in client.get(f"{_PAGE}?raw=L3").text.partition("<noscript>")[2]
+    assert "<noscript>" not in client.get(_PAGE).text
+
+
 def test_a_result_leads_to_its_call(client: Client) -> None:
     """The line of a result has no item of its own: its link goes to the call."""
     answer = client.get(f"{_PAGE}?at=L4#L4")
@@ -317,8 +342,6 @@ def test_a_session_that_only_rows_name_is_found(tmp_path: Path) -> None:
 def test_a_very_long_session_is_cut_into_parts(long: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """A document holds so many sections; the parts lead to each other, and an anchor finds its part."""
     monkeypatch.setattr(where, "PART", 2)
-    monkeypatch.setattr("threadline.web.session_feed.PART", 2)
-    monkeypatch.setattr("threadline.web.session_along.PART", 2)
     sections = long.get(f"{_PAGE}/shape.json").json()["sections"]
     text = long.get(_PAGE).text
     assert _SECTION.findall(text) == ["1", "2"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from threadline.web.page import Make
-from threadline.web.session_page import session_page
+from threadline.web.session_page import about, session_page
 from threadline.web.session_parts import (
     along_page,
     as_markdown,
@@ -25,6 +25,7 @@ BELOW: Mapping[str, Make] = {
     "": session_page,
     "/agent/{agent}": session_page,
     "/part/{number}": part,
+    "/about": about,
     "/shape": shaped,
     "/where": where,
     "/turns": listed_turns,

@@ -19,7 +19,6 @@ from threadline.render.outline import Called, Failed
 from threadline.web.holding import Standing
 from threadline.web.kept import Drawn, Kept
 from threadline.web.viewing import Viewing
-from threadline.web.where import PART
 
 _FAILED = (Outcome.ERROR, Outcome.DENIED, Outcome.INTERRUPTED, Outcome.LOST)
 
@@ -75,7 +74,7 @@ def _band(drawn: Drawn, seen: Viewing, items: range, context: int | None, amount
 
 
 def _span(drawn: Drawn, part: int) -> tuple[int, int]:
-    sections = drawn.drawing.sections[(part - 1) * PART : part * PART]
+    sections = drawn.where.of_part(part)
     return (sections[0].start, sections[-1].stop) if sections else (0, 0)
 
 

@@ -15,7 +15,7 @@ from threadline.render.html.element import EMPTY, el
 from threadline.render.html.sections import Section
 from threadline.web.kept import Drawn
 from threadline.web.linked import Linked
-from threadline.web.where import PART, Stand, part_of
+from threadline.web.where import Stand, first_of, part_of
 
 FILLED = 3
 """How many sections a page is sent with: the one asked for, and its neighbours."""
@@ -40,9 +40,9 @@ def sight(drawn: Drawn, section: int | None, stand: Stand | None, part: int | No
         raise NotFound(f"There is no section {section}; this conversation has {last}.")
     if part is not None and not 1 <= part <= drawn.where.parts:
         raise NotFound(f"There is no part {part}; this conversation has {drawn.where.parts}.")
-    begin = section or (stand.section if stand is not None else (part - 1) * PART + 1 if part is not None else 1)
+    begin = section or (stand.section if stand is not None else first_of(part) if part is not None else 1)
     here = part_of(begin)
-    first, after = (here - 1) * PART + 1, min(here * PART, last) + 1
+    first, after = first_of(here), min(first_of(here + 1), last + 1)
     start = max(first, min(begin - 1, after - FILLED))
     return Sight(begin, range(start, min(start + FILLED, after)), here)
 
@@ -52,7 +52,7 @@ def feed(drawn: Drawn, seen: Sight, links: Linked, *, partial: bool = False) -> 
 
     `partial`: of a beginning, those that are filled; their marks say that the whole may have them otherwise.
     """
-    chosen = drawn.drawing.sections[(seen.part - 1) * PART : seen.part * PART]
+    chosen = drawn.where.of_part(seen.part)
     if partial:
         chosen = tuple(replace(one, mark=f"beginning-{one.mark}") for one in chosen if one.number in seen.filled)
     parts = drawn.where.parts

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from markupsafe import Markup
 from msgspec import Struct
 
 from threadline.errors import NotFound
 from threadline.render.html.anchor import named
-from threadline.render.html.element import el, join
+from threadline.render.html.element import EMPTY, Value, el, join
+from threadline.render.html.words import one
 from threadline.web import addresses
 from threadline.web.asked import Asked
 from threadline.web.kept import Drawn, Kept
-from threadline.web.linked import entry_of
-from threadline.web.page import Elsewhere, Made, Page
+from threadline.web.linked import Linked, entry_of
+from threadline.web.page import Elsewhere, Fragment, Made, Page
 from threadline.web.session_along import along_of
 from threadline.web.session_feed import Sight, feed, shape, sight
 from threadline.web.session_filters import filters
 from threadline.web.session_glimpse import glimpse
-from threadline.web.session_head import head, head_data, head_of
+from threadline.web.session_head import Head, head, head_data, head_of
 from threadline.web.session_side import recent_sessions, side, turn_rows
 from threadline.web.standing import stand_of
 from threadline.web.viewing import Viewing, viewing
@@ -62,42 +64,75 @@ def session_page(asked: Asked) -> Made:
         return Elsewhere(seen.links.own(at=stand.anchor, find=asked.text("find"), side=asked.text("side")))
     shown = sight(drawn, asked.maybe_number("section", least=1), stand, asked.maybe_number("part", least=1))
     agent = kept.agent(seen.agent)
-    known = head_of(kept, agent, seen.links, asked.archive, related=_is_quick(kept), zone=asked.zone())
-    recent = (
-        recent_sessions(asked.archive, kept.id, asked.zone())
-        if asked.choice("side", ("turns", "sessions"), "turns") == "sessions"
-        else None
-    )
     around = asked.maybe_number("turn") or _turn(drawn, shown, stand)
-    main = join(
-        (
-            head(known),
-            filters(kept.session, agent, seen),
-            el(
-                "div",
-                side(kept, agent, seen.links, around, recent),
-                feed(drawn, shown, seen.links),
-                along_of(kept, seen, drawn, asked.archive, shown.part),
-                class_="session",
-            ),
-        )
-    )
+    told = _told(asked, here, shown.part, around)
+    body = el("div", told.side, feed(drawn, shown, seen.links), told.along, class_="session")
     return Page(
-        title=known.title,
+        title=told.known.title,
         kind="session" if seen.agent is None else "agent",
-        main=main,
-        data=lambda: {**head_data(known), **shape(drawn), "turns_of": list(turn_rows(agent))},
-        attributes={
-            "data_session": addresses.escaped(kept.id),
-            "data_agent": seen.agent,
-            "data_version": kept.version,
-            "data_branches": len(agent.branches),
-            "data_branch": seen.view.branch,
-            "data_items": len(drawn.drawing.items),
-            "data_parts": drawn.where.parts,
-            "data_part": shown.part,
-        },
+        main=join((told.head, told.filters, _beside(asked, kept), body)),
+        data=lambda: {**head_data(told.known), **shape(drawn), "turns_of": list(turn_rows(agent))},
+        attributes=_attributes(here, shown.part),
     )
+
+
+def about(asked: Asked) -> Made:
+    """All of a session's page but the conversation: what a page that is open brings up to date as the session grows."""
+    here = opened(asked)
+    part = min(asked.number("part", 1, least=1), here.drawn.where.parts)
+    told = _told(asked, here, part, asked.number("turn", 0))
+    main = el("div", told.head, told.filters, told.side, told.along, data_about=True, **_attributes(here, part))
+    return Fragment(told.known.title, "about", main, head_data(told.known), is_bare=True)
+
+
+class _About(Struct, frozen=True):
+    """What stands around the conversation."""
+
+    known: Head
+    head: Markup
+    filters: Markup
+    side: Markup
+    along: Markup
+
+
+def _told(asked: Asked, here: Opened, part: int, turn: int) -> _About:
+    kept, seen, archive, zone = here.kept, here.seen, asked.archive, asked.zone()
+    agent = kept.agent(seen.agent)
+    known = head_of(kept, agent, seen.links, archive, related=_is_quick(kept), zone=zone)
+    is_listed = asked.choice("side", ("turns", "sessions"), "turns") == "sessions"
+    recent = recent_sessions(archive, kept.id, zone) if is_listed else None
+    return _About(
+        known,
+        head(known),
+        filters(kept.session, agent, seen),
+        side(kept, agent, seen.links, turn, recent),
+        along_of(kept, seen, here.drawn, archive, part),
+    )
+
+
+def _attributes(here: Opened, part: int) -> dict[str, Value]:
+    """What scripts have to know of the page."""
+    kept, seen, drawn = here.kept, here.seen, here.drawn
+    return {
+        "data_session": addresses.escaped(kept.id),
+        "data_agent": seen.agent,
+        "data_version": kept.version,
+        "data_branches": len(kept.agent(seen.agent).branches),
+        "data_branch": seen.view.branch,
+        "data_items": len(drawn.drawing.items),
+        "data_parts": drawn.where.parts,
+        "data_part": part,
+    }
+
+
+def _beside(asked: Asked, kept: Kept) -> Markup:
+    """Where what the panel would show can be seen without a script."""
+    links = Linked(kept.id, agents=kept.agents)
+    raw, state = asked.text("raw"), asked.text("state")
+    shown = [("Entry", raw, links.raw(raw))] if raw else []
+    shown += [("State at", state, links.state(state))] if state else []
+    ways = [el("a", f"{what} {one(at, 40)}", href=there) for what, at, there in shown]
+    return el("noscript", el("p", ways, class_="ways")) if ways else EMPTY
 
 
 def _alone(asked: Asked) -> Elsewhere | None:
@@ -105,8 +140,8 @@ def _alone(asked: Asked) -> Elsewhere | None:
     name = asked.named.get("agent")
     if name is None or name in asked.shelf.session(asked.named["session"], asked.archive).agents:
         return None
-    every = (one.agent for home in asked.archive.found for one in home.transcripts if one.agent is not None)
-    found = next((agent for agent in every if named(agent) == name), None)
+    listed = (each.agent for home in asked.archive.found for each in home.transcripts)
+    found = next((agent for agent in listed if agent is not None and named(agent) == name), None)
     at = asked.text("at")
     line = at.removeprefix(f"{name}.") if at is not None else None
     return Elsewhere(addresses.session(f"agent-{found}", at=line)) if found is not None else None
@@ -115,7 +150,7 @@ def _alone(asked: Asked) -> Elsewhere | None:
 def _turn(drawn: Drawn, shown: Sight, stand: Stand | None) -> int:
     """The turn that the page begins at."""
     if stand is not None:
-        found = next((one.turn for one in drawn.drawing.items if one.anchor == stand.anchor), None)
+        found = next((item.turn for item in drawn.drawing.items if item.anchor == stand.anchor), None)
         if found is not None:
             return found
     sections = drawn.drawing.sections

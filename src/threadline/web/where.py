@@ -34,6 +34,11 @@ def part_of(section: int) -> int:
     return (section - 1) // PART + 1
 
 
+def first_of(part: int) -> int:
+    """The number of a part's first section."""
+    return (part - 1) * PART + 1
+
+
 class Where:
     """Finds entries in a drawing of one agent."""
 
@@ -50,6 +55,10 @@ class Where:
     def parts(self) -> int:
         """How many parts the page has."""
         return max(1, part_of(len(self.sections)))
+
+    def of_part(self, part: int) -> tuple[Section, ...]:
+        """The sections of a part."""
+        return self.sections[first_of(part) - 1 : first_of(part + 1) - 1]
 
     def of(self, anchor_: str, line: int) -> Stand | None:
         """Where an entry of this agent stands, by its anchor and its line; None where nothing is shown at all.

@@ -64,6 +64,7 @@ _ATTRIBUTES = frozenset(
         "height",
         "href",
         "loading",
+        "tabindex",
         "open",
         "rel",
         "src",

@@ -27,7 +27,7 @@ def when(moment: datetime | None, zone: tzinfo) -> Markup:
 
 def times_of(zone: tzinfo) -> Markup:
     """The zone whose clocks show the times of a page; it is said once, in its head."""
-    return el("p", el("span", f"times of {zone_name(zone)}"), class_="facts zone")
+    return el("p", el("span", f"times of {zone_name(zone)}"), class_="facts")
 
 
 def project(path: str, href: str | None = None) -> Markup:

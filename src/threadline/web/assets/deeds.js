@@ -53,15 +53,14 @@ export function sessionDeeds({ session, travel, windowing, find, panel }) {
       say("The server does not answer.");
     });
   };
-  const beside = (title, address) => (event) => {
+  const beside = (kind) => (event) => {
     const item = asked(event) ?? travel.current();
     if (item === null) return false;
     travel.mark(item);
-    panel.toggle(title(item), address(item.id));
+    panel.toggle(kind, item.id);
     return true;
   };
-  const raw = beside((item) => `Entry ${item.id}`, (anchor) => session.raw(anchor));
-  const state = beside((item) => `State at ${item.id}`, (anchor) => session.state(anchor));
+  const state = beside("state");
   return {
     "next-item": step(() => travel.step(1)),
     "previous-item": step(() => travel.step(-1)),
@@ -78,7 +77,7 @@ export function sessionDeeds({ session, travel, windowing, find, panel }) {
     calls: () => turnOver("calls", "full", travel.current()),
     branches: () => nextBranch(session),
     fold: () => fold(travel, windowing),
-    raw,
+    raw: beside("raw"),
     state,
     "left-panel": () => windowing.hold.keep(() => document.body.classList.toggle("no-side")),
     "right-panel": (event) => panel.flip() || state(event),

@@ -4,7 +4,6 @@ import { askData, isAborted, Refused } from "./asking.js";
 import { Section } from "./section.js";
 import { leftBelow } from "./sight.js";
 import { hear } from "./stream.js";
-import { isPartial } from "./whole.js";
 
 /** Who is as near to the end as this, in pixels, wants to see what is added to it. */
 const AT_END = 40;
@@ -15,11 +14,13 @@ export class Live {
    * @param {import("./session.js").Session} session
    * @param {import("./travel.js").Travel} travel
    * @param {import("./window.js").Windowing} windowing
+   * @param {import("./about.js").About} about
    */
-  constructor(session, travel, windowing) {
+  constructor(session, travel, windowing, about) {
     this.session = session;
     this.travel = travel;
     this.windowing = windowing;
+    this.about = about;
     this.isAsking = false;
     this.isAgain = false;
     this.unseen = 0;
@@ -54,6 +55,9 @@ export class Live {
 
   async #take(shape) {
     const { windowing } = this;
+    const { dataset } = this.session.root;
+    dataset.parts = String(shape.parts);
+    if (shape.version !== dataset.version && !this.session.isPartial) this.about.soon();
     const told = this.session.ofPart(shape.sections);
     const { sections } = windowing;
     const isFollowing = this.#isAtEnd();
@@ -74,7 +78,7 @@ export class Live {
     if (after !== before) this.#count(after);
     windowing.update();
     // What was only not read yet is nothing new.
-    if (after <= before || isPartial(this.session)) return;
+    if (after <= before || this.session.isPartial) return;
     if (isFollowing) await this.#follow();
     else this.#announce(after - before);
   }

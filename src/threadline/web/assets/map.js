@@ -13,28 +13,40 @@ export class ScrollMap {
     this.strip = strip;
     this.windowing = windowing;
     this.travel = travel;
-    this.svg = strip.localName === "svg" ? strip : strip.querySelector("svg");
-    this.here = this.svg?.querySelector(".here") ?? null;
+    this.isHeld = false;
+  }
+
+  get svg() {
+    return this.strip.querySelector("svg");
   }
 
   start() {
-    if (this.svg === null) return;
     addEventListener("scroll", () => this.draw(), { passive: true });
     addEventListener("resize", () => this.draw(), { passive: true });
     this.windowing.addEventListener("filled", () => this.draw());
-    this.svg.addEventListener("pointerdown", (event) => this.#grab(event));
+    this.strip.addEventListener("pointerdown", (event) => {
+      if (this.svg?.contains(event.target)) this.#grab(event, this.svg);
+    });
+    this.draw();
+  }
+
+  /** Take over what another strip shows, unless this one is being dragged. */
+  take(strip) {
+    if (this.isHeld) return;
+    this.strip.replaceChildren(...strip.childNodes);
     this.draw();
   }
 
   /** Show which share of the items is seen: the strip is drawn by items, not by pixels. */
   draw() {
-    if (this.here === null) return;
+    const here = this.svg?.querySelector(".here") ?? null;
+    if (here === null) return;
     const from = this.#share(0);
     const to = this.#share(innerHeight);
     const { y, height } = this.#box();
     const size = Math.max(height * (to - from), height * 0.008);
-    this.here.setAttribute("y", String(y + Math.min(height * from, height - size)));
-    this.here.setAttribute("height", String(size));
+    here.setAttribute("y", String(y + Math.min(height * from, height - size)));
+    here.setAttribute("height", String(size));
   }
 
   #box() {
@@ -60,24 +72,26 @@ export class ScrollMap {
     return above / all;
   }
 
-  #grab(event) {
+  #grab(event, svg) {
     if (event.button !== 0) return;
     event.preventDefault();
-    this.svg.setPointerCapture(event.pointerId);
+    svg.setPointerCapture(event.pointerId);
+    this.isHeld = true;
     let isMoved = false;
     const move = (moved) => {
       isMoved ||= Math.abs(moved.clientY - event.clientY) > 3;
       if (isMoved) this.#jump(moved.clientY);
     };
     const release = (last) => {
-      this.svg.removeEventListener("pointermove", move);
+      svg.removeEventListener("pointermove", move);
+      this.isHeld = false;
       // A band is a link for those without scripts; a click on the strip is a jump to exactly there.
-      if (!isMoved) this.#jump(last.clientY);
+      if (!isMoved && last.type === "pointerup") this.#jump(last.clientY);
     };
-    this.svg.addEventListener("pointermove", move);
-    this.svg.addEventListener("pointerup", release, { once: true });
-    this.svg.addEventListener("pointercancel", () => this.svg.removeEventListener("pointermove", move), { once: true });
-    this.svg.addEventListener("click", (click) => click.preventDefault(), { once: true, capture: true });
+    svg.addEventListener("pointermove", move);
+    svg.addEventListener("pointerup", release, { once: true });
+    svg.addEventListener("pointercancel", release, { once: true });
+    svg.addEventListener("click", (click) => click.preventDefault(), { once: true, capture: true });
   }
 
   /** Scroll so that the share of the items that stands at a height of the strip is in the middle. */

@@ -1,5 +1,6 @@
 // Page: what every page starts with; it finds out by itself what it is.
 
+import { About } from "./about.js";
 import { startCopying } from "./copy.js";
 import { pageDeeds, sessionDeeds } from "./deeds.js";
 import { feedKeys } from "./feed.js";
@@ -15,7 +16,6 @@ import { startStatus } from "./status.js";
 import { followTheme } from "./theme.js";
 import { Travel } from "./travel.js";
 import { Turns } from "./turns.js";
-import { isPartial, tellWhole } from "./whole.js";
 import { Windowing } from "./window.js";
 
 /** Lists that say when they are not current any more. */
@@ -38,32 +38,34 @@ function startSession(session) {
   const windowing = new Windowing(session, new Folds(session.feed));
   const travel = new Travel(session, windowing);
   const find = new Find(session, travel, windowing);
-  const panel = new Panel(windowing);
+  const panel = new Panel(session, windowing);
+  const about = new About(session, windowing);
   windowing.start();
-  const live = new Live(session, travel, windowing);
+  const live = new Live(session, travel, windowing, about);
   const place = new Place(travel, windowing);
   place.start();
-  arrive(session, windowing, travel, { live, place, find });
+  arrive(session, windowing, travel, { live, place, find, panel, about });
   const deeds = sessionDeeds({ session, travel, windowing, find, panel });
   feedKeys(session.feed, deeds);
   return deeds;
 }
 
 /** Go where one was or wants to be. Where only the beginning is there, whatever is about the whole waits for it. */
-async function arrive(session, windowing, travel, { live, place, find }) {
-  const wasPartial = isPartial(session);
+async function arrive(session, windowing, travel, { live, place, find, panel, about }) {
+  const wasPartial = session.isPartial;
   if (wasPartial) {
     session.whole = live.changed().finally(() => delete session.root.dataset.partial);
     await session.whole;
   }
+  panel.start();
   place.begin();
   find.start();
   live.start();
-  if (wasPartial) await tellWhole(session, windowing);
+  if (wasPartial) await about.whole();
   const side = document.querySelector(".side");
-  if (side !== null) new Turns(side, session, windowing).start();
+  if (side !== null) (about.turns = new Turns(side, session, windowing)).start();
   const strip = document.querySelector(".along");
-  if (strip !== null) new ScrollMap(strip, windowing, travel).start();
+  if (strip !== null) (about.map = new ScrollMap(strip, windowing, travel)).start();
 }
 
 start();

@@ -1,18 +1,35 @@
-// Panel: what stands beside the conversation: the JSON of an entry, or the state at it.
+// Panel: what stands beside the conversation: the JSON of an entry, or the state at it. Which one is in the address.
 
 import { askText, isAborted, nodes } from "./asking.js";
 
 /** Code in colours has an element for every word; beyond so many, its words alone are shown. */
 const MOST = 900;
 
+/** What it can show, by the name in the address. */
+const TITLES = {
+  raw: (anchor) => `Entry ${anchor}`,
+  state: (anchor) => (anchor === "end" ? "State at the end" : `State at ${anchor}`),
+};
+
 /** The panel at the right; one, whatever it shows. */
 export class Panel {
-  /** @param {import("./window.js").Windowing} windowing */
-  constructor(windowing) {
+  /**
+   * @param {import("./session.js").Session} session
+   * @param {import("./window.js").Windowing} windowing
+   */
+  constructor(session, windowing) {
+    this.session = session;
     this.windowing = windowing;
     this.element = null;
-    this.shown = "";
+    /** @type {{kind: "raw"|"state", anchor: string}|null} what it has, seen or not */
+    this.shown = null;
     this.stop = null;
+  }
+
+  /** Show what the address says, now and whenever it changes. */
+  start() {
+    addEventListener("popstate", () => this.#follow());
+    this.#follow();
   }
 
   get isOpen() {
@@ -20,19 +37,20 @@ export class Panel {
   }
 
   /**
-   * Show what stands at an address; what is shown already is closed.
-   * @param {string} title
-   * @param {string} address
+   * Show something of an entry; what is shown already is closed.
+   * @param {"raw"|"state"} kind
+   * @param {string} anchor
    */
-  async toggle(title, address) {
-    if (this.isOpen && this.shown === address) this.close();
-    else await this.show(title, address);
+  async toggle(kind, anchor) {
+    if (this.isOpen && this.#has(kind, anchor)) this.close();
+    else await this.show(kind, anchor);
   }
 
-  async show(title, address) {
+  async show(kind, anchor) {
     this.element ??= this.#made();
-    this.shown = address;
-    this.title.textContent = title;
+    const address = kind === "raw" ? this.session.raw(anchor) : this.session.state(anchor);
+    this.shown = { kind, anchor };
+    this.title.textContent = TITLES[kind](anchor);
     this.whole.href = address;
     this.body.setAttribute("aria-busy", "true");
     this.#open();
@@ -62,8 +80,13 @@ export class Panel {
       this.element.hidden = true;
       document.body.classList.remove("with-panel");
     });
+    this.#write(null);
     if (hadFocus) document.querySelector(".feed article.current")?.focus({ preventScroll: true });
     return true;
+  }
+
+  #has(kind, anchor) {
+    return this.shown?.kind === kind && this.shown.anchor === anchor;
   }
 
   #open() {
@@ -71,6 +94,22 @@ export class Panel {
       this.element.hidden = false;
       document.body.classList.add("with-panel");
     });
+    this.#write(this.shown);
+  }
+
+  /** The address says what is open, without a step of its own: Back leads to where one was before, not through panels. */
+  #write(shown) {
+    const address = new URL(location.href);
+    for (const kind of Object.keys(TITLES)) address.searchParams.delete(kind);
+    if (shown !== null) address.searchParams.set(shown.kind, shown.anchor);
+    if (address.href !== location.href) history.replaceState(history.state, "", address);
+  }
+
+  #follow() {
+    const query = new URLSearchParams(location.search);
+    const kind = Object.keys(TITLES).find((name) => query.get(name));
+    if (kind === undefined) this.close();
+    else if (!this.isOpen || !this.#has(kind, query.get(kind))) this.show(kind, query.get(kind));
   }
 
   #fill(content) {

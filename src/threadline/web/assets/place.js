@@ -4,6 +4,8 @@ import { firstSeen } from "./sight.js";
 
 /** Browsers slow pages down that write into the history more often. */
 const PAUSE = 250;
+/** What the address says of this window, and goes on saying wherever in the page one goes. */
+const STAYING = ["part", "raw", "state"];
 
 /** Keeps and restores the place. */
 export class Place {
@@ -65,6 +67,7 @@ export class Place {
 
   /** Go where the address points to. */
   #follow(how) {
+    if (location.hash === "#end") return this.travel.toEndOfPart();
     const anchor = anchorOf(location.hash);
     return anchor === null ? null : this.travel.to(anchor, how);
   }
@@ -77,11 +80,18 @@ export class Place {
     if (link === null || link.target || link.hasAttribute("download")) return;
     const there = new URL(link.href, location.href);
     const anchor = anchorOf(there.hash);
-    if (anchor === null || plain(there) !== plain(new URL(location.href))) return;
+    const here = new URL(location.href);
+    if (anchor === null || plain(there) !== plain(here)) return;
+    // It may be in another part, which is another page.
+    const { session } = this.travel;
+    if (session.parts > 1 && document.getElementById(anchor) === null) return;
     event.preventDefault();
     this.save();
     there.searchParams.delete("at");
     there.searchParams.delete("section");
+    for (const name of STAYING) {
+      if (here.searchParams.has(name)) there.searchParams.set(name, here.searchParams.get(name));
+    }
     history.pushState(null, "", there);
     this.travel.to(anchor, { focus: true });
   }
@@ -101,7 +111,7 @@ function anchorOf(hash) {
 /** An address without what only says where to begin. */
 function plain(address) {
   const query = new URLSearchParams(address.search);
-  for (const name of ["at", "section", "find"]) query.delete(name);
+  for (const name of ["at", "section", "find", ...STAYING]) query.delete(name);
   query.sort();
   return `${address.origin}${address.pathname}?${query}`;
 }

@@ -1,7 +1,7 @@
 // Session: which one the page shows, and where what belongs to it is asked for.
 
 // What the address says about this window only, not about what is drawn.
-const NOT_DRAWN = ["at", "section", "find", "side", "state", "token"];
+const NOT_DRAWN = ["at", "section", "find", "side", "state", "raw", "token"];
 
 /** The session of a page, and the addresses below it. */
 export class Session {
@@ -11,7 +11,7 @@ export class Session {
     this.id = root.dataset.session;
     this.agent = root.dataset.agent || null;
     this.feed = root.querySelector(".feed");
-    /** @type {Promise<unknown>} done when all sections are known; see whole.js */
+    /** @type {Promise<unknown>} done when all sections are known */
     this.whole = Promise.resolve();
   }
 
@@ -36,10 +36,32 @@ export class Session {
     return asked ? `${path}?${asked}` : path;
   }
 
+  /** Whether the page shows only the beginning yet, of a session that takes a while to be read. */
+  get isPartial() {
+    return this.root.dataset.partial !== undefined;
+  }
+
+  /** Which part of a very long session this page shows, and how many there are. */
+  get number() {
+    return Number(this.root.dataset.part ?? 1);
+  }
+
+  get parts() {
+    return Number(this.root.dataset.parts ?? 1);
+  }
+
+  /** The page of another part, shown as this one is; `end` is where to begin in it. */
+  inPart(number, { end = false } = {}) {
+    const address = new URL(location.href);
+    for (const name of ["at", "section", "find"]) address.searchParams.delete(name);
+    address.searchParams.set("part", String(number));
+    address.hash = end ? "end" : "";
+    return address.href;
+  }
+
   /** Of the sections that shape.json tells of, those of the part of a very long session that this page shows. */
   ofPart(sections) {
-    const part = Number(this.root.dataset.part ?? 1);
-    return sections.filter((one) => (one.part ?? 1) === part);
+    return sections.filter((one) => (one.part ?? 1) === this.number);
   }
 
   part(number) {
@@ -48,6 +70,12 @@ export class Session {
 
   shape() {
     return this.address(["shape.json"]);
+  }
+
+  /** Where all that stands around the conversation is asked for, with the turns around one. */
+  about(turn) {
+    const side = new URLSearchParams(location.search).get("side");
+    return this.address(["about"], { turn, part: this.number, ...(side ? { side } : {}) });
   }
 
   where(anchor) {
@@ -73,7 +101,7 @@ export class Session {
   /** The address of this page that begins at an item, to be sent to somebody or kept. */
   link(anchor) {
     const address = new URL(location.href);
-    for (const name of ["at", "section", "find", "side", "state"]) address.searchParams.delete(name);
+    for (const name of ["at", "section", "find", "side", "state", "raw"]) address.searchParams.delete(name);
     if (anchor) address.searchParams.set("at", anchor);
     address.hash = anchor ? anchor : "";
     return address.href;

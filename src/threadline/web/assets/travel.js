@@ -3,7 +3,6 @@
 import { askData, isAborted, Refused } from "./asking.js";
 import { firstSeen, inset, isSeen } from "./sight.js";
 import { say } from "./status.js";
-import { isPartial } from "./whole.js";
 
 /** Goes to places of a session. */
 export class Travel {
@@ -124,6 +123,7 @@ export class Travel {
     const isHere = document.activeElement?.closest("article") === from || this.currentId === from.id;
     const item = isHere ? await this.#beside(from, step, "article") : from;
     if (item !== null) this.focus(item);
+    else this.#beyond(step);
   }
 
   /** Step to the next or the previous turn. */
@@ -131,8 +131,9 @@ export class Travel {
     const from = this.current();
     if (from === null) return;
     const item = await this.#beside(from, step, "article.turn-start");
-    if (item === null) say(step > 0 ? "This is the last turn." : "This is the first turn.");
-    else {
+    if (item === null) {
+      if (!this.#beyond(step)) say(step > 0 ? "This is the last turn." : "This is the first turn.");
+    } else {
       this.focus(item);
       this.windowing.hold.pin(item, inset());
     }
@@ -152,9 +153,17 @@ export class Travel {
       });
       if (item !== null) return item;
     }
-    if (step < 0 || !isPartial(this.session)) return null;
+    if (step < 0 || !this.session.isPartial) return null;
     await this.session.whole;
     return this.#beside(document.getElementById(from.id) ?? this.current() ?? from, step, kind);
+  }
+
+  /** Go on to the part before or after this one; false where there is none. */
+  #beyond(step) {
+    const number = this.session.number + step;
+    if (number < 1 || number > this.session.parts) return false;
+    location.assign(this.session.inPart(number, { end: step < 0 }));
+    return true;
   }
 
   /** Whether a turn may begin in a section, by what is known of it and of the next. */
@@ -167,6 +176,10 @@ export class Travel {
 
   async toStart() {
     this.journey += 1;
+    if (this.session.number > 1) {
+      location.assign(this.session.inPart(1));
+      return;
+    }
     const first = this.windowing.sections[0];
     const item = first && (await this.windowing.around(first.number, (section) => section.articles()[0] ?? null));
     if (item) {
@@ -181,6 +194,16 @@ export class Travel {
   async toEnd() {
     this.journey += 1;
     await this.session.whole;
+    if (this.session.number < this.session.parts) {
+      location.assign(this.session.inPart(this.session.parts, { end: true }));
+    } else {
+      await this.toEndOfPart();
+    }
+  }
+
+  /** To the end of what this page shows, whether more follows on another or not. */
+  async toEndOfPart() {
+    this.journey += 1;
     const last = this.windowing.sections.at(-1);
     const item = last && (await this.windowing.around(last.number, (section) => section.articles().at(-1) ?? null));
     if (!item) return;

@@ -86,16 +86,30 @@ export class Turns {
     }
   }
 
+  /**
+   * Take over the turns that another side lists.
+   * @param {Element} side
+   */
+  take(side) {
+    const list = side.querySelector(".turns");
+    if (list === null || this.side.querySelector(".turns") === null) return;
+    this.#put(...side.querySelectorAll("p.more, .turns"));
+    if (this.turn !== null) this.#show();
+  }
+
+  #put(...content) {
+    for (const more of this.side.querySelectorAll("p.more")) more.remove();
+    this.side.querySelector(".turns").replaceWith(...content);
+  }
+
   async #load(address) {
     this.stop?.abort();
     this.stop = new AbortController();
     try {
       const content = nodes(await askText(address, this.stop.signal));
-      const list = this.side.querySelector(".turns");
-      for (const more of this.side.querySelectorAll("p.more")) more.remove();
       this.windowing.hold.keep(() => {
         this.windowing.makeRoom(content.querySelectorAll("*").length);
-        list.replaceWith(content);
+        this.#put(content);
       });
     } catch (error) {
       if (!isAborted(error) && !(error instanceof Refused)) throw error;

@@ -1,0 +1,90 @@
+// About: what stands around the conversation is brought up to date as the session grows: head, turns and map.
+
+import { askText, isAborted, Refused } from "./asking.js";
+
+/** Milliseconds between two times that it is asked for: figures are no clock. */
+const PAUSE = 4000;
+
+/** Keeps what is about all of the session current. */
+export class About {
+  /**
+   * @param {import("./session.js").Session} session
+   * @param {import("./window.js").Windowing} windowing
+   */
+  constructor(session, windowing) {
+    this.session = session;
+    this.windowing = windowing;
+    /** @type {import("./turns.js").Turns|null} */
+    this.turns = null;
+    /** @type {import("./map.js").ScrollMap|null} */
+    this.map = null;
+    this.timer = 0;
+    this.last = -Infinity;
+  }
+
+  /** Ask, but no more often than every few seconds. */
+  soon() {
+    if (this.timer !== 0) return;
+    const wait = Math.max(0, this.last + PAUSE - performance.now());
+    this.timer = setTimeout(async () => {
+      this.timer = 0;
+      this.last = performance.now();
+      const told = await this.#asked();
+      if (told !== null) this.#renew(told);
+    }, wait);
+  }
+
+  /** Put in all that a page which began without knowing the whole does not have yet. */
+  async whole() {
+    const told = await this.#asked();
+    if (told !== null) this.windowing.hold.keep(() => takeOver(this.session.root, told));
+  }
+
+  async #asked() {
+    try {
+      const page = document.createElement("template");
+      page.innerHTML = await askText(this.session.about(this.turns?.turn ?? 0));
+      const told = page.content.querySelector("[data-about]");
+      if (told !== null) Object.assign(this.session.root.dataset, told.dataset);
+      return told;
+    } catch (error) {
+      // A server that is gone for a moment is asked again when the next thing is written.
+      if (!(error instanceof Refused) && !isAborted(error)) throw error;
+      return null;
+    }
+  }
+
+  /** Whatever somebody has the focus in, or has selected, stays as it is until the next time. */
+  #renew(told) {
+    const { root } = this.session;
+    this.windowing.hold.keep(() => {
+      const head = root.querySelector("header.head");
+      const next = told.querySelector("header.head");
+      if (next !== null && !isBusy(head)) head.replaceWith(next);
+      const side = told.querySelector(".side");
+      if (side !== null && this.turns !== null && !isBusy(this.turns.side)) this.turns.take(side);
+      const strip = told.querySelector(".along");
+      if (strip !== null) this.map?.take(strip);
+    });
+  }
+}
+
+const ALL = ["header.head", "nav.filters", ".side", ".along"];
+
+function takeOver(root, told) {
+  let last = null;
+  for (const name of ALL) {
+    const there = told.querySelector(name);
+    if (there === null) continue;
+    const here = root.querySelector(name);
+    if (here !== null) here.replaceWith(there);
+    else if (last !== null) last.after(there);
+    last = there;
+  }
+}
+
+function isBusy(element) {
+  if (element === null || element.contains(document.activeElement)) return true;
+  const chosen = getSelection();
+  return chosen !== null && !chosen.isCollapsed && element.contains(chosen.anchorNode);
+}

@@ -1,0 +1,102 @@
+"""A session that is longer than one page may be is several, and keys go through all of them."""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+import uvicorn
+from playwright.sync_api import Browser, Page, expect
+from tests.browser.serving import Served
+from tests.browser.visiting import Visitor
+from tests.make import SESSION
+from tests.web.asking import TOKEN
+from tests.web.conftest import session_rows, write_home
+
+from threadline.find.home_places import homes
+from threadline.web import where
+from threadline.web.app import App
+from threadline.web.guard import cookie_name
+from threadline.web.holding import Holding
+
+_PAGE = f"/session/{SESSION}"
+
+
+@pytest.fixture
+def visit_parts(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Visitor]:
+    """A server in this process, whose pages hold only two sections each."""
+    monkeypatch.setattr(where, "PART", 2)
+    home = write_home(tmp_path_factory.mktemp("parts") / "home", session_rows(turns=400))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        app = App(Holding(tuple(homes(home))), token=TOKEN, port=port)
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none", timeout_graceful_shutdown=1))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        visitor = Visitor(browser, Served(f"http://127.0.0.1:{port}", {cookie_name(port): TOKEN}, home, 0))
+        try:
+            yield visitor
+        finally:
+            visitor.close()
+            app.live.stop()
+            server.should_exit = True
+            thread.join(20)
+    assert visitor.watched.complaints == []
+
+
+def _part(page: Page) -> int:
+    return int(page.locator("main").get_attribute("data-part") or 0)
+
+
+def _focused(page: Page) -> str:
+    page.wait_for_function("() => document.activeElement.closest('article') !== null")
+    return str(page.evaluate("document.activeElement.closest('article').id"))
+
+
+def test_the_end_is_that_of_the_last_part(visit_parts: Visitor) -> None:
+    """G leads to the last entry of all, in the last part; g g back to the first of the first."""
+    page = visit_parts(_PAGE)
+    parts = int(page.locator("main").get_attribute("data-parts") or 0)
+    assert parts > 2
+    last = visit_parts.served.json(f"{_PAGE}/part/{2 * parts - 1}.json") if parts else []
+    page.keyboard.press("G")
+    expect(page).to_have_url(re.compile(rf"part={parts}\b.*#end"))
+    anchors = page.locator(".feed .section article[aria-posinset]")
+    assert _focused(page) == anchors.last.get_attribute("id")
+    assert anchors.last.get_attribute("aria-posinset") == anchors.last.get_attribute("aria-setsize")
+    assert _part(page) == parts
+    assert last
+    page.keyboard.press("g")
+    page.keyboard.press("g")
+    expect(page.locator("main")).to_have_attribute("data-part", "1")
+    expect(page.locator("#L1")).to_be_in_viewport()
+
+
+def test_keys_go_on_where_a_part_ends(visit_parts: Visitor) -> None:
+    """The turn after the last one of a part is the first of the next part, and back again."""
+    page = visit_parts(f"{_PAGE}?part=2")
+    page.keyboard.press("k")
+    page.keyboard.press("k")
+    expect(page.locator("main")).to_have_attribute("data-part", "1")
+    _focused(page)
+    page.keyboard.press("j")
+    expect(page.locator("main")).to_have_attribute("data-part", "2")
+
+
+def test_a_turn_of_another_part_is_gone_to(visit_parts: Visitor) -> None:
+    """The list of turns is of all parts; Back leads to where one was."""
+    page = visit_parts(_PAGE)
+    shape = visit_parts.served.json(f"{_PAGE}/shape.json")
+    there = next(one for one in shape["sections"] if one["part"] == 2)
+    link = page.locator(f".side a[data-turn='{there['turn'] + 1}']")
+    anchor = link.get_attribute("data-anchor")
+    link.click()
+    expect(page.locator("main")).to_have_attribute("data-part", "2")
+    expect(page.locator(f"#{anchor}")).to_be_in_viewport()
+    page.go_back()
+    expect(page.locator("main")).to_have_attribute("data-part", "1")
