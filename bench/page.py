@@ -38,7 +38,7 @@ _BOX = """() => [document.scrollingElement, ...document.querySelectorAll('body *
   .map(one => [one.scrollHeight - one.clientHeight, one])
   .filter(([_, one]) => one === document.scrollingElement || /auto|scroll/.test(getComputedStyle(one).overflowY))
   .sort((a, b) => b[0] - a[0])[0][1]"""
-# Scrolls on by a step, or most of a window, each frame, to the end. Frames in which no entry stands in the middle are blank.
+# Scrolls on by a step, or most of a window, each frame. Frames in which no entry stands in the middle are blank.
 _THROUGH = """async ([entry, most, step]) => {
   const box = (BOX)();
   const frame = () => new Promise(done => requestAnimationFrame(done));
