@@ -1,0 +1,57 @@
+"""The page goes on showing a session that Claude Code deletes meanwhile, and says that it is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.make import SESSION
+from tests.web.asking import PORT, TOKEN, Client
+from tests.web.conftest import session_rows, write_home
+
+import threadline
+from threadline.find.home_places import homes
+from threadline.keep.keeping import keep
+from threadline.keep.machine import this_machine
+from threadline.keep.store import Store
+from threadline.web import holding as module
+from threadline.web.app import App
+from threadline.web.holding import Holding
+
+OTHER = "bbbbbbbb-2222-4222-8222-222222222222"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with two sessions, all of it kept."""
+    monkeypatch.setenv("THREADLINE_KEEP", str(tmp_path / "keep"))
+    monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setattr(module, "SECONDS", 0)
+    made = write_home(tmp_path / "home", session_rows())
+    rows = (made / "projects/-work-app" / f"{SESSION}.jsonl").read_bytes()
+    (made / "projects/-work-app" / f"{OTHER}.jsonl").write_bytes(rows.replace(SESSION.encode(), OTHER.encode()))
+    keep(Store.make(tmp_path / "keep"), homes(made), this_machine())
+    return made
+
+
+def test_a_session_that_is_deleted_meanwhile_is_shown_as_kept(home: Path) -> None:
+    """Lists, hits and its own page say so; what to run puts it back first. The others are as they were."""
+    archive = threadline.open(home)
+    client = Client(home)
+    client.app = App(
+        Holding(archive.homes, homes_now=archive.look_into_keep, apart=archive.is_apart), token=TOKEN, port=PORT
+    )
+    mark = 'class="kept"'
+    assert mark not in client.get("/sessions").text
+    for path in (home / "projects/-work-app").rglob("*"):
+        if path.is_file() and SESSION in str(path):
+            path.unlink()
+    listed = client.get("/sessions").text
+    assert listed.count(mark) == 1
+    assert OTHER in listed
+    page = client.get(f"/session/{SESSION}").text
+    assert f"threadline keep restore {SESSION} &amp;&amp; claude --resume {SESSION}" in page
+    assert ">kept<" in page
+    assert ">kept<" not in client.get(f"/session/{OTHER}").text
+    assert ">kept<" in client.get("/search?q=shelf").text
