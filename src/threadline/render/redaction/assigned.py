@@ -73,7 +73,7 @@ _PARAMETERS = (re.compile(rb"&" + _PARAMETER), re.compile(rb"\?" + _PARAMETER))
 _CURL_USER = re.compile(
     rb"-(?<= -)(?:u|-user|-proxy-user)[ =]?(?:\\*[\"'])?([^\s:\"'\\+%$-][^\s:\"'\\]{0,128}):([^\s\"'\\]{3,256})"
 )
-_NETRC = re.compile(rb"login[ \t]+\S{1,128}(?:\s|\\n)+password[ \t]+([^\s\"'\\]{4,256})")
+_NETRC = re.compile(rb"g(?<=log)in[ \t]+\S{1,128}(?:\s|\\n)+password[ \t]+([^\s\"'\\]{4,256})")
 # Addresses to which anybody may post who knows them: of Slack, Zapier, Teams and Discord.
 _WEBHOOK = re.compile(
     rb"hook(?:s\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_-]{20,})|s\.zapier\.com/hooks/catch/([A-Za-z0-9/]{8,})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from threadline.render.redaction.addresses import addresses
 from threadline.render.redaction.armour import armoured
@@ -10,7 +10,7 @@ from threadline.render.redaction.assigned import assigned
 from threadline.render.redaction.formed import azure, formed, looked_at
 from threadline.render.redaction.homes import homes
 from threadline.render.redaction.rare import rare_words
-from threadline.render.redaction.seams import seamless
+from threadline.render.redaction.seams import Seamless, seamless
 from threadline.render.redaction.span import Span
 from threadline.render.redaction.unnamed import short, unnamed
 
@@ -23,10 +23,13 @@ PERSONAL = frozenset(("email", "ip", "host", "home", "user"))
 """Kinds that are no secrets, but tell of people and machines."""
 
 
-def spans(text: str, *, personal: bool = True) -> list[Span]:
-    """All that is to be taken away; the text with and without its seams is looked at. Some may overlap."""
+def spans(text: str, layers: Iterable[Seamless] | None = None, *, personal: bool = True) -> list[Span]:
+    """All that is to be taken away; the text with and without its seams is looked at. Some may overlap.
+
+    `layers` are the text without seams, where that is known.
+    """
     found = list(_in_windows(_view(text), personal=personal))
-    for without in seamless(text):
+    for without in seamless(text) if layers is None else layers:
         for span in _in_windows(_view(without.text), personal=personal):
             start, end = without.where(span.start, span.end)
             value = span.value or without.text[span.start : span.end]

@@ -19,7 +19,7 @@ from threadline.render.redaction.homes import NOBODY
 from threadline.render.redaction.known import Known
 from threadline.render.redaction.naming import is_secret
 from threadline.render.redaction.placeholders import Placeholders, family_of
-from threadline.render.redaction.seams import seamless
+from threadline.render.redaction.seams import Seamless, seamless
 from threadline.render.redaction.settings import Settings
 from threadline.render.redaction.span import Span
 
@@ -124,19 +124,20 @@ class Redactor:
 
         `own` are words, in small letters, that whoever made the text put there; one of them is no name of anybody.
         """
+        layers = list(seamless(text))
         found = Counter(
             (tells.kind, self._placeholder(tells, text))
-            for start, end, tells in self._all(text, spans(text))
+            for start, end, tells in self._all(text, spans(text, layers), layers)
             if not (tells.kind in _NAMES and _around(text, start, end) in own)
         )
         return [Finding(kind, place, made, count) for (kind, made), count in found.items()]
 
-    def _learned(self, text: str) -> list[Span]:
+    def _learned(self, text: str, layers: list[Seamless] | None = None) -> list[Span]:
         """What the rules find in a text, which is known from now on."""
         mark = hash(text)
         if mark in self._clean:
             return []
-        found = spans(text)
+        found = spans(text, layers)
         if not found:
             self._clean.add(mark)
         for span in found:
@@ -166,18 +167,19 @@ class Redactor:
     def _once(self, text: str, found: Counter[tuple[str, str]]) -> str:
         parts: list[str] = []
         last = 0
-        for start, end, tells in self._all(text, self._learned(text)):
+        layers = list(seamless(text))
+        for start, end, tells in self._all(text, self._learned(text, layers), layers):
             made = self._placeholder(tells, text)
             found[tells.kind, made] += 1
             parts += [text[last:start], made]
             last = end
         return "".join([*parts, text[last:]]) if parts else text
 
-    def _all(self, text: str, by_rules: list[Span]) -> list[tuple[int, int, Span]]:
+    def _all(self, text: str, by_rules: list[Span], layers: list[Seamless]) -> list[tuple[int, int, Span]]:
         """All that is to be taken away, without what is kept and what was put there."""
         found = [span for span in by_rules if text[span.start : span.end] not in self._keep]
         found += self._by_what_is_known(text)
-        for without in seamless(text):
+        for without in layers:
             for span in self._by_what_is_known(without.text):
                 start, end = without.where(span.start, span.end)
                 found.append(Span(start, end, span.kind, value=span.value or without.text[span.start : span.end]))
