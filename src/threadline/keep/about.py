@@ -53,7 +53,7 @@ def about(folder: Path) -> tuple[About, str | None]:
     """What says that a folder is a keep, and what is wrong with it. To read what is in a keep, it is not needed."""
     damaged = f"{str(folder / ABOUT)!r} is damaged; copy it from another copy of this keep."
     try:
-        told = msgspec.json.decode((folder / ABOUT).read_bytes(), type=About)
+        told = msgspec.json.decode(durable.small(folder / ABOUT), type=About)
     except FileNotFoundError:
         if not any((folder / "runs").glob("*")):
             raise NotFound(f"There is no keep in {str(folder)!r} yet; `threadline keep` begins one.") from None

@@ -11,6 +11,7 @@ from typing import BinaryIO
 from threadline.errors import Unreadable
 
 TEMPORARY = ".new"
+_SMALL = 64 * 1024
 _numbers = count()
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _WRITE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -35,6 +36,16 @@ def opened(path: Path) -> BinaryIO:
 def _check_regular(descriptor: int) -> None:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         raise OSError(None, "it is no regular file")
+
+
+def small(path: Path) -> bytes:
+    """All of a regular file of no more than a few kB; of one that is longer, as much as shows that it is.
+
+    Raises:
+        OSError: it cannot be read, or is no regular file.
+    """
+    with opened(path) as file:
+        return file.read(_SMALL)
 
 
 def begun(folder: Path, writer: str) -> tuple[Path, BinaryIO]:

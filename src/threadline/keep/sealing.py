@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from threadline.errors import Missing, NotFound, Unreadable
+from threadline.keep import durable
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -97,7 +98,7 @@ def key_from_passphrase(folder: Path, passphrase: str) -> str:
         raise NotFound(f"The keep {str(folder)!r} has no passphrase; name its key file.")
     for path in there:
         try:
-            told: bytes = age.passphrase.decrypt(path.read_bytes(), passphrase)
+            told: bytes = age.passphrase.decrypt(durable.small(path), passphrase)
         except (OSError, age.DecryptError):
             continue
         return told.decode().strip()

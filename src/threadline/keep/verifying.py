@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from threadline.errors import Unreadable
+from threadline.keep import durable
 from threadline.keep.catalogue import Catalogue, Version, checked
 from threadline.keep.manifest import Manifest
 from threadline.keep.pack import Frame, contents, table_of
@@ -109,7 +110,7 @@ def _is_touched(version: Version, lost: set[str], lengths: dict[str, int]) -> bo
 def _about(store: Store) -> list[str]:
     """What is wrong with the files that tell what the folder is."""
     try:
-        said = (store.folder / "README.txt").read_bytes()
+        said = durable.small(store.folder / "README.txt")
     except OSError:
         said = b""
     text = [] if said == README.encode() else ["README.txt is not what was written; nothing but that text is lost."]

@@ -1,0 +1,168 @@
+"""A keep that was spoilt in any way: merging it in, reading it and restoring from it harm nothing, nor do they stop."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.keep.homes import FIRST, SECOND, Changing, assert_whole, held, kept, looks, small_packs
+from tests.often import often
+
+from threadline.errors import Error, Unreadable
+from threadline.keep.catalogue import Catalogue
+from threadline.keep.merging import merge
+from threadline.keep.repacking import repack
+from threadline.keep.restoring import restore
+from threadline.keep.store import Store
+from threadline.keep.verifying import verify
+
+Spoil = Callable[[Path, Path, Random], object]
+
+
+def _noise(path: Path, _other: Path, random: Random) -> None:
+    data = bytearray(path.read_bytes() or b"\0")
+    for _ in range(random.choice((1, 3, 50))):
+        data[random.randrange(len(data))] = random.randrange(256)
+    path.write_bytes(data)
+
+
+def _cut(path: Path, _other: Path, random: Random) -> None:
+    os.truncate(path, random.randrange(path.stat().st_size + 1))
+
+
+def _longer(path: Path, other: Path, random: Random) -> None:
+    with path.open("ab") as file:
+        file.write(random.choice((b"\0" * 1000, other.read_bytes(), random.randbytes(500))))
+
+
+def _link(path: Path, other: Path, random: Random) -> None:
+    path.unlink()
+    path.symlink_to(random.choice((other, Path("/etc/passwd"), Path("/dev/zero"), path)))
+
+
+def _pipe(path: Path, _other: Path, _random: Random) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _folder(path: Path, _other: Path, _random: Random) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _renamed(path: Path, _other: Path, random: Random) -> None:
+    path.rename(path.with_name(f"{random.getrandbits(256):064x}").with_suffix("".join(path.suffixes)))
+
+
+def _swapped(path: Path, other: Path, _random: Random) -> None:
+    path.write_bytes(other.read_bytes())
+
+
+SPOILING: dict[str, Spoil] = {
+    "noise": _noise,
+    "cut": _cut,
+    "longer": _longer,
+    "link": _link,
+    "pipe": _pipe,
+    "folder": _folder,
+    "renamed": _renamed,
+    "swapped": _swapped,
+    "gone": lambda path, _other, _random: path.unlink(),
+}
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A keep of ours, and one of another machine with several runs."""
+    folder = tmp_path_factory.mktemp("hostile")
+    ours, theirs = Store.make(folder / "ours"), Store.make(folder / "theirs")
+    here, there = Changing(folder / "here", 51, 0.4), Changing(folder / "there", 52, 0.4)
+    with pytest.MonkeyPatch.context() as patch:
+        small_packs(patch)
+        patch.setattr("threadline.keep.training._LEAST", 20_000)
+        kept(ours, here.path)
+        for _ in range(3):
+            there.change()
+            kept(theirs, there.path, SECOND)
+    return ours.folder, theirs.folder
+
+
+@pytest.fixture
+def copies(stores: tuple[Path, Path], tmp_path: Path) -> tuple[Path, Path]:
+    """The same, to be spoilt."""
+    for folder in stores:
+        shutil.copytree(folder, tmp_path / folder.name)
+    return tmp_path / "ours", tmp_path / "theirs"
+
+
+def _spoil(folder: Path, how: Spoil, random: Random) -> None:
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith((".lock", "keep")))
+    for path in random.sample(files, random.choice((1, 1, 2, len(files) // 2))):
+        others = [one for one in files if one != path and one.is_file() and not one.is_symlink()]
+        if path.is_file() and not path.is_symlink():
+            how(path, random.choice(others), random)
+
+
+@pytest.mark.parametrize("name", ["README.txt", "keep.json"])
+@pytest.mark.parametrize("how", SPOILING)
+def test_what_tells_of_the_keep_is_spoilt(how: str, name: str, copies: tuple[Path, Path]) -> None:
+    """A pipe, a link to a device, noise: nothing is waited for, and what is kept is read all the same, or refused."""
+    folder = copies[1]
+    before = held(Store(folder))
+    SPOILING[how](folder / name, next((folder / "packs").iterdir()), Random(9))  # noqa: S311 - seeded
+    try:
+        store = Store(folder)
+    except Unreadable:
+        assert name == "keep.json"
+        return
+    assert verify(store).problems
+    assert held(store) == before
+
+
+@pytest.mark.parametrize("seed", range(often(6)))
+@pytest.mark.parametrize("how", SPOILING)
+def test_a_spoilt_keep_is_merged(how: str, seed: int, copies: tuple[Path, Path]) -> None:
+    """What is right in it is taken, what is not is told; ours is whole, and has all that it had."""
+    ours, theirs = Store(copies[0]), Store(copies[1])
+    before, there = held(ours), held(theirs)
+    random = Random(f"{how} {seed}")  # noqa: S311 - seeded, so that a failure comes again
+    _spoil(theirs.folder, SPOILING[how], random)
+    for _ in range(2):
+        merge(ours, FIRST, [Store(theirs.folder)])
+        assert_whole(ours, before)
+        assert held(ours) <= before | there
+
+
+@pytest.mark.parametrize("seed", range(often(6)))
+@pytest.mark.parametrize("how", SPOILING)
+def test_a_spoilt_keep_is_used(how: str, seed: int, copies: tuple[Path, Path], tmp_path: Path) -> None:
+    """Listing, verifying, packing, restoring, keeping: each gives what is right, or says what is not, in a sentence."""
+    store = Store(copies[1])
+    catalogue = Catalogue(store)
+    known = {(one.path, one.run): looks(catalogue, one) for one in catalogue.all_versions()}
+    random = Random(f"{how} {seed}")  # noqa: S311 - seeded, so that a failure comes again
+    _spoil(store.folder, SPOILING[how], random)
+    store = Store(store.folder)
+    verify(store)
+    catalogue = Catalogue(store)
+    right = set()
+    for one in catalogue.all_versions():
+        try:
+            assert looks(catalogue, one) == known[one.path, one.run]
+            right.add((one.path, one.run))
+        except Unreadable:
+            continue
+    newest = list(catalogue.newest())
+    put = restore(catalogue, newest, tmp_path / "home")
+    assert len(put.files) == sum((one.path, one.run) in right for one in newest)
+    for work in (lambda: repack(store, SECOND), lambda: kept(store, tmp_path / "home", SECOND)):
+        try:
+            work()
+        except Error as error:
+            assert str(error).endswith(".")  # noqa: PT017 - most of the time there is none
+    catalogue = Catalogue(Store(store.folder))
+    assert all(looks(catalogue, one) for one in catalogue.all_versions() if (one.path, one.run) in right)
