@@ -83,6 +83,7 @@ def test_what_is_kept_is_marked(ask: Asker, home: Path) -> None:
     assert ask("show", name, "--home", home, "--json").json["kept"] is True
     assert all(hit["kept"] for hit in ask("search", f"session:{name}", "--home", home, "--json").json)
     assert " · kept · " in ask("search", f"session:{name}", "--home", home).out
+    assert f"{name[:8]}  kept · " in ask("usage", "--by", "session", "--home", home).out
     assert f"{len(swept)} of them only in the keep" in ask("--home", home).out
     assert ask("show", name, "--home", home, "--no-keep").code == 2
     assert not any(one["kept"] for one in ask("list", "--home", home, "--no-keep", "--json").json)

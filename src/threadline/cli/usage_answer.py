@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import tzinfo
 from typing import Literal
 
@@ -140,12 +140,19 @@ def _print(made: Report, asked: Asked, archive: Archive) -> None:
             made,
             width=max(_NARROWEST, out.terminal_width()),
             coloured=coloured,
-            titles=archive.titles({row.keys["session"] for row in made.rows}) if "session" in made.by else {},
+            titles=_titles(archive, {row.keys["session"] for row in made.rows}) if "session" in made.by else {},
             exact=asked.exact,
             bars=sys.stdout.isatty(),
             ascii_only=not blocks_fit(os.environ, sys.stdout.encoding),
         )
         screen.show_lines(lines, coloured=coloured, pager=asked.pager)
+
+
+def _titles(archive: Archive, sessions: Collection[str]) -> dict[str, str]:
+    """What sessions are called, with a mark for those that only the keep still has."""
+    kept = archive.kept
+    titles = archive.titles(sessions)
+    return {one: f"{'kept · ' if one in kept else ''}{titles.get(one, '')}" for one in sessions}
 
 
 def _reported(asked: Asked, archive: Archive, whole: Ledger, chosen: Ledger) -> int:
@@ -163,7 +170,7 @@ def _reported(asked: Asked, archive: Archive, whole: Ledger, chosen: Ledger) -> 
         out.print_rows(usage_reported.rows(told), asked.output)
     elif told.sessions or told.swept:
         coloured = screen.colour(wanted=asked.colour)
-        titles = archive.titles({one.session for one in told.sessions[: asked.limit]})
+        titles = _titles(archive, {one.session for one in told.sessions[: asked.limit]})
         width = max(_NARROWEST, out.terminal_width())
         lines = usage_reported.page(told, width=width, coloured=coloured, titles=titles, limit=asked.limit)
         screen.show_lines(lines, coloured=coloured, pager=asked.pager)

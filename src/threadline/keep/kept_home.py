@@ -187,7 +187,8 @@ class _Reading:
         known = _decoded(noted, _Listing)
         self.is_new = known is None or known.runs != runs
         if known is None or known.runs != runs:
-            known = _Listing(_VERSION, runs, tuple(_listed(self.catalogue)), tuple(self.catalogue.problems))
+            problems = (*self.catalogue.problems, *_strange(self.catalogue))
+            known = _Listing(_VERSION, runs, tuple(_listed(self.catalogue)), problems)
             _write(noted, msgspec.json.encode(known))
         self.listing = known
 
@@ -221,6 +222,13 @@ def _listed(catalogue: Catalogue) -> Iterator[Listed]:
     for (machine, home), versions in by_origin.items():
         rows = (Row(one.path, one.size, one.mtime_ns, one.pieces.id) for one in versions if _is_inside(one.path))
         yield Listed(Origin(machine, versions[-1].label, home), tuple(rows))
+
+
+def _strange(catalogue: Catalogue) -> Iterator[str]:
+    """What is not put back, since its name is no text or leads elsewhere."""
+    many = sum(not _is_inside(version.path) for version in catalogue.newest())
+    if many:
+        yield f"Of the keep, {many:,} paths lead out of their home or are no text; `threadline keep restore` says more."
 
 
 def _is_inside(path: str) -> bool:

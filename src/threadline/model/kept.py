@@ -46,12 +46,6 @@ def is_kept(path: str | os.PathLike[str]) -> bool:
     return _home_of(os.fspath(path)) is not None if _known else False
 
 
-def first_path(path: str) -> str:
-    """Where a file lay before it was only in a keep; itself, if it is not."""
-    found = _home_of(path) if _known else None
-    return f"{found.home}{path[len(found.path) :]}" if found is not None else path
-
-
 def twins(path: str | os.PathLike[str]) -> Iterator[str]:
     """The same place in the homes that hold the rest of what one home held: living, and kept."""
     if not _known:
