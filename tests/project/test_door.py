@@ -1,4 +1,4 @@
-"""The archive is the one door: commands reach homes, index and search through it."""
+"""The archive is the one door: commands, pages and exports reach homes, index and search through it."""
 
 from __future__ import annotations
 
@@ -6,27 +6,52 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-COMMANDS = Path(__file__).parents[2] / "src/threadline/cli"
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src/threadline"
 BEHIND = ("threadline.find", "threadline.index", "threadline.search", "sqlite3")
-# Words and tables alone: none of these looks at a file.
-EXCEPTED = {
-    # What the schema says of itself, asked of an empty database in memory.
-    "sql_schema": {"threadline.index.schema", "sqlite3"},
-    # Which tables are nobody's business.
-    "sql_export": {"threadline.index.schema"},
-    # DuckDB's answers fail with the sentences that SQLite's fail with.
-    "sql_duckdb": {"threadline.index.asking"},
+# None of these looks for a home, or asks an index.
+EXCEPTED: dict[str, dict[str, set[str]]] = {
+    "cli": {
+        # What the schema says of itself, asked of an empty database in memory.
+        "sql_schema": {"threadline.index.schema", "sqlite3"},
+        # Which tables are nobody's business.
+        "sql_export": {"threadline.index.schema"},
+        # DuckDB's answers fail with the sentences that SQLite's fail with.
+        "sql_duckdb": {"threadline.index.asking"},
+    },
+    "web": {
+        # What goes wrong behind the door is told as a sentence.
+        "answer": {"sqlite3"},
+    },
+    "export": {
+        # The files of a session, by the one that the archive told.
+        "transcripts": {"threadline.find"},
+    },
 }
 
 
-def test_commands_go_through_the_archive() -> None:
-    """No command imports what finds, indexes or searches, but for its types and the few that are listed."""
+@pytest.mark.parametrize("face", EXCEPTED)
+def test_faces_go_through_the_archive(face: str) -> None:
+    """None imports what finds, indexes or searches, but for its types and the few that are listed."""
     around = {
         path.stem: found
-        for path in sorted(COMMANDS.glob("*.py"))
+        for path in sorted((SOURCE / face).rglob("*.py"))
         if (found := {name for name in _imported(ast.parse(path.read_text())) if _is_behind(name)})
     }
-    assert around == EXCEPTED
+    assert around == EXCEPTED[face]
+
+
+@pytest.mark.parametrize("face", ["web", "export"])
+def test_nobody_asks_the_index_itself(face: str) -> None:
+    """Questions in SQL are the index's own: pages and exports ask the archive for what they want."""
+    asking = [
+        f"{path.name}:{node.lineno}"
+        for path in sorted((SOURCE / face).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr == "connection"
+    ]
+    assert asking == []
 
 
 def _is_behind(name: str) -> bool:

@@ -33,6 +33,8 @@ _OF_EACH = """SELECT t.session, COUNT(*) FROM call_rows c
     CROSS JOIN transcripts t ON t.transcript_id = e.transcript_id
     WHERE t.session IS NOT NULL GROUP BY 1"""
 
+_TOOLS = "SELECT k.tool, COUNT(*) FROM call_rows c JOIN tools k USING(tool_id) GROUP BY c.tool_id ORDER BY 2 DESC, 1"
+
 
 class Activity(Struct, frozen=True):
     """How much was done: sessions that went on, what people typed, calls that were made, agents that began."""
@@ -62,3 +64,8 @@ def call_counts(connection: sqlite3.Connection, sessions: Collection[str] | None
     if sessions is None:
         return dict(connection.execute(_OF_EACH).fetchall())
     return dict(connection.execute(_OF_SOME, (json.dumps(sorted(sessions)),)).fetchall())
+
+
+def tool_counts(connection: sqlite3.Connection) -> dict[str, int]:
+    """How often each tool was called, most often first."""
+    return dict(connection.execute(_TOOLS).fetchall())

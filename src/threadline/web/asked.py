@@ -15,7 +15,7 @@ from threadline.model.zone import zone as zone_of
 from threadline.web.addresses import Queried, address
 
 if TYPE_CHECKING:
-    from threadline.web.holding import Standing
+    from threadline.archive import Standing
     from threadline.web.shelf import Shelf
 
 _Choice = TypeVar("_Choice", bound=StrEnum)

@@ -9,16 +9,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from threadline.archive import Archive
-from threadline.errors import Error
-from threadline.index.fresh import Fresh
-from threadline.index.store import open_to_read
+from threadline.archive import Standing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,25 +23,6 @@ if TYPE_CHECKING:
 
 SECONDS = 1.0
 """How old an archive may be."""
-
-
-class Standing(Archive):
-    """An archive that asks its index as it is where another process is writing it: to read everything takes long."""
-
-    @cached_property
-    def _fresh(self) -> Fresh | None:
-        known = super()._fresh
-        if known is not None or self._index is False or not self.index.exists():
-            return known
-        try:
-            return Fresh(open_to_read(self.index))
-        except Error:
-            return None
-
-    @property
-    def is_indexed(self) -> bool:
-        """Whether there is an index to ask."""
-        return self._fresh is not None
 
 
 class _Open(Struct):

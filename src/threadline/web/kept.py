@@ -30,10 +30,10 @@ from threadline.web.spending import Spent, spent
 from threadline.web.where import Where
 
 if TYPE_CHECKING:
+    from threadline.archive import Standing
     from threadline.model.context import Limit, Window
     from threadline.render.html.figures import Figures
     from threadline.render.html.view import View
-    from threadline.web.holding import Standing
 
 _DRAWINGS = 6
 

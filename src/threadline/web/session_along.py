@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from threadline.archive import Standing
 from threadline.model.call import Outcome
 from threadline.model.context import Window
 from threadline.model.ids import MessageId
@@ -16,7 +17,6 @@ from threadline.render.html.along import MOST, Band, Marks, along
 from threadline.render.html.element import el
 from threadline.render.html.table import Column, table
 from threadline.render.outline import Called, Failed
-from threadline.web.holding import Standing
 from threadline.web.kept import Drawn, Kept
 from threadline.web.viewing import Viewing
 

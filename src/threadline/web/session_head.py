@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 from msgspec import Struct
 
+from threadline.archive import Standing
 from threadline.model.agent import Agent
 from threadline.model.context import Limit
 from threadline.model.session import Continuation
@@ -24,7 +25,6 @@ from threadline.render.html.lists import KEPT
 from threadline.render.html.said import when
 from threadline.render.html.words import one, shown
 from threadline.web import addresses
-from threadline.web.holding import Standing
 from threadline.web.kept import Kept
 from threadline.web.linked import Linked
 from threadline.web.resuming import resume_command

@@ -9,6 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from threadline.archive import Standing
 from threadline.model.act import Turn
 from threadline.model.agent import Agent
 from threadline.render.html.anchor import anchor
@@ -17,7 +18,6 @@ from threadline.render.html.said import when
 from threadline.render.html.words import one
 from threadline.survey.sessions import Wanted
 from threadline.web import addresses
-from threadline.web.holding import Standing
 from threadline.web.kept import Kept
 from threadline.web.linked import Linked
 

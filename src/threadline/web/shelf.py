@@ -15,17 +15,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from threadline.archive import Archive, Standing
 from threadline.errors import Error, NotFound
-from threadline.find import session_transcripts
-from threadline.find.at_path import by_id
-from threadline.index.texts import as_path, as_text
 from threadline.load import read
 from threadline.model.found import TranscriptKind
-from threadline.web.holding import Standing
 from threadline.web.kept import Kept
 
 if TYPE_CHECKING:
-    from threadline.archive import Archive
     from threadline.model.found import Transcript
 
 MOST = 128 * 1024 * 1024
@@ -34,8 +30,6 @@ _A_WHILE = 0.5
 _SHARE = 4
 """What takes longer than a while to read is read again no sooner than after so many times as long."""
 _SOON = 0.3
-_INSIDE = """SELECT t.path FROM origins o JOIN transcripts t USING(transcript_id)
-WHERE o.session = ? AND t.session IS NULL ORDER BY t.size DESC LIMIT 1"""
 _LOG = logging.getLogger("threadline")
 
 
@@ -166,7 +160,7 @@ def _place(name: str, archive: Archive) -> Place:
     exact = min((one for one in listed if one.session == name.lower()), key=_order, default=None)
     if exact is None and (path := _named_inside(name, archive)) is not None:
         return Place(name, path)
-    found = exact or by_id(name, archive.found)
+    found = exact or archive.transcript(name)
     if found.kind is TranscriptKind.MAIN and found.session is not None:
         return Place(str(found.session), found.path)
     return Place(f"agent-{found.agent}", found.path)  # one that lies beside the sessions is read as one of its own
@@ -176,8 +170,7 @@ def _named_inside(name: str, archive: Archive) -> Path | None:
     """The largest transcript whose rows name that session though its path does not; only an index knows."""
     if not isinstance(archive, Standing) or not archive.is_indexed:
         return None
-    row = archive.connection.execute(_INSIDE, (as_text(name),)).fetchone()
-    return Path(as_path(row[0])) if row is not None else None
+    return archive.named_inside(name)
 
 
 def _order(one: Transcript) -> tuple[int, int, str]:
@@ -189,7 +182,7 @@ def _version(path: Path) -> tuple[str, int] | None:
     """What changes whenever a transcript of the session does, and how large they are; None where it is gone."""
     try:
         own = path.stat()
-        below, beside = session_transcripts(path)
+        below, beside = Archive.transcripts_of(path)
     except OSError:
         return None
     digest = hashlib.blake2b(f"{own.st_size} {own.st_mtime_ns} {own.st_ino}".encode(), digest_size=9)

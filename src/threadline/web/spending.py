@@ -14,18 +14,9 @@ from threadline.model.sum import Sum
 from threadline.render.html.figures import Figure, Figures
 
 if TYPE_CHECKING:
-    import sqlite3
-
+    from threadline.archive import Standing
     from threadline.load import Session
     from threadline.model.context import Window
-    from threadline.web.holding import Standing
-
-# A message may be charged in parts, and one that was copied here is another session's: it is told what it cost all the
-# same.
-_AMOUNTS = """SELECT m.message, c.amount FROM origins o
-CROSS JOIN sightings s ON s.transcript_id = o.transcript_id AND s.origin_id = o.origin_id
-JOIN charged c ON c.message_id = s.message_id JOIN message_ids m ON m.message_id = c.message_id
-WHERE o.session = ? AND c.amount IS NOT NULL GROUP BY c.message_id, c.number"""
 
 
 class Spent(Struct, frozen=True):
@@ -52,13 +43,10 @@ def spent(session: Session, archive: Standing) -> Spent:
     """What a session spent."""
     if session.id is not None and archive.is_indexed:
         total = archive.ledger().where(session=str(session.id)).total
-        return Spent(total, _added(_rows(archive.connection, str(session.id))))
+        known = archive.amounts(str(session.id))
+        return Spent(total, {MessageId(message): amount for message, amount in known.items()})
     ledger = session.ledger
     return Spent(ledger.total, _added((one.message, one.amount) for one in ledger if one.amount is not None))
-
-
-def _rows(connection: sqlite3.Connection, session: str) -> Iterable[tuple[str, Decimal]]:
-    return ((message, Decimal(amount)) for message, amount in connection.execute(_AMOUNTS, (session,)))
 
 
 def _added(rows: Iterable[tuple[str, Decimal]]) -> dict[MessageId, Decimal]:

@@ -9,10 +9,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
+from threadline.archive import Standing
 from threadline.render.html.element import el
 from threadline.web.answer import encoded
 from threadline.web.asked import Asked
-from threadline.web.holding import Standing
 from threadline.web.page import Page
 from threadline.web.pages import PAGES
 from threadline.web.shelf import Shelf

@@ -9,8 +9,8 @@ import pytest
 from tests import make
 
 import threadline
+from threadline.archive import Standing
 from threadline.demo import write
-from threadline.web.holding import Standing
 
 HOSTILE = "\"'></title><script>alert(1)</script><img src=x onerror=alert(1)>\x1b[31m\u202e"
 

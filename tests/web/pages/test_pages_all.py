@@ -10,8 +10,8 @@ from tests import make
 from tests.web.pages.asking import Seen, ask, data, seen
 
 import threadline
+from threadline.archive import Standing
 from threadline.errors import BadQuery
-from threadline.web.holding import Standing
 from threadline.web.pages import PAGES
 
 _ADDRESSES = (

@@ -9,7 +9,7 @@ from tests import make
 from tests.web.pages.asking import Seen, ask, data
 
 import threadline
-from threadline.web.holding import Standing
+from threadline.archive import Standing
 from threadline.web.pages.examining import Examining, Reading
 
 _PATIENCE = 120

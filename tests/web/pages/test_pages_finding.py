@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 from tests.web.pages.asking import ask, data, seen
 
+from threadline.archive import Standing
 from threadline.model.hit import Hit
 from threadline.model.place import Place
-from threadline.web.holding import Standing
 from threadline.web.pages.search import marked
 
 

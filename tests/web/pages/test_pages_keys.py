@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.web.pages.asking import ask, seen
 
-from threadline.web.holding import Standing
+from threadline.archive import Standing
 from threadline.web.keys import KEYS, LISTS, SESSION, data_block, markdown_table, spelt
 from threadline.web.pages import PAGES
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from tests.web.pages.asking import ask, data, seen
 
+from threadline.archive import Standing
 from threadline.index.activity import activity, call_counts
 from threadline.index.briefs import briefs
 from threadline.survey.sessions import Wanted
-from threadline.web.holding import Standing
 
 
 def _rows(archive: Standing, query: str = "") -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ import pytest
 from tests.web.pages.asking import ask, data, seen
 
 from threadline.account.keys import WHAT_KEYS_MEAN
-from threadline.web.holding import Standing
+from threadline.archive import Standing
 from threadline.web.pages.usage_chart import days_of, unit_of
 
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 _SHOWN = 100
 _LONG = 110
-_TOOLS = "SELECT k.tool, COUNT(*) FROM call_rows c JOIN tools k USING(tool_id) GROUP BY c.tool_id ORDER BY 2 DESC, 1"
 _COLUMNS = (
     Column("When", "when"),
     Column("Tool", "tool"),
@@ -81,7 +80,7 @@ def calls(asked: Asked) -> Page:
 
 def tool_counts(archive: Archive) -> Mapping[str, int]:
     """How often each tool was called, most often first."""
-    return recalled(archive, "tools", lambda: dict(archive.connection.execute(_TOOLS).fetchall()))
+    return recalled(archive, "tools", archive.tool_counts)
 
 
 def _fields(archive: Archive) -> list[Field]:

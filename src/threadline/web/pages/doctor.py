@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, to_builtins
+from msgspec import to_builtins
 
 from threadline.errors import BadQuery
-from threadline.index.known import generation
-from threadline.index.texts import as_path
 from threadline.model.place import Place
 from threadline.render.figures import count
 from threadline.render.html.element import EMPTY, Child, el, join
@@ -25,6 +22,7 @@ from threadline.web.pages.recalled import recalled
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
+    from threadline.index.problem_list import ListedProblem
     from threadline.survey.doctor import Examination
     from threadline.web.asked import Asked
 
@@ -32,34 +30,22 @@ _LITTLE = 64 * 1024 * 1024
 _MOST = 200
 _FEW = 5
 _PERCENT = 10_000
-_KNOWN = """SELECT p.kind, p.message, p.recovered, t.path, p.line
-    FROM problems p JOIN transcripts t USING(transcript_id) ORDER BY p.kind, t.path, p.line"""
 _LOCK = threading.Lock()
 _AT_WORK: dict[tuple[str, ...], Examining] = {}
-
-
-class Known(Struct, frozen=True):
-    """A problem that the index knows: its kind, a sentence, and where."""
-
-    kind: str
-    message: str
-    recovered: bool
-    transcript: str
-    line: int
 
 
 def doctor(asked: Asked) -> Page:
     """What is wrong; everything is read where it is little, or where somebody wants it."""
     archive = asked.archive
-    state = generation(archive.connection)
+    state = archive.generation
     work = _work(archive)
-    size = _size(archive)
+    size = archive.size()
     standing = work.reading
     is_old = standing is not None and not standing.is_at_work and standing.state != state
     if asked.flag("again") or ((standing is None or is_old) and size <= _LITTLE):
         standing = work.begin(state) if standing is None or is_old or asked.flag("again") else standing
         is_old = False
-    known = recalled(archive, "problems", lambda: list(_known(archive)))
+    known = recalled(archive, "problems", archive.problems)
     is_at_work = standing is not None and standing.is_at_work
     main = join(
         (
@@ -77,15 +63,6 @@ def _work(archive: Archive) -> Examining:
     homes = tuple(str(home.path) for home in archive.homes)
     with _LOCK:
         return _AT_WORK.setdefault(homes, Examining(homes))
-
-
-def _size(archive: Archive) -> int:
-    return int(archive.connection.execute("SELECT COALESCE(SUM(size), 0) FROM transcripts").fetchone()[0])
-
-
-def _known(archive: Archive) -> Iterator[Known]:
-    for kind, message, recovered, path, line in archive.connection.execute(_KNOWN):
-        yield Known(kind, message, bool(recovered), as_path(path), line)
 
 
 def _told(standing: Reading | None, size: int, *, is_old: bool) -> str:
@@ -191,7 +168,7 @@ def _counts(noun: str, plural: str, name: str, counts: dict[str, int]) -> Child:
     return folded(count(len(counts), noun, plural), made)
 
 
-def _known_table(archive: Archive, known: list[Known]) -> Child:
+def _known_table(archive: Archive, known: list[ListedProblem]) -> Child:
     columns = (Column("Kind"), Column("What is wrong"), Column("Recovered"), Column("Where", "path"))
     rows = [
         [
@@ -239,7 +216,7 @@ def _bytes(size: int) -> str:
     return f"{value:.0f} {units[0]}" if units[0] == "B" else f"{value:.1f} {units[0]}"
 
 
-def _data(standing: Reading | None, known: list[Known], *, is_old: bool) -> dict[str, Any]:
+def _data(standing: Reading | None, known: list[ListedProblem], *, is_old: bool) -> dict[str, Any]:
     seen = standing.found if standing is not None else None
     return {
         "state": "none" if standing is None else "at work" if standing.is_at_work else "done",

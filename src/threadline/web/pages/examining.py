@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.archive import Archive
+from threadline import archive
 from threadline.errors import Error
-from threadline.find import homes as find_homes
 from threadline.survey.doctor import Examination
 
 _LOG = logging.getLogger("threadline")
@@ -62,8 +61,8 @@ class Examining:
     def _read(self, begun: Reading) -> None:
         """Read everything, without the index and by this thread alone: to fork beside others is not safe."""
         try:
-            archive = Archive(find_homes(*self._homes), index=False, jobs=1, showing=self._showing)
-            self._reading = replace(begun, found=archive.examine())
+            every = archive.open(self._homes, index=False, jobs=1, showing=self._showing, keep=False)
+            self._reading = replace(begun, found=every.examine())
         except Error as error:
             self._reading = replace(begun, failed=str(error))
         except Exception:  # noqa: BLE001 - whatever it is, the page has to say that it is over

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
-from threadline.index.touches import Touch, touches
 from threadline.render.figures import count
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.said import project, times_of, when
@@ -20,6 +19,7 @@ from threadline.web.pages.paging import pager, part
 from threadline.web.pages.sessions import values
 
 if TYPE_CHECKING:
+    from threadline.index.touches import Touch
     from threadline.model.listed import ListedFile
     from threadline.web.asked import Asked
 
@@ -54,7 +54,7 @@ def files(asked: Asked) -> Page:
     more = len(found) > shown.limit
     found = found[: shown.limit]
     alone = found[0].path if path is not None and len({each.path for each in found}) == 1 else None
-    times = touches(archive.connection, alone, _TOUCHES) if alone is not None else []
+    times = archive.touches(alone, _TOUCHES) if alone is not None else []
     held = {str(each.session) for each in found} | {str(each.session) for each in times}
     titles = archive.titles(held)
     main = join(

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from threadline.index.activity import Activity, activity
-from threadline.index.briefs import Brief
 from threadline.model.sum import Sum
 from threadline.model.when import moment
 from threadline.model.zone import in_zone, zone_name
@@ -29,6 +27,8 @@ from threadline.web.pages.recalled import recalled
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
+    from threadline.index.activity import Activity
+    from threadline.index.briefs import Brief
     from threadline.web.asked import Asked
 
 _RECENT, _TOP, _PROJECTS = 12, 8, 12
@@ -112,7 +112,7 @@ def _spans(archive: Archive, now: datetime, here: tzinfo) -> Iterator[Span]:
     for name, words in _SPANS:
         since = moment(words, now=now, zone=here) if words is not None else None
         spent = ledger.where(since=since).total if since is not None else ledger.total
-        yield Span(name, words, activity(archive.connection, since), spent)
+        yield Span(name, words, archive.activity(since), spent)
 
 
 def _worked(archive: Archive, here: tzinfo) -> Worked:
@@ -160,7 +160,7 @@ def _projects(archive: Archive) -> list[ProjectRow]:
 
 def _problems(archive: Archive) -> dict[str, int]:
     """What reading for the index found wrong, by kind."""
-    return dict(archive.connection.execute("SELECT kind, COUNT(*) FROM problems GROUP BY 1 ORDER BY 2 DESC").fetchall())
+    return archive.problem_counts()
 
 
 def _totals(spans: list[Span], wrong: Mapping[str, int]) -> Child:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadline.index.texts import stored
 from threadline.render.html.anchor import named
 from threadline.web import addresses
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
-
-_ASKED = """SELECT COALESCE(t.session, (SELECT a.session FROM agent_rows a WHERE a.transcript_id = t.transcript_id)),
-    t.agent FROM transcripts t WHERE t.path = ?"""
 
 
 def entry_address(session: str | None, agent: str | None, line: int) -> str | None:
@@ -25,7 +21,7 @@ def entry_address(session: str | None, agent: str | None, line: int) -> str | No
 
 def place_address(archive: Archive, transcript: str, line: int) -> str | None:
     """The entry at a line of a transcript; None where the index does not know it."""
-    found = archive.connection.execute(_ASKED, (stored(transcript),)).fetchone()
+    found = archive.owner_of(transcript)
     if found is None or not line:
         return None
     session, agent = found

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from threadline.find.live_sessions import live_sessions
-from threadline.index.activity import call_counts
-from threadline.index.briefs import Brief, briefs
 from threadline.model.sum import Sum
 from threadline.render.html.lists import SessionRow
-from threadline.survey.running import running
 from threadline.web import addresses
 from threadline.web.pages.recalled import recalled
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
+    from threadline.index.briefs import Brief
 
 
 def costs(archive: Archive) -> Mapping[str, Sum]:
@@ -25,28 +22,20 @@ def costs(archive: Archive) -> Mapping[str, Sum]:
 
 def every_session(archive: Archive) -> tuple[Brief, ...]:
     """All sessions, newest first."""
-    return recalled(archive, "sessions", lambda: briefs(archive.connection))
-
-
-def _running(archive: Archive) -> Collection[str]:
-    """Sessions with a living process, which no transcript tells."""
-    registered = [side for home in archive.homes for side in live_sessions(home)]
-    return running(registered) if registered else ()
+    return recalled(archive, "sessions", archive.briefs)
 
 
 def every_call_count(archive: Archive) -> Mapping[str, int]:
     """How many calls each session made."""
-    return recalled(archive, "calls", lambda: call_counts(archive.connection))
+    return recalled(archive, "calls", archive.call_counts)
 
 
 def listed(archive: Archive, sessions: Iterable[Brief], calls: Mapping[str, int] | None = None) -> list[SessionRow]:
     """Sessions as rows. `calls` is how many each made, where that is known already."""
     some = list(sessions)
     spent = costs(archive)
-    living = _running(archive)
-    made = (
-        calls if calls is not None else call_counts(archive.connection, [one.id for one in some if one.id is not None])
-    )
+    living = archive.running()
+    made = calls if calls is not None else archive.call_counts([one.id for one in some if one.id is not None])
     return [
         _row(one, spent.get(one.id or "", Sum()), made.get(one.id or "", 0), is_running=one.id in living)
         for one in some

@@ -7,8 +7,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from threadline.index.known import generation
-
 if TYPE_CHECKING:
     from threadline.archive import Archive
 
@@ -37,4 +35,4 @@ def recalled(archive: Archive, name: str, make: Callable[[], _T], *given: Hashab
 
 
 def _key(archive: Archive, name: str, given: Hashable) -> Hashable:
-    return (str(archive.index), generation(archive.connection), name, given)
+    return (str(archive.index), archive.generation, name, given)

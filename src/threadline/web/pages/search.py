@@ -14,7 +14,6 @@ from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.lists import KEPT
 from threadline.render.html.said import project, times_of, when
 from threadline.render.html.words import one, shown
-from threadline.search.ranking import Sort
 from threadline.web import addresses
 from threadline.web.page import Page
 from threadline.web.pages.filters import chosen
@@ -22,6 +21,7 @@ from threadline.web.pages.listed import project_address
 
 if TYPE_CHECKING:
     from threadline.model.hit import Hit, Hits
+    from threadline.search.ranking import Sort
     from threadline.web.asked import Asked
 
 _SHOWN, _MOST = 20, 200

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from threadline.errors import BadQuery
-from threadline.index.briefs import Brief
 from threadline.model.zone import in_zone
 from threadline.render.figures import count
 from threadline.render.html.element import Child, el, join
@@ -22,6 +21,7 @@ from threadline.web.pages.recalled import recalled
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
+    from threadline.index.briefs import Brief
     from threadline.web.asked import Asked
 
 _SHOWN = 100

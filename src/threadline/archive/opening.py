@@ -1,0 +1,76 @@
+"""Opening: the archive of the homes that are found, with what only the keep still has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from threadline.archive.indexed import LITTLE
+from threadline.archive.whole import Archive
+from threadline.find.home_places import homes as all_homes
+from threadline.model.found import Home
+
+if TYPE_CHECKING:
+    from threadline.archive.progress import Showing
+
+
+def open(  # noqa: A001 - as `threadline.open`
+    homes: Home | str | Path | Iterable[Home | str | Path] | None = None,
+    *,
+    index: bool | Path = True,
+    jobs: int | None = None,
+    showing: Showing | None = None,
+    most: int = LITTLE,
+    keep: bool | Path = True,
+) -> Archive:
+    """The archive of all homes that are found, or of those given.
+
+    `index` says whether the index may be used, or where it lies. `jobs` is how many processes may read at once,
+    `showing` shows how far long work has come, and `most` is how many bytes may be read to bring the index up to date.
+    `keep` says whether sessions are read that only the keep still has, or where that lies; of homes that are given,
+    only theirs.
+
+    >>> import threadline
+    >>> with threadline.open() as archive:  # doctest: +SKIP
+    ...     for hit in archive.search("flaky login test").hits:
+    ...         print(hit.session, hit.snippet)
+
+    Raises:
+        NotFound: a home that was given is not there.
+    """
+    given = (homes,) if isinstance(homes, Home | str | Path) else tuple(homes or ())
+    named = [one for one in given if isinstance(one, Home)]
+    others = [one for one in given if not isinstance(one, Home)]
+    found = (*named, *(all_homes(*others) if others or not named else ()))
+    folder, is_apart = _keep(keep)
+    made = Archive(found, index=index, jobs=jobs, showing=showing, most=most, apart=is_apart)
+    if folder is not None:
+        made.read_keep(folder, only=bool(given))
+    return made
+
+
+def clear_kept(folder: Path) -> None:
+    """Throw away what was put back from the keep in a folder, after something was forgotten: it is made again."""
+    from threadline.index.store import cache_folder
+    from threadline.keep.kept_home import clear
+
+    clear(folder, cache_folder())
+
+
+def leaves_keep(asked: bool) -> bool:
+    """Whether there is a keep that is left out."""
+    return _keep(asked)[1]
+
+
+def _keep(asked: bool | Path) -> tuple[Path | None, bool]:
+    """The folder of the keep to be read, if there is one; and whether there is one that is left out."""
+    if isinstance(asked, Path):
+        return asked, False
+    from threadline.keep.folder import is_read, keep_folder
+
+    folder = keep_folder()
+    if folder is None:
+        return None, False
+    is_wanted = asked and is_read()
+    return (Path(folder), False) if is_wanted else (None, True)
