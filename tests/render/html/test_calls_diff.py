@@ -63,7 +63,7 @@ def test_a_patch_is_shown_with_both_numbers() -> None:
         Hunk(old_start=90, new_start=91, lines=["+d"]),
     ]
     assert diff(of_patch(hunks)) == (
-        '<div class="diff"><pre class="numbers" aria-hidden="true">3\n4\n\n\n</pre>'
+        '<div class="diff" tabindex="0"><pre class="numbers" aria-hidden="true">3\n4\n\n\n</pre>'
         '<pre class="numbers" aria-hidden="true">3\n\n4\n\n91</pre>'
         '<pre class="lines"> a\n<span class="del">-b\n</span><span class="add">+c\n</span>'
         '<span class="gap">⋯\n</span><span class="add">+d\n</span></pre></div>'
