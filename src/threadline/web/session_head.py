@@ -22,7 +22,7 @@ from threadline.render.figures import count, model_name, some, span_of_time
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.icons import icon
 from threadline.render.html.lists import KEPT
-from threadline.render.html.said import when
+from threadline.render.html.said import short, when
 from threadline.render.html.words import one, shown
 from threadline.web import addresses
 from threadline.web.kept import Kept
@@ -110,6 +110,10 @@ def _facts(known: Head) -> Iterator[Child]:
     else:
         yield one(model_name(agent.model), 60) if agent.model else "model not told"
         yield str(agent.status)
+        if (
+            began := next((entry.timestamp for entry in agent.entries if entry.timestamp is not None), None)
+        ) is not None:
+            yield [when(began, known.zone), f" {zone_name(known.zone)}"]
         yield span_of_time(duration(agent)) or "no time told"
 
 
@@ -132,7 +136,7 @@ def _figures(known: Head) -> Iterator[Child]:
         kept = [one for one in session.agents if one.side is None]
         yield said_agents(len(kept), len(kept))
     if agent.id is None:
-        yield count(known.total.tokens, "token")
+        yield [short(known.total.tokens), " tokens"]
         yield _amount(known.total)
     elif known.amount is not None:
         yield dollars(known.amount)
@@ -179,7 +183,8 @@ def _continued(known: Head) -> Markup:
     if found is None:
         there = known.links.below("related")
         return el("p", el("a", "Sessions that share something with this one", href=there), class_="related")
-    return join(el("p", _continuation(one_, known.links), class_="related") for one_ in found)
+    # Several summaries may be of sessions of which nothing else is known: one line says as much as many.
+    return join(dict.fromkeys(el("p", _continuation(one_, known.links), class_="related") for one_ in found))
 
 
 def _continuation(found: Continuation, links: Linked) -> Iterator[Child]:

@@ -1,6 +1,6 @@
 // Deeds: what keys and buttons do, by the names of the table of keys.
 
-import { Refused } from "./asking.js";
+import { isAborted, Refused } from "./asking.js";
 import { along } from "./carried.js";
 import { copy, copyFrom } from "./copy.js";
 import { showHelp } from "./help.js";
@@ -49,8 +49,9 @@ export function sessionDeeds({ session, travel, windowing, find, panel }) {
   let steps = Promise.resolve();
   const step = (deed) => () => {
     steps = steps.then(deed).catch((error) => {
-      if (!(error instanceof Refused)) throw error;
-      say("The server does not answer.");
+      // Whatever went wrong with one step, the next key is to work.
+      if (error instanceof Refused) say("The server does not answer.");
+      else if (!isAborted(error)) reportError(error);
     });
   };
   const beside = (kind) => (event) => {

@@ -1,6 +1,7 @@
 // Panel: what stands beside the conversation: the JSON of an entry, or the state at it. Which one is in the address.
 
 import { askText, isAborted, nodes } from "./asking.js";
+import { isSeen } from "./sight.js";
 
 /** Code in colours has an element for every word; beyond so many, its words alone are shown. */
 const MOST = 900;
@@ -76,7 +77,7 @@ export class Panel {
   close() {
     if (!this.isOpen) return false;
     const hadFocus = this.element.contains(document.activeElement);
-    this.windowing.hold.keep(() => {
+    this.#keep(() => {
       this.element.hidden = true;
       document.body.classList.remove("with-panel");
     });
@@ -90,11 +91,19 @@ export class Panel {
   }
 
   #open() {
-    this.windowing.hold.keep(() => {
+    this.#keep(() => {
       this.element.hidden = false;
       document.body.classList.add("with-panel");
     });
     this.#write(this.shown);
+  }
+
+  /** The conversation gets another width by this: the item that keys are about stays where it is. */
+  #keep(change) {
+    const item = this.windowing.feed.querySelector("article.current");
+    const top = item !== null && isSeen(item) ? item.getBoundingClientRect().top : null;
+    this.windowing.hold.keep(change);
+    if (top !== null) this.windowing.hold.pin(item, top);
   }
 
   /** The address says what is open, without a step of its own: Back leads to where one was before, not through panels. */

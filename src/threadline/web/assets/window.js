@@ -16,6 +16,8 @@ const AHEAD = 4;
 const RUSH = 2.5;
 const ARRIVED = 60;
 const RETRY = 3000;
+/** How often what was not wanted for a moment is asked for again. */
+const TRIES = 3;
 
 /** Fills and empties. Tells `filled` of what was filled, and `stale` when the server has other sections. */
 export class Windowing extends EventTarget {
@@ -235,7 +237,7 @@ export class Windowing extends EventTarget {
     for (const section of near) this.required.add(section);
     try {
       const missing = near.filter((section) => !section.isFilled);
-      await Promise.all(missing.map((section) => this.parts.get(section)));
+      await Promise.all(missing.map((section) => this.#had(section)));
       for (const section of near) {
         if (!section.isFilled && this.parts.has(section)) this.#insert(section, at, true);
       }
@@ -246,6 +248,17 @@ export class Windowing extends EventTarget {
     }
   }
 
+  /** What a section holds. It may change while it is asked for: then nobody wants the answer, and it is asked for anew. */
+  async #had(section) {
+    for (let left = TRIES; ; left -= 1) {
+      try {
+        return await this.parts.get(section);
+      } catch (error) {
+        if (!isAborted(error) || left === 0) throw error;
+      }
+    }
+  }
+
   /** Fill a section anew that has changed; the focus stays on the item it was on. */
   async refresh(section) {
     if (isSelected(section)) {
@@ -253,7 +266,8 @@ export class Windowing extends EventTarget {
       setTimeout(() => this.refresh(section), RETRY);
       return;
     }
-    const html = await this.parts.get(section);
+    this.required.add(section);
+    const html = await this.#had(section).finally(() => this.required.delete(section));
     if (!section.isFilled) return;
     const focused = section.element.contains(document.activeElement) ? document.activeElement.closest("article") : null;
     const content = nodes(html);

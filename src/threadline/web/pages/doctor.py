@@ -180,9 +180,9 @@ def _known_table(archive: Archive, known: list[ListedProblem]) -> Child:
         for each in known[:_MOST]
     ]
     more = f" The first {_MOST} are shown." if len(known) > _MOST else ""
-    told = el("p", f"{count(len(known), 'problem')} that the index knows of.{more}", class_="note")
+    told = el("p", f"{count(len(known), 'problem')} met while the index was made.{more}", class_="note")
     made = table("Problems in transcripts", columns, rows, kind="list", hidden_caption=True) if known else EMPTY
-    return el("section", el("h2", "Where they are, as the index knows"), told, made, class_="block")
+    return el("section", el("h2", "What the index knows of"), told, made, class_="block")
 
 
 def _example(archive: Archive, text: str) -> Child:

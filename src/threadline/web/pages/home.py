@@ -76,7 +76,10 @@ def home(asked: Asked) -> Page:
             el("h1", "threadline", class_="unseen"),
             _totals(spans, wrong),
             _block("Activity", _calendar(worked, today)),
-            _block("When work is done", day_hour(worked.hours, unit="replies", zone=zone_name(here))),
+            _block(
+                f"When work is done, in times of {zone_name(here)}",
+                day_hour(worked.hours, unit="replies", zone=zone_name(here)),
+            ),
             _block(
                 "Recent sessions",
                 _sessions("Recent sessions", recent, here),

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import Struct
 
 from threadline.errors import BadQuery
+from threadline.model.zone import zone_name
 from threadline.render.figures import count
 from threadline.render.html.anchor import named
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.lists import KEPT
-from threadline.render.html.said import project, times_of, when
+from threadline.render.html.said import project, when
 from threadline.render.html.words import one, shown
 from threadline.web import addresses
 from threadline.web.page import Page
@@ -126,7 +127,8 @@ def _head(asked: Asked, hits: Hits, here: tzinfo) -> Child:
     )
     note = el("p", shown(hits.note), class_="note") if hits.note else EMPTY
     counted = el("span", told, class_="count") if hits.hits else EMPTY
-    return join((el("p", counted, ways, class_="chips"), note, times_of(here) if hits.hits else EMPTY))
+    times = el("span", f"times of {zone_name(here)}", class_="count") if hits.hits else EMPTY
+    return join((el("p", counted, ways, times, class_="chips"), note))
 
 
 def _hit(asked: Asked, hit: Hit, here: tzinfo) -> Child:
