@@ -22,6 +22,7 @@ from threadline.keep.catalogue import Catalogue
 from threadline.keep.forgetting import forget
 from threadline.keep.keeping import keep
 from threadline.keep.machine import Machine
+from threadline.keep.restoring import restore
 from threadline.keep.store import Store
 from threadline.model.kept import KEEP
 
@@ -331,3 +332,23 @@ def _age(home: Path) -> None:
     for path in (home, *home.rglob("*")):
         if path.is_dir():
             os.utime(path, (1_700_000_000, 1_700_000_000))
+
+
+@pytest.mark.parametrize("lost", ["every other session", "agents alone", "everything"])
+@pytest.mark.parametrize("inside", [True, False])
+def test_projects_may_be_a_link(place: Place, tmp_path: Path, lost: str, inside: bool) -> None:
+    """Where `projects` leads to another disk, or elsewhere in the home, all is kept by the path it seems to have."""
+    moved = place.home / "store" if inside else tmp_path / "disk"
+    (place.home / "projects").rename(moved)
+    (place.home / "projects").symlink_to(moved)
+    place.run()
+    before = place.told()
+    gone = LOST[lost](place) if lost != "agents alone" else list(moved.rglob("agent-*.jsonl"))
+    gone = gone if lost != "everything" else [path for path in moved.rglob("*") if path.is_file()]
+    assert gone
+    for path in gone:
+        path.unlink()
+    assert place.told() == before
+    catalogue = Catalogue(Store(place.keep))
+    assert not restore(catalogue, catalogue.newest(), place.home).refused
+    assert all(path.is_file() for path in gone)

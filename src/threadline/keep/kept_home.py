@@ -19,6 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.errors import Error, IndexBusy, Missing, Unreadable
+from threadline.find.links import real_projects
 from threadline.keep.folder import ABOUT, data_folder
 from threadline.keep.missing import Listed, Origin, Row, missing
 from threadline.model.found import Home
@@ -169,7 +170,9 @@ class _Kept:
 
     def _told(self, one: NotThere, place: Path) -> KeptHome:
         origin = one.origin
-        return KeptHome(os.path.realpath(place), origin.home, None if origin.machine == self._machine else origin.label)
+        if origin.machine != self._machine:
+            return KeptHome(os.path.realpath(place), origin.home, origin.label)
+        return KeptHome(os.path.realpath(place), origin.home, projects=real_projects(origin.home))
 
 
 def _given(state: _State) -> KeptHomes:

@@ -9,6 +9,8 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct
 
 from threadline.errors import Unreadable
+from threadline.find.links import real_projects
+from threadline.find.side_files import PROJECTS
 from threadline.keep.catalogue import Catalogue, Version
 from threadline.keep.durable import TEMPORARY
 
@@ -62,10 +64,13 @@ def _place(home: Path, path: str) -> Path:
     if not parts or path.startswith("/") or any(map(_is_strange, parts)):
         raise Unreadable("its path leads out of the home, so it is not put back.")
     place = home.joinpath(*parts)
+    moved = real_projects(os.path.realpath(home))
     for above in place.parents:
         if above == home:
             break
-        if above.is_symlink():
+        # People move that one to another disk, and Claude Code follows it.
+        is_moved = moved is not None and above == home / PROJECTS
+        if above.is_symlink() and not is_moved:
             raise Unreadable(f"{above} is a link, so nothing is put below it.")
     return place
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from threadline.find import look
+from threadline.find.links import real_projects
+from threadline.find.side_files import PROJECTS
 from threadline.model.found import Home, SideFileKind
 from threadline.model.problem import Problem
 
@@ -54,5 +56,14 @@ def sources(home: Home, problems: list[Problem]) -> Iterator[Source]:
     problems.extend(found.problems)
     files = [one.path for one in found.transcripts]
     files += [one.path for one in found.side_files if one.kind in KEPT]
+    top = os.path.realpath(home.path)
+    moved = real_projects(top)
     for file in sorted(set(files)):
-        yield Source(home, file, os.path.relpath(file, home.path).replace(os.sep, "/"))
+        yield Source(home, file, _below(os.fspath(file), top, moved))
+
+
+def _below(file: str, top: str, moved: str | None) -> str:
+    """A file's path below its home. Where `projects` is a link, it is as if what that leads to lay there."""
+    if moved is not None and file.startswith(moved.rstrip(os.sep) + os.sep):
+        return f"{PROJECTS}/{os.path.relpath(file, moved)}".replace(os.sep, "/")
+    return os.path.relpath(file, top).replace(os.sep, "/")

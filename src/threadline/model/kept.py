@@ -15,16 +15,27 @@ KEEP = "keep"
 
 
 class KeptHome(Struct, frozen=True):
-    """A kept home: where it lies, the home its files come from, and the machine that was on, if not this one."""
+    """A kept home: where it lies, the home its files come from, and the machine that was on, if not this one.
+
+    `projects` is where the projects of that home really lie, if that is elsewhere.
+    """
 
     path: str
     home: str
     machine: str | None = None
+    projects: str | None = None
 
     @property
     def name(self) -> str:
         """The home that it stands for, as people know it."""
         return f"{self.machine}:{self.home}" if self.machine is not None else self.home
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Folders that hold the same, kept and living, and the other way round; the narrower ones first."""
+        if self.projects is not None:
+            own = self.path + os.sep + "projects"
+            yield from ((own, self.projects), (self.projects, own))
+        yield from ((self.path, self.home), (self.home, self.path))
 
 
 _known: dict[str, KeptHome] = {}
@@ -54,9 +65,10 @@ def twins(path: str | os.PathLike[str]) -> Iterator[str]:
     for one in _known.values():
         if one.machine is not None:
             continue
-        for here, there in ((one.path, one.home), (one.home, one.path)):
+        for here, there in one.pairs():
             if text.startswith(here + os.sep):
                 yield there + text[len(here) :]
+                break
 
 
 def ranks(homes: Iterable[str]) -> dict[str, int]:
