@@ -64,9 +64,7 @@ def serve(*, port: int, host: str, is_opened: bool, as_json: bool, homes: tuple[
     def ready(served: Served) -> None:
         _say(served, many, as_json=as_json)
         if is_opened and not as_json and _has_screen():
-            import webbrowser
-
-            webbrowser.open(served.address)
+            _open(served)
 
     run(holding, host, port, ready)
     return FOUND
@@ -119,6 +117,20 @@ def _say(served: Served, many: int, *, as_json: bool) -> None:
     click.echo(served.address)
     sys.stdout.flush()
     click.echo(f"threadline: {out.counted(many, 'session')} to look at; Ctrl-C ends it.", err=True)
+
+
+def _open(served: Served) -> None:
+    """Show it in a browser, whose command line names a private file and no token: every user could read that."""
+    import webbrowser
+    from threading import Thread
+
+    try:
+        page = served.ticket.page()
+    except OSError as error:
+        click.echo(f"threadline: No browser was opened ({error.strerror or error}); open the address above.", err=True)
+        return
+    # Some browsers are waited for until they are closed, and until then nothing would be answered.
+    Thread(target=webbrowser.open, args=(page.as_uri(),), name="threadline-browser", daemon=True).start()
 
 
 def _has_screen() -> bool:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from threadline.web.holding import Holding
     from threadline.web.page import Made, Make
+    from threadline.web.ticket import Ticket
 
 _AT_ONCE = 6
 """How many answers are made at the same time: more would only share the same cores."""
@@ -42,13 +43,14 @@ _Endpoint = Callable[[Request], Awaitable[Response]]
 class App:
     """The server's application: for the homes that are held, whoever has the token, and the port it is reached at."""
 
-    def __init__(self, holding: Holding, *, token: str, port: int) -> None:
+    def __init__(self, holding: Holding, *, token: str, port: int, ticket: Ticket | None = None) -> None:
         self._holding = holding
+        self._ticket = ticket
         self.live = Live(holding.homes)
         self._shelf = Shelf(changed=self.live.tell)
         self._limiter: CapacityLimiter | None = None
         made = Starlette(routes=list(self._routes()), lifespan=self._lifespan)
-        self._guard = Guard(made, token=token, port=port)
+        self._guard = Guard(made, token=token, port=port, ticket=ticket)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -61,6 +63,8 @@ class App:
         finally:
             self.live.stop()
             self._holding.close()
+            if self._ticket is not None:
+                self._ticket.spend()
 
     def _routes(self) -> Iterator[Route]:
         yield Route(LIVE, self.live.answer)

@@ -17,9 +17,12 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from threadline.render.html.element import el, join
 from threadline.render.html.frame import frame
+from threadline.web.ticket import leading_to
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from threadline.web.ticket import Ticket
 
 LONGEST = 8192
 """How many bytes an address may have."""
@@ -45,9 +48,10 @@ _HOW = "Open the address that `threadline serve` printed: it carries the token t
 class Guard:
     """Lets through what the person who started the server asks, and refuses the rest with a page that says nothing."""
 
-    def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
+    def __init__(self, app: ASGIApp, *, token: str, port: int, ticket: Ticket | None = None) -> None:
         self._app = app
         self._token = token.encode()
+        self._ticket = ticket
         self._cookie = cookie_name(port)
         self._hosts = frozenset(f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost", "[::1]"))
         self._origins = frozenset(b"http://" + host for host in self._hosts)
@@ -69,12 +73,17 @@ class Guard:
         headers: dict[bytes, list[bytes]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.lower(), []).append(value)
-        if (fault := self._fault(scope, headers)) is not None:
+        asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        given = [value for name, value in asked if name == "token"]
+        fault = self._fault(scope, headers)
+        if fault is None and given and self._ticket is not None and self._ticket.fits(given[0]):
+            return self._let_in(scope, headers)
+        if fault is None:
+            fault = _strange(headers)
+        if fault is not None:
             return refusal(fault, HTTPStatus.FORBIDDEN)
         if len(scope.get("raw_path") or scope["path"].encode()) + len(scope["query_string"]) > LONGEST:
             return refusal("The address is too long.", HTTPStatus.REQUEST_URI_TOO_LONG)
-        asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        given = [value for name, value in asked if name == "token"]
         if given:
             return self._welcomed(scope, asked) if self._is_token(given[0]) else refusal(_HOW, HTTPStatus.FORBIDDEN)
         if not any(map(self._is_token, _cookies(headers.get(b"cookie", ()), self._cookie))):
@@ -89,13 +98,26 @@ class Guard:
             return f"This is not the host that was asked for. {_HOW}"
         if any(origin.lower() not in self._origins for origin in headers.get(b"origin", ())):
             return "Other sites may not ask here."
-        sites = headers.get(b"sec-fetch-site", ())
-        if any(site.decode("latin-1").strip().lower() not in _OWN_SITE for site in sites):
-            return f"Other sites may not lead here. {_HOW}"
         return None
 
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(errors="replace"), self._token)
+
+    def _let_in(self, scope: Scope, headers: dict[bytes, list[bytes]]) -> Response:
+        """The cookie for a browser that was led here by our own file, which it takes for another site.
+
+        What another site leads to gets no strict cookie, however often it is redirected: a page of ours goes on.
+        """
+        is_shown = headers.get(b"sec-fetch-dest", [b"document"]) == [b"document"]
+        if scope["method"] != "GET" or self._ticket is None or not is_shown:
+            return refusal(_HOW, HTTPStatus.FORBIDDEN)
+        self._ticket.spend()
+        answer = HTMLResponse(leading_to("/"))
+        self._give_cookie(answer)
+        return answer
+
+    def _give_cookie(self, answer: Response) -> None:
+        answer.set_cookie(self._cookie, self._token.decode(), path="/", httponly=True, samesite="strict")
 
     def _welcomed(self, scope: Scope, asked: Iterable[tuple[str, str]]) -> Response:
         """The way to the same address without the token, which is a cookie from now on."""
@@ -103,7 +125,7 @@ class Guard:
         raw = (scope.get("raw_path") or scope["path"].encode()).decode("latin-1").partition("?")[0]
         path = f"/{raw.lstrip('/').lstrip(chr(92))}"  # two slashes would name another host
         answer = RedirectResponse(f"{path}?{kept}" if kept else path, HTTPStatus.SEE_OTHER)
-        answer.set_cookie(self._cookie, self._token.decode(), path="/", httponly=True, samesite="strict")
+        self._give_cookie(answer)
         return answer
 
 
@@ -133,6 +155,14 @@ def refusal(sentence: str, status: HTTPStatus) -> Response:
     """A page that says why, and holds nothing else."""
     main = join((el("h1", status.phrase), el("p", sentence)))
     return HTMLResponse(str(frame(f"{status.phrase} · threadline", main, kind="refused")), status)
+
+
+def _strange(headers: dict[bytes, list[bytes]]) -> str | None:
+    """What is wrong with where the browser says that it comes from."""
+    sites = headers.get(b"sec-fetch-site", ())
+    if any(site.decode("latin-1").strip().lower() not in _OWN_SITE for site in sites):
+        return f"Other sites may not lead here. {_HOW}"
+    return None
 
 
 def _cookies(lines: Iterable[bytes], name: str) -> Iterable[str]:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from threadline.errors import Unreadable
 from threadline.web.app import App
+from threadline.web.ticket import Ticket
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -23,12 +24,13 @@ LOOPBACK = ("127.0.0.1", "::1")
 
 
 class Served(Struct, frozen=True):
-    """Where the page is: `address` carries the token."""
+    """Where the page is: `address` carries the token; `ticket` is for a browser that is opened for the person."""
 
     address: str
     host: str
     port: int
     token: str
+    ticket: Ticket
 
 
 def serve(holding: Holding, host: str, port: int, ready: Callable[[Served], None]) -> None:
@@ -41,9 +43,11 @@ def serve(holding: Holding, host: str, port: int, ready: Callable[[Served], None
     with listening:
         number = listening.getsockname()[1]
         token = secrets.token_urlsafe(24)
-        app = App(holding, token=token, port=number)
         named = f"[{host}]" if ":" in host else host
-        served = Served(f"http://{named}:{number}/?token={token}", host, number, token)
+        address = f"http://{named}:{number}/"
+        ticket = Ticket(address)
+        app = App(holding, token=token, port=number, ticket=ticket)
+        served = Served(f"{address}?token={token}", host, number, token, ticket)
         settings = uvicorn.Config(
             app,
             log_level="error",
