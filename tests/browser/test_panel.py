@@ -6,7 +6,7 @@ import re
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.paths import SHORT
+from tests.browser.paths import LONGEST, SHORT
 from tests.browser.visiting import Visitor
 
 
@@ -36,13 +36,32 @@ def test_reload_and_back_restore_the_panel(visit: Visitor, key: str, name: str) 
 
 def test_the_panel_stays_while_one_goes_elsewhere_in_the_page(visit: Visitor) -> None:
     """A link to another turn keeps what is beside, in the page and in the address."""
-    page = visit(f"{SHORT}?state=L3")
+    page = visit(f"{SHORT}?state=L3", width=1700)
     _at(page, "state", "L3")
     page.locator(".side a[data-turn]").last.click()
     expect(page).to_have_url(re.compile("#L"))
     _at(page, "state", "L3")
     page.go_back()
     _at(page, "state", "L3")
+
+
+def test_the_panel_moves_nothing_that_one_reads(visit: Visitor) -> None:
+    """Where the turns make way for it, the entry that it is about stays where it was, and all of it can be read."""
+    page = visit(LONGEST)
+    for _ in range(3):
+        page.keyboard.press("J")
+        page.wait_for_timeout(150)
+    item = page.locator("article.current")
+    before = item.bounding_box()
+    page.keyboard.press("s")
+    expect(page.locator("aside.panel .panel-body")).not_to_be_empty()
+    page.wait_for_timeout(300)
+    after, panel = item.bounding_box(), page.locator("aside.panel").bounding_box()
+    assert before is not None
+    assert after is not None
+    assert panel is not None
+    assert abs(after["y"] - before["y"]) <= 2
+    assert after["x"] + after["width"] <= panel["x"]
 
 
 def test_without_a_script_there_is_a_link(visit: Visitor) -> None:

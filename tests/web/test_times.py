@@ -9,8 +9,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from tests.make import SESSION
 from tests.web.asking import Client
+from tests.web.conftest import AGENT
 
 _PAGE = f"/session/{SESSION}"
+_AGENT = f"{_PAGE}/agent/{AGENT}"
 _TIME = re.compile(r'<time datetime="([^"]+)"[^>]*>([^<]+)</time>')
 _LINK = re.compile(r'(?:href|action)="(/[^"]*)"')
 
@@ -33,7 +35,7 @@ def test_a_page_tells_times_in_the_zone_that_is_asked_for(client: Client, path: 
     assert {(one - two) % 1440 for one, two in zip(minutes, before, strict=True)} == {330}
 
 
-@pytest.mark.parametrize("path", ["/", "/sessions", "/calls", "/files", "/usage", "/search?q=shelf", _PAGE])
+@pytest.mark.parametrize("path", ["/", "/sessions", "/calls", "/files", "/usage", "/search?q=shelf", _PAGE, _AGENT])
 def test_the_zone_is_named(client: Client, path: str) -> None:
     """Whoever looks at a page can tell whose clocks it shows."""
     join = "&" if "?" in path else "?"

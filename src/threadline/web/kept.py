@@ -61,7 +61,7 @@ class Kept:
         self._windows: dict[str | None, tuple[Window, ...]] = {}
         self._limits: dict[str | None, Limit | None] = {}
         self._lines: dict[str | None, dict[int, Entry]] = {}
-        self._spent: Spent | None = None
+        self._spent: tuple[str, Spent] | None = None
 
     @property
     def path(self) -> Path:
@@ -173,11 +173,12 @@ class Kept:
             return self._limits[name]
 
     def spent(self, archive: Standing) -> Spent:
-        """What it spent."""
+        """What it spent, as far as the index knows by now: it may be a moment older than the session."""
+        known = archive.generation if archive.is_indexed else ""
         with self._lock:
-            if self._spent is None:
-                self._spent = spent(self.session, archive)
-            return self._spent
+            if self._spent is None or self._spent[0] != known:
+                self._spent = (known, spent(self.session, archive))
+            return self._spent[1]
 
     def figures(self, name: str | None, archive: Standing) -> Figures:
         """Each message in numbers."""

@@ -25,6 +25,7 @@ from threadline.render.html.lists import KEPT
 from threadline.render.html.said import short, when
 from threadline.render.html.words import one, shown
 from threadline.web import addresses
+from threadline.web.branching import left_turns
 from threadline.web.kept import Kept
 from threadline.web.linked import Linked
 from threadline.web.resuming import resume_command
@@ -130,7 +131,8 @@ def _figures(known: Head) -> Iterator[Child]:
     session, agent = known.kept.session, known.agent
     turns = sum(turn.act is not None for turn in agent.turns)
     if turns or agent.id is None:
-        yield count(turns, "turn")
+        left = sum(map(len, left_turns(agent).values()))
+        yield count(turns, "turn") + (f", {left:,} of them on branches" if left else "")
     yield count(known.kept.facts.calls if agent.id is None else len(agent.calls), "call")
     if agent.id is None and session.agents:
         kept = [one for one in session.agents if one.side is None]

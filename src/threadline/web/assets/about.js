@@ -19,18 +19,25 @@ export class About {
     /** @type {import("./map.js").ScrollMap|null} */
     this.map = null;
     this.timer = 0;
+    this.isLast = true;
     this.last = -Infinity;
   }
 
-  /** Ask, but no more often than every few seconds. */
-  soon() {
+  /**
+   * Ask, but no more often than every few seconds; and once more after that, since what was spent is known a little
+   * later than what was said.
+   */
+  soon({ isLast = false } = {}) {
+    this.isLast &&= isLast;
     if (this.timer !== 0) return;
+    this.isLast = isLast;
     const wait = Math.max(0, this.last + PAUSE - performance.now());
     this.timer = setTimeout(async () => {
       this.timer = 0;
       this.last = performance.now();
       const told = await this.#asked();
       if (told !== null) this.#renew(told);
+      if (!this.isLast) this.soon({ isLast: true });
     }, wait);
   }
 

@@ -133,6 +133,7 @@ export class Panel {
   #made() {
     const panel = document.createElement("aside");
     panel.className = "panel";
+    panel.hidden = true;
     panel.setAttribute("aria-labelledby", "panel-title");
     const head = document.createElement("header");
     this.title = document.createElement("h2");
