@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +13,10 @@ from threadline.cli import FOUND, NOTHING
 from threadline.cli.options import home_option, jobs_option
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from threadline.archive import Archive
+    from threadline.web.holding import Holding
     from threadline.web.serving import Served
 
 _EPILOG = """
@@ -23,6 +27,8 @@ Examples:
   threadline serve --home demo-home --port 8900
   threadline serve --no-open --json   for a program: address, port, token
 """
+_LONG = 8 * 1024 * 1024
+"""How many bytes take long enough to index that a bar is worth showing."""
 _NEEDS = ("starlette", "uvicorn", "markupsafe", "markdown_it", "pygments", "anyio")
 
 
@@ -57,9 +63,8 @@ def serve(*, port: int, host: str, is_opened: bool, as_json: bool, homes: tuple[
 
         say_no_home()
         return NOTHING
-    with archive:
-        many = _prepared(archive)
     holding = Holding(archive.homes, index=uses_index(), homes_now=archive.look_into_keep, apart=archive.is_apart)
+    many = _prepared(holding, jobs)
 
     def ready(served: Served) -> None:
         _say(served, many, as_json=as_json)
@@ -80,17 +85,30 @@ def _need_web() -> None:
         raise Missing(f"The page needs {', '.join(lacking)}, not installed here; run: pip install 'threadline[web]'")
 
 
-def _prepared(archive: Archive) -> int:
+def _prepared(holding: Holding, jobs: int | None) -> int:
     """How many sessions there are; by then the index is up to date, whatever that took."""
     from threadline.cli.opening import uses_index
     from threadline.errors import IndexBusy, Unreadable
-    from threadline.model.found import TranscriptKind
 
     if uses_index():
         try:
-            _ = archive.connection
+            holding.prepare(jobs, _progress)
         except (IndexBusy, Unreadable) as error:
-            click.echo(f"threadline: {error} Pages are shown all the same.", err=True)
+            click.echo(f"threadline: {error} Sessions are shown all the same.", err=True)
+    return holding.ask(_count)
+
+
+def _progress(label: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
+    from contextlib import nullcontext
+
+    from threadline.cli.reading import progress
+
+    return progress(label, total, rate=True) if total > _LONG else nullcontext(lambda _done: None)
+
+
+def _count(archive: Archive) -> int:
+    from threadline.model.found import TranscriptKind
+
     mains = {
         one.session or one.path for home in archive.found for one in home.transcripts if one.kind is TranscriptKind.MAIN
     }

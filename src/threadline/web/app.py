@@ -94,8 +94,8 @@ class App:
     def _made(self, make: Make, request: Request) -> Made:
         path = request.url.path
         page = HOME if path == twin(HOME) else path.removesuffix(SUFFIX)
-        with self._holding.archive() as archive:
-            return make(
+        return self._holding.ask(
+            lambda archive: make(
                 Asked(
                     path=page,
                     query=request.query_params.multi_items(),
@@ -106,6 +106,7 @@ class App:
                     wants_data=path.endswith(SUFFIX),
                 )
             )
+        )
 
 
 def _carried(request: Request) -> list[tuple[str, str]]:

@@ -2,27 +2,35 @@
 
 To open one means to compare the homes with the index, which takes some fifty milliseconds for thousands of transcripts:
 far more than most answers. So an archive is used again for a second, and by then whoever waits for news has asked anew.
+Where the index turns out to be of no use, another one takes its place: pages are shown all the same.
 """
 
 from __future__ import annotations
 
+import logging
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
 from threadline.archive import Standing
+from threadline.errors import Error, IndexBusy, Unreadable
+from threadline.web.spare import Spare, is_of_index
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from threadline.archive import Showing
     from threadline.model.found import Home
 
 SECONDS = 1.0
 """How old an archive may be."""
+_LOG = logging.getLogger("threadline")
+_T = TypeVar("_T")
 
 
 class _Open(Struct):
@@ -49,6 +57,7 @@ class Holding:
         self._lock = threading.Lock()
         self._looking = threading.Lock()
         self._is_closed = False
+        self._spare: Spare | None = None
 
     @property
     def homes(self) -> tuple[Home, ...]:
@@ -66,13 +75,77 @@ class Holding:
             raise
         self._give_back(lent)
 
+    def ask(self, make: Callable[[Standing], _T]) -> _T:
+        """What is made of an archive; where its index is of no use, it is made again of another."""
+        index = self._index
+        try:
+            with self.archive() as archive:
+                return make(archive)
+        except (Unreadable, sqlite3.Error, UnicodeDecodeError) as error:
+            # To fork beside threads is not safe.
+            if not self._replaced(index, error, jobs=1, showing=None):
+                raise
+        with self.archive() as archive:
+            return make(archive)
+
+    def prepare(self, jobs: int | None = None, showing: Showing | None = None) -> None:
+        """Bring the index up to date before anybody asks, or make another where it is of no use.
+
+        Raises:
+            IndexBusy: another process is at it.
+            Unreadable: it is of no use, and another could not be made.
+        """
+        try:
+            with Standing(self._homes, index=self._index, apart=self._apart, jobs=jobs, showing=showing) as archive:
+                _ = archive.connection
+        except Unreadable as error:
+            if not self._replaced(self._index, error, jobs=jobs, showing=showing):
+                raise
+
     def close(self) -> None:
         """Let go of all that is open."""
         with self._lock:
             self._is_closed = True
+        self._close_free()
+        if self._spare is not None:
+            self._spare.remove()
+
+    def _close_free(self) -> None:
+        with self._lock:
             free, self._free = self._free, []
         for one in free:
             one.archive.close()
+
+    def _replaced(self, index: bool | Path, error: Exception, *, jobs: int | None, showing: Showing | None) -> bool:
+        """Whether there is another index now, since the one that was asked is of no use."""
+        with self._looking:
+            if self._index is not index:  # another request has seen to it meanwhile
+                return True
+            # Once is enough: where that cannot be written either, each page would try in vain.
+            if self._spare is not None or not self._is_useless(error):
+                return False
+            self._spare = Spare()
+            _LOG.warning("threadline: %s", _told(error))
+            try:
+                self._index = self._spare.made(self._homes_now(), jobs=jobs, showing=showing)
+            except Error as also:
+                _LOG.warning("threadline: %s Pages that need an index will say so.", also)
+                return False
+        self._close_free()
+        return True
+
+    def _is_useless(self, error: Exception) -> bool:
+        """Whether it is the index that is to blame, and no transcript."""
+        if not isinstance(error, Unreadable):
+            return is_of_index(error)
+        try:
+            with Standing(self._homes, index=self._index, apart=self._apart) as archive:
+                _ = archive.connection
+        except Unreadable:
+            return True
+        except (IndexBusy, sqlite3.Error):
+            return False
+        return False
 
     def _opened(self) -> _Open:
         with self._looking:  # what a home has lost meanwhile is put back by one
@@ -96,3 +169,12 @@ class Holding:
                 self._free.append(lent)
                 return
         lent.archive.close()
+
+
+def _told(error: Exception) -> str:
+    said = (
+        str(error)
+        if isinstance(error, Unreadable)
+        else f"The index is damaged ({error}); run `threadline index rebuild`."
+    )
+    return f"{said} Meanwhile pages use another index, made now in a temporary folder."
