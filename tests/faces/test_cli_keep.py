@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.faces import counting
@@ -209,6 +210,59 @@ def test_an_earlier_version_is_restored(ask: Asker, home: Path, tmp_path: Path) 
         place = tmp_path / f"at{run}"
         assert ask("keep", "restore", main.stem, "--at", str(run), "--to", place).code == 0
         assert (place / main.relative_to(home)).read_bytes() == data
+
+
+@pytest.mark.parametrize("left", [0, 0.5])
+def test_a_transcript_that_was_cut_off_comes_back_whole(ask: Asker, home: Path, tmp_path: Path, left: float) -> None:
+    """What stood before is put back, and that is said; `--at` gives it as it was, and `list` shows its title."""
+    ask("keep")
+    main = counting.mains(home)[0]
+    before, title = main.read_bytes(), _row_of(ask, main)["title"]
+    os.truncate(main, int(len(before) * left))
+    ask("keep")
+    assert _row_of(ask, main)["title"] == title
+    main.unlink()
+    answer = ask("keep", "restore", main.stem)
+    assert (answer.code, main.read_bytes()) == (0, before)
+    assert "was cut off to" in answer.out
+    assert ask("keep", "restore", main.stem, "--at", "2", "--to", tmp_path / "at").code == 0
+    assert (tmp_path / "at" / main.relative_to(home)).read_bytes() == before[: int(len(before) * left)]
+
+
+def test_a_longer_version_of_what_was_rewritten_is_told(ask: Asker, home: Path, tmp_path: Path) -> None:
+    """The newest is put back, and where the longer one is."""
+    ask("keep")
+    main = counting.mains(home)[0]
+    main.write_bytes(b"{}\n")
+    ask("keep")
+    answer = ask("keep", "restore", main.stem, "--to", tmp_path / "to")
+    assert (tmp_path / "to" / main.relative_to(home)).read_bytes() == b"{}\n"
+    assert "--at 1 gives" in " ".join(answer.out.split())
+
+
+def test_a_session_of_two_homes_is_the_longest_and_the_other_is_told(ask: Asker, home: Path, tmp_path: Path) -> None:
+    """What of two homes has the same path is not dropped silently, and `--home` names either."""
+    other = tmp_path / "other"
+    shutil.copytree(home, other)
+    main = counting.mains(home)[0]
+    short = other / main.relative_to(home)
+    short.write_bytes(main.read_bytes()[: main.stat().st_size // 2].rpartition(b"\n")[0] + b"\n")
+    assert ask("keep", "--home", home, "--home", other).code == 0
+    answer = ask("keep", "restore", main.stem, "--to", tmp_path / "one", "--json")
+    assert (tmp_path / "one" / main.relative_to(home)).read_bytes() == main.read_bytes()
+    assert str(other) in answer.json["notes"][0]
+    assert ask("keep", "restore", main.stem, "--home", other, "--to", tmp_path / "two").code == 0
+    assert (tmp_path / "two" / main.relative_to(home)).read_bytes() == short.read_bytes()
+    everything = ask("keep", "restore", "--all", "--to", tmp_path / "all", "--json")
+    assert everything.code == 2
+    assert [str(other) in one and main.name in one for one in everything.json["refused"]] == [True]
+    assert (tmp_path / "all" / main.relative_to(home)).read_bytes() == main.read_bytes()
+    assert ask("keep", "restore", "--all", "--home", tmp_path / "none", "--to", tmp_path / "x").code != 0
+
+
+def _row_of(ask: Asker, main: Path) -> Any:
+    (row,) = (one for one in ask("keep", "list", "--json").json if one["session"] == main.stem)
+    return row
 
 
 def test_a_session_that_would_be_deleted_again_is_told(ask: Asker, home: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import threadline
 from threadline.archive import Archive
 from threadline.demo import write
 from threadline.find import homes
-from threadline.keep import kept_home
+from threadline.keep import kept_home, listing
 from threadline.keep.catalogue import Catalogue
 from threadline.keep.forgetting import forget
 from threadline.keep.keeping import keep
@@ -247,7 +247,7 @@ def test_nothing_is_looked_for_twice(place: Place, monkeypatch: pytest.MonkeyPat
         raise AssertionError("the keep was opened, or a home was listed")
 
     monkeypatch.setattr(kept_home, "missing", never)
-    monkeypatch.setattr(kept_home, "_catalogue", never)
+    monkeypatch.setattr(listing, "opened", never)
     assert [home.path for home in place.open().homes] == before
 
 
@@ -301,7 +301,7 @@ def test_a_keep_that_cannot_be_read_hides_nothing(place: Place) -> None:
 def test_a_path_that_leads_out_is_not_put_back(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """A keep may come from anywhere: no path in it leads out of the kept home."""
     place.run()
-    really = kept_home._catalogue
+    really = listing.opened
 
     def hostile(folder: Path) -> Catalogue:
         made = really(folder)
@@ -315,7 +315,7 @@ def test_a_path_that_leads_out_is_not_put_back(place: Place, monkeypatch: pytest
                 made.versions[machine, home, bad] = [replace(one, path=bad) for one in versions]
         return made
 
-    monkeypatch.setattr(kept_home, "_catalogue", hostile)
+    monkeypatch.setattr(listing, "opened", hostile)
     gone = place.transcripts()[:2]
     for path in gone:
         path.unlink()
@@ -352,3 +352,44 @@ def test_projects_may_be_a_link(place: Place, tmp_path: Path, lost: str, inside:
     catalogue = Catalogue(Store(place.keep))
     assert not restore(catalogue, catalogue.newest(), place.home).refused
     assert all(path.is_file() for path in gone)
+
+
+@pytest.mark.parametrize("index", [True, False])
+def test_a_transcript_that_was_emptied_is_told_from_the_keep(place: Place, index: bool) -> None:
+    """One that a crash left empty is told as before, also after a run has seen it so; written anew, it is its own."""
+    place.run()
+    before = place.told(index=index)
+    emptied = place.transcripts()[::2]
+    data = {path: path.read_bytes() for path in emptied}
+    for path in emptied:
+        path.write_bytes(b"")
+    place.run()
+    assert place.told(index=index) == before
+    assert place.kept() == place.below(emptied)
+    for path in emptied:
+        path.write_bytes(data[path])
+    assert place.told(index=index) == before
+    assert not place.kept()
+
+
+@pytest.mark.parametrize("left", [0.0, 0.6])
+def test_a_transcript_that_was_cut_and_deleted_is_told_whole(place: Place, left: float) -> None:
+    """After it is gone altogether, what stood before it was cut off is what is read."""
+    place.run()
+    before = place.told()
+    for path in place.transcripts()[::2]:
+        os.truncate(path, int(path.stat().st_size * left))
+    place.run()
+    for path in place.transcripts()[::2]:
+        path.unlink()
+    assert place.told() == before
+
+
+def test_a_keep_whose_first_file_is_a_pipe_is_left_out(place: Place) -> None:
+    """What is no file in place of keep.json is not waited for."""
+    place.run()
+    (place.keep / "keep.json").unlink()
+    os.mkfifo(place.keep / "keep.json")
+    with place.open() as archive:
+        assert "cannot be read" in archive.keep_problems[0]
+        assert archive.sessions().sessions

@@ -85,9 +85,10 @@ def _rows(
 ) -> tuple[Sequence[dict[str, Any]], int]:
     """The rows that are shown, and how many there are more. Titles are read of those that are shown alone."""
     from threadline.keep.sessions import is_kept_only
+    from threadline.keep.shortened import mended
     from threadline.keep.titling import told
 
-    shown = found[:limit] if project is None else found
+    shown = [mended(catalogue, one) for one in (found[:limit] if project is None else found)]
     words = told(catalogue, shown)
     rows = []
     for one in shown:

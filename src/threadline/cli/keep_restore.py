@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,7 @@ Exit codes: 0 all is there now; 1 there is no keep; 2 something was not put back
 @click.option(
     "--touch", is_flag=True, help="Give files today's time, so that Claude Code does not delete them at once."
 )
+@click.option("--home", metavar="DIR", help="Only what was kept of this home, where several have the session.")
 @machine_option
 @keep_options
 @output_options
@@ -56,6 +57,7 @@ def restore(
     everything: bool,
     at: int | None,
     touch: bool,
+    home: str | None,
     machine: str | None,
     folder: Path | None,
     key_file: Path | None,
@@ -64,7 +66,8 @@ def restore(
     """Put sessions back, byte for byte, with their agents, results, file histories, lists, tasks and plans.
 
     SESSION is the start of an id, or `last`. What is there with the same bytes is left alone, what is there with others
-    stays unless --force is given, and nothing is written outside of the home.
+    stays unless --force is given, and nothing is written outside of the home. A transcript that something cut off comes
+    back as it stood before; --at gives it as it was.
     """
     from threadline.cli.keep_options import catalogue_of, machine_named, print_one
     from threadline.errors import BadQuery
@@ -73,19 +76,23 @@ def restore(
         raise BadQuery("Name sessions (`threadline keep list` has them), or give --all.")
     catalogue, here = catalogue_of(folder, key_file)
     whose = machine_named(catalogue, machine, here) if machine is not None else None
-    chosen = _chosen(catalogue, sessions, whose, here.id, at)
-    files = _files(catalogue, chosen, whose, at, everything=everything)
+    asked = _Asked(catalogue, whose, _real(home), at)
+    chosen = asked.sessions(sessions, here.id)
+    files = asked.files(chosen, everything=everything)
     strange = next((one for of_home in files.values() for one in of_home.values() if one.machine != here.id), None)
     if to is None and strange is not None:
         raise BadQuery(f"{strange.label} kept that, from its {strange.home!r}; say with --to where to put it here.")
-    rows = _put(catalogue, files, to, force=force, touch=touch)
+    targets, left = _by_target(files, to)
+    rows = _put(catalogue, targets, force=force, touch=touch)
+    put = [one for versions in targets.values() for one in versions]
     row = {
         "sessions": [one.id for one in chosen],
         "homes": sorted(rows),
         "files": sum(len(one.files) for one in rows.values()),
         "same": sum(len(one.same) for one in rows.values()),
-        "refused": [sentence for one in rows.values() for sentence in one.refused],
-        "torn": sorted(one.path for of_home in files.values() for one in of_home.values() if one.torn),
+        "refused": [sentence for one in rows.values() for sentence in one.refused] + left,
+        "torn": sorted(one.path for one in put if one.torn),
+        "notes": [*asked.notes, *(_notes(catalogue, put) if at is None else ())],
     }
     if output == "table":
         _print(row, chosen, _told(catalogue, chosen), touch=touch)
@@ -94,62 +101,102 @@ def restore(
     return FAILED if row["refused"] else FOUND
 
 
-def _chosen(
-    catalogue: Catalogue, names: Sequence[str], whose: str | None, here: str, at: int | None
-) -> list[KeptSession]:
-    """The sessions that were named, each once, or all. Where several machines have one, this machine's comes first."""
-    from threadline.keep.sessions import named, sessions
+class _Asked:
+    """What of the keep is asked for: a machine's, a home's, as of a run; `notes` say what was chosen among several."""
 
-    found = sessions(catalogue, machine=whose, at=at)
-    if not names:
+    def __init__(self, catalogue: Catalogue, machine: str | None, home: str | None, at: int | None) -> None:
+        self._catalogue = catalogue
+        self._machine = machine
+        self._home = home
+        self._at = at
+        self.notes: list[str] = []
+
+    def sessions(self, names: Sequence[str], here: str) -> list[KeptSession]:
+        """The sessions that were named, each once, or all; whole, unless they are asked for as of a run.
+
+        Where several machines have one, it is this machine's; of several homes, that with the longest transcript.
+        """
+        from threadline.errors import NotFound
+        from threadline.keep.sessions import named, sessions
+        from threadline.keep.shortened import mended
+
+        found = [one for one in sessions(self._catalogue, machine=self._machine, at=self._at) if self._is_of(one.home)]
+        if not found and self._home is not None:
+            raise NotFound(f"No session is kept of the home {self._home!r}; `threadline keep list --json` names homes.")
+        fits = [named(found, name) for name in names] if names else [[one] for one in found]
+        best = {}
+        for fit in fits:
+            own = [one for one in fit if one.machine == here] or fit
+            whole = [mended(self._catalogue, one) for one in own] if self._at is None else own
+            one = max(whole, key=lambda one: one.main.size if one.main is not None else 0)
+            best[one.machine, one.home, one.id] = one
+            others = [other.home for other in whole if other is not one]
+            if others:
+                self.notes.append(
+                    f"{one.id[:8]} was kept of {len(whole)} homes; this is the longest, of {one.home}. --home DIR names"
+                    f" another: {', '.join(others[:3])}."
+                )
+        return [*best.values()]
+
+    def files(self, chosen: Sequence[KeptSession], *, everything: bool) -> dict[str, dict[str, Version]]:
+        """By home, the files to put back, by their paths: of one that several machines have, the one written last."""
+        from threadline.keep.belonging import Belonging
+        from threadline.keep.sessions import others
+
+        found: dict[str, dict[str, Version]] = {}
+
+        def take(versions: Iterable[Version]) -> None:
+            for one in versions:
+                of_home = found.setdefault(one.home, {})
+                before = of_home.get(one.path)
+                if before is None or before.mtime_ns < one.mtime_ns:
+                    of_home[one.path] = one
+
+        for session in chosen:
+            take(session.to_restore())
+        rest = [one for one in others(self._catalogue, machine=self._machine, at=self._at) if self._is_of(one.home)]
+        if everything:
+            take(rest)
+            return found
+        belonging = Belonging(self._catalogue)
+        for session in chosen:
+            take(belonging.along(session.id, session.files, rest))
         return found
-    best = {}
-    for name in names:
-        fit = named(found, name)
-        one = next((one for one in fit if one.machine == here), fit[0])
-        best[one.id] = one
-    return [*best.values()]
+
+    def _is_of(self, home: str) -> bool:
+        return self._home is None or home == self._home
 
 
-def _files(
-    catalogue: Catalogue, chosen: Sequence[KeptSession], whose: str | None, at: int | None, *, everything: bool
-) -> dict[str, dict[str, Version]]:
-    """By home, the files to be put back, by their paths: of one that several machines have, the one written last."""
-    from threadline.keep.belonging import Belonging
-    from threadline.keep.sessions import others
-
-    found: dict[str, dict[str, Version]] = {}
-
-    def take(versions: Iterable[Version]) -> None:
-        for one in versions:
-            of_home = found.setdefault(one.home, {})
-            before = of_home.get(one.path)
-            if before is None or before.mtime_ns < one.mtime_ns:
-                of_home[one.path] = one
-
-    for session in chosen:
-        take(session.to_restore())
-    if everything:
-        take(others(catalogue, machine=whose, at=at))
-        return found
-    belonging = Belonging(catalogue)
-    rest = others(catalogue, machine=whose, at=at)
-    for session in chosen:
-        take(belonging.along(session.id, session.files, rest))
-    return found
+def _real(home: str | None) -> str | None:
+    """A home as the keep names it; that of another machine is named as it is there."""
+    return os.path.realpath(os.path.expanduser(home)) if home is not None else None  # noqa: PTH111 - that of Path raises
 
 
-def _put(
-    catalogue: Catalogue, files: dict[str, dict[str, Version]], to: Path | None, *, force: bool, touch: bool
-) -> dict[str, Any]:
+def _notes(catalogue: Catalogue, put: Iterable[Version]) -> Iterator[str]:
+    """What a reader should know of transcripts that have become shorter."""
+    from threadline.cli import output as out
+    from threadline.keep.sessions import is_session_transcript
+    from threadline.keep.shortened import last_of, longest_of
+
+    for one in put:
+        if not is_session_transcript(one.path):
+            continue
+        last, longest = last_of(catalogue, one), longest_of(catalogue, one)
+        if last.size < one.size:
+            yield f"{one.path} was cut off to {out.size(last.size)} later; it is given as of run {one.run}."
+        elif longest.size > one.size:
+            yield f"{one.path} was longer before it was rewritten: --at {longest.run} gives {out.size(longest.size)}."
+
+
+def _put(catalogue: Catalogue, targets: dict[str, list[Version]], *, force: bool, touch: bool) -> dict[str, Any]:
     """Put files into their homes, or all into one; what came of it, by home."""
     from threadline.cli.reading import progress
     from threadline.keep.restoring import restore as restored
 
     rows: dict[str, Any] = {}
-    total = sum(one.size for of_home in files.values() for one in of_home.values())
+    total = sum(one.size for versions in targets.values() for one in versions)
     with progress("Restoring", total, rate=True) as advance:
-        for home, versions in _by_target(files, to).items():
+        for home, versions in targets.items():
             done = restored(catalogue, versions, Path(home), force=force, progress=advance)
             rows[home] = done
             if touch:
@@ -159,16 +206,30 @@ def _put(
     return rows
 
 
-def _by_target(files: dict[str, dict[str, Version]], to: Path | None) -> dict[str, list[Version]]:
+def _by_target(files: dict[str, dict[str, Version]], to: Path | None) -> tuple[dict[str, list[Version]], list[str]]:
+    """The files by the home they are put into; and, where several homes go into one, what has no place there."""
+    from threadline.keep.sessions import is_session_transcript
+
     if to is None:
-        return {home: [*versions.values()] for home, versions in files.items()}
+        return {home: [*versions.values()] for home, versions in files.items()}, []
+
+    def worth(one: Version) -> tuple[int, int]:
+        return (one.size if is_session_transcript(one.path) else 0, one.mtime_ns)
+
     merged: dict[str, Version] = {}
+    left: list[str] = []
     for versions in files.values():
         for path, one in versions.items():
-            if path not in merged or merged[path].mtime_ns < one.mtime_ns:
-                merged[path] = one
+            other = merged.get(path)
+            first, second = (one, other) if other is None or worth(other) < worth(one) else (other, one)
+            merged[path] = first
+            if second is not None and list(first.pieces) != list(second.pieces):
+                left.append(
+                    f"{path} of {second.home} is not put back, for {first.home} has another one there; restore it with"
+                    " --home into another place."
+                )
     # Not its real path: whoever names a link means where it leads.
-    return {os.path.abspath(os.path.expanduser(to)): [*merged.values()]}  # noqa: PTH100, PTH111 - those of Path raise
+    return {os.path.abspath(os.path.expanduser(to)): [*merged.values()]}, left  # noqa: PTH100, PTH111 - those of Path raise
 
 
 def _told(catalogue: Catalogue, chosen: Sequence[KeptSession]) -> str:
@@ -188,6 +249,8 @@ def _print(row: dict[str, Any], chosen: Sequence[KeptSession], directory: str, *
     click.echo(f"Put back {out.counted(row['files'], 'file')} of {out.counted(len(chosen), 'session')} into {homes}.")
     if row["same"]:
         click.echo(f"{out.counted(row['same'], 'file')} {'was' if row['same'] == 1 else 'were'} there already.")
+    for sentence in row["notes"][:10]:
+        click.echo(out.wrapped(out.plain(sentence)))
     for path in row["torn"]:
         click.echo(f"threadline: {out.plain(path)} changed while it was kept, and may be a mix.", err=True)
     for sentence in row["refused"][:10]:

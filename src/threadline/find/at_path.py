@@ -75,6 +75,8 @@ def by_id(prefix: str, found: Iterable[Found]) -> Transcript:
     matches = mains or [one for one in everything if (one.agent or "").lower().startswith(start)]
     if not matches:
         raise NotFound(f"No session or agent has an id that starts with {named!r}; `threadline` shows what there is.")
+    # An empty one tells nothing: what was in it may be in the keep.
+    matches = [one for one in matches if one.size] or matches
     if len(matches) > 1:
         shown = "\n".join(f"  {one.path}" for one in matches[:_SHOWN])
         more = f"\n  and {len(matches) - _SHOWN} more" if len(matches) > _SHOWN else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from threadline.find.side_files import PROJECTS
+from threadline.find.side_files import MARKS, PROJECTS
 from threadline.find.transcripts import agent_id, session_id
 
 _BELOW = 3
@@ -15,12 +15,16 @@ _BELOW = 3
 
 
 class Row(Struct, frozen=True, array_like=True, gc=False):
-    """The newest version of a kept file: its path below the home, and what tells whether it was put back already."""
+    """The version of a kept file that is read: its path below the home, and what tells whether it was put back already.
+
+    `cut` is how many bytes were left of it when it was last kept, where that is only how it begins.
+    """
 
     path: str
     size: int
     mtime_ns: int
     pieces: str
+    cut: int | None = None
 
 
 class Origin(Struct, frozen=True, array_like=True):
@@ -46,29 +50,85 @@ class Missing(Struct, frozen=True):
     watched: tuple[str, ...]
 
 
-def missing(listed: Sequence[Listed], own: str | None, living: Sequence[str], *, only: bool) -> Iterator[Missing]:
-    """What the living homes do not have, home by home; with `only`, of these homes alone.
+class Asked(Struct, frozen=True):
+    """Which homes are read: those that live, those that are gone and were named all the same, and whether `only` these.
+
+    `own` is this machine.
+    """
+
+    own: str | None
+    living: tuple[str, ...]
+    lost: tuple[str, ...] = ()
+    only: bool = False
+
+    def apart(self, listed: Sequence[Listed]) -> list[str]:
+        """The homes of this machine that are read where they are gone, and left alone where they are there."""
+        mine = [one.origin.home for one in listed if one.origin.machine == self.own]
+        return [home for home in mine if home not in self.living] if not self.only else []
+
+
+def missing(listed: Sequence[Listed], asked: Asked) -> Iterator[Missing]:
+    """What the living homes do not have, home by home.
 
     A file that is there is left as it is there, whatever its bytes: it is what Claude Code goes on with, and of two
-    versions of one transcript most lines would be told twice. Older versions are `keep restore`'s.
+    versions of one transcript most lines would be told twice. Older versions are `keep restore`'s. Only one that was
+    cut off to nothing, and tells nothing, is as if it were not there.
     """
-    mine = [one for one in listed if one.origin.machine == own]
-    others = [one for one in listed if one.origin.machine != own]
+    mine = [one for one in listed if one.origin.machine == asked.own]
+    others = [one for one in listed if one.origin.machine != asked.own]
     taken: dict[str, Row] = {}
+    gone: list[Listed] = []
     for one in sorted(mine, key=lambda each: each.origin.home):
         home = one.origin.home
-        taken.update((row.path, row) for row in one.rows)
-        if home in living:
+        if home in asked.living:
+            taken.update((row.path, row) for row in one.rows)
             yield Missing(one.origin, *_not_in((home,), one.rows))
-        elif not only and not os.path.isdir(home):  # noqa: PTH112 - Path.is_dir raises where a parent may not be entered
-            yield Missing(one.origin, {row.path: row for row in one.rows}, ())
+        elif home in asked.lost or (not asked.only and not is_there(home)):
+            gone.append(one)
         # A home that is there and was not asked for is somebody's choice.
-    if only:
+    for one in gone:
+        yield _of_a_gone(one, asked, taken)
+    if asked.only:
+        yield from (_of_a_gone(one, asked, taken) for one in others if one.origin.home in asked.lost)
         return
+    taken |= {row.path: row for one in mine for row in one.rows}
     for one in sorted(others, key=lambda each: (each.origin.label, each.origin.machine, each.origin.home)):
         rows = [row for row in one.rows if not _is_copy(row, taken.get(row.path))]
         taken.update((row.path, row) for row in rows)
-        yield Missing(one.origin, *_not_in(living, rows, elsewhere=True))
+        yield Missing(one.origin, *_not_in(asked.living, rows, elsewhere=True))
+
+
+def is_there(home: str) -> bool:
+    """Whether a home is there: a directory that has nothing of Claude Code's in it is what is left of one."""
+    try:
+        return not MARKS.isdisjoint(os.listdir(home))  # noqa: PTH208 - names are enough
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError):
+        return True
+
+
+def _of_a_gone(one: Listed, asked: Asked, taken: dict[str, Row]) -> Missing:
+    """All that was kept of a home, but for what is elsewhere by now: it may have been moved, and kept again there."""
+    rows = [row for row in one.rows if not _is_copy(row, taken.get(row.path))]
+    taken.update((row.path, row) for row in rows)
+    found, watched = _not_in(asked.living, rows, elsewhere=True)
+    own = [row for row in one.rows if _is_of_a_session(row.path)]
+    if own and 2 * sum(row.path not in found for row in own) >= len(own):
+        # Most of its sessions are elsewhere, so it was moved: what is called alike there is the same, and went on.
+        found = {path: row for path, row in found.items() if _is_of_a_session(path) or not _went_on(row, asked.living)}
+    return Missing(one.origin, found, watched)
+
+
+def _went_on(row: Row, homes: Sequence[str]) -> bool:
+    """Whether one of these homes has a file of that path which is not shorter."""
+    for home in homes:
+        try:
+            if os.lstat(_joined(home, row.path)).st_size >= row.size:
+                return True
+        except (OSError, ValueError):
+            continue
+    return False
 
 
 def _is_copy(row: Row, other: Row | None) -> bool:
@@ -97,12 +157,22 @@ def _not_in(
             name = row.path[len(directory) + 1 :] if directory else row.path
             # What is called alike on another machine is the same only where the name is nobody else's.
             is_told = not elsewhere or _is_of_a_session(row.path)
-            is_there = is_told and any(name in (one or ()) for one in names)
-            if not is_there and not any(folders.have(row) for folders in moved):
+            having = [home for home, there in zip(homes, names, strict=True) if is_told and name in (there or ())]
+            if row.cut == 0 and having:
+                watched += (_joined(home, row.path) for home in having)
+                having = [home for home in having if not _is_empty(_joined(home, row.path))]
+            if not having and not any(folders.have(row) for folders in moved):
                 found[row.path] = row
     for folders in moved:
         watched += folders.directories()
     return found, tuple(dict.fromkeys(watched))
+
+
+def _is_empty(path: str) -> bool:
+    try:
+        return os.lstat(path).st_size == 0
+    except OSError:
+        return False
 
 
 def _is_watched(directory: str, rows: Sequence[Row], *, is_there: bool) -> bool:

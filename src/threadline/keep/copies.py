@@ -1,0 +1,108 @@
+"""Copies: kept files put into a kept home, and taken out of it. Nothing here is fsynced: they can be made again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from threadline.errors import Error, Unreadable
+from threadline.keep.missing import Row
+from threadline.keep.notes import NEW, make
+
+if TYPE_CHECKING:
+    from threadline.keep.catalogue import Catalogue, Version
+    from threadline.keep.listing import Listing
+    from threadline.keep.missing import Missing as NotThere
+
+_ROOM = 512 * 1024 * 1024
+"""How many bytes are left free on the disk whatever is asked for."""
+
+
+def put(
+    keep: Listing,
+    absent: Sequence[tuple[Path, Row]],
+    homes: dict[Path, NotThere],
+    planned: Callable[[int], None] | None,
+    progress: Callable[[int], None] | None,
+) -> Iterator[str]:
+    """Put files where a Claude home has them; why some could not be."""
+    if not absent:
+        return
+    from shutil import disk_usage  # noqa: PLC0415 - takes longer to load than all else here
+
+    needed = sum(row.size for _place, row in absent)
+    first = absent[0][0].parent
+    free = disk_usage(first).free
+    if needed > free - _ROOM:
+        yield (
+            f"What only the keep has would take {needed / 1e9:.1f} GB below {str(first)!r}, where {free / 1e9:.1f} GB "
+            "are free; make room, or name another folder with THREADLINE_CACHE."
+        )
+        return
+    if planned is not None:
+        planned(needed)
+    for place, row in sorted(absent, key=lambda one: str(one[0])):
+        origin = homes[place].origin
+        try:
+            version = keep.version(origin, row)
+            if version is None:
+                raise Unreadable("it is not in the keep any more.")
+            _copy(keep.catalogue, version, place / row.path)
+        except (Error, OSError) as error:
+            yield f"{row.path} cannot be had from the keep: {error}"
+        if progress is not None:
+            progress(row.size)
+
+
+def absent(place: Path, rows: dict[str, Row], *, whole: bool) -> Iterator[Row]:
+    """Of what should be in a kept home, what is not; where the keep has changed, in that very version."""
+    by_directory: dict[str, list[Row]] = {}
+    for row in rows.values():
+        by_directory.setdefault(row.path.rpartition("/")[0], []).append(row)
+    for directory, some in by_directory.items():
+        there = _entries(place / directory, whole=whole)
+        for row in some:
+            told = there.get(row.path.rpartition("/")[2])
+            if told is None or (whole and told != (row.size, row.mtime_ns)):
+                yield row
+
+
+def take_away(place: Path, rows: dict[str, Row]) -> None:
+    """What is in a living home again, or was forgotten, leaves."""
+    if not rows and not place.is_dir():
+        return
+    for directory, _below, names in os.walk(place, topdown=False):
+        inside = os.path.relpath(directory, place).replace(os.sep, "/")
+        above = "" if inside == "." else f"{inside}/"
+        for name in names:
+            if f"{above}{name}" not in rows:
+                with suppress(OSError):
+                    os.unlink(os.path.join(directory, name))  # noqa: PTH108, PTH118 - paths are text here
+        with suppress(OSError):  # those that hold something stay
+            os.rmdir(directory)  # noqa: PTH106 - the same
+
+
+def _copy(catalogue: Catalogue, version: Version, place: Path) -> None:
+    """One file, whole or not at all, with its time."""
+    make(place.parent)
+    temporary = place.with_name(f"{place.name[:80]}.{os.getpid()}{NEW}")
+    try:
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123 - a mode
+            file.writelines(catalogue.data(version))
+        os.utime(temporary, ns=(version.mtime_ns, version.mtime_ns))
+        temporary.replace(place)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _entries(directory: Path, *, whole: bool) -> dict[str, tuple[int, int]]:
+    found = {}
+    with suppress(OSError), os.scandir(directory) as inside:
+        for entry in inside:
+            status = entry.stat(follow_symlinks=False) if whole else None
+            found[entry.name] = (status.st_size, status.st_mtime_ns) if status is not None else (0, 0)
+    return found

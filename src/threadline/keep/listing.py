@@ -1,0 +1,109 @@
+"""The listing: which version of each kept file is read, noted under the cache; only for bytes the keep is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from threadline.errors import Missing, Unreadable
+from threadline.keep.missing import Listed, Origin, Row
+from threadline.keep.notes import VERSION, Note, note, noted
+
+if TYPE_CHECKING:
+    from threadline.keep.catalogue import Catalogue, Version
+
+
+class _Listing(Note, frozen=True):
+    """What is in the keep, as its runs say."""
+
+    runs: str
+    listed: tuple[Listed, ...]
+    problems: tuple[str, ...] = ()
+
+
+class Listing:
+    """What a keep holds: the versions that are read, from what was noted, and their bytes, for which it is opened.
+
+    `is_new` is whether the keep has changed since that was noted.
+    """
+
+    def __init__(self, keep: Path, place: Path, runs: str) -> None:
+        self._keep = keep
+        self._opened: Catalogue | None = None
+        known = noted(place, _Listing)
+        self.is_new = known is None or known.runs != runs
+        if known is None or known.runs != runs:
+            problems = (*self.catalogue.problems, *_strange(self.catalogue))
+            known = _Listing(VERSION, runs, tuple(_listed(self.catalogue)), problems)
+            note(place, known)
+        self.listed = known.listed
+        self.problems = known.problems
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The keep itself."""
+        if self._opened is None:
+            self._opened = opened(self._keep)
+        return self._opened
+
+    def version(self, origin: Origin, row: Row) -> Version | None:
+        """The version that a row stands for."""
+        versions = self.catalogue.versions.get((origin.machine, origin.home, row.path), ())
+        return next((one for one in reversed(versions) if one.pieces.id == row.pieces), None)
+
+
+def opened(keep: Path) -> Catalogue:
+    """What a keep holds, from the keep itself.
+
+    Raises:
+        Missing: what it is read with is not installed.
+        Unreadable: it cannot be read.
+    """
+    try:
+        from threadline.keep.catalogue import Catalogue  # noqa: PLC0415 - zstandard may be missing, and takes a while
+    except ImportError as error:
+        told = f"The keep {str(keep)!r} cannot be read without zstandard: pip install 'threadline[keep]'."
+        raise Missing(told) from error
+    from threadline.keep.keeping import memory_of  # noqa: PLC0415 - the same
+    from threadline.keep.machine import Machine, machine_folder  # noqa: PLC0415 - the same
+    from threadline.keep.store import Store  # noqa: PLC0415 - the same
+
+    store = Store(keep)
+    if store.is_locked:
+        raise Unreadable(f"The keep {str(keep)!r} is encrypted and its key is not at hand; --no-keep leaves it out.")
+    return Catalogue(store, memory_of(store, Machine("", "", machine_folder())))
+
+
+def _listed(catalogue: Catalogue) -> Iterator[Listed]:
+    from threadline.keep.shortened import whole  # noqa: PLC0415 - as above
+
+    by_origin: dict[tuple[str, str], list[Row]] = {}
+    labels: dict[str, str] = {}
+    for (machine, home, path), versions in catalogue.versions.items():
+        rows = by_origin.setdefault((machine, home), [])
+        newest = versions[-1]
+        labels[machine] = newest.label
+        if _is_inside(path):
+            one = whole(catalogue, versions)
+            cut = newest.size if newest.size < one.size else None
+            rows.append(Row(path, one.size, one.mtime_ns, one.pieces.id, cut))
+    for (machine, home), found in by_origin.items():
+        yield Listed(Origin(machine, labels[machine], home), tuple(found))
+
+
+def _strange(catalogue: Catalogue) -> Iterator[str]:
+    """What is not put back, since its name is no text or leads elsewhere."""
+    many = sum(not _is_inside(version.path) for version in catalogue.newest())
+    if many:
+        yield f"Of the keep, {many:,} paths lead out of their home or are no text; `threadline keep restore` says more."
+
+
+def _is_inside(path: str) -> bool:
+    """Whether a path stays in the home, and is text: a keep may come from anywhere."""
+    parts = path.split("/")
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return all(part not in {"", ".", ".."} and "\\" not in part and "\0" not in part for part in parts)
