@@ -64,14 +64,17 @@ def serve(*, port: int, host: str, is_opened: bool, as_json: bool, homes: tuple[
         say_no_home()
         return NOTHING
     holding = Holding(archive.homes, index=uses_index(), homes_now=archive.look_into_keep, apart=archive.is_apart)
-    many = _prepared(holding, jobs)
 
     def ready(served: Served) -> None:
         _say(served, many, as_json=as_json)
         if is_opened and not as_json and _has_screen():
             _open(served)
 
-    run(holding, host, port, ready)
+    try:
+        many = _prepared(holding, jobs)
+        run(holding, host, port, ready)
+    finally:
+        holding.close()
     return FOUND
 
 

@@ -22,6 +22,7 @@ from threadline.web.asked import Asked
 from threadline.web.asset import asset
 from threadline.web.guard import Guard
 from threadline.web.live import Live
+from threadline.web.lost import concerns, with_word
 from threadline.web.pages import PAGES
 from threadline.web.session import BELOW
 from threadline.web.shelf import Shelf
@@ -94,7 +95,8 @@ class App:
     def _made(self, make: Make, request: Request) -> Made:
         path = request.url.path
         page = HOME if path == twin(HOME) else path.removesuffix(SUFFIX)
-        return self._holding.ask(
+        lost = self._holding.lost() if concerns(page) else None
+        made = self._holding.ask(
             lambda archive: make(
                 Asked(
                     path=page,
@@ -107,6 +109,7 @@ class App:
                 )
             )
         )
+        return with_word(made, lost) if lost is not None else made
 
 
 def _carried(request: Request) -> list[tuple[str, str]]:

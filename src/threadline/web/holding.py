@@ -19,6 +19,8 @@ from msgspec import Struct
 
 from threadline.archive import Standing
 from threadline.errors import Error, IndexBusy, Unreadable
+from threadline.model.kept import KEEP
+from threadline.web.lost import Places, sentence
 from threadline.web.spare import Spare, is_of_index
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ class Holding:
         self._looking = threading.Lock()
         self._is_closed = False
         self._spare: Spare | None = None
+        self._places = Places(homes)
 
     @property
     def homes(self) -> tuple[Home, ...]:
@@ -74,6 +77,22 @@ class Holding:
             lent.archive.close()  # whatever went wrong may have been its fault
             raise
         self._give_back(lent)
+
+    def lost(self) -> str | None:
+        """What to say of homes that are not there any more; None where all are.
+
+        Raises:
+            Unreadable: there is nothing else to be shown.
+        """
+        lost = self._places.lost()
+        if not lost:
+            return None
+        with self._looking:
+            is_kept = any(home.source == KEEP for home in self._homes_now())
+        said = sentence(lost, is_kept=is_kept)
+        if self._places.are_all(lost) and not is_kept:
+            raise Unreadable(f"{said} Put it back, or end `threadline serve` and name another with --home.")
+        return said
 
     def ask(self, make: Callable[[Standing], _T]) -> _T:
         """What is made of an archive; where its index is of no use, it is made again of another."""

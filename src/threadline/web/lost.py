@@ -1,0 +1,61 @@
+"""Lost: what was there when the server began and is not any more, which pages say instead of showing nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+from msgspec.structs import replace
+
+from threadline.find.side_files import PROJECTS
+from threadline.model.kept import KEEP
+from threadline.render.html.element import el, join
+from threadline.render.html.words import shown
+from threadline.web import addresses
+from threadline.web.page import Made, Page
+
+if TYPE_CHECKING:
+    from threadline.model.found import Home
+
+_OF_NO_HOME = frozenset({addresses.DOCTOR, addresses.KEYS})
+"""Pages that are right without a home, or say themselves that it is gone."""
+
+
+class Places:
+    """The homes as they were found, by what has to be there for them to be."""
+
+    def __init__(self, homes: Sequence[Home]) -> None:
+        living = [home.path for home in homes if home.source != KEEP]
+        # A folder whose disk is gone may still be there, empty.
+        self._places = {path: inner if (inner := path / PROJECTS).is_dir() else path for path in living}
+
+    def lost(self) -> tuple[Path, ...]:
+        """The homes that are not there now."""
+        return tuple(home for home, place in self._places.items() if not place.is_dir())
+
+    def are_all(self, homes: Sequence[Path]) -> bool:
+        """Whether these are all there were."""
+        return len(homes) == len(self._places)
+
+
+def concerns(page: str) -> bool:
+    """Whether the page at a path is about what lies in all homes."""
+    return page not in _OF_NO_HOME and not page.startswith(f"{addresses.SESSION}/")
+
+
+def sentence(homes: Sequence[Path], *, is_kept: bool) -> str:
+    """What to say of homes that are lost."""
+    named = ", ".join(repr(str(home)) for home in homes)
+    begun = f"The home {named} is" if len(homes) == 1 else f"The homes {named} are"
+    told = "only what the keep has of it is shown" if is_kept else "nothing of it is shown"
+    return f"{begun} not there any more: {told if len(homes) == 1 else told.replace('of it', 'of them')}."
+
+
+def with_word(made: Made, said: str) -> Made:
+    """A page with the sentence above all else that it says."""
+    if not isinstance(made, Page):
+        return made
+    word: Markup = el("p", shown(said), class_="problem", role="status")
+    return replace(made, main=join((word, made.main)))

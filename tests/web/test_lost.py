@@ -1,0 +1,55 @@
+"""A home that is lost while it is served is said to be, and not shown as one that holds nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.make import SESSION
+from tests.web.asking import Client
+from tests.web.conftest import session_rows, write_home
+
+from threadline.web import holding as module
+
+_PAGES = ("/", "/sessions", "/search?q=pixel", "/usage", "/calls", "/files")
+_OTHER = "0" * 8 + "-0000-4000-8000-000000000002"
+
+
+@pytest.fixture(autouse=True)
+def _no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SECONDS", -1.0)
+
+
+@pytest.mark.parametrize("part", ["", "projects"])
+def test_pages_say_that_the_home_is_gone(tmp_path: Path, part: str) -> None:
+    """With no home left, pages and their data are an error that names it; once it is back, they are as before."""
+    home = write_home(tmp_path / "home", session_rows())
+    client = Client(home)
+    before = client.get("/sessions.json").json()
+    place = home / part
+    place.rename(tmp_path / "aside")
+    for page in _PAGES:
+        answer = client.get(page)
+        assert answer.status_code == 503
+        assert "not there any more" in answer.text
+        assert "home" in answer.text
+    assert "not there any more" in client.get("/usage.json").json()["error"]
+    assert client.get(f"/session/{SESSION}").status_code == 404
+    assert client.get("/keys").status_code == 200
+    (tmp_path / "aside").rename(place)
+    assert client.get("/sessions.json").json() == before
+    assert "not there any more" not in client.get("/").text
+
+
+def test_one_of_two_homes_is_said_and_the_other_shown(tmp_path: Path) -> None:
+    """What is left is shown, below a sentence about what is not."""
+    first = write_home(tmp_path / "first", session_rows())
+    second = write_home(tmp_path / "second", session_rows(), _OTHER)
+    client = Client(first, second)
+    assert client.get("/sessions.json").json()["total"] == 2
+    second.rename(tmp_path / "aside")
+    answer = client.get("/sessions")
+    assert answer.status_code == 200
+    assert SESSION in answer.text
+    assert _OTHER not in answer.text
+    assert f"{second}&#39; is not there any more: nothing of it is shown." in answer.text
