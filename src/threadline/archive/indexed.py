@@ -43,9 +43,12 @@ class Indexed:
     ) -> None:
         self.homes = tuple(homes)
         self.keep_problems: tuple[str, ...] = ()
+        self.gone: tuple[str, ...] = ()
+        """The homes that are not there any more, and are read from the keep."""
         self.keep: Path | None = None
         self.is_apart = apart
         self._only = False
+        self._lost: tuple[str, ...] = ()
         self._most = most
         self._index = index
         self._jobs = jobs
@@ -73,19 +76,26 @@ class Indexed:
         if isinstance(self._index, Path):
             return self._index
         # Not by the kept homes: a session that was deleted is one that moved, and its entries stay.
-        return place([*(home.path for home in self.homes if home.source != KEEP), *([_APART] if self.is_apart else [])])
+        living = [home.path for home in self.homes if home.source != KEEP]
+        return place([*living, *self._lost, *([_APART] if self.is_apart else [])])
 
-    def read_keep(self, folder: Path, *, only: bool = False) -> None:
-        """Read what only the keep in a folder still has, too; with `only`, of these homes alone."""
+    def read_keep(self, folder: Path, *, only: bool = False, lost: Sequence[str] = ()) -> None:
+        """Read what only the keep in a folder still has, too; with `only`, of these homes alone, and of `lost` ones."""
         from threadline.index.store import cache_folder
         from threadline.keep.kept_home import kept_homes
 
         living = [home for home in self.homes if home.source != KEEP]
         with Bar(self._showing, "Unpacking") as bar:
-            kept = kept_homes(folder, living, cache_folder(), only=only, planned=bar.begin, progress=bar.advance)
-        self.keep, self._only = folder, only
+            kept = kept_homes(
+                folder, living, cache_folder(), lost=lost, only=only, planned=bar.begin, progress=bar.advance
+            )
+        self.keep, self._only, self._lost = folder, only, tuple(lost)
         self.homes = (*living, *kept.homes)
-        self.keep_problems = kept.problems
+        self.keep_problems, self.gone = kept.problems, kept.gone
+
+    def has_kept(self, home: str) -> bool:
+        """Whether anything is read from the keep that a home had which is gone."""
+        return any(one == home or one.endswith(f":{home}") for one in self.gone)
 
     @property
     def kept(self) -> frozenset[str]:
@@ -98,7 +108,7 @@ class Indexed:
     def look_into_keep(self) -> tuple[Home, ...]:
         """The homes by now: what a living one has lost since is in a kept one."""
         if self.keep is not None:
-            self.read_keep(self.keep, only=self._only)
+            self.read_keep(self.keep, only=self._only, lost=self._lost)
         return self.homes
 
     def refresh(self) -> Refreshed:

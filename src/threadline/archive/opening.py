@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from threadline.archive.indexed import LITTLE
 from threadline.archive.whole import Archive
+from threadline.errors import NotFound
 from threadline.find.home_places import homes as all_homes
+from threadline.find.side_files import PROJECTS
 from threadline.model.found import Home
 
 if TYPE_CHECKING:
@@ -29,7 +32,7 @@ def open(  # noqa: A001 - as `threadline.open`
     `index` says whether the index may be used, or where it lies. `jobs` is how many processes may read at once,
     `showing` shows how far long work has come, and `most` is how many bytes may be read to bring the index up to date.
     `keep` says whether sessions are read that only the keep still has, or where that lies; of homes that are given,
-    only theirs.
+    only theirs. One that was given and is gone is read from the keep alone, where that knows it; `gone` tells those.
 
     >>> import threadline
     >>> with threadline.open() as archive:  # doctest: +SKIP
@@ -37,17 +40,47 @@ def open(  # noqa: A001 - as `threadline.open`
     ...         print(hit.session, hit.snippet)
 
     Raises:
-        NotFound: a home that was given is not there.
+        NotFound: a home that was given is not there, and not in the keep either.
     """
     given = (homes,) if isinstance(homes, Home | str | Path) else tuple(homes or ())
     named = [one for one in given if isinstance(one, Home)]
     others = [one for one in given if not isinstance(one, Home)]
-    found = (*named, *(all_homes(*others) if others or not named else ()))
     folder, is_apart = _keep(keep)
-    made = Archive(found, index=index, jobs=jobs, showing=showing, most=most, apart=is_apart)
+    lost: dict[str, NotFound] = {}
+    try:
+        there = all_homes(*others) if others or not named else []
+    except NotFound:
+        if folder is None:
+            raise
+        there, lost = _apart(others)
+    made = Archive((*named, *there), index=index, jobs=jobs, showing=showing, most=most, apart=is_apart)
     if folder is not None:
-        made.read_keep(folder, only=bool(given))
+        made.read_keep(folder, only=bool(given), lost=tuple(lost))
+    for path, error in lost.items():
+        if not made.has_kept(path):
+            raise error
     return made
+
+
+def _apart(named: Sequence[str | Path]) -> tuple[list[Home], dict[str, NotFound]]:
+    """Of homes that were named, those that are there, and why the others are not, by the path they had."""
+    there: dict[Path, Home] = {}
+    lost: dict[str, NotFound] = {}
+    for one in named:
+        try:
+            (home,) = all_homes(one)
+        except NotFound as error:
+            lost[_real(one)] = error
+        else:
+            there.setdefault(home.path, home)
+    return list(there.values()), lost
+
+
+def _real(named: str | Path) -> str:
+    """The path that a home was kept by, as far as that can be told once it is gone."""
+    path = os.path.realpath(os.path.expanduser(named))  # noqa: PTH111 - Path.expanduser raises when at a loss
+    above, name = os.path.split(path)
+    return above if name == PROJECTS else path
 
 
 def clear_kept(folder: Path) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _LONG = 8 * 1024 * 1024
 _MOST_TOLD = 3
+_OF_THE_APP = "local-agent-mode-sessions"
 _OFF = frozenset({"0", "off", "no", "false"})
 
 
@@ -34,7 +35,7 @@ def archive_of(
     done in a moment, and on the way to something else, is not worth a word.
 
     Raises:
-        NotFound: a home that was named is not there.
+        NotFound: a home that was named is not there, and not in the keep either.
     """
     from functools import partial
 
@@ -50,6 +51,8 @@ def archive_of(
     made = archive.open(homes, index=is_used, jobs=jobs, showing=showing, most=most, keep=keep)
     if made.keep_problems:
         _tell(made.keep_problems)
+    if made.gone:
+        _tell_gone(made.gone)
     return made
 
 
@@ -102,6 +105,23 @@ def _tell(problems: Sequence[str]) -> None:
         click.echo(plain(told), err=True)
     if len(problems) > _MOST_TOLD:
         click.echo(f"And {len(problems) - _MOST_TOLD:,} more: `threadline keep verify` says them.", err=True)
+
+
+def _tell_gone(homes: Sequence[str]) -> None:
+    """Which homes are gone, so that nobody wonders where Claude Code has what is shown."""
+    import click
+
+    from threadline.cli.output import plain
+
+    # Homes of the desktop app go with the session they were made for.
+    told = [home for home in homes if _OF_THE_APP not in home]
+    if not told:
+        return
+    more = f" and {len(told) - _MOST_TOLD:,} more" if len(told) > _MOST_TOLD else ""
+    named = ", ".join(repr(home) for home in told[:_MOST_TOLD]) + more
+    said = f"The home {named} is gone" if len(told) == 1 else f"The homes {named} are gone"
+    what = "of it" if len(told) == 1 else "of them"
+    click.echo(plain(f"{said}; what was kept {what} is read from the keep."), err=True)
 
 
 def _shown(quiet: int, label: str, total: int) -> AbstractContextManager[Callable[[int], None]]:

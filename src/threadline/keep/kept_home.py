@@ -50,6 +50,7 @@ class _State(Note, frozen=True):
     homes: tuple[KeptHome, ...]
     watched: dict[str, int]
     apart: dict[str, bool]
+    gone: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
 
@@ -126,11 +127,13 @@ class _Kept:
     def _given(self, state: _State) -> KeptHomes:
         for one in state.homes:
             remember(one)
-        gone = [one.name for one in state.homes if self._is_gone(one)]
-        return KeptHomes(tuple(Home(Path(one.path), KEEP) for one in state.homes), state.problems, tuple(gone))
+        return KeptHomes(tuple(Home(Path(one.path), KEEP) for one in state.homes), state.problems, state.gone)
 
-    def _is_gone(self, one: KeptHome) -> bool:
-        return one.home in self._asked.lost or (one.machine is None and one.home not in self._asked.living)
+    def _is_gone(self, one: NotThere) -> bool:
+        """Whether its home is gone: one that was named is told in any case, others where something is read of them."""
+        home = one.origin.home
+        is_own = one.origin.machine == self._asked.own and home not in self._asked.living
+        return home in self._asked.lost or (is_own and bool(one.rows))
 
     def _is_current(self, known: _State) -> bool:
         return (
@@ -159,7 +162,8 @@ class _Kept:
                 copies.take_away(place, one.rows)
             watched = {path: settled(path, began) for one, _place in todo for path in one.watched}
             told = tuple(self._told(one, place) for one, place in todo if one.rows and place.is_dir())
-            state = _State(VERSION, runs, told, watched, apart, tuple(problems))
+            gone = tuple(self._told(one, place).name for one, place in todo if self._is_gone(one))
+            state = _State(VERSION, runs, told, watched, apart, gone, tuple(problems))
             note(self._state, state)
             return state
 

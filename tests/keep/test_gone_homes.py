@@ -1,0 +1,110 @@
+"""A home that is gone: what was kept of it is told, and that it is gone."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.keep.homes import SECOND
+from tests.keep.test_archive import ASKED, Place
+
+import threadline
+from threadline.errors import NotFound
+from threadline.find import homes
+from threadline.keep.keeping import keep
+from threadline.keep.store import Store
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """A made-up home, folders of its own, and no other home."""
+    made = Place(tmp_path)
+    monkeypatch.setenv("THREADLINE_KEEP", str(made.keep))
+    monkeypatch.setenv("THREADLINE_CACHE", str(made.cache))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(made.home))
+    return made
+
+
+@pytest.mark.parametrize("index", [True, False])
+def test_a_home_that_is_gone_is_told_as_before(place: Place, index: bool) -> None:
+    """Named or not, a home that is gone is read from the keep, and all is told as before; and that it is gone."""
+    place.run()
+    before = place.told(index=index)
+    shutil.rmtree(place.home)
+    with place.open(index=index) as archive:
+        assert archive.gone == (str(place.home),)
+        assert {name: asked(archive) for name, asked in ASKED.items()} == before
+        assert all(one.kept for one in archive.sessions().sessions)
+    with threadline.open(index=index) as archive:
+        assert archive.gone == (str(place.home),)
+        assert {name: asked(archive) for name, asked in ASKED.items()} == before
+
+
+def test_a_home_that_goes_is_seen_to_go(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home that is there and was not asked for is left alone; once it is gone, or emptied, what was kept is told."""
+    other = tmp_path / "other"
+    (other / "projects").mkdir(parents=True)
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(other))
+    place.run()
+    many = len(place.transcripts())
+
+    def told() -> tuple[int, tuple[str, ...]]:
+        with threadline.open() as archive:
+            return sum(one.path.stem in mains for one in archive.sessions().sessions), archive.gone
+
+    mains = {path.stem for path in place.transcripts()}
+    assert told() == (0, ())
+    place.home.rename(tmp_path / "aside")
+    assert told() == (many, (str(place.home),))
+    place.home.mkdir()
+    assert told() == (many, (str(place.home),))
+    assert threadline.open(place.home).gone == (str(place.home),)
+    place.home.rmdir()
+    (tmp_path / "aside").rename(place.home)
+    assert told() == (0, ())
+
+
+def test_a_home_that_moved_is_told_once(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What went elsewhere with its home is read there; what that lost on the way is read from the keep."""
+    place.run()
+    sessions = sorted(str(one.id) for one in place.open().sessions().sessions)
+    prompts = len(list(place.open().history().prompts()))
+    moved = place.home.rename(tmp_path / "moved")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(moved))
+    lost = min(moved.glob("projects/*/*-*-*.jsonl"))
+    for again in (False, True):
+        with threadline.open() as archive:
+            assert sorted(str(one.id) for one in archive.sessions().sessions) == sessions
+            assert {str(one.id) for one in archive.sessions().sessions if one.kept} == ({lost.stem} if again else set())
+            assert len(list(archive.history().prompts())) == prompts
+        lost.unlink(missing_ok=True)
+        keep(Store(place.keep), homes(moved), place.machine)
+
+
+def test_a_home_that_nobody_kept_is_not_there(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is gone and not in the keep is an error, as is one that is kept where the keep is left out."""
+    place.run()
+    with pytest.raises(NotFound):
+        threadline.open(tmp_path / "never")
+    with pytest.raises(NotFound):
+        threadline.open([place.home, tmp_path / "never"])
+    place.home.rename(tmp_path / "aside")
+    with threadline.open([place.home, tmp_path / "aside"]) as archive:
+        assert [home.source for home in archive.homes][:1] == ["option"]
+        assert not any(one.kept for one in archive.sessions().sessions)
+    with pytest.raises(NotFound):
+        place.open(keep=False)
+    monkeypatch.setenv("THREADLINE_KEEP", "off")
+    with pytest.raises(NotFound):
+        place.open()
+
+
+def test_what_another_machine_kept_may_be_named(place: Place) -> None:
+    """A home that only another machine had is read by its name, too, and called after that machine."""
+    place.run(SECOND)
+    shutil.rmtree(place.home)
+    with place.open() as archive:
+        assert archive.gone == (f"second:{place.home}",)
+        assert archive.sessions().sessions
