@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from threadline.render.redaction.addresses import addresses
 from threadline.render.redaction.armour import armoured
 from threadline.render.redaction.assigned import assigned
+from threadline.render.redaction.broken import Broken
 from threadline.render.redaction.formed import azure, formed, looked_at
 from threadline.render.redaction.homes import homes
 from threadline.render.redaction.rare import rare_words
@@ -78,13 +79,15 @@ def _in_window(view: bytes, *, personal: bool) -> Iterator[Span]:
     yield from armoured(view)
     low = view.lower()
     done = 0
+    broken = Broken(view)
     for start, end, is_hex in looked_at(view):
         if end <= done:
             continue
-        span = (None if is_hex else formed(view, start, end)) or unnamed(view, start, end)
+        span = broken.at_run(start, end) or (None if is_hex else formed(view, start, end)) or unnamed(view, start, end)
         if span is not None:
             done = span.end
             yield span
+    yield from broken.short()
     yield from azure(view)
     has = rare_words(low)
     yield from short(view, low, has)

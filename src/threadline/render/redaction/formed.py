@@ -146,6 +146,13 @@ def formed(view: bytes, start: int, end: int) -> Span | None:
     return span
 
 
+def formed_in(view: bytes, start: int, end: int) -> Span | None:
+    """The credential in a part of a view, whatever was met before."""
+    joined = _JOINED_BACKWARDS.match(view[max(0, start - _FAR) : start][::-1]) if view[start - 1 : start] else None
+    begin = start - (joined.end() if joined and view[start - 1] in _JOINS else 0)
+    return _formed(view, begin, start, end)
+
+
 def _formed(view: bytes, begin: int, start: int, end: int) -> Span | None:
     """The same, without memory; from `begin` on there are words that are joined to the run."""
     at = begin

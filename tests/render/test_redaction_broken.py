@@ -1,0 +1,93 @@
+"""A credential of a known form that line ends have broken is taken out, whatever stands before the lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from tests.render.planted import formed_value, seeded
+
+from threadline.render.redaction import Redactor, leftovers
+from threadline.render.redaction.finder import spans_of_bytes
+from threadline.render.redaction.formed import FORMATS, SHORTEST
+from threadline.render.redaction.rule import Rule
+
+BREAKS: dict[str, Callable[[str, str], str]] = {
+    "a line end": lambda head, tail: f"see {head}\n{tail} there",
+    "a line end and nothing else": lambda head, tail: f"{head}\n{tail}",
+    "CRLF": lambda head, tail: f"{head}\r\n{tail}\r\n",
+    "indentation": lambda head, tail: f"    key {head}\n      {tail}\n    done",
+    "a tab": lambda head, tail: f"\t{head}\n\t{tail}\n",
+    "added lines": lambda head, tail: f"@@ -1,2 +1,2 @@\n+{head}\n+{tail}\n same",
+    "taken lines": lambda head, tail: f"@@ -1,2 +1,2 @@\n-  {head}\n-  {tail}\n same",
+    "a prompt": lambda head, tail: f"> {head}\n> {tail}\n",
+    "numbers": lambda head, tail: f"    12\u2192{head}\n    13\u2192{tail}\n    14\u2192",
+    "numbers and bars": lambda head, tail: f" 9 | {head}\n10 | {tail}\n11 | x",
+    "JSON": lambda head, tail: json.dumps({"text": f"it is {head}\n  {tail}\nso"}),
+    "JSON in JSON": lambda head, tail: json.dumps(json.dumps({"text": f"it is {head}\n{tail}\nso"})),
+    "two strings": lambda head, tail: f'x = "{head}" +\n    "{tail}";',
+    "two strings on one line": lambda head, tail: f"x = '{head}' + '{tail}'",
+    "a backslash": lambda head, tail: f"run {head}\\\n{tail}",
+}
+
+
+# Forms that begin with letters of everyday or with a number: they are told by the longer piece, if at all.
+LONGER_PIECE = frozenset(
+    "google-oauth-token scaleway-key alibaba-key-id flutterwave-secret gitlab-runner-registration"
+    " vault-service-token vault-recovery-token vault-legacy-token twilio-key".split()
+)
+NOT_TOLD = frozenset(("asana-token", "braintree-token"))
+TOLD = [rule for rule in FORMATS if rule.kind not in NOT_TOLD]
+
+
+@pytest.mark.parametrize("rule", TOLD, ids=lambda rule: rule.kind)
+def test_a_line_end_hides_no_credential(rule: Rule) -> None:
+    """Broken in the middle, it is taken out in every surrounding; nothing is left to find, joined or not."""
+    value = formed_value(rule, seeded(11))
+    middle = max(len(rule.anchor), len(value) // 2)
+    if rule.kind in LONGER_PIECE:
+        middle = len(value) - SHORTEST
+    for name, context in BREAKS.items():
+        text = context(value[:middle], value[middle:])
+        redactor = Redactor()
+        redacted = redactor.redact(text)
+        assert value[middle:] not in redacted, (name, redacted)
+        assert value[:middle] not in redacted, (name, redacted)
+        assert leftovers(redactor, redacted) == [], name
+        assert redactor.redact(redacted) == redacted, name
+        assert spans_of_bytes(text.encode()), name
+
+
+@pytest.mark.parametrize("width", [40, 64, 76])
+def test_a_wrapped_token_goes_whole(width: int) -> None:
+    """A token of several lines is taken out with all of them, and what stands around it stays."""
+    (rule,) = (rule for rule in FORMATS if rule.kind == "jwt")
+    value = formed_value(rule, seeded(3)).split(".")[0] + "." + "eyJ" + "s3Ub7Iix" * 24 + "." + "k2_Xv-9Q" * 5
+    lines = [value[at : at + width] for at in range(0, len(value), width)]
+    for before in ("", "    ", "+", "> "):
+        text = "\n".join(["it is", *(before + line for line in lines), "done", ""])
+        assert Redactor().redact(text) == f"it is\n{before}<secret-1>\ndone\n", repr(before)
+
+
+def test_the_next_line_stays_where_it_is_one_of_its_own() -> None:
+    """A credential that is whole at its line's end does not take the next line with it."""
+    for rule in FORMATS:
+        value = formed_value(rule, seeded(4))
+        for following in ("done", "Then it went on.", "2 files changed", "- a list", "README.md", "}"):
+            redacted = Redactor().redact(f"{value}\n{following}\n")
+            assert redacted.endswith(f"\n{following}\n"), (rule.kind, following, redacted)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a key begins with sk_test_\nconfiguration of it follows",
+        "names: AKIA\nand ghp_\nwithout anything",
+        "import abcdefghijklmnopqrstuvwx_test_\nfrom somewhere_else import name_of_it",
+        "glpat-\n- first\n- second",
+    ],
+)
+def test_beginnings_alone_stay(text: str) -> None:
+    """How a credential begins, at the end of a line of prose, takes nothing with it."""
+    assert Redactor().redact(text) == text
