@@ -50,6 +50,24 @@ def look(home: Home | Path | str, *, side_files: bool = True) -> Found:
     return looking.found()
 
 
+class ByName(Struct, frozen=True):
+    """What lies in a home, and of each file its path below the home, as names lead to it there: through links, too."""
+
+    found: Found
+    paths: dict[Path, str]
+
+
+def look_by_name(home: Home) -> ByName:
+    """What `look` gives, and what the home calls each file: that of a link may really lie anywhere.
+
+    Raises:
+        NotFound: the home is not there (any more).
+    """
+    looking = _Look(home, _top(home), side_files=True)
+    looking.everywhere()
+    return ByName(looking.found(), {Path(path): "/".join(parts) for path, (parts, _) in looking.files.items()})
+
+
 def look_again(home: Home, transcripts: Iterable[Transcript], problems: Iterable[Problem] = ()) -> Found:
     """What `look` without side files gives, of a home whose transcripts are known: no project's folder is listed.
 
