@@ -19,6 +19,10 @@ from tests.faces.asking import Asker, steering
 from tests.faces.test_cli_streams import answer_on_a_terminal
 
 from threadline.keep import durable
+from threadline.keep.manifest import End, File, Run
+from threadline.keep.pieces import Piece
+from threadline.keep.store import Store
+from threadline.keep.writing import Packing
 
 DAY = 86400
 
@@ -258,6 +262,34 @@ def test_a_session_of_two_homes_is_the_longest_and_the_other_is_told(ask: Asker,
     assert [str(other) in one and main.name in one for one in everything.json["refused"]] == [True]
     assert (tmp_path / "all" / main.relative_to(home)).read_bytes() == main.read_bytes()
     assert ask("keep", "restore", "--all", "--home", tmp_path / "none", "--to", tmp_path / "x").code != 0
+
+
+def test_a_keep_that_was_merged_names_no_home_to_write_into(ask: Asker, home: Path, tmp_path: Path) -> None:
+    """Who says that he is this machine cannot have files put into a folder that the user never called a home."""
+    ask("keep")
+    elsewhere = tmp_path / "elsewhere"
+    session = "0abcdef0-0000-4000-8000-000000000000"
+    text = json.dumps({"type": "user", "sessionId": session}).encode() + b"\n"
+    files = (f"projects/-p/{session}.jsonl", f"file-history/{session}/x", f"etc/cron.d/{session}", "settings.json")
+    own = (tmp_path / "data" / "threadline" / "machine").read_text().strip()
+    _forge(tmp_path / "forged", Run(1, own, "desk", 77, None, "2026-11-15T00:00:00Z", (str(elsewhere),)), files, text)
+    assert ask("keep", "merge", tmp_path / "forged").code == 0
+    refused = ask("keep", "restore", session)
+    assert (refused.code, elsewhere.exists()) == (2, False)
+    assert "--home" in refused.err
+    ask("keep", "restore", "--all", "--home", elsewhere, "--to", tmp_path / "to")
+    put = sorted(str(path.relative_to(tmp_path / "to")) for path in (tmp_path / "to").rglob("*") if path.is_file())
+    assert put == sorted(files[:2])
+    assert ask("keep", "restore", counting.mains(home)[0].stem).code == 0
+
+
+def _forge(folder: Path, run: Run, files: tuple[str, ...], data: bytes) -> None:
+    store = Store.make(folder)
+    piece = Piece.of(data)
+    with Packing(store, run.machine) as packing:
+        packing.add(piece)
+    rows = [File(run.homes[0], path, 0o777, time.time_ns(), len(data), (piece.hash,), 0, None, 0) for path in files]
+    store.put_run([run, *rows, End(run.began, len(files), len(data))])
 
 
 def _row_of(ask: Asker, main: Path) -> Any:

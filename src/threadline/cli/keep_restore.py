@@ -82,6 +82,8 @@ def restore(
     strange = next((one for of_home in files.values() for one in of_home.values() if one.machine != here.id), None)
     if to is None and strange is not None:
         raise BadQuery(f"{strange.label} kept that, from its {strange.home!r}; say with --to where to put it here.")
+    if to is None:
+        _require_own(files, home)
     targets, left = _by_target(files, to)
     rows = _put(catalogue, targets, force=force, touch=touch)
     put = [one for versions in targets.values() for one in versions]
@@ -165,6 +167,23 @@ class _Asked:
 
     def _is_of(self, home: str) -> bool:
         return self._home is None or home == self._home
+
+
+def _require_own(files: Iterable[str], named: str | None) -> None:
+    """See that homes are the user's: a keep that was merged may say that this machine's home is anywhere.
+
+    Raises:
+        BadQuery: one is not known.
+    """
+    from threadline.errors import BadQuery
+    from threadline.keep.living import own_homes
+
+    strange = sorted(set(files) - own_homes([named] if named is not None else ()))
+    if strange:
+        raise BadQuery(
+            f"The keep says that it came from {strange[0]!r}, which is no home that is found here; if it is yours, name"
+            " it with --home, or say with --to where to put it."
+        )
 
 
 def _real(home: str | None) -> str | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from threadline.errors import Missing, Unreadable
 from threadline.keep.missing import Listed, Origin, Row
 from threadline.keep.notes import VERSION, Note, note, noted
+from threadline.keep.sources import is_source
 
 if TYPE_CHECKING:
     from threadline.keep.catalogue import Catalogue, Version
@@ -93,17 +94,21 @@ def _listed(catalogue: Catalogue) -> Iterator[Listed]:
 
 
 def _strange(catalogue: Catalogue) -> Iterator[str]:
-    """What is not put back, since its name is no text or leads elsewhere."""
+    """What is not put back, since its name is no text or leads elsewhere, or no run would keep it."""
     many = sum(not _is_inside(version.path) for version in catalogue.newest())
     if many:
         yield f"Of the keep, {many:,} paths lead out of their home or are no text; `threadline keep restore` says more."
 
 
 def _is_inside(path: str) -> bool:
-    """Whether a path stays in the home, and is text: a keep may come from anywhere."""
+    """Whether a path stays in the home, is text, and one that a run keeps: a keep may come from anywhere."""
     parts = path.split("/")
     try:
         path.encode()
     except UnicodeEncodeError:
         return False
-    return all(part not in {"", ".", ".."} and "\\" not in part and "\0" not in part for part in parts)
+    return is_source(path) and all(_is_name(part) for part in parts)
+
+
+def _is_name(part: str) -> bool:
+    return part not in {"", ".", ".."} and "\\" not in part and "\0" not in part

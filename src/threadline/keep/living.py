@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -60,6 +62,15 @@ def living(named: Sequence[str] = ()) -> list[Home]:
         NotFound: one that was named is not there.
     """
     return homes(*named)
+
+
+def own_homes(named: Sequence[str] = ()) -> set[str]:
+    """The homes that are the user's by their own word: found, named, or told by the environment, even if not there."""
+    told = [one for name in ("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIRS") if (one := os.environ.get(name))]
+    parts = [part.strip() for one in told for part in (one, *re.split(rf"[,{os.pathsep}]", one)) if part.strip()]
+    # Those of Path raise where there is no such user.
+    paths = (os.path.expanduser(one) for one in ("~/.claude", *parts, *named))  # noqa: PTH111
+    return {os.path.realpath(one) for one in paths} | {os.fspath(home.path) for home in homes()}
 
 
 def is_swept(path: str) -> bool:

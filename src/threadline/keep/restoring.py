@@ -13,6 +13,7 @@ from threadline.find.links import real_projects
 from threadline.find.side_files import PROJECTS
 from threadline.keep.catalogue import Catalogue, Version
 from threadline.keep.durable import TEMPORARY
+from threadline.keep.sources import is_source
 
 
 class Restored(Struct, frozen=True):
@@ -63,6 +64,9 @@ def _place(home: Path, path: str) -> Path:
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or any(map(_is_strange, parts)):
         raise Unreadable("its path leads out of the home, so it is not put back.")
+    # Settings, commands and the like would have Claude Code run whatever somebody else wrote.
+    if not is_source(path):
+        raise Unreadable("no run keeps what lies there, so it is not put back.")
     place = home.joinpath(*parts)
     moved = real_projects(os.path.realpath(home))
     for above in place.parents:

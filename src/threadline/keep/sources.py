@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
-from threadline.find import look
-from threadline.find.links import real_projects
-from threadline.find.side_files import PROJECTS
+from threadline.find.looking import look_by_name
+from threadline.find.side_files import PROJECTS, is_put_aside, is_secret, kind_of
+from threadline.find.transcripts import is_transcript
 from threadline.model.found import Home, SideFileKind
 from threadline.model.problem import Problem
 
@@ -43,7 +42,7 @@ KEPT = frozenset(
 
 
 class Source(Struct, frozen=True):
-    """A file to be kept: where it lies, and its path below the home."""
+    """A file to be kept: where it really lies, and its path below the home, as names lead to it there."""
 
     home: Home
     file: Path
@@ -52,18 +51,20 @@ class Source(Struct, frozen=True):
 
 def sources(home: Home, problems: list[Problem]) -> Iterator[Source]:
     """The files of a home that are kept, in order of their paths; what could not be looked at goes to `problems`."""
-    found = look(home)
+    looked = look_by_name(home)
+    found = looked.found
     problems.extend(found.problems)
-    files = [one.path for one in found.transcripts]
-    files += [one.path for one in found.side_files if one.kind in KEPT]
-    top = os.path.realpath(home.path)
-    moved = real_projects(top)
-    for file in sorted(set(files)):
-        yield Source(home, file, _below(os.fspath(file), top, moved))
+    files = {one.path for one in found.transcripts}
+    files |= {one.path for one in found.side_files if one.kind in KEPT}
+    for path, file in sorted((looked.paths[file], file) for file in files):
+        yield Source(home, file, path)
 
 
-def _below(file: str, top: str, moved: str | None) -> str:
-    """A file's path below its home. Where `projects` is a link, it is as if what that leads to lay there."""
-    if moved is not None and file.startswith(moved.rstrip(os.sep) + os.sep):
-        return f"{PROJECTS}/{os.path.relpath(file, moved)}".replace(os.sep, "/")
-    return os.path.relpath(file, top).replace(os.sep, "/")
+def is_source(path: str) -> bool:
+    """Whether a run keeps what lies at this path below a home. What else a manifest tells of was put there by hand."""
+    parts = path.split("/")
+    if is_secret(parts):
+        return False
+    if parts[0] == PROJECTS and is_transcript(parts[-1]) and not is_put_aside(parts[2:]):
+        return len(parts) > 1
+    return kind_of(parts) in KEPT
