@@ -76,9 +76,10 @@ class Plain(Struct, frozen=True):
 
 
 class Elsewhere(Struct, frozen=True):
-    """What was asked for lies at another address of ours."""
+    """What was asked for lies at another address of ours; `branch` is the one that has it, where that is why."""
 
     address: str
+    branch: int | None = None
 
 
 Made = Page | Fragment | Picture | Plain | Elsewhere

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from markupsafe import Markup
 from msgspec import Struct
 
@@ -11,6 +13,7 @@ from threadline.render.html.element import EMPTY, Value, el, join
 from threadline.render.html.words import one
 from threadline.web import addresses
 from threadline.web.asked import Asked
+from threadline.web.branching import left_note
 from threadline.web.kept import Drawn, Kept
 from threadline.web.linked import Linked, entry_of
 from threadline.web.page import Elsewhere, Fragment, Made, Page
@@ -59,7 +62,7 @@ def session_page(asked: Asked) -> Made:
     at = asked.text("at")
     stand = stand_of(kept, seen, drawn, at) if at is not None else None
     if isinstance(stand, Elsewhere):
-        return stand
+        return _found_there(stand, asked)
     if stand is not None and at is not None and stand.anchor != at and not stand.near:
         return Elsewhere(seen.links.own(at=stand.anchor, find=asked.text("find"), side=asked.text("side")))
     shown = sight(drawn, asked.maybe_number("section", least=1), stand, asked.maybe_number("part", least=1))
@@ -70,10 +73,18 @@ def session_page(asked: Asked) -> Made:
     return Page(
         title=told.known.title,
         kind="session" if seen.agent is None else "agent",
-        main=join((told.head, told.filters, _beside(asked, kept), body)),
+        main=join((told.head, told.filters, left_note(agent, seen), _beside(asked, kept), body)),
         data=lambda: {**head_data(told.known), **shape(drawn), "turns_of": list(turn_rows(agent))},
         attributes=_attributes(here, shown.part),
     )
+
+
+def _found_there(stand: Elsewhere, asked: Asked) -> Elsewhere:
+    """The same place, with what is to be found in it."""
+    path, mark, anchor = stand.address.partition("#")
+    words = asked.text("find")
+    more = f"{'&' if '?' in path else '?'}{urlencode({'find': words}, errors='replace')}" if words else ""
+    return Elsewhere(f"{path}{more}{mark}{anchor}", stand.branch)
 
 
 def about(asked: Asked) -> Made:

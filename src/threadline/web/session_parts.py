@@ -73,11 +73,15 @@ def where(asked: Asked) -> Made:
     except NotFound:  # a link may be old or mistyped: that it leads nowhere is an answer, and no error
         stand = None
     if isinstance(stand, Elsewhere):
-        return Page("Where", "where", el("p", el("a", given, href=stand.address)), {"page": stand.address})
+        return Page("Where", "where", el("p", el("a", given, href=stand.address)), _there(stand))
     if stand is None:
         return Page("Where", "where", el("p", "There is no such entry here."), {"section": None, "anchor": None})
     data = {"section": stand.section, "part": stand.part, "anchor": stand.anchor, "near": stand.near}
     return Page("Where", "where", el("p", el("a", given, href=here.seen.links.own(at=stand.anchor))), data)
+
+
+def _there(stand: Elsewhere) -> dict[str, str | int]:
+    return {"page": stand.address} | ({"branch": stand.branch} if stand.branch is not None else {})
 
 
 def listed_turns(asked: Asked) -> Made:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
@@ -18,6 +18,7 @@ from threadline.render.html.said import when
 from threadline.render.html.words import one
 from threadline.survey.sessions import Wanted
 from threadline.web import addresses
+from threadline.web.branching import branch_of, branches_of
 from threadline.web.kept import Kept
 from threadline.web.linked import Linked
 
@@ -52,7 +53,8 @@ def turns(kept: Kept, agent: Agent, links: Linked, around: int) -> Markup:
     before = _more(kept, links, every[first - AROUND : first] or every[:first], "Earlier") if first else EMPTY
     rest = every[after:]
     then = _more(kept, links, rest[:AROUND], "Later") if rest else EMPTY
-    rows = [el("li", _turn(turn, agent, links, is_here=turn.number == around)) for turn in shown]
+    left = branches_of(agent)
+    rows = [el("li", _turn(turn, agent, links, left, is_here=turn.number == around)) for turn in shown]
     return join((before, el("ol", rows, class_="turns", start=shown[0].number if shown else None), then))
 
 
@@ -65,15 +67,18 @@ def _more(kept: Kept, links: Linked, hidden: Sequence[Turn], word: str) -> Marku
     return el("p", el("a", label, href=page, data_fragment=fragment), class_="more")
 
 
-def _turn(turn: Turn, agent: Agent, links: Linked, *, is_here: bool) -> Markup:
+def _turn(turn: Turn, agent: Agent, links: Linked, left: Mapping[tuple[str, int], int], *, is_here: bool) -> Markup:
     act = turn.act
+    branch = branch_of(left, act.entry) if act is not None else None
     text = one(act.text, _WORDS) if act is not None else ""
     where = anchor(act.entry, agent.id) if act is not None else ""
     return el(
         "a",
         el("span", f"{turn.number:,}", class_="number"),
         el("span", text or "(nothing written)", class_="words-of"),
-        href=links.own(at=where),
+        href=links.own(at=where, branch=branch) if branch is not None else links.own(at=where),
+        class_="left" if branch is not None else None,
+        title=f"left, on branch {branch}" if branch is not None else None,
         data_turn=turn.number,
         data_anchor=where,
         aria_current="true" if is_here else None,
@@ -81,7 +86,8 @@ def _turn(turn: Turn, agent: Agent, links: Linked, *, is_here: bool) -> Markup:
 
 
 def turn_rows(agent: Agent) -> Iterator[dict[str, Any]]:
-    """The turns as data."""
+    """The turns as data; `branch` is the one that has it, where it was left."""
+    left = branches_of(agent)
     for turn in agent.turns:
         if turn.act is not None:
             yield {
@@ -90,6 +96,7 @@ def turn_rows(agent: Agent) -> Iterator[dict[str, Any]]:
                 "kind": str(turn.act.kind),
                 "text": turn.act.text[:400],
                 "started": turn.started,
+                "branch": branch_of(left, turn.act.entry),
             }
 
 

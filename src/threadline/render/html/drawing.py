@@ -241,7 +241,7 @@ class Drawing:
             )
         if (news := self._ends.get(call.id)) is not None:
             there = self.scene.links.entry(anchor(news.entry, self.agent.id))
-            yield el("p", el("a", f"what became of it: line {news.entry.place.line:,}", href=there), class_="aside")
+            yield el("p", el("a", "see its result", href=there, class_="quiet"), class_="aside")
         if self.scene.view.agents is Agents.NONE:
             return
         if call.id in self._not_kept:
@@ -294,9 +294,8 @@ class Drawing:
         told = news.summary or " ".join(filter(None, (news.task, news.status))) or "ended"
         where: Child = EMPTY
         if call is not None:
-            where = el(
-                "a", f"started at line {call.place.line:,}", href=self.scene.links.entry(anchor(call.entry, call.agent))
-            )
+            there = self.scene.links.entry(anchor(call.entry, call.agent))
+            where = el("a", "show the call", href=there, class_="quiet")
         line = (el("span", "background task", class_="label"), " ", one(told, 300), " ", where)
         if not (news.result and news.result.strip()):
             return EMPTY, el("p", *line)
@@ -315,13 +314,15 @@ class Drawing:
             return head, EMPTY
         return head, el("details", el("summary", "Summary"), self._prose(made.summary.text, one_.anchor))
 
-    def left(self, one_: Placed, _depth: int) -> tuple[Markup, Markup]:
+    def left(self, one_: Placed, depth: int) -> tuple[Markup, Markup]:
         """Where a branch was left, which leads to it."""
         item: Any = one_.item
+        if depth == 0 and item.number == self.scene.view.branch:
+            return EMPTY, el("p", "this branch begins here")
         number = len(item.branch.entries)
         said = f"{number:,} {'entry was' if number == 1 else 'entries were'} left here"
         words = one(item.text, 140)
-        there = self.scene.links.branch(item.number) if self.agent.id is None else None
+        there = self.scene.links.branch(item.number) if depth == 0 and self.agent.id is None else None
         label = el("a", f"branch {item.number}", href=there) if there else f"branch {item.number}"
         return EMPTY, el("p", said, f": “{words}” " if words else " ", label)
 

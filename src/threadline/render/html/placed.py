@@ -69,8 +69,12 @@ def _all(agent: Agent, view: View, news: NewsOf | None) -> Iterator[Placed]:
     for item in outline(agent, chosen, beside=view.branch is None and not view.thread, news=news):
         there = item.entry.line.transcript
         name = anchor(item.entry, agent.id if there == own else elsewhere(there))
-        so_many = seen[name] = seen.get(name, 0) + 1
         turn = turns.get(id(item.entry), turn)
+        if isinstance(item, Left):
+            # The entry itself stands on the branch; a link to it is not to end at the mark of where it was left.
+            yield Placed(item, f"{name}-0", KINDS[Left], turn)
+            continue
+        so_many = seen[name] = seen.get(name, 0) + 1
         if isinstance(item, Said) and item.turn is not None:
             turn = item.turn
         yield Placed(item, name if so_many == 1 else f"{name}-{so_many}", KINDS[type(item)], turn)
