@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response, StreamingResponse
 
 from threadline.survey.follow import Follower
+from threadline.web.shrinking import Shrinking
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -29,7 +30,7 @@ class _Listener:
     """A page that listens: the sessions that it has yet to be told of."""
 
     def __init__(self, session: str | None) -> None:
-        self._session = session
+        self.session = session
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[str, None] = {}
         self._rung = asyncio.Event()
@@ -37,14 +38,14 @@ class _Listener:
 
     def tell(self, sessions: Sequence[str]) -> None:
         """Something was written for these; called from the follower's thread."""
-        chosen = [one for one in sessions if self._session is None or one == self._session]
+        chosen = [one for one in sessions if self.session is None or one == self.session]
         if chosen:
             with suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(self._ring, chosen)
 
     def begin(self) -> None:
         """From now on nothing is missed; what was written before may have been."""
-        self.tell([self._session or ""])
+        self.tell([self.session or ""])
 
     def end(self) -> None:
         """There is nothing more to come."""
@@ -136,11 +137,13 @@ class Live:
     def _follow(self) -> None:
         try:
             follower = Follower(self._homes)
+            shrinking = Shrinking(self._homes)
             for one in self._now_listening():
                 one.begin()
             pause = threading.Event()
             while listeners := self._now_listening():
                 sessions = _sessions(follower)
+                sessions += shrinking.look({one.session for one in listeners if one.session is not None})
                 for one in listeners if sessions else ():
                     one.tell(sessions)
                 pause.wait(0 if follower.is_behind else POLL)

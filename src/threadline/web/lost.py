@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 from msgspec.structs import replace
 
+from threadline.errors import NotFound
 from threadline.find.side_files import PROJECTS
 from threadline.model.kept import KEEP
 from threadline.render.html.element import el, join
 from threadline.render.html.words import shown
 from threadline.web import addresses
-from threadline.web.page import Made, Page
+from threadline.web.page import Made, Make, Page
 
 if TYPE_CHECKING:
     from threadline.model.found import Home
+    from threadline.web.asked import Asked
 
 _OF_NO_HOME = frozenset({addresses.DOCTOR, addresses.KEYS})
 """Pages that are right without a home, or say themselves that it is gone."""
@@ -51,6 +53,21 @@ def sentence(homes: Sequence[Path], *, is_kept: bool) -> str:
     begun = f"The home {named} is" if len(homes) == 1 else f"The homes {named} are"
     told = "only what the keep has of it is shown" if is_kept else "nothing of it is shown"
     return f"{begun} not there any more: {told if len(homes) == 1 else told.replace('of it', 'of them')}."
+
+
+def unless_gone(make: Make) -> Make:
+    """What is made for a page that has shown the session (`seen=1`): that it is gone is an answer, and no error."""
+
+    def made(asked: Asked) -> Made:
+        try:
+            return make(asked)
+        except NotFound as error:
+            if not asked.flag("seen"):
+                raise
+            said = "This session is not there any more; what is shown was read before."
+            return Page("Gone", "gone", el("p", shown(str(error))), {"gone": said})
+
+    return made
 
 
 def with_word(made: Made, said: str) -> Made:

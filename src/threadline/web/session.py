@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from threadline.web.lost import unless_gone
 from threadline.web.page import Make
 from threadline.web.session_page import about, session_page
 from threadline.web.session_parts import (
@@ -26,7 +27,7 @@ BELOW: Mapping[str, Make] = {
     "/agent/{agent}": session_page,
     "/part/{number}": part,
     "/about": about,
-    "/shape": shaped,
+    "/shape": unless_gone(shaped),
     "/where": where,
     "/turns": listed_turns,
     "/entry/{anchor}": entry,

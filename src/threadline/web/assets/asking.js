@@ -12,6 +12,19 @@ export class Refused extends Error {
   }
 }
 
+/** Below which addresses there is nothing any more: to ask there would only fail, and browsers complain of that. */
+const gone = new Set();
+
+/**
+ * Note whether there is anything below an address.
+ * @param {string} address that ends in a slash
+ * @param {boolean} isThere
+ */
+export function note(address, isThere) {
+  if (isThere) gone.delete(address);
+  else gone.add(address);
+}
+
 /**
  * @param {string} address
  * @param {AbortSignal} [signal]
@@ -36,6 +49,7 @@ export function isAborted(error) {
 }
 
 async function asked(address, signal) {
+  if (!address.includes("/shape.json") && [...gone].some((one) => address.startsWith(one))) throw new Refused(404, address);
   let answer;
   try {
     answer = await fetch(address, { signal, credentials: "same-origin", headers: { "X-Fragment": "1" } });

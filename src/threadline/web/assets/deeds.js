@@ -50,7 +50,7 @@ export function sessionDeeds({ session, travel, windowing, find, panel }) {
   const step = (deed) => () => {
     steps = steps.then(deed).catch((error) => {
       // Whatever went wrong with one step, the next key is to work.
-      if (error instanceof Refused) say("The server does not answer.");
+      if (error instanceof Refused) say(session.gone ?? "The server does not answer.");
       else if (!isAborted(error)) reportError(error);
     });
   };

@@ -1,8 +1,9 @@
 // Live: a session that grows grows on the page, too, and a list says that it is not current any more.
 
-import { askData, isAborted, Refused } from "./asking.js";
+import { askData, isAborted, note, Refused } from "./asking.js";
 import { Section } from "./section.js";
 import { leftBelow } from "./sight.js";
+import { keepSaying } from "./status.js";
 import { hear } from "./stream.js";
 
 /** Who is as near to the end as this, in pixels, wants to see what is added to it. */
@@ -43,7 +44,9 @@ export class Live {
     try {
       do {
         this.isAgain = false;
-        await this.#take(await askData(this.session.shape()));
+        const shape = await askData(this.session.shape());
+        this.#note(shape.gone ?? null);
+        if (shape.gone === undefined) await this.#take(shape);
       } while (this.isAgain);
     } catch (error) {
       // A server that is gone for a moment is asked again by the stream.
@@ -51,6 +54,15 @@ export class Live {
     } finally {
       this.isAsking = false;
     }
+  }
+
+  /** What is shown of a session that is gone stays; nothing more of it is asked for until it is there again. */
+  #note(gone) {
+    const { session } = this;
+    if (session.gone === gone) return;
+    session.gone = gone;
+    note(session.address([""]).split("?")[0], gone === null);
+    keepSaying(gone ?? "");
   }
 
   async #take(shape) {
@@ -77,6 +89,7 @@ export class Live {
     const after = items(sections);
     if (after !== before) this.#count(after);
     windowing.update();
+    if (after < before && !this.session.isPartial) keepSaying(cut(before - after));
     // What was only not read yet is nothing new.
     if (after <= before || this.session.isPartial) return;
     if (isFollowing) await this.#follow();
@@ -142,6 +155,11 @@ export class Live {
 
 function items(sections) {
   return sections.reduce((sum, section) => sum + section.items, 0);
+}
+
+function cut(many) {
+  const what = many === 1 ? "1 entry is" : `${many.toLocaleString("en")} entries are`;
+  return `The transcript was cut: ${what} not there any more.`;
 }
 
 /** On a list: say once that there is something newer. */

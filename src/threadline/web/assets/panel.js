@@ -61,7 +61,7 @@ export class Panel {
       this.#fill(nodes(await askText(address, this.stop.signal)));
     } catch (error) {
       if (isAborted(error)) return;
-      this.#fill("This could not be loaded.");
+      this.#fill(this.session.gone ?? "This could not be loaded.");
     }
     this.body.removeAttribute("aria-busy");
   }

@@ -13,6 +13,8 @@ export class Session {
     this.feed = root.querySelector(".feed");
     /** @type {Promise<unknown>} done when all sections are known */
     this.whole = Promise.resolve();
+    /** @type {string|null} why there is nothing more to be had of it */
+    this.gone = null;
   }
 
   /** The session of this page; null where it shows none. */
@@ -69,7 +71,7 @@ export class Session {
   }
 
   shape() {
-    return this.address(["shape.json"]);
+    return this.address(["shape.json"], { seen: 1 });
   }
 
   /** Where all that stands around the conversation is asked for, with the turns around one. */

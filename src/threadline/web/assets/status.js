@@ -4,20 +4,32 @@ const SECONDS = 4;
 
 let line = null;
 let timer = 0;
+let lasting = "";
 
 /**
  * Say something; it goes away by itself.
  * @param {string} text
  */
 export function say(text) {
+  show(text);
+  timer = setTimeout(() => show(lasting), SECONDS * 1000);
+}
+
+/**
+ * Say something that stays true, and stays; what is said meanwhile covers it for a moment. Nothing takes it back.
+ * @param {string} text
+ */
+export function keepSaying(text) {
+  if (text === lasting) return;
+  lasting = text;
+  show(text);
+}
+
+function show(text) {
   line ??= made();
-  line.textContent = text;
-  line.hidden = false;
   clearTimeout(timer);
-  timer = setTimeout(() => {
-    line.hidden = true;
-    line.textContent = "";
-  }, SECONDS * 1000);
+  line.textContent = text;
+  line.hidden = text === "";
 }
 
 /** The line is there from the start: a live region that comes with its first words is not read. */
