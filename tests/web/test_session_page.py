@@ -399,3 +399,24 @@ def test_a_long_session_is_shown_from_its_beginning_at_once(tmp_path: Path, monk
     assert _anchors(whole)[:3] == _anchors(first)[:3]
     assert "data-partial" not in client.get(_PAGE).text
     assert client.get(f"{_PAGE}?at=L500").status_code == 200
+
+
+def test_only_what_failed_shows_what_failed_inside_agents(tmp_path: Path) -> None:
+    """A call that went well is shown with the failures of the agent that it started, and with nothing else of it."""
+    home = write_home(tmp_path / "home", session_rows())
+    pen = Pen(SESSION, agentId=AGENT, isSidechain=True)
+    told = transcript(
+        prompt("Count"),
+        call("Bash", "true", result="fine"),
+        call("Bash", "false", result="Exit code 1: inside", error=True),
+        reply("Two shelves"),
+        pen=pen,
+    )
+    folder = home / "projects" / "-work-app" / SESSION / "subagents"
+    write(folder / f"agent-{AGENT}.jsonl", *told)
+    text = Client(home).get(f"{_PAGE}?errors=1").text
+    inside = [one for one in _anchors(text) if one.startswith(AGENT)]
+    assert len(inside) == 1
+    agent = text.partition('<div class="agent"')[2]
+    assert "<details open" in agent.partition("<summary")[0]
+    assert len(_anchors(text)) == 3

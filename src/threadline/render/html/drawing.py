@@ -11,6 +11,7 @@ from threadline.model.act import ActKind
 from threadline.model.agent import Agent
 from threadline.model.call import Call
 from threadline.model.entries import AssistantEntry
+from threadline.model.ids import CallId
 from threadline.model.session import Session
 from threadline.model.thread import CompactionKind
 from threadline.render.agents import NOT_KEPT, Places, duration, name, not_kept
@@ -84,10 +85,32 @@ class Drawing:
             self._news.setdefault(named(told.entry), []).append(told)
             if (call := self._starter(told)) is not None:
                 self._ends[call.id] = told
-        self.items = placed(agent, scene.view, self._news)
+        self._failing = self._failing_calls() if scene.view.errors else frozenset()
+        self.items = placed(agent, scene.view, self._news, self._failing)
         self.sections = sections(self.items)
         self._last = _last_items(self.items)
         self._others = _changes(self._last, self._figures)
+
+    def _failing_calls(self) -> frozenset[CallId]:
+        """The calls whose agents, or agents of theirs, hold something that failed."""
+        inside = self.scene.view.inside
+        bad = [agent for agent in self.session.agents if self._is_shown(agent) and placed(agent, inside, self._news)]
+        starters = {
+            str(under.id): (call, agent)
+            for agent in (self.session.main, *self.session.agents)
+            for call in agent.calls
+            for under in self._places.under(call)
+        }
+        found: set[CallId] = set()
+        waiting = [str(agent.id) for agent in bad]
+        while waiting:
+            call, agent = starters.get(waiting.pop(), (None, None))
+            if call is None or agent is None or call.id in found:
+                continue
+            found.add(call.id)
+            if agent.id is not None:
+                waiting.append(str(agent.id))
+        return frozenset(found)
 
     def section(self, number: int) -> Markup:
         """What a section holds when it is filled."""
@@ -257,11 +280,12 @@ class Drawing:
             el("span", " · ".join(fact for fact in facts if fact), class_="facts"),
         )
         way = el("a", "open", href=page, class_="whole") if page else EMPTY
-        items = placed(agent, self.scene.view.inside, self._news) if depth < _DEEPEST else ()
+        items = placed(agent, self.scene.view.inside, self._news, self._failing) if depth < _DEEPEST else ()
         if depth >= _DEEPEST or (self._inline is not None and len(items) > self._inline):
             return el("div", el("p", *line, class_="line"), way, class_="agent", data_agent=str(agent.id))
         drawn = self._drawn(items, range(len(items)), depth + 1)
-        is_open = self.scene.view.agents is Agents.FULL
+        # Whoever asks for what failed asks for what is inside.
+        is_open = self.scene.view.agents is Agents.FULL or (self.scene.view.errors and bool(items))
         # A link inside a summary could not be reached by those who hear the page: it stands beside.
         folded = el("details", el("summary", *line, class_="line"), drawn, open=is_open)
         return el("div", folded, way, class_="agent", data_agent=str(agent.id))

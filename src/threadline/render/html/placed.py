@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import Struct
 
 from threadline.model.agent import Agent
 from threadline.model.call import Outcome
+from threadline.model.ids import CallId
 from threadline.model.session import Session
 from threadline.render.html.anchor import anchor, elsewhere
 from threadline.render.html.view import Amount, View
@@ -54,9 +55,11 @@ class Placed(Struct, frozen=True):
     turn: int | None = None
 
 
-def placed(agent: Agent, view: View, news: NewsOf | None = None) -> tuple[Placed, ...]:
-    """The items of an agent that a view wants, in order."""
-    return tuple(one for one in _all(agent, view, news) if _wanted(one, view))
+def placed(
+    agent: Agent, view: View, news: NewsOf | None = None, failing: Collection[CallId] = ()
+) -> tuple[Placed, ...]:
+    """The items of an agent that a view wants, in order; `failing` are calls whose agents hold what failed."""
+    return tuple(one for one in _all(agent, view, news) if _wanted(one, view, failing))
 
 
 def _all(agent: Agent, view: View, news: NewsOf | None) -> Iterator[Placed]:
@@ -80,7 +83,7 @@ def _all(agent: Agent, view: View, news: NewsOf | None) -> Iterator[Placed]:
         yield Placed(item, name if so_many == 1 else f"{name}-{so_many}", KINDS[type(item)], turn)
 
 
-def _wanted(one: Placed, view: View) -> bool:
+def _wanted(one: Placed, view: View, failing: Collection[CallId]) -> bool:
     item = one.item
     if isinstance(item, Notice) and item.quiet and not view.everything:
         return False
@@ -92,10 +95,10 @@ def _wanted(one: Placed, view: View) -> bool:
         return False
     if view.to_turn is not None and one.turn is not None and one.turn > view.to_turn:
         return False
-    return _fits(one, view)
+    return _fits(one, view, failing)
 
 
-def _fits(one: Placed, view: View) -> bool:
+def _fits(one: Placed, view: View, failing: Collection[CallId]) -> bool:
     """Whether it is of a kind, a tool and an outcome that were asked for."""
     item = one.item
     if view.kinds and one.kind not in view.kinds:
@@ -104,7 +107,9 @@ def _fits(one: Placed, view: View) -> bool:
         return False
     if not view.errors:
         return True
-    failed = isinstance(item, Called) and item.call.outcome not in (Outcome.OK, Outcome.PENDING)
+    failed = isinstance(item, Called) and (
+        item.call.outcome not in (Outcome.OK, Outcome.PENDING) or item.call.id in failing
+    )
     return failed or isinstance(item, Failed) or bool(item.entry.problems)
 
 
