@@ -90,6 +90,7 @@ def _page(where: str, told: Status, *, everything: bool, sealed: bool) -> Iterat
         what = f"{counted(home.sessions, 'session')}, {size(home.bytes)}; {_period(home.period)}"
         rows.append(("home", f"{home.path}: {what}"))
     yield from (f"  {name:<9}  {out.plain(line)}" for name, line in rows)
+    yield from (f"\n{out.plain(problem)}" for problem in told.misnamed)
     yield ""
     yield from _risks(told, everything=everything)
 

@@ -63,7 +63,8 @@ def serve(*, port: int, host: str, is_opened: bool, as_json: bool, homes: tuple[
 
         say_no_home()
         return NOTHING
-    holding = Holding(archive.homes, index=uses_index(), homes_now=archive.look_into_keep, apart=archive.is_apart)
+    index = archive.index if uses_index() else False
+    holding = Holding(archive.homes, index=index, homes_now=archive.look_into_keep, apart=archive.is_apart)
 
     def ready(served: Served) -> None:
         _say(served, many, as_json=as_json)

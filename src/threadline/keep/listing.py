@@ -94,8 +94,10 @@ def _listed(catalogue: Catalogue) -> Iterator[Listed]:
 
 
 def _strange(catalogue: Catalogue) -> Iterator[str]:
-    """What is not put back, since its name is no text or leads elsewhere, or no run would keep it."""
-    many = sum(not _is_inside(version.path) for version in catalogue.newest())
+    """What is not put back, nor kept by another name: its own is no text, leads elsewhere, or is none that is kept."""
+    from threadline.keep.misnamed import misnamed  # noqa: PLC0415 - as above
+
+    many = sum(map(len, misnamed(catalogue, _is_inside)))
     if many:
         yield f"Of the keep, {many:,} paths lead out of their home or are no text; `threadline keep restore` says more."
 

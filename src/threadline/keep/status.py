@@ -16,6 +16,7 @@ from threadline.find.side_files import session_of
 from threadline.keep.catalogue import Catalogue, Version
 from threadline.keep.living import Period, is_swept, period
 from threadline.keep.manifest import End, Manifest
+from threadline.keep.misnamed import misnamed, sentence
 from threadline.keep.sessions import (
     KeptSession,
     is_kept_only,
@@ -76,7 +77,7 @@ class Status(Struct, frozen=True):
     """How a keep stands.
 
     `only` are sessions that Claude Code has deleted, `bytes` what the kept files take, raw, `all_bytes` that of every
-    version of them, and `stored` what the keep takes on disk.
+    version of them, and `stored` what the keep takes on disk. `misnamed` tells what belongs to no session by its path.
     """
 
     sessions: int
@@ -92,6 +93,7 @@ class Status(Struct, frozen=True):
     at_risk: tuple[AtRisk, ...]
     problems: tuple[str, ...]
     unseen: tuple[Problem, ...] = ()
+    misnamed: tuple[str, ...] = ()
 
 
 def status(catalogue: Catalogue, homes: Sequence[Home], machine: str) -> Status:
@@ -114,6 +116,7 @@ def status(catalogue: Catalogue, homes: Sequence[Home], machine: str) -> Status:
         homes=tuple(one.home() for one in seen),
         at_risk=tuple(sorted(risks, key=_urgency)),
         problems=tuple(catalogue.problems),
+        misnamed=tuple(map(sentence, misnamed(catalogue))),
         unseen=tuple(unseen),
     )
 

@@ -1,0 +1,127 @@
+"""Links in a home: what they lead to is kept by its name in the home, and what is not followed is not kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.keep.homes import FIRST
+from tests.keep.test_archive import Place
+
+import threadline
+from threadline.find import homes
+from threadline.keep import keeping
+from threadline.keep.catalogue import Catalogue
+from threadline.keep.keeping import keep
+from threadline.keep.restoring import restore
+from threadline.keep.sessions import sessions
+from threadline.keep.sources import sources
+from threadline.keep.status import status
+from threadline.keep.store import Store
+from threadline.model.problem import Problem
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """A made-up home, and folders of its own."""
+    made = Place(tmp_path)
+    monkeypatch.setenv("THREADLINE_KEEP", str(made.keep))
+    monkeypatch.setenv("THREADLINE_CACHE", str(made.cache))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return made
+
+
+def _paths(home: Path, problems: list[Problem] | None = None) -> list[str]:
+    return [one.path for one in sources(homes(home)[0], problems if problems is not None else [])]
+
+
+@pytest.mark.parametrize("where", ["store", "../disk", "/"])
+def test_what_a_link_leads_to_has_its_name_in_the_home(place: Place, tmp_path: Path, where: str) -> None:
+    """Where `projects` is a link, into the home or out of it, relative or not, each path is as if it were none."""
+    before = _paths(place.home)
+    target = tmp_path / "far" if where == "/" else place.home / where
+    (place.home / "projects").rename(target.resolve())
+    (place.home / "projects").symlink_to(target if where == "/" else where)
+    assert _paths(place.home) == before
+    assert before == sorted(before)
+    place.run()
+    catalogue = Catalogue(Store(place.keep))
+    assert {one.path for one in catalogue.newest()} == set(before)
+    mains = [one.main for one in sessions(catalogue) if one.main is not None]
+    assert {one.path for one in mains} == {str(path.relative_to(place.home)) for path in place.transcripts()}
+    told = status(catalogue, homes(place.home), place.machine.id)
+    assert (told.at_risk, told.misnamed, told.sessions) == ((), (), told.homes[0].sessions)
+
+
+def test_a_transcript_may_be_a_link(place: Place) -> None:
+    """A link to a transcript elsewhere in the home is kept by its own name, listed when it is gone, and put back."""
+    link = place.transcripts()[0]
+    whole = link.read_bytes()
+    (place.home / "store").mkdir()
+    real = link.rename(place.home / "store" / link.name)
+    link.symlink_to(Path("../../store") / link.name)
+    before = {str(one.id) for one in place.open().sessions().sessions}
+    place.run()
+    link.unlink()
+    real.unlink()
+    with place.open() as archive:
+        assert {str(one.id) for one in archive.sessions().sessions} == before
+        assert archive.session(link.stem).kept
+    catalogue = Catalogue(Store(place.keep))
+    assert not restore(catalogue, catalogue.newest(), place.home).refused
+    assert link.read_bytes() == whole
+    assert not link.is_symlink()
+
+
+def test_links_that_are_not_followed_are_not_kept(place: Place, tmp_path: Path) -> None:
+    """A folder that is a link, but for `projects`, and a link out of the home are told, and nothing of them is kept."""
+    first, *others = place.transcripts()
+    folder = first.parent
+    link = next(path for path in others if path.parent != folder)
+    folder.rename(tmp_path / "folder")
+    folder.symlink_to(tmp_path / "folder")
+    link.symlink_to(link.rename(tmp_path / link.name))
+    problems: list[Problem] = []
+    paths = _paths(place.home, problems)
+    assert not [path for path in paths if path.startswith((f"projects/{folder.name}/", "..", "/"))]
+    assert str(link.relative_to(place.home)) not in paths
+    assert {str(folder), str(link)} <= {problem.place.transcript for problem in problems}
+    keep(Store.make(place.keep), homes(place.home), FIRST)
+    assert {one.path for one in Catalogue(Store(place.keep)).newest()} == set(paths)
+
+
+def test_what_was_kept_by_another_path_is_told_until_it_is_kept(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an early version kept by where it really lay is told by `status`; the next run keeps it by its name."""
+    (place.home / "projects").rename(tmp_path / "disk")
+    (place.home / "projects").symlink_to(tmp_path / "disk")
+    with monkeypatch.context() as patch:
+        really = keeping.sources
+        patch.setattr(
+            keeping,
+            "sources",
+            lambda home, problems: (
+                type(one)(one.home, one.file, one.path.replace("projects/", "../disk/"))
+                for one in really(home, problems)
+            ),
+        )
+        place.run()
+    catalogue = Catalogue(Store(place.keep))
+    (said,) = status(catalogue, homes(place.home), place.machine.id).misnamed
+    assert str(place.home) in said
+    assert "../disk/" in said
+    with place.open() as archive:
+        assert archive.keep_problems
+    with place.transcripts()[0].open("ab") as file:
+        file.write(b'{"type":"summary","summary":"more","leafUuid":"x"}\n')
+    place.run()
+    catalogue = Catalogue(Store(place.keep))
+    assert status(catalogue, homes(place.home), place.machine.id).misnamed == ()
+    mains = place.below(place.transcripts())
+    for path in place.transcripts():
+        path.unlink()
+    with threadline.open(place.home) as archive:
+        assert not archive.keep_problems
+        assert {one.main.path for one in sessions(catalogue) if one.main} == mains
+        assert {f"projects/{one.path.parent.name}/{one.path.name}" for one in archive.sessions().sessions} <= mains
