@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -14,6 +15,7 @@ from tests.often import often
 
 from threadline.errors import Unreadable
 from threadline.keep.catalogue import Catalogue, Version
+from threadline.keep.merging import merge
 from threadline.keep.restoring import restore
 from threadline.keep.store import Store
 from threadline.keep.verifying import Verified, verify
@@ -166,3 +168,36 @@ def test_a_missing_or_swapped_file_is_found(made: tuple[Store, Known, Pieces]) -
                 assert told.problems or is_last_run, (path.name, other and len(other))
                 assert {_key(one) for one in catalogue.all_versions()} - right == {_key(one) for one in told.touched}
     assert verify(store).problems == ()
+
+
+SPOILT: dict[str, Callable[[Path], object]] = {
+    "flipped": lambda path: path.write_bytes(bytes([path.read_bytes()[0] ^ 1]) + path.read_bytes()[1:]),
+    "cut off": lambda path: path.write_bytes(path.read_bytes()[:50]),
+    "empty": lambda path: path.write_bytes(b""),
+    "gone": Path.unlink,
+    "longer": lambda path: path.write_bytes(path.read_bytes() + b"x"),
+}
+
+
+@pytest.mark.parametrize("spoilt", SPOILT)
+def test_a_copy_mends_dictionaries_and_the_text(made: tuple[Store, Known, Pieces], tmp_path: Path, spoilt: str) -> None:
+    """What is wrong with a dictionary or with README.txt is made good by merging a copy; then there is nothing more."""
+    shutil.copytree(made[0].folder, tmp_path / "spoilt")
+    store = Store(tmp_path / "spoilt")
+    for path in (*store.dictionary_files(), store.folder / "README.txt"):
+        SPOILT[spoilt](path)
+    assert verify(store).touched
+    assert merge(store, FIRST, [made[0]]).mended >= 2
+    verified = verify(store)
+    assert (verified.problems, verified.touched) == ((), ())
+    assert merge(store, FIRST, [made[0]]).mended == 0
+
+
+def test_the_next_run_writes_the_text_anew(made: tuple[Store, Known, Pieces], tmp_path: Path) -> None:
+    """README.txt is the same in every keep, so that no copy is needed."""
+    shutil.copytree(made[0].folder, tmp_path / "keep")
+    store = Store(tmp_path / "keep")
+    (store.folder / "README.txt").unlink()
+    (tmp_path / "home" / "projects").mkdir(parents=True)
+    kept(store, tmp_path / "home", FIRST)
+    assert not verify(store).problems

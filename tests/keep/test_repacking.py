@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import zstandard
 from tests.keep.stores import HERE, given_back, home_with, is_clean, kept, lines, transcript
 
 from threadline.keep import repacking
 from threadline.keep.catalogue import Catalogue
 from threadline.keep.repacking import repack
 from threadline.keep.store import Store
+from threadline.keep.writing import Packing
 
 
 @pytest.fixture
@@ -83,3 +85,30 @@ def test_what_no_manifest_tells_of_stays(store: Store) -> None:
     before = set(Catalogue(store).located)
     repack(store, HERE)
     assert set(Catalogue(store).located) == before
+
+
+def test_what_would_take_more_room_is_left_as_it_is(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old packs stay, and nothing of the new is left, where these are not smaller."""
+    names = {path.name: path.read_bytes() for path in store.pack_files()}
+    monkeypatch.setattr(
+        Packing, "_compressed", lambda _self, data, _known: zstandard.ZstdCompressor(level=-50).compress(data)
+    )
+    assert repack(store, HERE) == repacking.Packed()
+    assert {path.name: path.read_bytes() for path in store.packs.iterdir()} == names
+    assert is_clean(store)
+
+
+def test_what_a_file_grew_by_comes_together(tmp_path: Path) -> None:
+    """Of many small frames, those of one file follow one another, in the order of its versions."""
+    store = Store.make(tmp_path / "keep")
+    home = home_with(tmp_path / "home", {})
+    for day in range(6):
+        name = transcript(day % 2)
+        before = (home / name).read_bytes() if (home / name).exists() else b""
+        kept(store, home_with(home, {name: before + lines(day, 40)}))
+    wanted = [hash_ for one in sorted(Catalogue(store).newest(), key=lambda one: one.path) for hash_ in one.pieces]
+    repack(store, HERE)
+    (path,) = store.pack_files()
+    frames = repacking.frames_of(store, path)
+    assert frames is not None
+    assert [hash_ for frame in frames for hash_, _length in frame.pieces] == wanted

@@ -83,8 +83,10 @@ def merge(
     elif done.packs or done.runs:
         what = f"{out.counted(done.runs, 'run')} and {out.counted(done.packs, 'pack')} ({out.size(done.bytes)})"
         click.echo(f"Took over {what} into {out.plain(str(store.folder))}.")
-    elif not done.refused:
+    elif not done.refused and not done.mended:
         click.echo("Nothing is new: this keep has all that they have.")
+    if done.mended and output == "table":
+        click.echo(f"Made good: {out.counted(done.mended, 'file')} of this keep, damaged or not there.")
     if done.forgotten and output == "table":
         told = ", ".join(one[:8] for one in done.forgotten[:8])
         click.echo(f"Forgotten there: {out.counted(len(done.forgotten), 'session')} ({out.plain(told)}).")

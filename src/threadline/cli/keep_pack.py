@@ -29,7 +29,7 @@ Exit codes: 0 done; 1 there is no keep; 2 an error, or something damaged that wa
 def pack(*, folder: Path | None, key_file: Path | None, jobs: int | None, output: str) -> int:
     """Write what many runs added in small packs into large ones. What is kept stays the same.
 
-    Old packs are taken away when the new ones are safely on the disk, and not before.
+    Old packs are taken away when the new ones are safely on the disk, and only if these take less room.
     """
     from threadline.cli import output as out
     from threadline.cli.keep_options import bar, opened, print_one
@@ -48,5 +48,5 @@ def pack(*, folder: Path | None, key_file: Path | None, jobs: int | None, output
         packs = f"{out.counted(done.before, 'pack')} ({out.size(done.bytes_before)})"
         click.echo(f"{packs} became {done.after:,} ({out.size(done.bytes_after)}).")
     else:
-        click.echo("There is nothing to pack: no pack is small.")
+        click.echo("There is nothing to pack: it would take no less room.")
     return FAILED if done.problems else FOUND

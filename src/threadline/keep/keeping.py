@@ -13,7 +13,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from threadline.errors import Unreadable
-from threadline.keep import durable, forgetting, training
+from threadline.keep import durable, forgetting, mending, training
 from threadline.keep.catalogue import Catalogue
 from threadline.keep.machine import Machine
 from threadline.keep.manifest import VERSION, AnyRow, End, File, Gone, Run, as_text, text_of
@@ -64,6 +64,7 @@ def keep(
         Unreadable: the keep cannot be written.
     """
     with store.adding(machine.id):
+        mending.mend_text(store)
         catalogue = Catalogue(store, memory_of(store, machine))
         for turn in range(_AGAIN + 1):
             run = _Keeping(catalogue, machine, jobs, progress or (lambda _done: None))

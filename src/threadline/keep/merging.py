@@ -11,7 +11,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from threadline.errors import Unreadable
-from threadline.keep import durable, forgetting, pack
+from threadline.keep import durable, forgetting, mending, pack
 from threadline.keep import manifest as manifests
 from threadline.keep.catalogue import Catalogue, run_text
 from threadline.keep.machine import Machine
@@ -25,14 +25,13 @@ from threadline.keep.writing import Packing
 
 _LARGEST = 1024 * 1024 * 1024
 """No pack that threadline writes is nearly as large."""
-_DICTIONARY_MOST = 16 * 1024 * 1024
 _COPY = 1024 * 1024
 
 
 class Merged(Struct, frozen=True):
     """What was taken over: how many packs and manifests, in how many bytes; which sessions were forgotten there.
 
-    `refused` says what was not taken over and why.
+    `refused` says what was not taken over and why, `mended` how many other files of this keep were made good.
     """
 
     packs: int = 0
@@ -40,6 +39,7 @@ class Merged(Struct, frozen=True):
     bytes: int = 0
     forgotten: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+    mended: int = 0
 
 
 def merge(
@@ -79,6 +79,7 @@ class _Merging:
         self._machine = machine
         self._progress = progress
         self._even_damaged = even_damaged
+        self._mended = 0
         self._packs = 0
         self._runs = 0
         self._bytes = 0
@@ -87,10 +88,11 @@ class _Merging:
 
     def merged(self) -> Merged:
         """What came of it."""
-        return Merged(self._packs, self._runs, self._bytes, tuple(self._forgotten), tuple(self._refused))
+        return Merged(self._packs, self._runs, self._bytes, tuple(self._forgotten), tuple(self._refused), self._mended)
 
     def take(self, other: Store, *, forgets: bool) -> None:
         """Take over one keep: dictionaries and packs first, so that no manifest tells of what is not there."""
+        self._mended += mending.mend(self._store, self._machine.id, other)
         here = Catalogue(self._store)
         known = {one.hash for one in here.manifests}
         there = [(path, one) for path, one in self._manifests(other) if one.hash not in known]
@@ -159,7 +161,7 @@ class _Merging:
         spoilt = any(hash_ in dead for frame in frames for hash_, _length in frame.pieces)
         if self._store.about.recipients != other.about.recipients or spoilt or (learned and tainted):
             return False
-        if path.lstat().st_size > _LARGEST or not self._taught(other, learned):
+        if path.lstat().st_size > _LARGEST or not mending.taught(self._store, self._machine.id, other, learned):
             return False
         try:
             temporary, file = durable.begun(self._store.packs, self._machine.id)
@@ -180,23 +182,6 @@ class _Merging:
             temporary.unlink(missing_ok=True)
         self._packs += 1
         self._bytes += path.lstat().st_size
-        return True
-
-    def _taught(self, other: Store, learned: set[str]) -> bool:
-        """Take over the dictionaries that a pack needs."""
-        for hash_ in learned:
-            try:
-                self._store.dictionary(hash_)
-                continue
-            except Unreadable:
-                pass
-            try:
-                data = other.dictionary(hash_)
-            except Unreadable:
-                return False
-            if len(data) > _DICTIONARY_MOST:
-                return False
-            self._store.put_dictionary(self._machine.id, data)
         return True
 
     def _picked(

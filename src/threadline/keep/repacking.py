@@ -51,7 +51,9 @@ def repack(
         catalogue = Catalogue(store)
         told = {path: frames for path in store.pack_files() if (frames := frames_of(store, path)) is not None}
         chosen = _worthwhile(store, told)
-        return rewrite(catalogue, machine, chosen, lambda _hash: True, jobs=jobs, planned=planned, progress=progress)
+        return rewrite(
+            catalogue, machine, chosen, lambda _hash: True, jobs=jobs, planned=planned, progress=progress, smaller=True
+        )
 
 
 def frames_of(store: Store, path: Path) -> tuple[Frame, ...] | None:
@@ -73,8 +75,12 @@ def rewrite(
     dictionary: bytes | None = None,
     planned: Callable[[int], None] | None = None,
     progress: Callable[[int], None] | None = None,
+    smaller: bool = False,
 ) -> Packed:
-    """Write the wanted pieces of packs into new ones, then take the old away. What is damaged stays where it is."""
+    """Write the wanted pieces of packs into new ones, then take the old away. What is damaged stays where it is.
+
+    With `smaller`, the old ones stay, and the new go, unless these take less room.
+    """
     if not packs:
         return Packed()
     store = catalogue.store
@@ -105,14 +111,21 @@ def rewrite(
                     problems.append(f"A piece in {path.name!r} is not what was kept; it stays where it is.")
                     spoilt.add(path)
             progress(frame.size)
-    # A pack may come out as it was: its name is its hash, and it stays.
-    for path in packs:
-        if path not in spoilt and path not in packing.done:
-            path.unlink(missing_ok=True)
-    durable.sync(store.packs)
-    catalogue.locate_again()
     after = sum(path.stat().st_size for path in packing.done)
+    left = sum(path.stat().st_size for path in spoilt)
+    if smaller and after + left >= before:
+        _take_away(store, (path for path in packing.done if path not in packs))
+        return Packed(problems=tuple(problems))
+    # A pack may come out as it was: its name is its hash, and it stays.
+    _take_away(store, (path for path in packs if path not in spoilt and path not in packing.done))
+    catalogue.locate_again()
     return Packed(len(packs), len(packing.done) + len(spoilt), before, after, tuple(problems))
+
+
+def _take_away(store: Store, paths: Iterable[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
+    durable.sync(store.packs)
 
 
 def _read(store: Store, path: Path, frame: Frame, known: dict[str, bytes]) -> dict[str, bytes]:
@@ -144,15 +157,29 @@ def _worthwhile(store: Store, packs: dict[Path, tuple[Frame, ...]]) -> dict[Path
 
 
 def _in_order(catalogue: Catalogue, packs: dict[Path, tuple[Frame, ...]]) -> Table:
-    """The frames of packs, so that what belongs to one file comes together: alike compresses well with alike."""
-    rank: dict[str, int] = {}
-    for key in sorted(catalogue.versions, key=lambda key: key[2]):
+    """The frames of packs in the order in which they were first needed: what a file grew by comes after the rest of it.
+
+    Small ones come together, by the file they belong to; between the large ones, they would part what is alike.
+    """
+    first: dict[str, tuple[str, int]] = {}
+    files: dict[str, tuple[str, str, str]] = {}
+    for key in sorted(catalogue.versions, key=lambda key: (key[2], key)):
         for version in catalogue.versions[key]:
             for hash_ in version.pieces:
-                rank.setdefault(hash_, len(rank))
-    last = len(rank)
+                files.setdefault(hash_, key)
+                moment = (version.seen, version.run)
+                first[hash_] = min(first.get(hash_, moment), moment)
+    never = ("9999", 0)
+
+    def place(one: tuple[Path, Frame]) -> tuple[bool, tuple[str, ...], tuple[str, int], str, int]:
+        hashes = [hash_ for hash_, _length in one[1].pieces]
+        is_small = one[1].size < FRAME // 2
+        moment = min((first.get(hash_, never) for hash_ in hashes), default=never)
+        file = min((files[hash_] for hash_ in hashes if hash_ in files), default=("",)) if is_small else ()
+        return is_small, file, moment, one[0].name, one[1].offset
+
     frames = [(path, frame) for path, inside in packs.items() for frame in inside]
-    return sorted(frames, key=lambda one: min((rank.get(hash_, last) for hash_, _ in one[1].pieces), default=last))
+    return sorted(frames, key=place)
 
 
 def dictionaries_going(store: Store) -> list[Path]:

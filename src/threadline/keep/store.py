@@ -152,7 +152,10 @@ class Store:
             raise Unreadable(f"{hash_[:80]!r} names no dictionary.")
         plain = [path for path in self.dictionary_files() if path.name.startswith(hash_)]
         for path in plain or (path for path in self.dictionary_files() if ".age" in path.name):
-            data = self.read(path)
+            try:
+                data = self.read(path)
+            except Unreadable:
+                continue  # there may be another one that is whole
             if sha256(data).hexdigest() == hash_:
                 return data
         if plain:
