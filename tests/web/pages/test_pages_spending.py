@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
+from tests import make
 from tests.web.pages.asking import ask, data, seen
 
+import threadline
 from threadline.account.keys import WHAT_KEYS_MEAN
 from threadline.archive import Standing
 from threadline.web.pages.usage_chart import days_of, unit_of
+
+_LOST = "0" * 8 + "-0000-4000-8000-000000000105"
 
 
 @pytest.mark.parametrize("name", WHAT_KEYS_MEAN)
@@ -62,3 +67,17 @@ def test_columns_are_as_long_as_there_is_room() -> None:
     assert unit_of("session", [], today) == "day"
     assert days_of("2026-11-09", "week") == ("2026-11-09", "2026-11-15")
     assert days_of("2026-11", "month") == ("2026-11", "2026-11")
+
+
+def test_a_session_of_which_only_an_agent_is_left_is_no_link(tmp_path: Path) -> None:
+    """Its row is there with what was spent, and leads nowhere: there is no page to lead to."""
+    folder = tmp_path / "home" / "projects" / "-work"
+    make.write(folder / f"{make.SESSION}.jsonl", *make.transcript(make.prompt("Hello"), make.reply("Yes")))
+    pen = make.Pen(_LOST, agentId="a1b2c3d4e", isSidechain=True)
+    rows = make.transcript(make.prompt("Count"), make.reply("Two", message={"id": "msg_of_the_agent"}), pen=pen)
+    make.write(folder / _LOST / "subagents" / "agent-a1b2c3d4e.jsonl", *rows)
+    with Standing(threadline.open(tmp_path / "home").homes, index=tmp_path / "index.sqlite") as archive:
+        page = seen(archive, "/usage?since=all&by=session")
+        told = data(ask(archive, "/usage?since=all&by=session"))["rows"]
+    assert {row["session"] for row in told} == {make.SESSION, _LOST}
+    assert [link for link in page.links if link.startswith("/session/")] == [f"/session/{make.SESSION}"]

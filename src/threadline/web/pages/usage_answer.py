@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import date, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from msgspec import Struct
 from threadline.model.sum import Row, Rows, Sum
 from threadline.survey.agent_types import fill_agent_types
 from threadline.survey.usage_report import document, notes, report
+from threadline.web.pages.listed import every_session
 from threadline.web.pages.usage_chart import unit_of
 
 if TYPE_CHECKING:
@@ -31,13 +32,17 @@ class Spending(Struct, frozen=True):
 
 
 class Told(Struct, frozen=True):
-    """The answer. `parts` are sums by a unit of time and model; `left_out` is how many values are beyond the limit."""
+    """The answer. `parts` are sums by a unit of time and model; `left_out` is how many values are beyond the limit.
+
+    `openable` are the sessions among the rows that have a page: of some, only an agent's transcript is left.
+    """
 
     rows: Rows
     total: Sum
     unit: str
     parts: tuple[Row, ...]
     titles: Mapping[str, str]
+    openable: frozenset[str]
     notes: tuple[str, ...]
     left_out: int
     rest: Sum
@@ -61,8 +66,16 @@ def told_of(archive: Archive, asked: Spending, here: tzinfo) -> Told:
         unit=unit,
         parts=chosen.by(unit, "model", zone=here).rows,
         titles=archive.titles(sessions) if sessions else {},
+        openable=frozenset(_openable(archive, sessions)) if sessions else frozenset(),
         notes=tuple(notes(made)),
         left_out=made.left_out,
         rest=made.rest,
         document=document(made),
     )
+
+
+def _openable(archive: Archive, sessions: Collection[str]) -> Iterator[str]:
+    listed = {one.name for one in every_session(archive)}
+    for session in sessions:
+        if session in listed or archive.named_inside(session) is not None:
+            yield session

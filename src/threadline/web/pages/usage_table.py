@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from threadline.web.asked import Asked
     from threadline.web.pages.usage_answer import Told
 
+_GONE = "Of this session, only what agents of it wrote is left: there is no page of it."
 _FIGURES = ("Replies", "Input", "Output", "Cache write", "Cache read", "Cost")
 
 
@@ -57,6 +58,8 @@ def _key(asked: Asked, told: Told, row: Row, name: str) -> Child:
         return project(value, address)
     if name == "session":
         label = one(told.titles.get(value) or value, 90)
+        if address is not None and value not in told.openable:
+            return el("span", label, title=_GONE)
         return el("a", label, href=address, title=one(value, 80)) if address else label
     label = one(value, 90)
     return el("a", label, href=address) if address else label
