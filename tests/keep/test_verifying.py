@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.keep.stores import home_with, is_clean, kept, lines, session_id, transcript
+from msgspec.structs import replace
+from tests.keep.stores import HERE, home_with, is_clean, kept, lines, session_id, transcript
 
+from threadline.keep.keeping import memory_of
 from threadline.keep.store import Store
 from threadline.keep.verifying import verify
 
@@ -74,3 +76,29 @@ def test_a_sample_looks_at_so_many_frames(store: Store) -> None:
     """A sample reads as many frames as were asked for."""
     assert verify(store, sample=1).pieces == 1
     assert verify(store, sample=99).pieces == 2
+
+
+def test_the_newest_manifest_is_missed_by_who_has_seen_it(store: Store, tmp_path: Path) -> None:
+    """No manifest names the newest one; this machine remembers it, and says so, with the sessions it told of."""
+    machine = replace(HERE, memory=tmp_path / "memory")
+    home = home_with(tmp_path / "home", {transcript(3): b'{"sessionId":"%s"}\n' % session_id(3).encode() * 9})
+    kept(store, home, machine)
+    memory = memory_of(store, machine)
+    assert verify(store, memory=memory).problems == ()
+    newest = store.run_files()[-1]
+    whole = newest.read_bytes()
+    newest.unlink()
+    assert verify(store).problems == ()
+    told = verify(store, memory=memory_of(store, machine))
+    assert (told.missing, told.sessions) == (1, (session_id(3),))
+    assert "Run 3 of here was in the keep" in told.problems[0]
+    newest.write_bytes(whole)
+    assert verify(store, memory=memory_of(store, machine)).problems == ()
+
+
+def test_a_manifest_in_the_middle_is_told_once(store: Store, tmp_path: Path) -> None:
+    """One that another goes on from is told by that, and not by memory once more."""
+    machine = replace(HERE, memory=tmp_path / "memory")
+    kept(store, home_with(tmp_path / "home", {transcript(3): lines(3, 3)}), machine)
+    store.run_files()[1].unlink()
+    assert verify(store, memory=memory_of(store, machine)).missing == 1

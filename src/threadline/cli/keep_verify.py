@@ -40,12 +40,16 @@ def verify(*, sample: int | None, folder: Path | None, key_file: Path | None, ou
     from threadline.cli.keep_options import bar, opened, print_one
 
     store = opened(folder, key_file)
+    from threadline.keep.keeping import memory_of
+    from threadline.keep.machine import Machine, machine_folder
     from threadline.keep.verifying import verify as verify_of
+
+    memory = memory_of(store, Machine("", "", machine_folder()))
 
     # Another sample each time: in the long run all is seen.
     with bar("Verifying") as (planned, advance):
-        done = verify_of(store, sample=sample, seed=time_ns(), planned=planned, progress=advance)
-    touched = _touched(store, done)
+        done = verify_of(store, memory=memory, sample=sample, seed=time_ns(), planned=planned, progress=advance)
+    touched = sorted({*_touched(store, done), *done.sessions})
     row = {
         "path": str(store.folder),
         "packs": done.packs,
@@ -56,6 +60,7 @@ def verify(*, sample: int | None, folder: Path | None, key_file: Path | None, ou
         "clean": not done.problems,
         "problems": [*done.problems],
         "sessions": [*touched],
+        "missing": done.missing,
         "files": sorted({f"{one.home}/{one.path}" for one in done.touched}),
     }
     if output == "table":
@@ -94,6 +99,8 @@ def _print(row: dict[str, Any]) -> None:
             click.echo(f"  {out.plain(session)}")
     if row["files"]:
         click.echo(f"Their files, and others: {len(row['files']):,}; --json lists them. All others can be restored.")
+    elif row["missing"]:
+        click.echo("What only a missing manifest told of is not listed: an earlier version may stand in its place.")
     else:
         click.echo("No file needs what is damaged: everything can be restored.")
     click.echo("A copy of the keep can mend it: threadline keep merge COPY")

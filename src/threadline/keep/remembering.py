@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from zlib import crc32
 
@@ -42,6 +42,10 @@ class Memory:
     def get(self, name: str) -> bytes | None:
         """What a file told, if it was read before."""
         return self._known.get(name)
+
+    def texts(self) -> Iterator[tuple[str, bytes]]:
+        """All that is remembered, by the names of the files; some may not be there any more."""
+        return iter(self._known.items())
 
     def is_there(self) -> bool:
         """Whether there is one on disk."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -12,8 +12,9 @@ from msgspec import Struct
 from threadline.errors import Unreadable
 from threadline.keep import durable
 from threadline.keep.catalogue import Catalogue, Version, checked
-from threadline.keep.manifest import Manifest
+from threadline.keep.manifest import Manifest, parsed
 from threadline.keep.pack import Frame, contents, table_of
+from threadline.keep.remembering import Memory
 from threadline.keep.sealing import COPY, IDENTITY
 from threadline.keep.store import README, Store, file_hash, told_hash
 
@@ -24,6 +25,7 @@ class Verified(Struct, frozen=True):
     """What was looked at, what is wrong, and the versions of files that cannot be given back for it.
 
     `sessions` are those that a damaged manifest told of: their bytes are there, but not which files they make.
+    `missing` is how many manifests are known of and not there.
     """
 
     packs: int
@@ -33,20 +35,26 @@ class Verified(Struct, frozen=True):
     problems: tuple[str, ...] = ()
     touched: tuple[Version, ...] = ()
     sessions: tuple[str, ...] = ()
+    missing: int = 0
 
 
 def verify(
     store: Store,
     *,
+    memory: Memory | None = None,
     sample: int | None = None,
     seed: int = 0,
     planned: Callable[[int], None] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Verified:
-    """Read everything, or so many frames, and compare it with what it should be."""
+    """Read everything, or so many frames, and compare it with what it should be.
+
+    `memory` is what this machine remembers: no other manifest names the newest one, so only that tells if it is gone.
+    """
     store.require_key()
     catalogue = Catalogue(store)
-    problems = [*catalogue.problems, *_chain(catalogue.manifests), *_about(store)]
+    apart = [*_chain(catalogue.manifests), *(_vanished(catalogue, memory) if memory is not None else ())]
+    problems = [*catalogue.problems, *apart, *_about(store)]
     frames: list[tuple[Path, Frame]] = []
     for path in store.pack_files():
         try:
@@ -79,8 +87,9 @@ def verify(
         problems.append(f"{len(missing):,} pieces are in no pack; copy the packs from another copy of this keep.")
     pieces = sum(len(frame.pieces) for _path, frame in chosen)
     size = sum(frame.size for _path, frame in chosen)
-    sessions = _untold(catalogue) if catalogue.problems else ()
-    return Verified(len(store.pack_files()), pieces, size, len(catalogue.manifests), tuple(problems), touched, sessions)
+    sessions = _untold(catalogue) if catalogue.problems or apart else ()
+    runs = len(catalogue.manifests)
+    return Verified(len(store.pack_files()), pieces, size, runs, tuple(problems), touched, sessions, missing=len(apart))
 
 
 def _untold(catalogue: Catalogue) -> tuple[str, ...]:
@@ -151,6 +160,22 @@ def _renamed(store: Store) -> list[str]:
         if not right:
             found.append(f"{path.name}: its bytes are not those that it was written with.")
     return found
+
+
+def _vanished(catalogue: Catalogue, memory: Memory) -> Iterator[str]:
+    """The manifests that this machine has seen, and whose files are not there, unless another one tells it already."""
+    there = {path.name for path in catalogue.store.run_files()}
+    hashes = {one.hash for one in catalogue.manifests}
+    named = {one.run.before for one in catalogue.manifests}
+    for name, text in memory.texts():
+        if name in there:
+            continue
+        try:
+            one = parsed(text, name)
+        except Unreadable:
+            continue  # a pack's contents
+        if one.hash not in hashes and one.hash not in named:
+            yield f"Run {one.run.number} of {one.run.label} was in the keep, and its manifest is not there any more."
 
 
 def _chain(manifests: list[Manifest]) -> list[str]:
