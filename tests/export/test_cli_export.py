@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 from pathlib import Path
 
@@ -112,6 +113,47 @@ def test_nothing_is_written_into_a_home(session: Path, ask: Asker) -> None:
         answer = ask("export", SESSION, "--home", str(home), "--out", str(place), "--force")
         assert answer.code == 2
         assert "Claude home" in answer.err
+
+
+def test_nothing_is_written_into_any_other_home(
+    session: Path, ask: Asker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The usual home, the one of the environment and the one of a named transcript are refused whatever is read."""
+    home, other = session.parents[2], tmp_path / "other"
+    (other / "projects").mkdir(parents=True)
+    (tmp_path / "me/.claude/projects").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "me"))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(other))
+    for place in (other / "projects/x.html", tmp_path / "me/.claude/x.html"):
+        for option in ("--out", "--report"):
+            answer = ask("export", SESSION, "--home", str(home), option, str(place), "--force")
+            assert (answer.code, "lies in a Claude home" in answer.err) == (2, True), place
+            assert not place.exists()
+    answer = ask("export", str(session), "--out", str(session.with_name("own.html")), "--force")
+    assert (answer.code, "lies in a Claude home" in answer.err) == (2, True)
+    assert not session.with_name("own.html").exists()
+
+
+def test_a_pipe_or_a_device_is_left_alone(session: Path, ask: Asker, tmp_path: Path) -> None:
+    """What is no file is not replaced by one, though it is asked for by force; nor by way of a link."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for place in (pipe, link):
+        for option in ("--out", "--report"):
+            answer = ask("export", str(session), option, str(place), "--force")
+            assert (answer.code, "is a device or a pipe" in answer.err) == (2, True)
+        assert place.is_fifo()
+
+
+def test_the_report_does_not_replace_the_export(session: Path, ask: Asker, tmp_path: Path) -> None:
+    """A report at the export's own place, or at that of a site's page, is refused."""
+    place, site = tmp_path / "a.html", tmp_path / "site"
+    answer = ask("export", str(session), "--out", str(place), "--report", str(place))
+    assert (answer.code, "the same place" in answer.err) == (2, True)
+    answer = ask("export", str(session), "--site", str(site), "--report", str(site / "index.html"))
+    assert (answer.code, "a file of the export itself" in answer.err) == (2, True)
+    assert not place.exists()
 
 
 def test_what_would_be_left_is_refused(session: Path, ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,14 +109,14 @@ def export(
     from threadline.cli.opening import archive_of
     from threadline.export.exporting import export as exported
     from threadline.export.exporting import staging
-    from threadline.export.writing import refuse_places
+    from threadline.export.writing import protected, refuse_places
 
     with archive_of(homes) as archive:
         mains = _mains(archive, sessions, given)
         order = _order(to, out, site, given, several=len(mains) > 1)
         place = _place(order.form, out, site, mains, is_site=order.site)
-        if place is not None:
-            refuse_places([place, *([report] if report else [])], [home.path for home in archive.homes], force=force)
+        kept = protected(mains, (home.path for home in archive.homes))
+        refuse_places([one for one in (place, report) if one is not None], kept, force=force)
         with staging() as folder, _progress(mains, order) as advance:
             made = exported(mains, order, Path(folder), advance)
             written = _put(made, order, place, report)
@@ -240,12 +240,21 @@ def _progress(mains: list[Path], order: Order) -> Any:
 
 
 def _put(made: Exported, order: Order, place: Path | None, report: Path | None) -> list[dict[str, Any]]:
-    """Put what was made at its place; a row for each file."""
+    """Put what was made at its place; a row for each file.
+
+    Raises:
+        BadQuery: the report would stand where one of the files does.
+    """
+    from threadline.errors import BadQuery
     from threadline.export.report import write_report
     from threadline.export.writing import write
 
     rows = []
     many = len(made.files) > 1 or order.site
+    if report is not None and place is not None and many:
+        taken = {(place / file.name).resolve() for file in made.files}
+        if report.resolve() in taken:
+            raise BadQuery(f"{str(report)!r} is a file of the export itself; name another place for the report.")
     for file in made.files:
         there = place / file.name if place is not None and many else place
         if there is None:
