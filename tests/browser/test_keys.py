@@ -125,6 +125,10 @@ def found(visit: Visitor) -> None:
     expect(count).to_have_text("1 of 11")
     page.keyboard.press("N")
     expect(count).to_have_text("11 of 11")
+    page.keyboard.press("Escape")
+    expect(page.locator("form.find")).to_be_hidden()
+    page.keyboard.press("n")
+    expect(count).to_have_text("1 of 11")
 
 
 def turned(visit: Visitor, key: str, query: str) -> None:
@@ -285,15 +289,15 @@ def places(visit: Visitor) -> None:
 
 @tried("theme")
 def theme(visit: Visitor) -> None:
-    """Light, dark, as the system has it; and the next page has the same."""
+    """First the one that is not seen, then the other, then as the system has it; and the next page has the same."""
     page = visit(SHORT)
     root = page.locator("html")
     page.keyboard.press("d")
-    expect(root).to_have_attribute("data-theme", "light")
+    expect(root).to_have_attribute("data-theme", "dark")
     page.keyboard.press("d")
-    expect(root).to_have_attribute("data-theme", "dark")
+    expect(root).to_have_attribute("data-theme", "light")
     visit.go(page, "/usage")
-    expect(root).to_have_attribute("data-theme", "dark")
+    expect(root).to_have_attribute("data-theme", "light")
     page.keyboard.press("d")
     assert root.get_attribute("data-theme") is None
 

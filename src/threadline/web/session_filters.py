@@ -35,20 +35,28 @@ def filters(session: Session, agent: Agent, seen: Viewing) -> Markup:
 def _chips(seen: Viewing) -> Iterator[Markup]:
     view, links = seen.view, seen.links
     full = Amount.FULL
-    yield _chip("Focus", links.own(focus=not seen.focus), is_chosen=seen.focus)
-    yield _chip("Errors", links.own(errors=not view.errors), is_chosen=view.errors)
+    yield _chip("Focus", links.own(focus=not seen.focus), is_chosen=seen.focus, deed="focus")
+    yield _chip("Errors", links.own(errors=not view.errors), is_chosen=view.errors, deed="errors")
     thinks = view.thinking is full
-    yield _chip("Thinking open", links.own(thinking=None if thinks else str(full)), is_chosen=thinks)
+    yield _chip("Thinking open", links.own(thinking=None if thinks else str(full)), is_chosen=thinks, deed="thinking")
     calls = view.calls is full
-    yield _chip("Calls open", links.own(calls=None if calls else str(full)), is_chosen=calls)
+    yield _chip("Calls open", links.own(calls=None if calls else str(full)), is_chosen=calls, deed="calls")
     yield _chip("Everything", links.own(everything=not view.everything), is_chosen=view.everything)
     if links.query:
         kept = links.page(agent=links.agent_name, **dict.fromkeys(dict(links.query)))
         yield el("a", "clear", href=kept, class_="chip clear")
 
 
-def _chip(label: str, address: str, *, is_chosen: bool) -> Markup:
-    return el("a", label, href=address, class_="chip chosen" if is_chosen else "chip", aria_current=_true(is_chosen))
+def _chip(label: str, address: str, *, is_chosen: bool, deed: str | None = None) -> Markup:
+    """A link; a script does the deed in its place, which keeps the place one is at."""
+    return el(
+        "a",
+        label,
+        href=address,
+        class_="chip chosen" if is_chosen else "chip",
+        aria_current=_true(is_chosen),
+        data_deed=deed,
+    )
 
 
 def _branches(agent: Agent, seen: Viewing) -> Iterator[Markup]:

@@ -16,6 +16,7 @@ from threadline.web.linked import Linked
 from threadline.web.page import Page
 from threadline.web.session_feed import FILLED, Sight, feed
 from threadline.web.session_side import side
+from threadline.web.session_tools import TOOLS
 from threadline.web.where import Where
 
 LONG = 6 * 1024 * 1024
@@ -66,5 +67,6 @@ def glimpse(asked: Asked) -> Page | None:
         title=title,
         kind="session",
         main=join((head, body)),
+        after=TOOLS,
         attributes={"data_session": escaped(place.id), "data_partial": "1", "data_version": ""},
     )

@@ -173,6 +173,7 @@ def _copying(known: Head) -> Markup:
     markdown = links.below("markdown", agent=links.agent_name)
     return el(
         "p",
+        el("button", icon("search"), "Find", type="button", data_deed="find", title="Find in this session (/)"),
         el("a", icon("link"), "Link", href=links.own(), data_deed="copy-link"),
         el("a", icon("markdown"), "Markdown", href=markdown, data_copy="markdown"),
         el("a", icon("state"), "State at the end", href=links.below("state", "end")),

@@ -23,6 +23,7 @@ from threadline.web.session_filters import filters
 from threadline.web.session_glimpse import glimpse
 from threadline.web.session_head import Head, head, head_data, head_of
 from threadline.web.session_side import recent_sessions, side, turn_rows
+from threadline.web.session_tools import TOOLS
 from threadline.web.standing import stand_of
 from threadline.web.viewing import Viewing, viewing
 from threadline.web.where import Stand
@@ -76,6 +77,7 @@ def session_page(asked: Asked) -> Made:
         main=join((told.head, told.filters, left_note(agent, seen), _beside(asked, kept), body)),
         data=lambda: {**head_data(told.known), **shape(drawn), "turns_of": list(turn_rows(agent))},
         attributes=_attributes(here, shown.part),
+        after=TOOLS,
     )
 
 

@@ -1,6 +1,6 @@
 // Deeds: what keys and buttons do, by the names of the table of keys.
 
-import { isAborted, Refused } from "./asking.js";
+import { askData, isAborted, Refused } from "./asking.js";
 import { along } from "./carried.js";
 import { copy, copyFrom } from "./copy.js";
 import { showHelp } from "./help.js";
@@ -72,10 +72,10 @@ export function sessionDeeds({ session, travel, windowing, find, panel }) {
     find: () => find.open(),
     "next-find": step(() => find.step(1)),
     "previous-find": step(() => find.step(-1)),
-    errors: () => turnOver("errors", "1"),
-    focus: () => turnOver("focus", "1"),
-    thinking: () => turnOver("thinking", "full", travel.current()),
-    calls: () => turnOver("calls", "full", travel.current()),
+    errors: step(() => turnOver(session, "errors", "1", travel.current())),
+    focus: step(() => turnOver(session, "focus", "1", travel.current())),
+    thinking: step(() => turnOver(session, "thinking", "full", travel.current())),
+    calls: step(() => turnOver(session, "calls", "full", travel.current())),
     branches: () => nextBranch(session),
     fold: () => fold(travel, windowing),
     raw: beside("raw"),
@@ -113,17 +113,31 @@ function copyMarkdown(session, item) {
 
 /**
  * Turn a value of the address on or off: what is shown is in the address, so that Back and a sent link give the same.
+ * @param {import("./session.js").Session} session
  * @param {string} name
  * @param {string} value
- * @param {Element|null} [item] where to begin, if it is there with and without
+ * @param {Element|null} item where to begin; where it is not shown then, at what stands before it
  */
-function turnOver(name, value, item = null) {
+async function turnOver(session, name, value, item) {
   const address = new URL(location.href);
   const query = address.searchParams;
   const isOn = query.get(name) === value;
   if (isOn) query.delete(name);
   else query.set(name, value);
-  begin(address, item?.id ?? null);
+  begin(address, await nearest(session, item, address.search));
+}
+
+/** The anchor of the item that a page shows at the place of another, or before it; null where it shows none. */
+async function nearest(session, item, search) {
+  const own = item?.closest(".section > article") ?? item;
+  // At the start of the page, all of it is what one looks at.
+  if (own === null || (scrollY === 0 && own.ariaPosInSet === "1")) return null;
+  try {
+    return (await askData(session.where(own.id, search))).anchor ?? null;
+  } catch (error) {
+    if (error instanceof Refused) return null;
+    throw error;
+  }
 }
 
 function nextBranch(session) {

@@ -22,6 +22,8 @@ export class Find {
     this.total = 0;
     this.at = -1;
     this.bar = null;
+    /** @type {{words: string, at: number}|null} what was looked for when the box was closed */
+    this.last = null;
     this.stop = null;
     /** @type {{words: string, answer: Promise<void>}|null} what the server was asked for and has not answered yet */
     this.sought = null;
@@ -54,6 +56,7 @@ export class Find {
     if (!this.isOpen) return false;
     this.stop?.abort();
     this.bar.hidden = true;
+    if (this.words !== "") this.last = { words: this.words, at: this.at };
     this.#take("", { hits: [], total: 0 });
     const item = this.travel.current();
     if (item !== null) item.focus({ preventScroll: true });
@@ -62,6 +65,7 @@ export class Find {
 
   /** Go to the next or the previous hit, around the end. */
   async step(step) {
+    if (!this.isOpen && this.last !== null) await this.#goOn(this.last);
     if (this.hits.length === 0) return;
     this.at = this.at < 0 ? this.#first(step) : (this.at + step + this.hits.length) % this.hits.length;
     this.#tell();
@@ -69,6 +73,14 @@ export class Find {
     if (item === null) return;
     this.#reveal(item);
     this.#paint();
+  }
+
+  /** Look again for what was looked for when the box was closed, from the place one was at. */
+  async #goOn({ words, at }) {
+    this.open({ focus: false });
+    this.input.value = words;
+    await this.#search();
+    if (at < this.hits.length) this.at = at;
   }
 
   /** The hit to begin with: the first from here on. */

@@ -54,6 +54,7 @@ export function listen(keys, deeds) {
 /** Let elements that name a deed do it when they are clicked. */
 export function obey(deeds) {
   document.addEventListener("click", (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     const element = event.target instanceof Element ? event.target.closest("[data-deed]") : null;
     const deed = element === null ? undefined : deeds[element.dataset.deed];
     if (deed !== undefined && deed(event) !== false) event.preventDefault();

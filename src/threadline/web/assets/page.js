@@ -14,6 +14,7 @@ import { Place } from "./place.js";
 import { Session } from "./session.js";
 import { startStatus } from "./status.js";
 import { followTheme } from "./theme.js";
+import { startTools } from "./tools.js";
 import { Travel } from "./travel.js";
 import { Turns } from "./turns.js";
 import { Windowing } from "./window.js";
@@ -47,6 +48,7 @@ function startSession(session) {
   arrive(session, windowing, travel, { live, place, find, panel, about });
   const deeds = sessionDeeds({ session, travel, windowing, find, panel });
   feedKeys(session.feed, deeds);
+  startTools(session.feed);
   return deeds;
 }
 

@@ -27,9 +27,10 @@ export class Session {
    * The address of something below the session, drawn as this page is.
    * @param {string[]} below
    * @param {Object<string, string|number>} [more] of the query
+   * @param {string} [search] the query of a page that shows it otherwise
    */
-  address(below, more = {}) {
-    const query = new URLSearchParams(location.search);
+  address(below, more = {}, search = location.search) {
+    const query = new URLSearchParams(search);
     for (const name of NOT_DRAWN) query.delete(name);
     if (this.agent !== null) query.set("agent", this.agent);
     for (const [name, value] of Object.entries(more)) query.set(name, String(value));
@@ -80,8 +81,8 @@ export class Session {
     return this.address(["about"], { turn, part: this.number, ...(side ? { side } : {}) });
   }
 
-  where(anchor) {
-    return this.address(["where.json"], { anchor });
+  where(anchor, search = location.search) {
+    return this.address(["where.json"], { anchor }, search);
   }
 
   find(words) {

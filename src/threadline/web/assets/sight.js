@@ -42,6 +42,30 @@ export function firstSeen(sections) {
   return null;
 }
 
+/**
+ * The item that is being read. That is the first seen, but towards the end of a document, which cannot be scrolled on,
+ * one further down, and at the very end the last.
+ * @param {Section[]} sections
+ * @returns {HTMLElement|null}
+ */
+export function readAt(sections) {
+  const first = firstSeen(sections);
+  if (first === null) return null;
+  const left = leftBelow();
+  const way = Math.min(innerHeight, left + Math.max(0, scrollY));
+  const top = inset();
+  const line = way <= 0 || left >= way ? top : top + (1 - left / way) * (innerHeight - top);
+  let found = first;
+  for (let at = firstBelow(sections, top); at < sections.length; at += 1) {
+    if (sections[at].element.getBoundingClientRect().top > line) break;
+    for (const item of sections[at].isFilled ? sections[at].articles() : []) {
+      if (item.getBoundingClientRect().top > line) return found;
+      found = item;
+    }
+  }
+  return found;
+}
+
 /** How far the document can still be scrolled down. */
 export function leftBelow() {
   const root = document.documentElement;

@@ -2,7 +2,6 @@
 
 import { say } from "./status.js";
 
-const ORDER = ["system", "light", "dark"];
 const SAID = { system: "as the system has it", light: "light", dark: "dark" };
 
 /** The theme that was chosen; "system" where none was. */
@@ -10,9 +9,15 @@ export function theme() {
   return document.documentElement.dataset.theme ?? "system";
 }
 
+/** The themes in turn: first the one that is not what the system shows, so that something is seen to happen. */
+function inTurn() {
+  return matchMedia("(prefers-color-scheme: dark)").matches ? ["system", "light", "dark"] : ["system", "dark", "light"];
+}
+
 /** Go on to the next theme. */
 export function nextTheme() {
-  const chosen = ORDER[(ORDER.indexOf(theme()) + 1) % ORDER.length];
+  const order = inTurn();
+  const chosen = order[(order.indexOf(theme()) + 1) % order.length];
   setTheme(chosen);
   say(`Theme: ${SAID[chosen]}`);
 }
@@ -32,6 +37,6 @@ function setTheme(chosen) {
 /** Let other pages of ours that are open follow at once. */
 export function followTheme() {
   addEventListener("storage", (event) => {
-    if (event.key === "theme") setTheme(ORDER.includes(event.newValue) ? event.newValue : "system");
+    if (event.key === "theme") setTheme(Object.hasOwn(SAID, event.newValue ?? "") ? event.newValue : "system");
   });
 }

@@ -100,6 +100,7 @@ export class Travel {
     item.classList.add("current");
     // One item can be reached by Tab: the one that keys are about.
     item.setAttribute("tabindex", "0");
+    item.dispatchEvent(new Event("marked", { bubbles: true }));
   }
 
   /** Move the focus to an item, and the page as little as needed. */

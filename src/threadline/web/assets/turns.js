@@ -1,7 +1,7 @@
 // Turns: the outline at the side shows the turn that is seen, and follows it where the list ends.
 
 import { askText, isAborted, nodes, Refused } from "./asking.js";
-import { firstSeen } from "./sight.js";
+import { isSeen, readAt } from "./sight.js";
 
 const PAUSE = 120;
 
@@ -18,6 +18,8 @@ export class Turns {
     this.windowing = windowing;
     this.timer = 0;
     this.turn = null;
+    /** @type {Element|null} the item that was gone to last */
+    this.marked = null;
     this.stop = null;
   }
 
@@ -26,6 +28,12 @@ export class Turns {
     if (this.side.querySelector(".turns") === null) return;
     addEventListener("scroll", () => this.#later(), { passive: true });
     this.windowing.addEventListener("filled", () => this.#later());
+    // An item that was gone to counts, until the person scrolls on.
+    this.session.feed.addEventListener("marked", (event) => {
+      this.marked = event.target;
+      this.#later();
+    });
+    for (const kind of ["wheel", "touchmove"]) addEventListener(kind, () => (this.marked = null), { passive: true });
     this.side.addEventListener("click", (event) => {
       const link = event.target instanceof Element ? event.target.closest("a[data-fragment]") : null;
       if (link === null || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -53,9 +61,11 @@ export class Turns {
     this.#show();
   }
 
-  /** The number of the turn that the first seen item is part of. */
+  /** The number of the turn that the item is part of which was gone to, or else is being read. */
   #seen() {
-    const item = firstSeen(this.windowing.sections);
+    const { marked } = this;
+    const isHere = marked !== null && marked.isConnected && isSeen(marked);
+    const item = isHere ? marked.closest(".section > article") : readAt(this.windowing.sections);
     if (item === null) return null;
     for (let one = item; one !== null; one = one.previousElementSibling) {
       const number = one.querySelector(":scope.turn-start h2.turn")?.textContent.replace(/\D/g, "");

@@ -1,0 +1,75 @@
+"""Where one is stays where it is: in the outline, and when something else is shown of the session."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+from tests.browser.paths import GROWING
+from tests.browser.visiting import Visitor
+
+_CURRENT = ".turns a[aria-current]"
+
+
+def _stands_near(page: Page, anchor: str) -> None:
+    """Wait until an item begins where one is sent to."""
+    page.wait_for_function(
+        "id => { const item = document.getElementById(id); if (item === null) return false;"
+        " const { top } = item.getBoundingClientRect(); return top > 0 && top < 200; }",
+        arg=anchor,
+    )
+
+
+def test_focus_keeps_the_place(visit: Visitor) -> None:
+    """From a call that is not shown then, `f` leads to the prompt before it, and back again."""
+    page = visit(f"{GROWING}?at=L40")
+    page.wait_for_selector("article.current")
+    line = page.evaluate(
+        "(() => { const all = [...document.querySelectorAll('article.call')];"
+        " const item = all.find((one) => Number(one.id.slice(1)) > 60); item.focus(); return item.id; })()"
+    )
+    page.keyboard.press("f")
+    page.wait_for_url(re.compile(r"[?&]focus=1"))
+    prompt = page.evaluate(
+        "line => [...document.querySelectorAll('article')].map((one) => one.id)"
+        ".filter((id) => Number(id.slice(1)) < Number(line.slice(1))).at(-1)",
+        line,
+    )
+    assert f"at={prompt}" in page.url
+    _stands_near(page, prompt)
+    page.wait_for_selector("article.current")
+    page.keyboard.press("f")
+    page.wait_for_url(re.compile(r"^(?!.*focus)"))
+    _stands_near(page, prompt)
+
+
+def test_the_outline_marks_the_turn_gone_to(visit: Visitor) -> None:
+    """At the end of a session, where nothing can be scrolled to the top, the turn is marked all the same."""
+    page = visit(GROWING)
+    page.keyboard.press("G")
+    expect(page.locator(_CURRENT)).to_have_attribute("data-turn", "40")
+    page.keyboard.press("K")
+    page.keyboard.press("K")
+    expect(page.locator(_CURRENT)).to_have_attribute("data-turn", "39")
+
+
+def test_the_outline_marks_the_last_turn_at_the_bottom(visit: Visitor) -> None:
+    """Who scrolls to the end by hand reads the last turn."""
+    page = visit(GROWING)
+    page.mouse.move(700, 500)
+    for _ in range(6):
+        page.mouse.wheel(0, 100_000)
+        page.wait_for_timeout(150)
+    expect(page.locator(_CURRENT)).to_have_attribute("data-turn", "40")
+
+
+def test_the_tools_go_to_the_item_that_is_pointed_at(visit: Visitor) -> None:
+    """One bar for all items; its buttons are about the one that it is in."""
+    page = visit(GROWING)
+    items = page.locator("article.reply")
+    for at in (1, 0):
+        items.nth(at).hover()
+        expect(items.nth(at).locator(".tools-of")).to_be_visible()
+    assert page.locator(".tools-of").count() == 1
+    page.locator(".tools-of [data-deed=raw]").click()
+    page.wait_for_url(re.compile(rf"raw={items.first.get_attribute('id')}"))
