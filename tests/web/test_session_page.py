@@ -420,3 +420,19 @@ def test_only_what_failed_shows_what_failed_inside_agents(tmp_path: Path) -> Non
     agent = text.partition('<div class="agent"')[2]
     assert "<details open" in agent.partition("<summary")[0]
     assert len(_anchors(text)) == 3
+
+
+def test_context_and_cost_add_up(tmp_path: Path) -> None:
+    """Turns and agents, the one row that is of neither where there is such, and their sum, which the head has, too."""
+    home = write_home(tmp_path / "home", session_rows())
+    pen = Pen(SESSION, agentId=AGENT, isSidechain=True)
+    told = transcript(prompt("Count"), reply("Two", output=900, message={"id": "msg_of_the_agent"}), pen=pen)
+    write(home / "projects" / "-work-app" / SESSION / "subagents" / f"agent-{AGENT}.jsonl", *told)
+    client = Client(home)
+    text = client.get(f"{_PAGE}/along").text
+    amounts = [float(one) for one in re.findall(r"<t[dh][^>]*>\$(-?[0-9.]+)</t[dh]>", text)]
+    rows, total = amounts[:-1], amounts[-1]
+    assert sum(rows) == pytest.approx(total, abs=0.0001 * len(rows))
+    assert total == pytest.approx(float(client.get(f"{_PAGE}.json").json()["amount"]), abs=0.0001)
+    assert f"{_PAGE}/agent/{AGENT}" in text
+    assert "<tfoot>" in text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -13,11 +13,16 @@ from threadline.model.call import Outcome
 from threadline.model.context import Window
 from threadline.model.ids import MessageId
 from threadline.model.rate import EXACT
+from threadline.model.sum import added
+from threadline.render.agents import name
+from threadline.render.figures import count
 from threadline.render.html.along import MOST, Band, Marks, along
-from threadline.render.html.element import el
+from threadline.render.html.element import Child, el, join
 from threadline.render.html.table import Column, table
+from threadline.render.html.words import one
 from threadline.render.outline import Called, Failed
 from threadline.web.kept import Drawn, Kept
+from threadline.web.spending import Spent
 from threadline.web.viewing import Viewing
 
 _FAILED = (Outcome.ERROR, Outcome.DENIED, Outcome.INTERRUPTED, Outcome.LOST)
@@ -80,19 +85,21 @@ def _span(drawn: Drawn, part: int) -> tuple[int, int]:
 
 def _marks(drawn: Drawn, start: int, stop: int) -> Marks:
     prompts, failures, compactions = [], [], []
-    for at, one in enumerate(drawn.drawing.items[start:stop], start):
-        item = one.item
-        if one.kind == "prompt":
+    for at, placed in enumerate(drawn.drawing.items[start:stop], start):
+        item = placed.item
+        if placed.kind == "prompt":
             prompts.append(at)
-        elif one.kind == "compaction":
+        elif placed.kind == "compaction":
             compactions.append(at)
         elif isinstance(item, Failed) or (isinstance(item, Called) and item.call.outcome in _FAILED):
             failures.append(at)
     return Marks(prompts, failures, compactions)
 
 
+_LEAST = Decimal("0.00005")
+"""What four places of a dollar show."""
 _COLUMNS = (
-    Column("turn", "number"),
+    Column("turn or agent"),
     Column("requests", "number"),
     Column("largest window", "number"),
     Column("read from the cache", "number"),
@@ -102,21 +109,74 @@ _COLUMNS = (
 
 
 def table_of(kept: Kept, seen: Viewing, archive: Standing) -> tuple[Markup, list[dict[str, Any]]]:
-    """The same turn by turn, as a table and as data."""
+    """The same turn by turn and, for a session, agent by agent, as a table that adds up and as the turns' data."""
     before = f"{seen.agent}." if seen.agent is not None else ""
-    rows = turn_figures(kept.windows(seen.agent), kept.spent(archive).amounts, before)
-    cells = [
-        (
-            el("a", f"{row['turn']:,}", href=seen.links.own(at=row["anchor"])),
-            f"{row['requests']:,}",
-            f"{row['context']:,}" if row["context"] is not None else "not told",
-            f"{row['cache_read']:,}",
-            f"{row['output']:,}",
-            f"${row['amount']:.4f}" if row["amount"] is not None else "not known",
+    spent = kept.spent(archive)
+    rows = turn_figures(kept.windows(seen.agent), spent.amounts, before)
+    cells = [_cells(_turn_head(row, seen), row) for row in rows]
+    others = list(_agent_rows(kept, spent)) if seen.agent is None else []
+    cells += [_cells(el("a", one(who, 80), href=seen.links.agent(id_)), row) for id_, who, row in others]
+    summed = _summed([*rows, *(row for _id, _who, row in others)])
+    if seen.agent is None and spent.total.amount is not None:
+        rest = EXACT.subtract(spent.total.amount, summed["amount"] or Decimal(0))
+        if abs(rest) >= _LEAST:
+            cells.append(("of no turn and no agent", "", "", "", "", _dollars(rest)))
+        summed["amount"] = spent.total.amount
+    made = table("Context and cost, turn by turn", _COLUMNS, cells, foot=_cells("all", summed))
+    return join((made, *(el("p", note, class_="note") for note in _notes(rows, spent, summed)))), rows
+
+
+def _notes(rows: Sequence[Mapping[str, Any]], spent: Spent, summed: Mapping[str, Any]) -> Iterator[str]:
+    if any(row["turn"] == 0 for row in rows):
+        yield (
+            "Turn 0 is what was asked of a model before the first prompt, or what a session has from the one that it "
+            "goes on from."
         )
-        for row in rows
-    ]
-    return table("Context and cost, turn by turn", _COLUMNS, cells), rows
+    if spent.total.unpriced and summed["amount"] is not None:
+        yield f"{count(spent.total.unpriced, 'message')} of unknown price cannot be in these amounts."
+
+
+def _turn_head(row: Mapping[str, Any], seen: Viewing) -> Markup:
+    label = f"{row['turn']:,}" if row["turn"] else "0, before the first prompt"
+    return el("a", label, href=seen.links.own(at=row["anchor"]))
+
+
+def _cells(head: Child, row: Mapping[str, Any]) -> tuple[Child, ...]:
+    return (
+        head,
+        f"{row['requests']:,}",
+        f"{row['context']:,}" if row["context"] is not None else "not told",
+        f"{row['cache_read']:,}",
+        f"{row['output']:,}",
+        _dollars(row["amount"]) if row["amount"] is not None else "not known",
+    )
+
+
+def _dollars(amount: Decimal) -> str:
+    return f"${amount:.4f}"
+
+
+def _agent_rows(kept: Kept, spent: Spent) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Each agent that asked a model, its name, and what that held and cost; a message that several have counts once."""
+    known = {window.message for window in kept.windows(None)}
+    for id_, agent in kept.agents.items():
+        own = [window for window in kept.windows(id_) if window.message is None or window.message not in known]
+        known.update(window.message for window in own)
+        if own:
+            yield id_, name(agent), _summed(turn_figures(own, spent.amounts))
+
+
+def _summed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Rows in one: sums, and the largest of the windows."""
+    contexts = [row["context"] for row in rows if row["context"] is not None]
+    amounts = [row["amount"] for row in rows if row["amount"] is not None]
+    return {
+        "requests": sum(row["requests"] for row in rows),
+        "context": max(contexts, default=None),
+        "cache_read": sum(row["cache_read"] for row in rows),
+        "output": sum(row["output"] for row in rows),
+        "amount": added(amounts) if amounts else None,
+    }
 
 
 def turn_figures(
@@ -124,12 +184,12 @@ def turn_figures(
 ) -> list[dict[str, Any]]:
     """What the requests of each turn held and cost; `before` is what an agent's anchors begin with."""
     found: dict[int, dict[str, Any]] = {}
-    for one in windows:
+    for window in windows:
         row = found.setdefault(
-            one.turn,
+            window.turn,
             {
-                "turn": one.turn,
-                "anchor": f"{before}L{one.place.line}",
+                "turn": window.turn,
+                "anchor": f"{before}L{window.place.line}",
                 "requests": 0,
                 "context": None,
                 "cache_read": 0,
@@ -138,11 +198,11 @@ def turn_figures(
             },
         )
         row["requests"] += 1
-        row["cache_read"] += one.cache_read
-        row["output"] += one.output
-        if one.told:
-            row["context"] = max(row["context"] or 0, one.prompt)
-        cost = amounts.get(one.message) if one.message is not None else None
+        row["cache_read"] += window.cache_read
+        row["output"] += window.output
+        if window.told:
+            row["context"] = max(row["context"] or 0, window.prompt)
+        cost = amounts.get(window.message) if window.message is not None else None
         if cost is not None:
             row["amount"] = cost if row["amount"] is None else EXACT.add(row["amount"], cost)
     return list(found.values())
