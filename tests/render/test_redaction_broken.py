@@ -12,6 +12,7 @@ from threadline.render.redaction import Redactor, leftovers
 from threadline.render.redaction.finder import spans_of_bytes
 from threadline.render.redaction.formed import FORMATS, SHORTEST
 from threadline.render.redaction.rule import Rule
+from threadline.render.redaction.wordlist import words
 
 BREAKS: dict[str, Callable[[str, str], str]] = {
     "a line end": lambda head, tail: f"see {head}\n{tail} there",
@@ -33,9 +34,9 @@ BREAKS: dict[str, Callable[[str, str], str]] = {
 
 
 # Forms that begin with letters of everyday or with a number: they are told by the longer piece, if at all.
-LONGER_PIECE = frozenset(
+LONGER_PIECE = words(
     "google-oauth-token scaleway-key alibaba-key-id flutterwave-secret gitlab-runner-registration"
-    " vault-service-token vault-recovery-token vault-legacy-token twilio-key".split()
+    " vault-service-token vault-recovery-token vault-legacy-token twilio-key"
 )
 NOT_TOLD = frozenset(("asana-token", "braintree-token"))
 TOLD = [rule for rule in FORMATS if rule.kind not in NOT_TOLD]

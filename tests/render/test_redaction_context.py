@@ -42,20 +42,66 @@ PASSWORDS = {
     "JSON": '{{"apiKey": "{}"}}',
     "JSON in JSON": '{{\\"accessToken\\": \\"{}\\"}}',
     "diff": "-  token: old\n+  token: {}\n",
+    "the key of keys": "SECRET_KEY_BASE={}",
+    "a short name": "run pass={} now",
+    "working directory's name": "pwd={}",
+    "name and value, YAML": "- name: DB_PASSWORD\n  value: {}\n",
+    "name and value, XML": '<property name="password" value="{}"/>',
+    "name and value, code": "{{ name: 'password', value: '{}' }}",
+    "Terraform": 'variable "db_password" {{\n  type = string\n  default = "{}"\n}}',
+    "YAML block": "password: |\n  {}\n",
+    "YAML block, folded": "api_key: >-\n  {}\n",
+    "table": "| API_KEY | `{}` |",
+    "bold name": "**API key**: `{}`",
+    "bold name and colon": "- **Password:** `{}`",
+    "sentence": "the token is `{}`, he said",
+    "arrow": "API_KEY -> {}",
+    "call of a name": "user.set_password('{}')",
+    "SQL, role": "ALTER ROLE bob WITH PASSWORD '{}';",
+    "SQL, user": "CREATE USER bob IDENTIFIED BY '{}';",
+    "sshpass": "sshpass -p {} ssh a@b",
+    "docker": "docker login -u bob -p {}",
+    "mysql": "mysql -u root -p{} db",
+    "redis": "redis-cli -h x -a {} ping",
+    "openssl": "openssl rsa -passin pass:{} -in k",
+    "PowerShell": 'ConvertTo-SecureString "{}" -AsPlainText',
+    "PowerShell's option": 'Connect -Password "{}"',
+    "sudo": "echo {} | sudo -S ls",
+    "chpasswd": 'echo "root:{}" | chpasswd',
+    "pgpass": "db.example.org:5432:app:bob:{}",
 }
+# Signs that would end the value there: of a shell, of a list, of SQL.
+PLAIN = str.maketrans("@%!#*?=^~+", "abcdefghij")
 
 
 @pytest.mark.parametrize("form", PASSWORDS)
 def test_a_secret_is_told_by_its_name(form: str) -> None:
     """What stands behind such a name or mark is taken out, and from then on everywhere."""
     for seed in range(20):
-        secret = password(seeded(seed)).replace("@", "a").replace("%", "b")
+        secret = password(seeded(seed)).translate(PLAIN)
         redactor = Redactor()
         text = redactor.redact(PASSWORDS[form].format(secret))
         assert secret not in text, seed
         assert leftovers(redactor, text) == []
         if "cookie" not in form:
             assert redactor.redact(f"it was {secret} then") == "it was <secret-1> then"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["bob:$apr1$abcdefgh${}", "bob:$6$saltsalt${}{}{}{}:19000:0", "$6$rounds=5000$saltsalt${}{}{}{}", "$2b$12${}{}{}"],
+)
+def test_hashes_of_passwords(text: str) -> None:
+    """A hash of a password, from which it can be guessed, is taken out."""
+    part = "Zx9Qw8Er7Tqq/ab.CdEf12"
+    assert part not in Redactor().redact(text.format(*[part] * 4))
+
+
+def test_a_value_that_goes_on_in_the_next_line() -> None:
+    """A shell's line that goes on, and a block of several lines, are taken out to their end."""
+    head, tail = "q7Zk2LwX9" * 4, "h3Vt8RbN5" * 3
+    assert Redactor().redact(f"API_KEY={head}\\\n{tail}\nnext") == "API_KEY=<secret-1>\nnext"
+    assert Redactor().redact(f"api_key: >-\n  {head}\n  {tail}\nnext: 1") == "api_key: >-\n  <secret-1>\nnext: 1"
 
 
 @pytest.mark.parametrize(
@@ -151,6 +197,11 @@ def test_people_and_machines(text: str, redacted: str) -> None:
         '{"outcome":"pass","volume_ml":[1],"next": "token", "path":"x1"} {\\"a\\":\\"pass\\",\\"b7\\":1}',
         'values: ["have", "pass", "went"], ["secret", "password", "letter"]',
         "Authorization: see the docs; Cookie: none; pass: 3 of 4; PASS: test_it",
+        "the token is expired; the password is required; token is `access_token`, was `user_id2`.",
+        "| token | description |\n| api_key | required |\nmake token | sha256sum | x; what token? internationalise",
+        "mkdir -p src2/a1; docker run -p 8080:80 x1; ssh -p 2222 box; pass=3 of 4; set_password(value); cp -a dir1 x",
+        "Unexpected token 'export'; argument 'password' of set_password('name'); default = 3; a password manager",
+        '- name: DB_PASSWORD\n  valueFrom:\n    secretKeyRef: x1\nvariable "db_password" {\n  type = string\n}',
         "primary_key=id, keyboard: qwerty, monkey=1, foreign key: user_id, cache_key: f'{a}:{b}'",
     ],
 )

@@ -16,11 +16,22 @@ from threadline.render.redaction.span import Span
 
 # How the rest of a name, and what stands between it and its value, may look; the value is what follows.
 _REST = rb"[a-z0-9_.-]{0,24}"
+_BREAK = rb"(?:\r?\n|\\+n)"
 _ASSIGNS = (
-    rb"(?:\\*[\"'`\])]|&quot;|%22){0,3}[ \t]{0,8}"
-    rb"(?:=>|:=|\?=|\+=|={1,3}|:{1,2}|,(?=[ \t]*\\*[\"'])|%3[ad]|>)[ \t]{0,8}"
+    rb"(?:\\*[\"'`\])]|&quot;|%22|\*\*){0,3}[ \t]{0,8}"
+    rb"(?:(?:=>|:=|\?=|\+=|={1,3}|:{1,2}|,(?=[ \t]*\\*[\"'])|%3[ad]|>)(?:\*\*)?[ \t]{0,8}"
+    # YAML's blocks: the value is the next line.
+    rb"(?:[|>][+-]?[ \t]{0,4}" + _BREAK + rb"[ \t]{1,40})?"
     # No number, list, object or call.
     rb"(?![0-9]{1,12}(?:[,}\]\s]|\Z)|[{(\[]|true|false|null|none)"
+    # Or the name is a value itself, of `name`, a variable's block, a cell, a sentence, a call or a statement.
+    rb"|((?:[\s,;]|\\+[nrt]){1,48}(?:\\*[\"'])?(?:value|default)(?:\\*[\"'])?[ \t]{0,8}[:=][ \t]{0,8}"
+    rb"|\{(?:\s|\\+n){0,40}(?:(?:type|description|sensitive)[ \t]*=[^\n\\]{0,80}(?:\s|\\+n){1,40}){0,3}"
+    rb"default[ \t]*=[ \t]*"
+    rb"|\|[ \t]{0,40}(?=\\*`?[^\s|]{8})"
+    rb"|(?:is|was):?[ \t]{1,2}(?=\\*[`\"']?[^\s`]{8})"
+    rb"|(?:->|\?|\xe2\x86\x92)[ \t]{1,4}(?=\\*[`\"']?[^\s]{8})"
+    rb"|\((?=\\*[\"'])|(?<=[ \t])(?=\\*[\"'][^\s]{4})|(?<=[ \t])(?=[a-z0-9+/_.!#-]{12})))"
 )
 _TOKEN_WORD = re.compile(rb"k(?:(?<=tok)en(?!s)|ey(?!s|w|b))" + _REST + _ASSIGNS)
 _OPTION = re.compile(
@@ -38,6 +49,16 @@ _LONGEST_NAME = 60
 _ESCAPES = ("n", "r", "t")
 _QUOTED = re.compile(rb"(?:b|r|f|rb|br|u|@)?(\\*)([\"'`])")
 _BARE = re.compile(rb"[^\s\"'`,;(){}\[\]<>\\&|]{1,1024}")
+# A line of a shell that goes on in the next one.
+_CONTINUED = re.compile(rb"\\\r?\n([A-Za-z0-9+/=_.~!#%*^][^\s\"'`,;(){}\[\]<>\\&|]{3,1024})(?=\s|\Z)")
+_BLOCK_LINE = re.compile(_BREAK + rb"[ \t]{1,40}([A-Za-z0-9+/=_-]{8,1024})(?=\r?\n|\\+n|\\*\"|\Z)")
+_OF_KEY = re.compile(rb"(?i)\b(api|access|secret|private|auth|encryption|signing)[ ]\Z")
+_PASS_OPTION = re.compile(rb"-pass(?:in|out)?[ =]\Z")
+_TIGHT = frozenset((b"=", b":"))
+_OPENS = frozenset((b'"', b"'", b"\\"))
+_APART = re.compile(rb"value|default")
+_CELL_END = re.compile(rb"\\*`?[ \t]*\|")
+_URL_OR_FILE = re.compile(r"://|\(|\.[a-z]{2,5}\Z|/.*/.*/")
 _ASSIGNED = frozenset((b":", b"="))
 _LAST = frozenset((b"", b"\n", b"\r", b";", b"\\", b"&", b"<", b'"'))
 _CALLS = frozenset((b"(", b"[", b"{"))
@@ -93,7 +114,7 @@ def assigned(view: bytes, low: bytes, has: frozenset[bytes]) -> Iterator[Span]:
         done = 0
         for found in pattern.finditer(low):
             # A name within a value is a part of it.
-            span = _value(view, found.start(), found.end()) if found.start() >= done else None
+            span = _value(view, found.start(), found.end(), found[1]) if found.start() >= done else None
             if span is not None:
                 done = span.end
                 yield span
@@ -106,8 +127,11 @@ def assigned(view: bytes, low: bytes, has: frozenset[bytes]) -> Iterator[Span]:
     yield from _tools(view, has)
 
 
-def _value(view: bytes, at: int, end: int) -> Span | None:
-    """The value behind a name, if the name says that it is secret and the value can be."""
+def _value(view: bytes, at: int, end: int, loose: bytes | None) -> Span | None:
+    """The value behind a name, if the name says that it is secret and the value can be.
+
+    `loose` is what stands between them where that is no sign of assignment.
+    """
     before = _NAME_BACKWARDS.match(view[max(0, at - 61) : at][::-1])
     begin = at - (before.end() if before else 0)
     after = _NAME.match(view, at)
@@ -116,11 +140,22 @@ def _value(view: bytes, at: int, end: int) -> Span | None:
     # An escape that ends just before the name is no part of it.
     if begin and view[begin - 1] == _BACKSLASH and name[:1] in _ESCAPES:
         name = name[1:]
+    if name.lower() == "key" and (said := _OF_KEY.search(view[max(0, begin - 12) : begin])):
+        name = f"{said[1].decode()}_{name}"
     if not is_secret(name) and not is_env_key(name):
         return None
     if len(name) > _LONGEST_NAME:
         return None
+    if loose is not None:
+        return _loosely(view, name.lstrip("-."), begin, end, loose)
+    return _assigned(view, name, begin, stop, end)
+
+
+def _assigned(view: bytes, name: str, begin: int, stop: int, end: int) -> Span | None:
+    """The value that is assigned to a secret name, which stands from `begin` to `stop`."""
     quoted = view[begin - 1 : begin] in _QUOTES
+    if not quoted and name.lower() in _SHORT_WORDS and view[stop:end] in _TIGHT:
+        return _short(view, name, begin, end)
     listed = b"," in view[stop:end]
     if (listed or name.lower() in _SHORT_WORDS) and (not quoted or (listed and name.lower() in _SHORT_WORDS)):
         return None
@@ -128,8 +163,54 @@ def _value(view: bytes, at: int, end: int) -> Span | None:
     if listed and view[max(0, begin - 8) : begin - 1].rstrip(b" \t\\")[-1:] in _ASSIGNED:
         return None
     span = value_at(view, name.lstrip("-."), end)
+    if span is not None and b"n" in view[stop:end].lower().replace(b"\n", b"n"):
+        span = _block(view, span)
     # In a list of words, one follows the other and says nothing of it.
     return None if span is not None and listed and view[span.start : span.end].isalpha() else span
+
+
+def _short(view: bytes, name: str, begin: int, end: int) -> Span | None:
+    """The value of `pass=`, or of openssl's `pass:`, which stand in everyday text, too."""
+    if view[end - 1 : end] == b":" and not _PASS_OPTION.search(view, max(0, begin - 10), begin):
+        return None
+    span = value_at(view, name, end)
+    return span if span is not None and is_told(view[span.start : span.end].decode("latin-1")) else None
+
+
+def _loosely(view: bytes, name: str, begin: int, end: int, loose: bytes) -> Span | None:
+    """The value behind a name where no sign of assignment stands between them: it must say more by itself."""
+    span = value_at(view, name, end)
+    if span is None or _APART.search(loose):
+        return span
+    value = view[span.start : span.end].decode("latin-1")
+    if " " in value:
+        return None
+    if loose.startswith(b"|"):
+        is_cell = view[max(0, begin - 8) : begin].rstrip(b" \t`*\\")[-1:] == b"|"
+        return span if is_cell and is_told(value) and _CELL_END.match(view, span.end) else None
+    if not loose or loose.startswith(b"("):
+        if view[end : end + 1] not in _OPENS:
+            return span if plausible.is_random(value) or (view[end - 2 : end].isspace() and is_told(value)) else None
+        # A statement of SQL has it in capitals, and then any word can be one.
+        is_sql = name == "PASSWORD" and not loose
+        return span if is_sql or (is_password(name) and any(map(str.isdigit, value))) or is_told(value) else None
+    return span if is_told(value) else None
+
+
+def is_told(value: str) -> bool:
+    """Whether a value says by itself that it is a password or a key: letters of both cases and digits, or many."""
+    if not plausible.is_key(value, quoted=True) or not any(map(str.isdigit, value)) or _URL_OR_FILE.search(value):
+        return False
+    mixed = any(map(str.isupper, value)) and any(map(str.islower, value))
+    return (mixed or len(value) >= 20) and plausible.entropy(value) > _RATHER_RANDOM - 0.5  # noqa: PLR2004 - no word
+
+
+def _block(view: bytes, span: Span) -> Span:
+    """A value of YAML's with the lines that it goes on in."""
+    end, value = span.end, view[span.start : span.end]
+    while (more := _BLOCK_LINE.match(view, end)) and any(0x30 <= one <= 0x39 for one in more[1]):  # noqa: PLR2004 - digits
+        end, value = more.end(), value + more[1]
+    return span if end == span.end else Span(span.start, end, span.kind, span.weak, value.decode("latin-1"))
 
 
 def value_at(view: bytes, name: str, at: int) -> Span | None:
@@ -151,6 +232,9 @@ def value_at(view: bytes, name: str, at: int) -> Span | None:
     value = view[start:stop].decode("latin-1")
     if not is_credible(name, value, quoted=opening is not None, last=view[stop : stop + 1] in _LAST):
         return None
+    more = _CONTINUED.match(view, stop) if opening is None else None
+    if more is not None:
+        return Span(start, more.end(), kind_of(name, value), value=value + more[1].decode("latin-1"))
     return Span(start, stop, kind_of(name, value), weak=not is_everywhere(value))
 
 

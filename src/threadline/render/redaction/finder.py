@@ -8,6 +8,7 @@ from threadline.render.redaction.addresses import addresses
 from threadline.render.redaction.armour import armoured
 from threadline.render.redaction.assigned import assigned
 from threadline.render.redaction.broken import Broken
+from threadline.render.redaction.commands import commanded
 from threadline.render.redaction.formed import azure, formed, looked_at
 from threadline.render.redaction.homes import homes
 from threadline.render.redaction.rare import rare_words
@@ -92,6 +93,7 @@ def _in_window(view: bytes, *, personal: bool) -> Iterator[Span]:
     has = rare_words(low)
     yield from short(view, low, has)
     yield from assigned(view, low, has)
+    yield from commanded(view, low, has)
     if personal:
         yield from homes(view)
         yield from addresses(view)

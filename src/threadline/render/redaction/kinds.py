@@ -9,6 +9,7 @@ BY_PLACE = {
     "private-key": "private key in armour: PEM, OpenSSH, PGP, PuTTY",
     "azure-client-secret": "Azure client secret",
     "password": "what is assigned to a name that says password",
+    "password-hash": "hash of a password, as crypt, htpasswd and bcrypt write it",
     "assigned-secret": "what is assigned to a name that says key, token, secret or credential",
     "random-value": "a random value of a variable or key that says nothing of it",
     "authorization-header": "what an Authorization header says",

@@ -68,6 +68,8 @@ def is_secret(name: str) -> bool:
     (True, True, False, False)
     """
     parts = words_of(name)
+    if parts[-2:] == ("key", "base"):  # what Rails calls the key that all others are made of
+        parts = parts[:-1]
     if not parts or parts[-1] in _ABOUT:
         return False
     last = parts[-1]

@@ -6,12 +6,13 @@ import re
 
 _BY_LETTER = (
     re.compile(rb"k(?:(?<=cook)ie|(?<=link)edin|(?<=hook)[sb])"),
-    re.compile(rb"b(?:earer|asic|(?<=airtab)le|(?<=contrib)sys|(?<=dropb)ox)"),
-    re.compile(rb"u(?:(?<=au)thoriz|(?<=clou)dant|(?<=conflu)ent|(?<=su)mo)"),
+    re.compile(rb"b(?:earer|asic|(?<=airtab)le|(?<=contrib)sys|(?<=dropb)ox|(?<=identified b)y )"),
+    re.compile(rb"u(?:(?<=au)thoriz|(?<=clou)dant|(?<=conflu)ent|(?<=su)mo|(?<=su)do -s|(?<=secu)restring)"),
 )
 COOKIE, LINKEDIN, HOOKS, HOOK_B = b"kie", b"kedin", b"ks", b"kb"
 BEARER, BASIC, AIRTABLE, CONTRIBSYS, DROPBOX = b"bearer", b"basic", b"ble", b"bsys", b"box"
 AUTHORIZATION, CLOUDANT, CONFLUENT, SUMO = b"uthoriz", b"udant", b"uent", b"umo"
+IDENTIFIED_BY, SUDO, SECURE_STRING = b"by ", b"udo -s", b"urestring"
 
 
 def rare_words(low: bytes) -> frozenset[bytes]:
