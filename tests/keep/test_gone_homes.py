@@ -37,7 +37,9 @@ def test_a_home_that_is_gone_is_told_as_before(place: Place, index: bool) -> Non
         assert archive.gone == (str(place.home),)
         assert {name: asked(archive) for name, asked in ASKED.items()} == before
         assert all(one.kept for one in archive.sessions().sessions)
+        kept = archive.homes
     with threadline.open(index=index) as archive:
+        assert archive.homes == kept
         assert archive.gone == (str(place.home),)
         assert {name: asked(archive) for name, asked in ASKED.items()} == before
 
@@ -79,8 +81,12 @@ def test_a_home_that_moved_is_told_once(place: Place, tmp_path: Path, monkeypatc
             assert sorted(str(one.id) for one in archive.sessions().sessions) == sessions
             assert {str(one.id) for one in archive.sessions().sessions if one.kept} == ({lost.stem} if again else set())
             assert len(list(archive.history().prompts())) == prompts
-        lost.unlink(missing_ok=True)
         keep(Store(place.keep), homes(moved), place.machine)
+        lost.unlink(missing_ok=True)
+    moved.rename(tmp_path / "aside")
+    with threadline.open() as archive:
+        assert sorted(str(one.id) for one in archive.sessions().sessions) == sessions
+        assert len(list(archive.history().prompts())) == prompts
 
 
 def test_a_home_that_nobody_kept_is_not_there(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,3 +114,32 @@ def test_what_another_machine_kept_may_be_named(place: Place) -> None:
     with place.open() as archive:
         assert archive.gone == (f"second:{place.home}",)
         assert archive.sessions().sessions
+
+
+def test_each_set_of_homes_reads_the_newest(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one command brought up to date for its homes is not taken for what another one has."""
+    path = place.transcripts()[0]
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    place.run()
+    aside = tmp_path / "aside"
+    others = [tmp_path / name for name in ("one", "two")]
+    for other in others:  # each has one of the sessions, so that neither needs all that was kept
+        copy = other / place.transcripts()[1].relative_to(place.home)
+        copy.parent.mkdir(parents=True)
+        copy.write_bytes(place.transcripts()[1].read_bytes())
+
+    def sizes() -> list[int]:
+        place.home.rename(aside)
+        found = []
+        for other in others:
+            monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(other))
+            with threadline.open() as archive:
+                found.append(archive.path(path.stem).stat().st_size)
+        aside.rename(place.home)
+        return found
+
+    assert sizes() == [len(whole) // 2] * 2
+    path.write_bytes(whole)
+    place.run()
+    assert sizes() == [len(whole)] * 2

@@ -29,6 +29,7 @@ from threadline.model.kept import KEEP, KeptHome, remember
 if TYPE_CHECKING:
     from threadline.keep.missing import Missing as NotThere
 
+_WHOLE = "whole"
 _STATE, _LISTING = ".state", ".listing"
 
 
@@ -113,7 +114,8 @@ class _Kept:
         runs = _runs(self._keep)
         known = noted(self._state, _State)
         if known is None or known.runs != runs or not self._is_current(known):
-            known = self._renewed(runs, planned, progress)
+            is_new = known is None or known.runs != runs
+            known = self._renewed(runs, planned, progress, is_new=is_new)
         return self._given(known)
 
     def as_it_was(self, problem: str) -> KeptHomes:
@@ -143,7 +145,12 @@ class _Kept:
         )
 
     def _renewed(
-        self, runs: str, planned: Callable[[int], None] | None, progress: Callable[[int], None] | None
+        self,
+        runs: str,
+        planned: Callable[[int], None] | None,
+        progress: Callable[[int], None] | None,
+        *,
+        is_new: bool,
     ) -> _State:
         from threadline.keep import copies, locking  # noqa: PLC0415 - only where something changed
         from threadline.keep.listing import Listing  # noqa: PLC0415 - the same
@@ -156,7 +163,7 @@ class _Kept:
             apart = {home: is_there(home) for home in self._asked.apart(keep.listed)}
             wanted = missing(keep.listed, self._asked)
             todo = [(one, self._place(one)) for one in wanted]
-            put = [(place, row) for one, place in todo for row in copies.absent(place, one.rows, whole=keep.is_new)]
+            put = [(place, row) for one, place in todo for row in copies.absent(place, one.rows, whole=is_new)]
             problems += copies.put(keep, put, {place: one for one, place in todo}, planned, progress)
             for one, place in todo:
                 copies.take_away(place, one.rows)
@@ -168,10 +175,11 @@ class _Kept:
             return state
 
     def _place(self, one: NotThere) -> Path:
-        """The folder of a kept home. What any but a living home's is made of depends on which homes are read."""
+        """Where a kept home lies. What is in it depends on which homes are read, unless it is whole, or a living one's."""
         origin = one.origin
         is_living = origin.machine == self._asked.own and origin.home in self._asked.living
-        return self._folder / name_of(origin.machine, origin.home, *(() if is_living else self._set))
+        which = () if is_living else (_WHOLE,) if one.is_whole else self._set
+        return self._folder / name_of(origin.machine, origin.home, *which)
 
     def _told(self, one: NotThere, place: Path) -> KeptHome:
         origin = one.origin

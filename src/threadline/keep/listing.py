@@ -13,6 +13,7 @@ from threadline.keep.sources import is_source
 
 if TYPE_CHECKING:
     from threadline.keep.catalogue import Catalogue, Version
+    from threadline.keep.versions import Pieces
 
 
 class _Listing(Note, frozen=True):
@@ -24,16 +25,12 @@ class _Listing(Note, frozen=True):
 
 
 class Listing:
-    """What a keep holds: the versions that are read, from what was noted, and their bytes, for which it is opened.
-
-    `is_new` is whether the keep has changed since that was noted.
-    """
+    """What a keep holds: the versions that are read, from what was noted, and their bytes, for which it is opened."""
 
     def __init__(self, keep: Path, place: Path, runs: str) -> None:
         self._keep = keep
         self._opened: Catalogue | None = None
         known = noted(place, _Listing)
-        self.is_new = known is None or known.runs != runs
         if known is None or known.runs != runs:
             problems = (*self.catalogue.problems, *_strange(self.catalogue))
             known = _Listing(VERSION, runs, tuple(_listed(self.catalogue)), problems)
@@ -51,7 +48,7 @@ class Listing:
     def version(self, origin: Origin, row: Row) -> Version | None:
         """The version that a row stands for."""
         versions = self.catalogue.versions.get((origin.machine, origin.home, row.path), ())
-        return next((one for one in reversed(versions) if one.pieces.id == row.pieces), None)
+        return next((one for one in reversed(versions) if _content(one.pieces) == row.pieces), None)
 
 
 def opened(keep: Path) -> Catalogue:
@@ -88,9 +85,16 @@ def _listed(catalogue: Catalogue) -> Iterator[Listed]:
         if _is_inside(path):
             one = whole(catalogue, versions)
             cut = newest.size if newest.size < one.size else None
-            rows.append(Row(path, one.size, one.mtime_ns, one.pieces.id, cut))
+            rows.append(Row(path, one.size, one.mtime_ns, _content(one.pieces), cut))
     for (machine, home), found in by_origin.items():
         yield Listed(Origin(machine, labels[machine], home), tuple(found))
+
+
+def _content(pieces: Pieces) -> str:
+    """What names the bytes: a file that was kept again elsewhere goes on from what it was, and adds nothing."""
+    while not pieces.added and pieces.before is not None:
+        pieces = pieces.before
+    return pieces.id
 
 
 def _strange(catalogue: Catalogue) -> Iterator[str]:

@@ -43,11 +43,15 @@ class Listed(Struct, frozen=True, array_like=True):
 
 
 class Missing(Struct, frozen=True):
-    """What is to be put back for one home, by path; and the directories whose change would change that."""
+    """What is to be put back for one home, by path; and the directories whose change would change that.
+
+    `is_whole` is whether that is all that was kept of it.
+    """
 
     origin: Origin
     rows: dict[str, Row]
     watched: tuple[str, ...]
+    is_whole: bool = False
 
 
 class Asked(Struct, frozen=True):
@@ -117,7 +121,7 @@ def _of_a_gone(one: Listed, asked: Asked, taken: dict[str, Row]) -> Missing:
     if own and 2 * sum(row.path not in found for row in own) >= len(own):
         # Most of its sessions are elsewhere, so it was moved: what is called alike there is the same, and went on.
         found = {path: row for path, row in found.items() if _is_of_a_session(path) or not _went_on(row, asked.living)}
-    return Missing(one.origin, found, watched)
+    return Missing(one.origin, found, watched, is_whole=len(found) == len(one.rows))
 
 
 def _went_on(row: Row, homes: Sequence[str]) -> bool:
