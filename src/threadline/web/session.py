@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from threadline.web.lost import unless_gone
+from threadline.web.orphan import or_orphans
 from threadline.web.page import Make
 from threadline.web.session_page import about, session_page
 from threadline.web.session_parts import (
@@ -23,8 +24,8 @@ from threadline.web.session_parts import (
 )
 
 BELOW: Mapping[str, Make] = {
-    "": session_page,
-    "/agent/{agent}": session_page,
+    "": or_orphans(session_page),
+    "/agent/{agent}": or_orphans(session_page),
     "/part/{number}": part,
     "/about": about,
     "/shape": unless_gone(shaped),

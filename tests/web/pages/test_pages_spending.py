@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests import make
+from tests.web.asking import Client
 from tests.web.pages.asking import ask, data, seen
 
 import threadline
@@ -69,15 +70,18 @@ def test_columns_are_as_long_as_there_is_room() -> None:
     assert days_of("2026-11", "month") == ("2026-11", "2026-11")
 
 
-def test_a_session_of_which_only_an_agent_is_left_is_no_link(tmp_path: Path) -> None:
-    """Its row is there with what was spent, and leads nowhere: there is no page to lead to."""
+def test_every_session_that_is_a_link_can_be_opened(tmp_path: Path) -> None:
+    """Where only an agent of a session is left, its row leads to that agent."""
     folder = tmp_path / "home" / "projects" / "-work"
     make.write(folder / f"{make.SESSION}.jsonl", *make.transcript(make.prompt("Hello"), make.reply("Yes")))
     pen = make.Pen(_LOST, agentId="a1b2c3d4e", isSidechain=True)
     rows = make.transcript(make.prompt("Count"), make.reply("Two", message={"id": "msg_of_the_agent"}), pen=pen)
     make.write(folder / _LOST / "subagents" / "agent-a1b2c3d4e.jsonl", *rows)
     with Standing(threadline.open(tmp_path / "home").homes, index=tmp_path / "index.sqlite") as archive:
-        page = seen(archive, "/usage?since=all&by=session")
-        told = data(ask(archive, "/usage?since=all&by=session"))["rows"]
-    assert {row["session"] for row in told} == {make.SESSION, _LOST}
-    assert [link for link in page.links if link.startswith("/session/")] == [f"/session/{make.SESSION}"]
+        links = [link for link in seen(archive, "/usage?since=all&by=session").links if link.startswith("/session/")]
+    assert sorted(links) == sorted(f"/session/{one}" for one in (make.SESSION, _LOST))
+    client = Client(tmp_path / "home")
+    assert [client.get(link).status_code for link in links if _LOST not in link] == [200]
+    (answer,) = (client.get(link) for link in links if _LOST in link)
+    assert answer.headers["location"] == "/session/agent-a1b2c3d4e"
+    assert "Count" in client.get(answer.headers["location"]).text

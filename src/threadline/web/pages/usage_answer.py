@@ -34,7 +34,7 @@ class Spending(Struct, frozen=True):
 class Told(Struct, frozen=True):
     """The answer. `parts` are sums by a unit of time and model; `left_out` is how many values are beyond the limit.
 
-    `openable` are the sessions among the rows that have a page: of some, only an agent's transcript is left.
+    `openable` are the sessions among the rows that have a page, if one that leads to what is left of them.
     """
 
     rows: Rows
@@ -76,6 +76,7 @@ def told_of(archive: Archive, asked: Spending, here: tzinfo) -> Told:
 
 def _openable(archive: Archive, sessions: Collection[str]) -> Iterator[str]:
     listed = {one.name for one in every_session(archive)}
+    listed |= {one.session for home in archive.found for one in home.transcripts if one.session is not None}
     for session in sessions:
         if session in listed or archive.named_inside(session) is not None:
             yield session

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from threadline.web.asked import Asked
     from threadline.web.pages.usage_answer import Told
 
-_GONE = "Of this session, only what agents of it wrote is left: there is no page of it."
+_GONE = "This session is only named by others: there is no page of it."
 _FIGURES = ("Replies", "Input", "Output", "Cache write", "Cache read", "Cost")
 
 
