@@ -175,7 +175,7 @@ class _Kept:
             return state
 
     def _place(self, one: NotThere) -> Path:
-        """Where a kept home lies. What is in it depends on which homes are read, unless it is whole, or a living one's."""
+        """Where a kept home lies. What it has depends on which homes are read, unless it is whole or a living one's."""
         origin = one.origin
         is_living = origin.machine == self._asked.own and origin.home in self._asked.living
         which = () if is_living else (_WHOLE,) if one.is_whole else self._set
