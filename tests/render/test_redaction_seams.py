@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -83,3 +84,38 @@ def test_places_are_those_of_the_text(text: str) -> None:
         for at, letter in enumerate(without.text):
             start, end = without.where(at, at + 1)
             assert text[start:end] == letter
+
+
+MARKS: dict[str, Callable[[str, str], str]] = {
+    "an escape": lambda head, tail: f"{head[:-1]}\\{head[-1]}{tail}" if head[-1] in "_-" else f"{head}\\{tail}",
+    "an escape in JSON": lambda head, tail: f"{head[:-1]}\\\\{head[-1]}{tail}",
+    "a number": lambda head, tail: f"{head[:-1]}&#{ord(head[-1])};{tail}",
+    "a number in hex": lambda head, tail: f"{head[:-1]}&#x{ord(head[-1]):x};{tail}",
+    "strong half": lambda head, tail: f"**{head}{tail[:4]}**{tail[4:]}",
+    "an emphasised half": lambda head, tail: f"{head}*{tail}*",
+    "code": lambda head, tail: f"`{head}`{tail}",
+    "an element": lambda head, tail: f"<b>{head}</b>{tail}",
+}
+
+
+@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize("kind", ["github-token", "gitlab-token", "stripe-live-key", "npm-token"])
+def test_marks_of_markdown_hide_nothing(kind: str, mark: str) -> None:
+    """Escapes, entities and emphasis within a credential hide it neither in a line of its own nor in a long one."""
+    (rule,) = (rule for rule in FORMATS if rule.kind == kind)
+    value = formed_value(rule, seeded(2))
+    head, tail = value[: len(rule.anchor)], value[len(rule.anchor) :]
+    for around in ("a line\n{}\nmore *of* it\n", "it is {}, he said", "word " * 3000 + "{} " + "word " * 3000):
+        redactor = Redactor()
+        redacted = redactor.redact(around.format(MARKS[mark](head, tail)))
+        assert "<secret-" in redacted
+        assert tail[-8:] not in redacted
+        assert leftovers(redactor, redacted) == []
+
+
+def test_names_in_marks_tell() -> None:
+    """A known word and a user are found where marks part them, and what is around them stays."""
+    redactor = Redactor(Settings(words=("Heron",)))
+    assert (
+        redactor.redact("one\nthe Her**onry** and\nHer&#111;n x\nlast") == "one\nthe <word-1>ry** and\n<word-1> x\nlast"
+    )

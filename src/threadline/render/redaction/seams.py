@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+from threadline.render.redaction.marks import marks
 
 # Each layer is one more look at the text, so that there must be a last one; a person's terminal makes two.
 _DEEPEST = 16
@@ -38,22 +40,23 @@ def _seams(text: str) -> list[tuple[int, int]]:
 class Seamless:
     """A text without its seams, that knows where its characters stood.
 
+    A seam is from where to where, and the one character that stands there instead, if any.
     `below` is the layer that it was made of, where it was not made of the text itself.
     """
 
-    def __init__(self, text: str, seams: list[tuple[int, int]], below: Seamless | None = None) -> None:
+    def __init__(self, text: str, seams: Iterable[tuple[int, int, str]], below: Seamless | None = None) -> None:
         self._below = below
         self._starts: list[int] = []
         self._moved: list[int] = []
         parts: list[str] = []
         last = taken = 0
-        for start, end in seams:
+        for start, end, put in seams:
             if start < last:
                 continue
-            parts.append(text[last:start])
-            taken += end - start
+            parts += [text[last:start], put]
+            taken += end - start - len(put)
             last = end
-            self._starts.append(last - taken)
+            self._starts.append(last - taken - len(put))
             self._moved.append(taken)
         self.text = "".join([*parts, text[last:]])
 
@@ -68,12 +71,18 @@ class Seamless:
 
 
 def seamless(text: str) -> Iterator[Seamless]:
-    """The text without seams; again without those that only then come to light, as one was within another."""
+    """The text without seams; again without those that only then come to light, as one was within another.
+
+    The last layer are the lines that have marks of Markdown or HTML within words, without these.
+    """
     shown, below = text, None
     for _layer in range(_DEEPEST):
         seams = _seams(shown)
         if not seams:
-            return
-        below = Seamless(shown, seams, below)
+            break
+        below = Seamless(shown, [(start, end, "") for start, end in seams], below)
         shown = below.text
         yield below
+    within = marks(shown)
+    if within:
+        yield Seamless(shown, within, below)
