@@ -16,6 +16,8 @@ codes: Any = import_module("re._constants")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
 _LONGEST_PATTERN = 1000
 _FEW = 64
+_PIECE = 1000
+_MOST_WAYS = 100_000
 _TAKEN = frozenset(("secret", "email", "user", "host", "ip", "home", "word"))
 _REPEATS = frozenset((codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT))
 _SINGLE = frozenset((codes.LITERAL, codes.NOT_LITERAL, codes.IN, codes.ANY, codes.CATEGORY))
@@ -62,7 +64,31 @@ def _compiled(name: str, pattern: str) -> re.Pattern[str]:
         raise BadQuery(
             f"The pattern {name!r} has several of `*`, `+` or `{{n,}}`; give all but one a bound: {{0,{_FEW}}}."
         )
+    if _ways(tree) > _MOST_WAYS:
+        raise BadQuery(
+            f"The pattern {name!r} can be read in more than {_MOST_WAYS:,} ways, which can take forever;"
+            " take out some of its `?`, `{0,n}` and `|`."
+        )
     return ready
+
+
+def _ways(tree: Any) -> int:
+    """In how many ways one place of a text may have to be tried: as many as its repeats and choices have together."""
+    ways = 1
+    for code, argument in tree:
+        if code in _REPEATS:
+            least, most, inner = argument
+            ways *= (min(int(most), _PIECE) - min(int(least), _PIECE) + 1) * _ways(inner)
+        elif code is codes.SUBPATTERN:
+            ways *= _ways(argument[3])
+        elif code is codes.BRANCH:
+            ways *= sum(map(_ways, argument[1]))
+        elif code in {codes.ASSERT, codes.ASSERT_NOT}:
+            ways *= _ways(argument[1])
+        elif code is codes.ATOMIC_GROUP:
+            ways *= _ways(argument)
+        ways = min(ways, _MOST_WAYS + 1)
+    return ways
 
 
 def _unbounded(tree: Any, name: str) -> int:
