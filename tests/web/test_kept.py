@@ -35,13 +35,18 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
-def test_a_session_that_is_deleted_meanwhile_is_shown_as_kept(home: Path) -> None:
-    """Lists, hits and its own page say so; what to run puts it back first. The others are as they were."""
+def _client(home: Path) -> Client:
     archive = threadline.open(home)
     client = Client(home)
     client.app = App(
         Holding(archive.homes, homes_now=archive.look_into_keep, apart=archive.is_apart), token=TOKEN, port=PORT
     )
+    return client
+
+
+def test_a_session_that_is_deleted_meanwhile_is_shown_as_kept(home: Path) -> None:
+    """Lists, hits and its own page say so; what to run puts it back first. The others are as they were."""
+    client = _client(home)
     mark = 'class="kept"'
     assert mark not in client.get("/sessions").text
     for path in (home / "projects/-work-app").rglob("*"):
@@ -55,3 +60,15 @@ def test_a_session_that_is_deleted_meanwhile_is_shown_as_kept(home: Path) -> Non
     assert ">kept<" in page
     assert ">kept<" not in client.get(f"/session/{OTHER}").text
     assert ">kept<" in client.get("/search?q=shelf").text
+
+
+def test_of_a_home_that_is_gone_what_is_kept_is_shown(home: Path, tmp_path: Path) -> None:
+    """Its sessions are listed as kept, below a sentence that says why."""
+    client = _client(home)
+    assert client.get("/sessions.json").json()["total"] == 2
+    home.rename(tmp_path / "aside")
+    answer = client.get("/sessions")
+    assert answer.status_code == 200
+    assert "is not there any more: only what the keep has of it is shown." in answer.text
+    assert answer.text.count('class="kept"') == 2
+    assert client.get(f"/session/{SESSION}").status_code == 200

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 SECONDS = 1.0
 """How old an archive may be."""
+# What SQLite quotes of a damaged file need not be text.
+_FAULTS = (Unreadable, sqlite3.Error, UnicodeDecodeError)
 _LOG = logging.getLogger("threadline")
 _T = TypeVar("_T")
 
@@ -100,7 +102,7 @@ class Holding:
         try:
             with self.archive() as archive:
                 return make(archive)
-        except (Unreadable, sqlite3.Error, UnicodeDecodeError) as error:
+        except _FAULTS as error:
             # To fork beside threads is not safe.
             if not self._replaced(index, error, jobs=1, showing=None):
                 raise
@@ -117,7 +119,7 @@ class Holding:
         try:
             with Standing(self._homes, index=self._index, apart=self._apart, jobs=jobs, showing=showing) as archive:
                 _ = archive.connection
-        except Unreadable as error:
+        except _FAULTS as error:
             if not self._replaced(self._index, error, jobs=jobs, showing=showing):
                 raise
 
