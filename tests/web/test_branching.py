@@ -81,3 +81,4 @@ def test_a_branch_says_where_it_begins(rewound: Client) -> None:
     text = rewound.get(f"{_PAGE}?branch=1").text
     assert "this branch begins here" in text
     assert "left here" not in text
+    assert text.index("this branch begins here") < text.index("wrong way", text.index('class="feed"'))

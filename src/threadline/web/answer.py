@@ -44,7 +44,8 @@ def answer(make: Callable[[], Made], path: str, *, bare: bool = False) -> Respon
         made = make()
         if isinstance(made, Page | Fragment):
             data = made.data() if is_data and callable(made.data) else made.data
-            return _data(data) if is_data else _html(made, path, bare=bare)
+            status = made.status if isinstance(made, Page) else HTTPStatus.OK
+            return _data(data, status) if is_data else _html(made, path, bare=bare, status=status)
         if is_data and isinstance(made, Elsewhere):
             return _data({"page": made.address})
         return _other(made)

@@ -18,6 +18,7 @@ and name it in the table of `web/pages/__init__.py`. `asked.archive` is this req
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -35,7 +36,7 @@ class Page(Struct, frozen=True):
     That is anything msgspec encodes, or a function that makes it, where it takes a while.
     `kind` is the class of the body, by which style and scripts know which page it is. `attributes` are those of the
     `<main>` element. `head` is added to the document's head, `after` stands below `main`. `scripts` are names of files
-    in `web/assets` that only this page needs.
+    in `web/assets` that only this page needs. `status` says whether it is what was asked for.
     """
 
     title: str
@@ -46,6 +47,7 @@ class Page(Struct, frozen=True):
     head: Child = EMPTY
     after: Child = EMPTY
     scripts: tuple[str, ...] = ()
+    status: HTTPStatus = HTTPStatus.OK
 
 
 class Fragment(Struct, frozen=True):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from markupsafe import Markup
@@ -49,6 +51,8 @@ from threadline.render.style import act_sign
 _DEEPEST = 6
 _SHORT, _LONG, _LONG_PROSE = 160, 6000, 60_000
 """A prompt or an output with more characters is cut on a page that is not whole; the entry's own page has it all."""
+_FENCE = re.compile(r"^ {0,3}```[^\n]*\n(?:.*?^ {0,3}```[ \t]*$|.*\Z)", re.MULTILINE | re.DOTALL)
+_MOST_FENCES = 20
 _MOST_TAGS = 2400
 """Begins and ends of elements in what is drawn of one text."""
 
@@ -212,9 +216,9 @@ class Drawing:
         words = shown(text.strip("\n"))
         raw = self.scene.links.raw(anchor_)
         if self.scene.whole or raw is None or len(words) <= _LONG:
-            return el("span", words, class_="text")
+            return el("span", *_fenced(words), class_="text")
         more = el("a", f"{len(words) - _LONG:,} more characters", href=raw, class_="more")
-        return join((el("span", words[:_LONG], class_="text"), more))
+        return join((el("span", *_fenced(words[:_LONG]), class_="text"), more))
 
     def _prose(self, text: str, anchor_: str) -> Markup:
         """A text in Markdown; one that is as long as a book is cut, and leads to where it is whole."""
@@ -373,6 +377,16 @@ def _said(one_: Placed) -> str:
     item = one_.item
     what = _NAMES.get(one_.kind, one_.kind.capitalize())
     return f"{what} {one(item.call.tool, 60)}, line" if isinstance(item, Called) else f"{what}, line"
+
+
+def _fenced(text: str) -> Iterator[Child]:
+    """A text as it was written, with what stands between fences apart: that is quoted, and not said."""
+    done = 0
+    for found in islice(_FENCE.finditer(text), _MOST_FENCES):
+        yield text[done : found.start()]
+        yield el("span", found.group(), class_="fence")
+        done = found.end()
+    yield text[done:]
 
 
 def _minute(item: Item) -> str | None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from threadline.model.agent import Agent
 from threadline.model.call import Outcome
+from threadline.model.entries import ChainEntry
 from threadline.model.ids import CallId
 from threadline.model.session import Session
+from threadline.model.thread import Branch
 from threadline.render.html.anchor import anchor, elsewhere
 from threadline.render.html.view import Amount, View
 from threadline.render.outline import (
@@ -69,7 +71,10 @@ def _all(agent: Agent, view: View, news: NewsOf | None) -> Iterator[Placed]:
     own = agent.entries[0].line.transcript if agent.entries else ""
     seen: dict[str, int] = {}
     turn: int | None = None
-    for item in outline(agent, chosen, beside=view.branch is None and not view.thread, news=news):
+    made = outline(agent, chosen, beside=view.branch is None and not view.thread, news=news)
+    if view.branch is not None:
+        made = _on_branch(made, view.branch, agent.branches[view.branch - 1], chosen)
+    for item in made:
         there = item.entry.line.transcript
         name = anchor(item.entry, agent.id if there == own else elsewhere(there))
         turn = turns.get(id(item.entry), turn)
@@ -81,6 +86,22 @@ def _all(agent: Agent, view: View, news: NewsOf | None) -> Iterator[Placed]:
         if isinstance(item, Said) and item.turn is not None:
             turn = item.turn
         yield Placed(item, name if so_many == 1 else f"{name}-{so_many}", KINDS[type(item)], turn)
+
+
+def _on_branch(items: Iterable[Item], number: int, branch: Branch, way: Sequence[ChainEntry]) -> Iterator[Item]:
+    """The items of a branch and of the way to it, with a mark where it begins, and none of branches elsewhere."""
+    own = {id(entry) for entry in branch.entries}
+    known = {entry.uuid for entry in way if entry.uuid is not None}
+    is_begun = False
+    for item in items:
+        if isinstance(item, Left):
+            if item.number != number and item.branch.fork in known:
+                yield item
+            continue
+        if not is_begun and id(item.entry) in own:
+            is_begun = True
+            yield Left(item.entry, number, branch, "")
+        yield item
 
 
 def _wanted(one: Placed, view: View, failing: Collection[CallId]) -> bool:

@@ -17,6 +17,7 @@ from threadline.render.html.words import shown as clean
 from threadline.render.telling import telling
 from threadline.web import addresses
 from threadline.web.page import Page
+from threadline.web.pages.asking_again import asking_again
 from threadline.web.pages.filters import Field, filters, is_plain
 from threadline.web.pages.leads import entry_address
 from threadline.web.pages.paging import pager, part
@@ -41,6 +42,24 @@ _COLUMNS = (
 )
 
 
+def _fields(asked: Asked) -> list[Field]:
+    archive = asked.archive
+    tools = [
+        ("", "all tools"),
+        *((tool, f"{one(tool, 50)} ({n:,})") for tool, n in tool_counts(archive).items() if is_plain(tool)),
+    ]
+    outcomes = [("", "any"), *((str(word), str(word)) for word in Outcome)]
+    return [
+        Field("tool", "Tool", choices=tools),
+        Field("outcome", "Outcome", choices=outcomes),
+        Field("project", "Project", "a part of its path", offered=values(archive, "project")),
+        Field("session", "Session", "the start of its id"),
+        Field("since", "Since", "7d, 2026-11-03"),
+        Field("until", "Until", "yesterday"),
+    ]
+
+
+@asking_again("Calls", _fields, "limit")
 def calls(asked: Asked) -> Page:
     """Calls that fit what is asked."""
     archive = asked.archive
@@ -65,7 +84,7 @@ def calls(asked: Asked) -> Page:
     main = join(
         (
             el("div", el("h1", "Calls"), times_of(here), class_="head"),
-            filters(asked, _fields(archive), kept=("limit", "tz")),
+            filters(asked, _fields(asked), kept=("limit", "tz")),
             _list(found, told, titles, here) if found else el("p", clean(_why(archive, tools)), class_="nothing"),
             pager(asked, shown, len(found), None, more=more),
         )
@@ -81,22 +100,6 @@ def calls(asked: Asked) -> Page:
 def tool_counts(archive: Archive) -> Mapping[str, int]:
     """How often each tool was called, most often first."""
     return recalled(archive, "tools", archive.tool_counts)
-
-
-def _fields(archive: Archive) -> list[Field]:
-    tools = [
-        ("", "all tools"),
-        *((tool, f"{one(tool, 50)} ({n:,})") for tool, n in tool_counts(archive).items() if is_plain(tool)),
-    ]
-    outcomes = [("", "any"), *((str(word), str(word)) for word in Outcome)]
-    return [
-        Field("tool", "Tool", choices=tools),
-        Field("outcome", "Outcome", choices=outcomes),
-        Field("project", "Project", "a part of its path", offered=values(archive, "project")),
-        Field("session", "Session", "the start of its id"),
-        Field("since", "Since", "7d, 2026-11-03"),
-        Field("until", "Until", "yesterday"),
-    ]
 
 
 def _list(found: list[ListedCall], told: Mapping[ListedCall, str], titles: Mapping[str, str], here: tzinfo) -> Child:

@@ -52,7 +52,7 @@ def doctor(asked: Asked) -> Page:
             el("div", el("h1", "Doctor"), el("p", _told(standing, size, is_old=is_old)), class_="head"),
             _progress(asked, standing) if is_at_work and standing is not None else _begin(asked, standing),
             _found(archive, standing.found) if standing is not None and standing.found is not None else EMPTY,
-            _known_table(archive, known),
+            _known_table(archive, known) if known or standing is None or standing.found is None else EMPTY,
         )
     )
     scripts = ("doctor.js",) if is_at_work else ()

@@ -13,6 +13,7 @@ from threadline.render.html.table import Cells, Column, folded, table
 from threadline.render.html.words import one
 from threadline.web import addresses
 from threadline.web.page import Page
+from threadline.web.pages.asking_again import asking_again
 from threadline.web.pages.filters import Field, filters
 from threadline.web.pages.leads import entry_address
 from threadline.web.pages.paging import pager, part
@@ -37,6 +38,17 @@ _COLUMNS = (
 _TOUCHED = (Column("When", "when"), Column("How", "how"), Column("Session", "title"), Column("By"))
 
 
+def _fields(asked: Asked) -> list[Field]:
+    return [
+        Field("path", "File", "a path, or the end of one", kind="search"),
+        Field("project", "Project", "a part of its path", offered=values(asked.archive, "project")),
+        Field("session", "Session", "the start of its id"),
+        Field("since", "Since", "7d, 2026-11-03"),
+        Field("until", "Until", "yesterday"),
+    ]
+
+
+@asking_again("Files", _fields, "limit")
 def files(asked: Asked) -> Page:
     """Files that fit what is asked; where that is one file, each time that it was touched."""
     archive = asked.archive
@@ -79,16 +91,6 @@ def files(asked: Asked) -> Page:
         "more": more,
     }
     return Page(one(alone, 80) if alone else "Files", "files", main, data)
-
-
-def _fields(asked: Asked) -> list[Field]:
-    return [
-        Field("path", "File", "a path, or the end of one", kind="search"),
-        Field("project", "Project", "a part of its path", offered=values(asked.archive, "project")),
-        Field("session", "Session", "the start of its id"),
-        Field("since", "Since", "7d, 2026-11-03"),
-        Field("until", "Until", "yesterday"),
-    ]
 
 
 def _told(found: list[ListedFile]) -> Child:

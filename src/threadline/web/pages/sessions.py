@@ -14,6 +14,7 @@ from threadline.render.html.lists import SessionRow, session_list
 from threadline.render.html.said import times_of
 from threadline.render.html.words import one as line
 from threadline.web.page import Page
+from threadline.web.pages.asking_again import asking_again
 from threadline.web.pages.filters import Field, filters
 from threadline.web.pages.listed import every_call_count, every_session, listed, project_address
 from threadline.web.pages.paging import Part, pager, part
@@ -38,6 +39,16 @@ _KEYS: dict[str, _Key] = {
 }
 
 
+def _fields(asked: Asked) -> Iterator[Field]:
+    yield Field("grep", "Title", "words of the title, or an id", kind="search")
+    yield Field("project", "Project", "a part of its path", offered=values(asked.archive, "project"))
+    yield Field("model", "Model", "a part of its name", offered=values(asked.archive, "model"))
+    yield Field("branch", "Branch", "a git branch", offered=values(asked.archive, "branch"))
+    yield Field("since", "Since", "7d, 2026-11-03")
+    yield Field("until", "Until", "yesterday")
+
+
+@asking_again("Sessions", _fields, "sort", "limit")
 def sessions(asked: Asked) -> Page:
     """All sessions that fit what is asked."""
     here = asked.zone()
@@ -100,15 +111,6 @@ def _spenders(archive: Archive, key: str, text: str) -> Collection[str]:
 
 def _holds(text: str, part_: str) -> bool:
     return part_.casefold() in text.casefold()
-
-
-def _fields(asked: Asked) -> Iterator[Field]:
-    yield Field("grep", "Title", "words of the title, or an id", kind="search")
-    yield Field("project", "Project", "a part of its path", offered=values(asked.archive, "project"))
-    yield Field("model", "Model", "a part of its name", offered=values(asked.archive, "model"))
-    yield Field("branch", "Branch", "a git branch", offered=values(asked.archive, "branch"))
-    yield Field("since", "Since", "7d, 2026-11-03")
-    yield Field("until", "Until", "yesterday")
 
 
 def values(archive: Archive, key: str) -> list[str]:

@@ -16,6 +16,7 @@ from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.said import money, short
 from threadline.render.html.words import one, shown
 from threadline.web.page import Page
+from threadline.web.pages.asking_again import asking_again
 from threadline.web.pages.filters import ALL, Field, chosen, filters
 from threadline.web.pages.recalled import recalled
 from threadline.web.pages.sessions import values
@@ -31,6 +32,15 @@ _SPANS = (("7d", "7 days", 7), ("30d", "30 days", 30), ("90d", "90 days", 90), (
 _ONE_DAY = timedelta(days=1)
 
 
+def _fields(asked: Asked) -> Iterator[Field]:
+    yield Field("since", "Since", "30d, 2026-11-03")
+    yield Field("until", "Until", "yesterday")
+    yield Field("project", "Project", "a part of its path", offered=values(asked.archive, "project"))
+    yield Field("model", "Model", "a part of its name", offered=values(asked.archive, "model"))
+    yield Field("session", "Session", "the start of its id")
+
+
+@asking_again("Usage", _fields, "by", "measure", "limit")
 def usage(asked: Asked) -> Page:
     """What was spent."""
     here = asked.zone()
@@ -122,14 +132,6 @@ def _ways(asked: Asked, names: tuple[str, ...], measure: str, *, is_all: bool) -
         el("p", el("span", "Chart", class_="label"), measures, class_="chips"),
         class_="ways",
     )
-
-
-def _fields(asked: Asked) -> Iterator[Field]:
-    yield Field("since", "Since", "30d, 2026-11-03")
-    yield Field("until", "Until", "yesterday")
-    yield Field("project", "Project", "a part of its path", offered=values(asked.archive, "project"))
-    yield Field("model", "Model", "a part of its name", offered=values(asked.archive, "model"))
-    yield Field("session", "Session", "the start of its id")
 
 
 def _totals(total: Sum) -> Child:
