@@ -97,7 +97,7 @@ def test_what_was_kept_by_another_path_is_told_until_it_is_kept(
     (place.home / "projects").rename(tmp_path / "disk")
     (place.home / "projects").symlink_to(tmp_path / "disk")
     with monkeypatch.context() as patch:
-        really = keeping.sources
+        really = sources
         patch.setattr(
             keeping,
             "sources",
