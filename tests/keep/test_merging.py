@@ -34,8 +34,10 @@ from threadline.keep.machine import Machine
 from threadline.keep.manifest import VERSION, AnyRow, End, File, Forgot, Run
 from threadline.keep.merging import merge
 from threadline.keep.pack import Frame, table, written
+from threadline.keep.pieces import Piece
 from threadline.keep.repacking import repack
 from threadline.keep.store import Store
+from threadline.keep.writing import Packing
 
 _MOMENT = "2026-11-15T00:00:00Z"
 
@@ -319,3 +321,15 @@ def test_two_machines_write_into_one_folder_at_once(tmp_path: Path) -> None:
     for number, data in list(files.items())[1:]:
         assert data in found[number]
     assert all(lines(seed + day, 300) in found[transcript(day)] for seed in (100, 200) for day in range(5))
+
+
+@pytest.mark.parametrize("size", [10**18, 1, 199])
+def test_a_size_that_is_made_up_is_not_taken_over(tmp_path: Path, size: int) -> None:
+    """A file that is told to be longer or shorter than its pieces is no file of anybody's."""
+    data = b"x" * 200
+    store, other = Store.make(tmp_path / "keep"), Store.make(tmp_path / "other")
+    with Packing(other, "evil_9") as packing:
+        packing.add(Piece.of(data))
+    _evil(other, File("/home", transcript(1), 0o600, 0, size, (Piece.of(data).hash,), 0, None, 0))
+    merged = merge(store, HERE, [other])
+    assert (merged.runs, len(merged.refused)) == (0, 1)

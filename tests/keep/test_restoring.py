@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.keep.stores import home_with, kept, lines, transcript
 
 from threadline.keep.catalogue import Catalogue
@@ -87,3 +88,23 @@ def test_what_is_damaged_is_refused_and_the_rest_comes_back(catalogue: Catalogue
     assert (len(restored.files), len(restored.refused)) == (2, 1)
     assert not (tmp_path / "to" / transcript(1)).exists()
     assert not list((tmp_path / "to").rglob("*.new"))
+
+
+def test_what_there_is_no_room_for_is_refused_and_the_rest_comes_back(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of it is written: a keep that was merged may name one piece a million times."""
+    monkeypatch.setattr("threadline.keep.restoring._free", lambda _home: 64 * 1024 * 1024 + 5000)
+    restored = restore(catalogue, catalogue.newest(), tmp_path / "to")
+    assert (len(restored.files), len(restored.refused)) == (2, 1)
+    assert "no room" in restored.refused[0]
+    assert not (tmp_path / "to" / transcript(1)).exists()
+
+
+@pytest.mark.parametrize("size", [-1, 1])
+def test_what_is_not_as_long_as_told_is_refused(catalogue: Catalogue, tmp_path: Path, size: int) -> None:
+    """No more is written than is told, and nothing is left of it."""
+    (version,) = (one for one in catalogue.newest() if one.path == transcript(1))
+    lying = replace(version, size=version.size + size)
+    assert "bytes that are told" in restore(catalogue, [lying], tmp_path / "to").refused[0]
+    assert not [path for path in (tmp_path / "to").rglob("*") if path.is_file()]

@@ -100,8 +100,20 @@ class Catalogue:
             return self._piece(hash_)
 
     def data(self, version: Version) -> Iterator[bytes]:
-        """What a file held, piece by piece."""
-        return map(self.piece, version.pieces)
+        """What a file held, piece by piece, and never more than is told: a merged keep may name a piece many times.
+
+        Raises:
+            Unreadable: it cannot be given back, or is not as long as is told.
+        """
+        left = version.size
+        for hash_ in version.pieces:
+            data = self.piece(hash_)
+            left -= len(data)
+            if left < 0:
+                break
+            yield data
+        if left:
+            raise Unreadable(f"What was kept of {version.path!r} is not the {version.size:,} bytes that are told.")
 
     def remember(self) -> None:
         """Put by what was read, if there is a memory: the next one to look need not."""

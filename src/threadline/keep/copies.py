@@ -33,18 +33,19 @@ def put(
         return
     from shutil import disk_usage  # noqa: PLC0415 - takes longer to load than all else here
 
-    needed = sum(row.size for _place, row in absent)
     first = absent[0][0].parent
     free = disk_usage(first).free
-    if needed > free - _ROOM:
+    fit = list(_fitting(absent, free - _ROOM))
+    if len(fit) < len(absent):
+        needed = sum(row.size for _place, row in absent)
         yield (
             f"What only the keep has would take {needed / 1e9:.1f} GB below {str(first)!r}, where {free / 1e9:.1f} GB "
-            "are free; make room, or name another folder with THREADLINE_CACHE."
+            f"are free: the largest {len(absent) - len(fit):,} of its {len(absent):,} files are left out; make room, "
+            "or name another folder with THREADLINE_CACHE."
         )
-        return
     if planned is not None:
-        planned(needed)
-    for place, row in sorted(absent, key=lambda one: str(one[0])):
+        planned(sum(row.size for _place, row in fit))
+    for place, row in sorted(fit, key=lambda one: str(one[0])):
         origin = homes[place].origin
         try:
             version = keep.version(origin, row)
@@ -55,6 +56,15 @@ def put(
             yield f"{row.path} cannot be had from the keep: {error}"
         if progress is not None:
             progress(row.size)
+
+
+def _fitting(absent: Sequence[tuple[Path, Row]], room: int) -> Iterator[tuple[Path, Row]]:
+    """The smallest, as many as there is room for: one that is too large, or says so, does not hide the others."""
+    for place, row in sorted(absent, key=lambda one: one[1].size):
+        room -= row.size
+        if room < 0:
+            return
+        yield place, row
 
 
 def absent(place: Path, rows: dict[str, Row], *, whole: bool) -> Iterator[Row]:

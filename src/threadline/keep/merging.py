@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
@@ -13,7 +13,7 @@ from msgspec import Struct
 from threadline.errors import Unreadable
 from threadline.keep import durable, forgetting, mending, pack
 from threadline.keep import manifest as manifests
-from threadline.keep.catalogue import Catalogue, run_text
+from threadline.keep.catalogue import Catalogue, Located, run_text
 from threadline.keep.machine import Machine
 from threadline.keep.manifest import File, Forgot, Manifest
 from threadline.keep.pack import Frame, pieces_in
@@ -225,7 +225,11 @@ class _Merging:
             missing = _missing(one, forgotten, pieces, located)
             apart = one.run.before is not None and one.run.before not in taken
             if (missing or apart) and not self._even_damaged:
-                why = f"bytes of {missing:,} of its files are missing" if missing else "what it goes on from is missing"
+                why = (
+                    f"bytes of {missing:,} of its files are missing, or more than it says"
+                    if missing
+                    else "what it goes on from is missing"
+                )
                 self._refuse(other, f"run {one.run.number} of {one.run.label}: {why}; mend that keep, and merge again")
                 continue
             if self._store.about.recipients == other.about.recipients:
@@ -264,12 +268,15 @@ def _dead(forgotten: Forgotten, everything: list[Manifest], pieces: dict[str, Pi
     return gone - live
 
 
-def _missing(one: Manifest, forgotten: Forgotten, pieces: dict[str, Pieces], located: Container[str]) -> int:
+def _missing(one: Manifest, forgotten: Forgotten, pieces: dict[str, Pieces], located: Mapping[str, Located]) -> int:
+    """How many files of a manifest are not there, or not as long as it says."""
     count = 0
     for row in one.rows:
         if isinstance(row, File) and not forgotten.has_row(row):
             made = pieces.get(row_id(row))
-            count += made is None or any(hash_ not in located for hash_ in made)
+            found = [located.get(hash_) for hash_ in made] if made is not None else [None]
+            size = sum(place.length for place in found if place is not None)
+            count += any(place is None for place in found) or size != row.size
     return count
 
 

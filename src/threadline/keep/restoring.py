@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
+from shutil import disk_usage
 
 from msgspec import Struct
 
@@ -14,6 +15,9 @@ from threadline.find.side_files import PROJECTS
 from threadline.keep.catalogue import Catalogue, Version
 from threadline.keep.durable import TEMPORARY
 from threadline.keep.sources import is_source
+
+_ROOM = 64 * 1024 * 1024
+"""How many bytes are left free on the disk."""
 
 
 class Restored(Struct, frozen=True):
@@ -36,7 +40,9 @@ def restore(
     files: list[Path] = []
     same: list[Path] = []
     refused: list[str] = []
-    for version in versions:
+    room = _free(home) - _ROOM
+    # The smallest first: one that is too large, or says so, does not keep others from coming back.
+    for version in sorted(versions, key=lambda one: one.size):
         try:
             place = _place(home, version.path)
             if place.exists() and _equal(catalogue, version, place):
@@ -45,7 +51,10 @@ def restore(
                 same.append(place)
             elif os.path.lexists(place) and not force:
                 refused.append(f"{place} is there with other bytes; --force puts the kept ones in its place.")
+            elif version.size > room:
+                refused.append(f"{version.path}: it takes {version.size / 1e9:,.1f} GB, and there is no room for it.")
             else:
+                room -= version.size
                 _write(catalogue, version, place)
                 files.append(place)
         except (Unreadable, OSError, OverflowError, ValueError) as error:
@@ -53,6 +62,12 @@ def restore(
         if progress is not None:
             progress(version.size)
     return Restored(tuple(files), tuple(same), tuple(refused))
+
+
+def _free(home: Path) -> int:
+    """How many bytes are free where a home is, or will be."""
+    there = next((one for one in (home, *home.parents) if one.is_dir()), None)
+    return disk_usage(there).free if there is not None else 0
 
 
 def _place(home: Path, path: str) -> Path:
