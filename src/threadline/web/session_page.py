@@ -74,7 +74,7 @@ def session_page(asked: Asked) -> Made:
     return Page(
         title=told.known.title,
         kind="session" if seen.agent is None else "agent",
-        main=join((told.head, told.filters, left_note(agent, seen), _beside(asked, kept), body)),
+        main=join((told.head, told.filters, told.left, _beside(asked, kept), body)),
         data=lambda: {**head_data(told.known), **shape(drawn), "turns_of": list(turn_rows(agent))},
         attributes=_attributes(here, shown.part),
         after=TOOLS,
@@ -94,7 +94,9 @@ def about(asked: Asked) -> Made:
     here = opened(asked)
     part = min(asked.number("part", 1, least=1), here.drawn.where.parts)
     told = _told(asked, here, part, asked.number("turn", 0))
-    main = el("div", told.head, told.filters, told.side, told.along, data_about=True, **_attributes(here, part))
+    main = el(
+        "div", told.head, told.filters, told.left, told.side, told.along, data_about=True, **_attributes(here, part)
+    )
     return Fragment(told.known.title, "about", main, head_data(told.known), is_bare=True)
 
 
@@ -104,6 +106,7 @@ class _About(Struct, frozen=True):
     known: Head
     head: Markup
     filters: Markup
+    left: Markup
     side: Markup
     along: Markup
 
@@ -118,6 +121,7 @@ def _told(asked: Asked, here: Opened, part: int, turn: int) -> _About:
         known,
         head(known),
         filters(kept.session, agent, seen),
+        left_note(agent, seen),
         side(kept, agent, seen.links, turn, recent),
         along_of(kept, seen, here.drawn, archive, part),
     )

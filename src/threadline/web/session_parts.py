@@ -105,6 +105,8 @@ def entry(asked: Asked) -> Made:
         el("a", "in the conversation", href=links.entry(here)),
         " · ",
         el("a", "state here", href=links.state(here)),
+        " · ",
+        el("a", "Markdown", href=links.below("markdown", anchor=here)),
         () if is_whole else (" · ", el("a", "all of it", href=links.below("entry", here, whole=True))),
         class_="ways",
     )

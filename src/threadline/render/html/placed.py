@@ -77,7 +77,8 @@ def _all(agent: Agent, view: View, news: NewsOf | None) -> Iterator[Placed]:
     for item in made:
         there = item.entry.line.transcript
         name = anchor(item.entry, agent.id if there == own else elsewhere(there))
-        turn = turns.get(id(item.entry), turn)
+        if not isinstance(item, Left) or item.number == view.branch:
+            turn = turns.get(id(item.entry), turn)
         if isinstance(item, Left):
             # The entry itself stands on the branch; a link to it is not to end at the mark of where it was left.
             yield Placed(item, f"{name}-0", KINDS[Left], turn)

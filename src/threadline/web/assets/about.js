@@ -76,7 +76,7 @@ export class About {
   }
 }
 
-const ALL = ["header.head", "nav.filters", ".side", ".along"];
+const ALL = ["header.head", "nav.filters", ".left-note", ".side", ".along"];
 
 function takeOver(root, told) {
   let last = null;
