@@ -134,6 +134,25 @@ def test_every_form_of_a_known_secret_goes() -> None:
         assert "<secret-1>" in redactor.redact(f"it is {form} so"), form
 
 
+@pytest.mark.parametrize("text", ["{}", "k={}", "login {} now", "password: {}\n", "\u00e4 first\nTOKEN={}\nlast"])
+def test_a_credential_in_base64_alone_is_found(text: str) -> None:
+    """Base64 of a text that holds a credential goes, though it stands nowhere in plain; a private key's, too."""
+    value = formed_value(next(rule for rule in FORMATS if rule.kind == "github-token"), seeded(9))
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        form = encode(text.format(value).encode()).decode()
+        redactor = Redactor()
+        assert redactor.redact(f"see {form} there") == "see <secret-1> there"
+        assert redactor.redact(f"see {value} there") == "see <secret-1> there"
+        assert "<secret-1>" in Redactor().redact(json.dumps({"data": f"one\n{form}\n"}))
+
+
+def test_base64_of_other_things_stays() -> None:
+    """Base64 of a sentence, of JSON or of noise is left as it is."""
+    for raw in (b"just a sentence, and a long one it is.", b'{"version":3,"sources":["a.ts"]}', bytes(range(256))):
+        text = f"see {base64.b64encode(raw).decode()} there"
+        assert Redactor().redact(text) == text
+
+
 def test_the_same_thing_has_the_same_placeholder() -> None:
     """Placeholders are numbered by family in the order of meeting, and the same for the same thing."""
     redactor = Redactor()

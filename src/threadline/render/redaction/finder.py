@@ -9,6 +9,7 @@ from threadline.render.redaction.armour import armoured
 from threadline.render.redaction.assigned import assigned
 from threadline.render.redaction.broken import Broken
 from threadline.render.redaction.commands import commanded
+from threadline.render.redaction.encoded import encoded
 from threadline.render.redaction.formed import azure, formed, looked_at
 from threadline.render.redaction.homes import homes
 from threadline.render.redaction.rare import rare_words
@@ -85,6 +86,7 @@ def _in_window(view: bytes, *, personal: bool) -> Iterator[Span]:
         if end <= done:
             continue
         span = broken.at_run(start, end) or (None if is_hex else formed(view, start, end)) or unnamed(view, start, end)
+        span = span or (None if is_hex else encoded(view, start, end))
         if span is not None:
             done = span.end
             yield span
