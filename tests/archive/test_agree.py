@@ -34,6 +34,7 @@ ASKED: dict[str, Callable[[Archive], Any]] = {
     "projects and branches": lambda archive: archive.ledger().by("project", "branch"),
     "agents": lambda archive: archive.ledger().by("agent"),
     "tools": lambda archive: archive.ledger().by("tool"),
+    "homes and machines": lambda archive: archive.ledger().by("home", "machine"),
     "the total": lambda archive: archive.ledger().total,
     "charges": lambda archive: sorted(
         (one.message, one.part, one.session or "", one.project, str(one.place), str(one.amount), *map(str, one.flags))

@@ -7,6 +7,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from threadline.keep.machine import Machine
 from threadline.keep.restoring import restore
 from threadline.keep.store import Store
 from threadline.model.kept import KEEP
+from threadline.survey.sessions import Wanted
 
 ASKED: dict[str, Callable[[Archive], Any]] = {
     "sessions": lambda archive: [_without_path(one) for one in archive.sessions().sessions],
@@ -393,3 +395,43 @@ def test_a_keep_whose_first_file_is_a_pipe_is_left_out(place: Place) -> None:
     with place.open() as archive:
         assert "cannot be read" in archive.keep_problems[0]
         assert archive.sessions().sessions
+
+
+@pytest.mark.parametrize("index", [True, False])
+def test_what_other_machines_kept_is_told_apart(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, index: bool
+) -> None:
+    """Lists and sums can be split by machine, with an index and without; what this one has lost stays its own."""
+    monkeypatch.setattr("platform.node", lambda: "first")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(place.home))
+    write(tmp_path / "there", megabytes=1, seed=7)
+    place.run()
+    keep(Store.make(place.keep), homes(tmp_path / "there"), SECOND)
+    with threadline.open(place.home, keep=False, index=False) as archive:
+        own = archive.ledger().total, {one.id for one in archive.sessions().sessions}
+    with threadline.open(tmp_path / "there", keep=False, index=False) as archive:
+        others = archive.ledger().total, {one.id for one in archive.sessions().sessions}
+    place.transcripts()[0].unlink()
+    with threadline.open(index=index) as archive:
+        sums = {row.keys["machine"]: row.amount for row in archive.ledger().by("machine")}
+        assert sums == {"first": own[0].amount, "second": others[0].amount}
+        for name, ids in (("first", own[1]), ("Second", others[1])):
+            listed = archive.sessions(Wanted(machine=name)).sessions
+            assert {one.id for one in listed} == ids
+            assert {one.machine for one in listed} == {name.lower()}
+        assert not archive.sessions(Wanted(machine="third")).sessions
+
+
+def test_what_there_is_no_room_for_hides_nothing_else(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what only the keep has, as many files are put back as fit, the smallest first; the others are told."""
+    place.run()
+    lost = place.transcripts()
+    sizes = sorted(path.stat().st_size for path in lost)
+    for path in lost:
+        path.unlink()
+    room = 512 * 1024 * 1024 + sum(sizes[:-2])
+    monkeypatch.setattr("shutil.disk_usage", lambda _path: SimpleNamespace(free=room))
+    with place.open() as archive:
+        assert "the largest 2 of its" in archive.keep_problems[0]
+        (kept,) = (home.path for home in archive.homes if home.source == KEEP)
+        assert len([path for path in kept.rglob("*") if path.is_file()]) == len(lost) - 2

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from threadline.account.calendar import Calendar
 from threadline.model.charge import Charge
-from threadline.model.kept import home_name
+from threadline.model.kept import home_name, machine_name
 
 Key = Callable[[Charge], str]
 MAIN = "main"
@@ -31,6 +31,7 @@ WHAT_KEYS_MEAN = {
     "branch": "the git branch",
     "version": "the version of Claude Code",
     "home": "the home that the transcript lies in",
+    "machine": "the machine that the transcript was written on: this one, or another that kept it",
     "part": "main, agents, and what the program spent for itself (side agents)",
 }
 WHAT_READ_KEYS_MEAN = {
@@ -77,5 +78,6 @@ _KEYS: dict[str, Key] = {
     "branch": lambda charge: charge.origin.git_branch or NONE,
     "version": lambda charge: charge.origin.version or NONE,
     "home": lambda charge: home_name(charge.origin.home) or NONE,
+    "machine": lambda charge: machine_name(charge.origin.home),
     "part": _part,
 }

@@ -31,6 +31,7 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.option("--project", metavar="TEXT", help="Only of projects whose path holds this.")
 @click.option("--title", metavar="TEXT", help="Only sessions whose title holds this.")
+@click.option("--machine", metavar="NAME", help="Only of this machine: this one, or another whose sessions are kept.")
 @click.option("--agent-type", metavar="TYPE", help="Only sessions that started an agent of this type.")
 @click.option("--since", metavar="WHEN", help="Only sessions that went on after then: 2026-11-03, 7d, yesterday.")
 @click.option("--until", metavar="WHEN", help="Only sessions that began before then.")
@@ -48,6 +49,7 @@ def list(  # noqa: A001 - a command has the name that people type
     *,
     project: str | None,
     title: str | None,
+    machine: str | None,
     agent_type: str | None,
     since: str | None,
     until: str | None,
@@ -72,6 +74,7 @@ def list(  # noqa: A001 - a command has the name that people type
     wanted = Wanted(
         project=project,
         title=title,
+        machine=machine,
         agent_type=agent_type,
         since=moment(since) if since is not None else None,
         until=moment(until, end=True) if until is not None else None,
@@ -102,10 +105,17 @@ def _why(archive: Archive, wanted: Wanted) -> str:
     every = archive.sessions(Wanted()).sessions
     if not every:
         return f"No sessions in {some(str(home.path) for home in archive.homes)}."
-    own = {"project": wanted.project, "title": wanted.title, "agent-type": wanted.agent_type}
+    own = {
+        "project": wanted.project,
+        "title": wanted.title,
+        "machine": wanted.machine,
+        "agent-type": wanted.agent_type,
+    }
     given = [f"--{name} {value!r}" for name, value in own.items() if value is not None]
     given += [f"--{name}" for name in ("since", "until") if getattr(wanted, name) is not None]
     told = f"No session of {len(every):,} fits {' and '.join(given)}"
+    if wanted.machine is not None and not archive.sessions(Wanted(machine=wanted.machine)).sessions:
+        return f"{told}; machines are {some(dict.fromkeys(one.machine for one in every))}."
     if wanted.agent_type is not None and not archive.sessions(Wanted(agent_type=wanted.agent_type)).sessions:
         types = Counter(kind for one in every for kind in one.agent_types)
         seen = [f"{kind} ({number})" for kind, number in types.most_common()]
@@ -124,8 +134,9 @@ def _page(listing: Listing, *, coloured: bool) -> Iterator[str]:
 
     style = Style(colour=coloured)
     width = screen.width()
+    several = len({one.machine for one in listing.sessions}) > 1
     for one in listing.sessions:
-        for line in _lines(one, width):
+        for line in _lines(one, width, several=several):
             yield style.line(line)
     if listing.more:
         yield ""
@@ -133,8 +144,8 @@ def _page(listing: Listing, *, coloured: bool) -> Iterator[str]:
         yield style.line((Span(told, Role.FAINT),))
 
 
-def _lines(one: SessionSummary, width: int) -> Iterator[Spans]:
-    """Two lines a session: what it is, and its figures."""
+def _lines(one: SessionSummary, width: int, *, several: bool) -> Iterator[Spans]:
+    """Two lines a session: what it is, and its figures; and the machine, where there are `several`."""
     from threadline.cli import output as out
     from threadline.cli.places import short_path
     from threadline.render.figures import agents, count, model_name, moment
@@ -154,6 +165,7 @@ def _lines(one: SessionSummary, width: int) -> Iterator[Spans]:
         agents(one.agents, one.agents_started),
         model_name(one.model),
         out.size(one.size),
+        f"on {out.plain(one.machine)}" if several else "",
         f"not read: {one.problem}" if one.problem else "",
     )
     told = " · ".join(fact for fact in facts if fact)

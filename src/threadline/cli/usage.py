@@ -38,7 +38,8 @@ Examples:
 
 \b
 Keys for --by: day, week, month, hour, session, project, model, agent,
-agent-type, tool, skill, branch, version, home, part, thread. Several nest.
+agent-type, tool, skill, branch, version, home, machine, part, thread.
+Several nest.
 """
 
 

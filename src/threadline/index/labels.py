@@ -11,7 +11,7 @@ from threadline.account.adding import Group
 from threadline.account.keys import MAIN, NO_CALL, NONE, TIMES
 from threadline.index.priced import Priced
 from threadline.index.texts import as_path
-from threadline.model.kept import home_name
+from threadline.model.kept import home_name, machine_name
 
 _AGENT = "CASE WHEN o.agent IS NULL THEN 0 WHEN o.agent = '' THEN 1 ELSE 2 END"
 _MIXED = "CASE WHEN c.share_id IN ({0})"
@@ -25,6 +25,7 @@ COLUMNS = {
     "branch": ("o.git_branch",),
     "version": ("o.version",),
     "home": ("t.home_id",),
+    "machine": ("t.home_id",),
     "part": (_AGENT, "o.is_side"),
     "tool": ("c.share_id", f"{_MIXED} THEN c.message_id END", f"{_MIXED} THEN c.number END"),
 }
@@ -48,9 +49,11 @@ class Labels:
         self._paths: dict[str, dict[int | None, str]] = {}
         if "project" in names:
             self._paths["project"] = _paths(connection, "SELECT project_id, COALESCE(path, folder) FROM projects")
-        if "home" in names:
-            paths = _paths(connection, "SELECT home_id, path FROM homes")
-            self._paths["home"] = {number: home_name(path) for number, path in paths.items()}
+        # Which machine a home was on is not in the index: it is told by who keeps, and asked at the time.
+        for name, told in (("home", home_name), ("machine", machine_name)):
+            if name in names:
+                paths = _paths(connection, "SELECT home_id, path FROM homes")
+                self._paths[name] = {number: told(path) for number, path in paths.items()}
         self.shares = _shares(connection) if "tool" in names else {}
         self._tool = names.index("tool") if self.shares else 0
         mixed = ", ".join(str(number) for number, tools in self.shares.items() if len(tools) > 1)

@@ -6,6 +6,7 @@ Which folder is one is told once, by who made it, and holds for the whole proces
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
@@ -50,6 +51,12 @@ def home_name(home: str | os.PathLike[str]) -> str:
     """What a home is called: its path; for a kept one, that of the home its files come from."""
     found = _known.get(os.fspath(home)) if _known else None
     return found.name if found is not None else os.fspath(home)
+
+
+def machine_name(home: str | os.PathLike[str]) -> str:
+    """The machine that a home is on, or was on, as people call it: this one, unless it was kept by another."""
+    found = _known.get(os.fspath(home)) if _known else None
+    return found.machine if found is not None and found.machine is not None else platform.node() or "machine"
 
 
 def is_kept(path: str | os.PathLike[str]) -> bool:

@@ -20,7 +20,7 @@ from threadline.errors import Error
 from threadline.find.live_sessions import live_sessions
 from threadline.model.found import Found, Transcript, TranscriptKind
 from threadline.model.ids import SessionId
-from threadline.model.kept import KEEP, home_name, twins
+from threadline.model.kept import KEEP, home_name, machine_name, twins
 from threadline.model.place import Place
 from threadline.model.side_agent import side_kind
 from threadline.survey.distinct import distinct
@@ -39,7 +39,8 @@ class SessionSummary(Struct, frozen=True):
     """What a list shows of a session.
 
     `agents` are those that worked and were kept, `agents_started` those and the ones whose transcripts are not there.
-    `size` is that of its main transcript; `problem` says why it was not read. One that is `kept` is only in the keep.
+    `size` is that of its main transcript; `problem` says why it was not read. One that is `kept` is only in the keep,
+    maybe of another `machine`.
     """
 
     id: SessionId | None
@@ -59,6 +60,7 @@ class SessionSummary(Struct, frozen=True):
     path: Path
     problem: str | None = None
     kept: bool = False
+    machine: str = ""
 
 
 class Wanted(Struct, frozen=True):
@@ -70,6 +72,7 @@ class Wanted(Struct, frozen=True):
     since: datetime | None = None
     until: datetime | None = None
     limit: int | None = None
+    machine: str | None = None
 
     @property
     def needs_reading(self) -> bool:
@@ -169,7 +172,10 @@ class _Lister:
             transcript
             for one in self._found
             for transcript in one.transcripts
-            if transcript.kind is TranscriptKind.MAIN and transcript.size and self._is_of_project(transcript)
+            if transcript.kind is TranscriptKind.MAIN
+            and transcript.size
+            and self._is_of_machine(transcript)
+            and self._is_of_project(transcript)
         ]
         ask = self._ask
         if ask.limit is None and ask.since is None:
@@ -177,6 +183,10 @@ class _Lister:
         dated = [(self._reading.last(transcript), transcript) for transcript in mains]
         dated = [(last, one) for last, one in dated if ask.since is None or last >= ask.since]
         return [one for _, one in sorted(dated, key=lambda pair: (pair[0], str(pair[1].path)), reverse=True)]
+
+    def _is_of_machine(self, transcript: Transcript) -> bool:
+        asked = self._ask.machine
+        return asked is None or machine_name(transcript.home.path).casefold() == asked.casefold()
 
     def _is_of_project(self, transcript: Transcript) -> bool:
         return self._ask.project is None or _holds(self._project(transcript), self._ask.project)
@@ -212,6 +222,7 @@ class _Lister:
             path=transcript.path,
             problem=seen.problem,
             kept=transcript.home.source == KEEP,
+            machine=machine_name(transcript.home.path),
         )
         return made if self._is_wanted(made) else None
 
