@@ -26,7 +26,7 @@ _JOINT = re.compile(
     rb"|[ \t]{0,16}(?:\\(?=\r?\n))?(?:" + _BREAK + rb")" + _GUTTER + rb"(?:[>|][ \t]{0,64})?)"
 )
 _SIGN = re.compile(rb"[+-][ \t]{0,64}")
-_MAY_JOIN = re.compile(rb"[ \t]{0,16}\\*[nr\r\n]|\\*[\"'`][ \t]{0,8}[+.\\\r\n]")
+_MAY_JOIN = re.compile(rb"[ \t]{0,16}(?:\\+[nr\r\n]|[\r\n])|\\*[\"'`][ \t]{0,8}(?:[+.\r\n]|\\+[nr\r\n])")
 _MARGIN = frozenset(b" \t\nn+->|:?\x92")
 _ADDS = frozenset((b"+", b".", b"n", b"\n"))
 _QUOTES = frozenset(b"\"'`")
@@ -48,7 +48,7 @@ _ENDS_LINE = re.compile(rb"[ \t]*(?:\\*[\"'`]|\\+[nr]|[\r\n]|\Z)")
 
 def _short_anchors() -> Iterator[re.Pattern[bytes]]:
     """Searches for the beginnings of forms so short that both halves of one can be shorter than what is looked at."""
-    rest = rb"[A-Za-z0-9_-]{0,%d}(?=[ \t]{0,16}[\\\r\n\"'`])" % (SHORTEST - 1)
+    rest = rb"[A-Za-z0-9_-]{0,%d}(?=%s)" % (SHORTEST - 1, _MAY_JOIN.pattern)
     anchors = {rule.anchor.encode() for rule in FORMATS}
     for sign in (b"-", b"_"):
         ends = [trie(sorted({one[-4:] for one in anchors if one.endswith(sign) and len(one) > 3}))]  # noqa: PLR2004
