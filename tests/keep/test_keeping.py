@@ -23,6 +23,7 @@ from threadline.keep.keeping import keep
 from threadline.keep.machine import Machine
 from threadline.keep.store import Store
 from threadline.keep.training import Teaching
+from threadline.keep.verifying import verify
 from threadline.model.problem import ProblemKind
 
 
@@ -393,3 +394,20 @@ def test_memory_tells_the_same(tmp_path: Path) -> None:
         assert kept(store, home, machine).stored == 0
     assert is_clean(store)
     assert sum(map(len, given_back(store).values())) == 8
+
+
+def test_a_pack_that_was_cut_off_is_kept_again(store: Store, tmp_path: Path) -> None:
+    """The next run sees by its length that it is not what was written; what the home still has is whole again."""
+    home = home_with(tmp_path / "home", {transcript(1): lines(1, 500), transcript(2): lines(2, 500)})
+    machine = Machine("here_1", "here", tmp_path / "memory")
+    kept(store, home, machine)
+    (cut,) = store.pack_files()
+    os.truncate(cut, cut.stat().st_size // 2)
+    again = kept(store, home, machine)
+    assert again.stored
+    assert any("cut off" in one.message for one in again.problems)
+    catalogue = Catalogue(store)
+    assert {one.path: b"".join(catalogue.data(one)) for one in catalogue.newest()} == {
+        transcript(number): lines(number, 500) for number in (1, 2)
+    }
+    assert not verify(store).touched

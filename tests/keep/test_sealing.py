@@ -201,3 +201,24 @@ def test_forgetting_and_packing_work_on_what_is_encrypted(store: Store, home: Pa
     forget(store, HERE, session_id(1), [], "a wish")
     assert set(given_back(store)) == {transcript(2)}
     assert is_clean(store)
+
+
+@pytest.mark.parametrize("work", ["forget", "pack", "merge"])
+def test_a_run_without_the_key_knows_what_was_done_with_it(store: Store, home: Path, tmp_path: Path, work: str) -> None:
+    """After forgetting, packing or merging nothing is stored again, and least of all what was forgotten."""
+    machine = Machine("here_1", "here", tmp_path / "memory")
+    for seed in range(3):
+        _grown(home, seed)
+        kept(store, home, machine)
+    if work == "forget":
+        forget(store, machine, session_id(2), (), "private")
+    elif work == "pack":
+        repack(store, machine)
+    else:
+        other = Store.make(tmp_path / "other")
+        kept(other, home_with(tmp_path / "there", {transcript(5): lines(5, 5)}))
+        merge(store, machine, [other])
+    before = store.pack_files()
+    again = kept(Store(store.folder), home, machine)
+    assert (again.new, again.stored, again.problems) == (0, 0, ())
+    assert store.pack_files() == before

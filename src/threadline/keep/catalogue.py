@@ -15,11 +15,11 @@ from threadline.keep import manifest as manifests
 from threadline.keep import pack
 from threadline.keep.manifest import File, Forgot, Gone, Manifest, Run, as_path
 from threadline.keep.pack import Frame, pieces_in
-from threadline.keep.remembering import Memory
+from threadline.keep.remembering import Memory, memory_in
 from threadline.keep.store import Store, file_hash, told_hash
 from threadline.keep.versions import Forgotten, Key, Pieces, Version, is_same, row_id, version_of, work_out
 
-__all__ = ["Catalogue", "Key", "Located", "Version", "checked", "run_text"]
+__all__ = ["Catalogue", "Key", "Located", "Version", "checked", "run_text", "take_in"]
 _FRAMES = 6
 """How many frames that were read last are held: what follows is often in the same."""
 
@@ -63,7 +63,9 @@ class Catalogue:
             self._located = {}
             for path in self.store.pack_files():
                 found = self._told(path, self._table)
-                if found is not None:
+                if found is not None and self._is_cut(path, found):
+                    self.problems.append(f"The pack {path.name!r} is cut off, or longer than it was written.")
+                elif found is not None:
                     try:
                         self._located.update(_pieces_of(path, found))
                     except Unreadable as error:
@@ -144,6 +146,17 @@ class Catalogue:
         with self.store.opened(path) as file:
             return pack.frame_bytes(file, path.name, frame, known)
 
+    def _is_cut(self, path: Path, table: bytes) -> bool:
+        """Whether a pack is not as long as what is remembered of it says: what is in it is kept again, then."""
+        if path.suffix != ".zst" or self._memory is None:
+            return False
+        try:
+            frames = pack.contents(table, path.name).frames
+            end = max((one.offset + one.length for one in frames), default=0)
+            return path.lstat().st_size != end + len(pack.written(table))
+        except (Unreadable, OSError):
+            return False  # whoever reads it tells
+
     def _told(self, path: Path, read: Callable[[Path], bytes]) -> bytes | None:
         """What a file tells, from memory or from itself; None where it cannot be read."""
         known = self._memory.get(path.name) if self._memory is not None else None
@@ -222,6 +235,15 @@ class Catalogue:
         versions = self.versions.get(key)
         if versions:
             versions[-1] = replace(versions[-1], gone=run.began)
+
+
+def take_in(store: Store, folder: Path | None) -> None:
+    """Remember, in a machine's folder, what a keep holds by now: runs without the key would not know it otherwise."""
+    memory = memory_in(folder, store.about.id)
+    if memory is not None:
+        known = Catalogue(store, memory)
+        if known.located is not None:
+            known.remember()
 
 
 def run_text(store: Store, path: Path) -> bytes:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from threadline.errors import IndexBusy, NotFound, Unreadable
 from threadline.keep import repacking
-from threadline.keep.catalogue import Catalogue, Version
+from threadline.keep.catalogue import Catalogue, Version, take_in
 from threadline.keep.machine import Machine
 from threadline.keep.manifest import VERSION, End, Forgot, Run, as_text
 from threadline.keep.store import Store
@@ -65,6 +65,7 @@ def forget(
         )
         store.put_run([run, row, End(moment, 0, 0)])
         packed = purge(Catalogue(store), machine)
+        take_in(store, machine.memory)
     paths = {(one.machine, one.home, one.path) for one in going}
     return Forgets(
         session, reason, len(paths), len(going), packed.bytes_before - packed.bytes_after, tuple(packed.problems)
@@ -108,6 +109,7 @@ def finish(catalogue: Catalogue, machine: Machine) -> None:
     try:
         with store.removing(machine.id):
             purge(Catalogue(store), machine)
+            take_in(store, machine.memory)
     except (IndexBusy, Unreadable):
         return
 

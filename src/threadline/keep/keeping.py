@@ -18,7 +18,7 @@ from threadline.keep.catalogue import Catalogue
 from threadline.keep.machine import Machine
 from threadline.keep.manifest import VERSION, AnyRow, End, File, Gone, Run, as_text, text_of
 from threadline.keep.pieces import Cutting, Piece
-from threadline.keep.remembering import Memory
+from threadline.keep.remembering import Memory, memory_in
 from threadline.keep.sources import Source, sources
 from threadline.keep.store import Store
 from threadline.keep.versions import Pieces, Version
@@ -80,7 +80,7 @@ def keep(
 
 def memory_of(store: Store, machine: Machine) -> Memory | None:
     """What a machine remembers of a keep."""
-    return Memory(machine.memory / f"{store.about.id}.memory") if machine.memory is not None else None
+    return memory_in(machine.memory, store.about.id)
 
 
 class _Keeping:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from threadline.errors import Unreadable
 from threadline.keep import durable, forgetting, mending, pack
 from threadline.keep import manifest as manifests
-from threadline.keep.catalogue import Catalogue, Located, run_text
+from threadline.keep.catalogue import Catalogue, Located, run_text, take_in
 from threadline.keep.machine import Machine
 from threadline.keep.manifest import File, Forgot, Manifest
 from threadline.keep.pack import Frame, pieces_in
@@ -69,6 +69,7 @@ def merge(
     with store.adding(machine.id):
         for other in others:
             merging.take(other, forgets=forgets)
+        take_in(store, machine.memory)
     forgetting.finish(Catalogue(store), machine)
     return merging.merged()
 

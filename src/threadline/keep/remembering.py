@@ -72,6 +72,11 @@ class Memory:
             return
 
 
+def memory_in(folder: Path | None, keep: str) -> Memory | None:
+    """What is remembered in a folder of the keep with this id, if anything is to be."""
+    return Memory(folder / f"{keep}.memory") if folder is not None else None
+
+
 def _record(item: tuple[str, bytes]) -> bytes:
     body = item[0].encode() + item[1]
     return _HEAD.pack(len(item[0].encode()), len(item[1]), crc32(body)) + body

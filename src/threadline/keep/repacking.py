@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from threadline.errors import Unreadable
 from threadline.keep import durable, pack
-from threadline.keep.catalogue import Catalogue
+from threadline.keep.catalogue import Catalogue, take_in
 from threadline.keep.machine import Machine
 from threadline.keep.pack import Frame, pieces_in
 from threadline.keep.pieces import Piece
@@ -51,9 +51,11 @@ def repack(
         catalogue = Catalogue(store)
         told = {path: frames for path in store.pack_files() if (frames := frames_of(store, path)) is not None}
         chosen = _worthwhile(store, told)
-        return rewrite(
+        packed = rewrite(
             catalogue, machine, chosen, lambda _hash: True, jobs=jobs, planned=planned, progress=progress, smaller=True
         )
+        take_in(store, machine.memory)
+    return packed
 
 
 def frames_of(store: Store, path: Path) -> tuple[Frame, ...] | None:
