@@ -66,6 +66,7 @@ def _row(told: Status) -> dict[str, Any]:
 
     row: dict[str, Any] = out.to_plain(told)
     row["kept"] = row.pop("only")
+    row["problems"] += row.pop("misnamed")
     return row
 
 
