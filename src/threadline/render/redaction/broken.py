@@ -75,7 +75,7 @@ class Broken:
         if start < self._done:
             return None
         floor = self._done
-        span = self._from(start) if _MAY_JOIN.match(view, end) else None
+        span = self._from(start) if _MAY_JOIN.match(view, end) and _may_go_on(view, end) else None
         if span is None and start:
             before = _before(view, start, floor)
             span = self._from(before) if before >= 0 else None
@@ -109,6 +109,13 @@ class Broken:
             if not has_signs:
                 return None
         return None
+
+
+def _may_go_on(view: bytes, end: int) -> bool:
+    """Whether the next line begins with what can be a piece: most begin with a plain word or a sign."""
+    joint = _JOINT.match(view, end)
+    piece = _PIECE.match(view, joint.end()) if joint is not None else None
+    return piece is not None and _PLAIN.fullmatch(view, *piece.span()) is None
 
 
 def _before(view: bytes, start: int, floor: int) -> int:
