@@ -17,7 +17,8 @@ from threadline.render.redaction.seams import seamless
 
 SEAMS = (
     *("\x1b[31m", "\x1b[0m", "\x1b[m", "\x1b[38;5;196m", "\x1b[38:2::1:2:3m", "\x1b[?25l", "\x1b[2 q", "\x1b[3~"),
-    *("\x1b]8;;x\x07", "\x1b(B", "\x9b1m", "\\u001b[1m", "\\x1b[0m", "\\033[0m", "\u200b", "\ufeff", "\\u200b", "\x08"),
+    *("\x1b]8;;x\x07", "\x1b(B", "\x9b1m", "\\u001b[1m", "\\x1b[0m", "\\033[0m", "\u200b", "\ufeff", "\\u200b"),
+    *("\x08", "\0"),
 )
 UNSEEN = re.compile("|".join(map(re.escape, sorted(SEAMS, key=len, reverse=True))))
 

@@ -18,16 +18,17 @@ _SEQUENCE_8_BIT = re.compile(f"\x9b{_ENDS}")
 # The same escaped, in JSON, in JSON within JSON, and in programs.
 _MAYBE_ESCAPED = re.compile(r"\[(?<=(?:1b|1B|33|\\e)\[)")
 _ESCAPED = re.compile(rf"\\{{1,16}}(?:u001[bB]|x1[bB]|033|e)\[{_ENDS}")
-# Characters that take no room, as they are and escaped; a backspace.
+# Characters that take no room, as they are and escaped; a backspace, a zero.
 _NO_ROOM = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad\u202a-\u202e\u2066-\u2069\u034f]")
 _NO_ROOM_ESCAPED = re.compile(r"\\{1,16}u(?:200[b-fB-F]|206[0-4]|[fF][eE][fF][fF]|00[aA][dD])")
 _MAYBE_NO_ROOM = re.compile(r"u(?:200|206|feff|FEFF|00ad|00AD)")
 _BACKSPACE = re.compile("\x08")
+_NUL = re.compile("\0")
 
 
 def _seams(text: str) -> list[tuple[int, int]]:
     """Where seams are, in order."""
-    found = [one.span() for pattern in (_SEQUENCE, _BACKSPACE) for one in pattern.finditer(text)]
+    found = [one.span() for pattern in (_SEQUENCE, _BACKSPACE, _NUL) for one in pattern.finditer(text)]
     if _MAYBE_ESCAPED.search(text):
         found += [one.span() for one in _ESCAPED.finditer(text)]
     if _MAYBE_NO_ROOM.search(text):
