@@ -65,6 +65,26 @@ def test_a_bad_pattern_is_refused_in_a_sentence(name: str, pattern: str, told: s
 
 
 UNITS = (
+    *(
+        "A1b2c3d4e5f6g7h8i9j0\n",
+        "gh" + "p_a1\n",
+        "AK" + "IA\n",
+        "abc**defg",
+        "a\\_b",
+        "&#95;",
+        "Z2hwXzEy",
+        "name: password\nvalue",
+    ),
+    *(
+        "password: |\n  ",
+        "the token is ",
+        "| token | ",
+        " -p a1",
+        "$6$a1$",
+        "a:5432:b:c:",
+        'a" + "b',
+        "password {default=",
+    ),
     *("a", "A1b2", "=", "key=", "password=", "token: ", '"password": "', "/home/", "/home/a/", "-home-a-", "@", "a@b."),
     *("-----BEGIN RSA " + "PRIVATE KEY-----\n", "-----END RSA " + "PRIVATE KEY-----\n", "://a:", "://a:b@", "1.1."),
     *("10.2.3.4 ", ":a:b::", " -u a:", "authorization: ", "cookie: a=", "gh" + "p_", "eyJ.eyJ.", "\\", '\\"', "\x1b[3"),
