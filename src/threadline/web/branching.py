@@ -14,7 +14,7 @@ from threadline.render.html.element import EMPTY, Child, el
 from threadline.render.text import leading
 from threadline.web.viewing import Viewing
 
-_FEW = 12
+_FEW = 4
 
 
 def branches_of(agent: Agent) -> dict[tuple[str, int], int]:
