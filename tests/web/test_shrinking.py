@@ -14,9 +14,9 @@ from tests.web.asking import Client
 from tests.web.conftest import session_rows, write_home
 
 from threadline.find.home_places import homes
-from threadline.web import shrinking as module
+from threadline.survey import shrinking as module
+from threadline.survey.shrinking import Shrinking
 from threadline.web.live import Live
-from threadline.web.shrinking import Shrinking
 
 
 @pytest.fixture

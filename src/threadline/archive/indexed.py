@@ -172,6 +172,15 @@ class Indexed:
             return found(known.connection, self.homes, parted(known.problems, self.homes))
         return [look(home, side_files=False) for home in self.homes]
 
+    def prepare(self) -> None:
+        """Have an index that is up to date, whatever it takes to make it.
+
+        Raises:
+            IndexBusy: another process is at it.
+            Unreadable: it is damaged, or may not be written.
+        """
+        _ = self.connection
+
     @property
     def connection(self) -> sqlite3.Connection:
         """The index, up to date and to be read only; it is made where it is not there.

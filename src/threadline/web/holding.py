@@ -8,7 +8,6 @@ Where the index turns out to be of no use, another one takes its place: pages ar
 from __future__ import annotations
 
 import logging
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,10 +17,12 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct
 
 from threadline.archive import Standing
+from threadline.archive.faults import FAULTS, is_of_index
 from threadline.errors import Error, IndexBusy, Unreadable
 from threadline.model.kept import KEEP
-from threadline.web.lost import Places, sentence
-from threadline.web.spare import Spare, is_of_index
+from threadline.survey.lost import Places
+from threadline.web.lost import sentence
+from threadline.web.spare import Spare
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 SECONDS = 1.0
 """How old an archive may be."""
-# What SQLite quotes of a damaged file need not be text.
-_FAULTS = (Unreadable, sqlite3.Error, UnicodeDecodeError)
 _LOG = logging.getLogger("threadline")
 _T = TypeVar("_T")
 
@@ -102,7 +101,7 @@ class Holding:
         try:
             with self.archive() as archive:
                 return make(archive)
-        except _FAULTS as error:
+        except FAULTS as error:
             # To fork beside threads is not safe.
             if not self._replaced(index, error, jobs=1, showing=None):
                 raise
@@ -118,8 +117,8 @@ class Holding:
         """
         try:
             with Standing(self._homes, index=self._index, apart=self._apart, jobs=jobs, showing=showing) as archive:
-                _ = archive.connection
-        except _FAULTS as error:
+                archive.prepare()
+        except FAULTS as error:
             if not self._replaced(self._index, error, jobs=jobs, showing=showing):
                 raise
 
@@ -161,10 +160,10 @@ class Holding:
             return is_of_index(error)
         try:
             with Standing(self._homes, index=self._index, apart=self._apart) as archive:
-                _ = archive.connection
+                archive.prepare()
         except Unreadable:
             return True
-        except (IndexBusy, sqlite3.Error):
+        except (IndexBusy, *FAULTS):
             return False
         return False
 

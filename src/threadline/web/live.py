@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response, StreamingResponse
 
 from threadline.survey.follow import Follower
-from threadline.web.shrinking import Shrinking
+from threadline.survey.shrinking import Shrinking
 
 if TYPE_CHECKING:
     from starlette.requests import Request

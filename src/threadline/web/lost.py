@@ -10,36 +10,16 @@ from markupsafe import Markup
 from msgspec.structs import replace
 
 from threadline.errors import NotFound
-from threadline.find.side_files import PROJECTS
-from threadline.model.kept import KEEP
 from threadline.render.html.element import el, join
 from threadline.render.html.words import shown
 from threadline.web import addresses
 from threadline.web.page import Made, Make, Page
 
 if TYPE_CHECKING:
-    from threadline.model.found import Home
     from threadline.web.asked import Asked
 
 _OF_NO_HOME = frozenset({addresses.DOCTOR, addresses.KEYS})
 """Pages that are right without a home, or say themselves that it is gone."""
-
-
-class Places:
-    """The homes as they were found, by what has to be there for them to be."""
-
-    def __init__(self, homes: Sequence[Home]) -> None:
-        living = [home.path for home in homes if home.source != KEEP]
-        # A folder whose disk is gone may still be there, empty.
-        self._places = {path: inner if (inner := path / PROJECTS).is_dir() else path for path in living}
-
-    def lost(self) -> tuple[Path, ...]:
-        """The homes that are not there now."""
-        return tuple(home for home, place in self._places.items() if not place.is_dir())
-
-    def are_all(self, homes: Sequence[Path]) -> bool:
-        """Whether these are all there were."""
-        return len(homes) == len(self._places)
 
 
 def concerns(page: str) -> bool:

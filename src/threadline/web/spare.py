@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,8 +15,6 @@ from threadline.errors import Error, Unreadable
 if TYPE_CHECKING:
     from threadline.archive import Showing
     from threadline.model.found import Home
-
-_SIGNS = ("disk i/o", "full", "unable to open", "readonly", "malformed", "not a database")
 
 
 class Spare:
@@ -39,7 +36,7 @@ class Spare:
         place = self._folder / "index.sqlite"
         try:
             with Archive(homes, index=place, jobs=jobs, showing=showing) as archive:
-                _ = archive.connection
+                archive.prepare()
         except Error:
             self.remove()
             raise
@@ -51,12 +48,3 @@ class Spare:
             with suppress(OSError):
                 rmtree(self._folder)
             self._folder = None
-
-
-def is_of_index(error: Exception) -> bool:
-    """Whether SQLite says that the file is at fault, and neither the question nor somebody who is writing it."""
-    if isinstance(error, sqlite3.OperationalError):
-        return any(sign in str(error).lower() for sign in _SIGNS)
-    return isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError) and not isinstance(
-        error, sqlite3.ProgrammingError | sqlite3.InterfaceError
-    )
