@@ -435,3 +435,14 @@ def test_what_there_is_no_room_for_hides_nothing_else(place: Place, monkeypatch:
         assert "the largest 2 of its" in archive.keep_problems[0]
         (kept,) = (home.path for home in archive.homes if home.source == KEEP)
         assert len([path for path in kept.rglob("*") if path.is_file()]) == len(lost) - 2
+
+
+def test_machines_of_one_name_are_told_apart(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where another machine is called as this one is, its id is part of what it is called."""
+    monkeypatch.setattr("platform.node", lambda: "first")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(place.home))
+    write(tmp_path / "there", megabytes=1, seed=7)
+    place.run()
+    keep(Store.make(place.keep), homes(tmp_path / "there"), replace(SECOND, label="first"))
+    with threadline.open() as archive:
+        assert {one.machine for one in archive.sessions().sessions} == {"first", f"first ({SECOND.id})"}

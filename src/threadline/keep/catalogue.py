@@ -20,6 +20,8 @@ from threadline.keep.store import Store, file_hash, told_hash
 from threadline.keep.versions import Forgotten, Key, Pieces, Version, is_same, row_id, version_of, work_out
 
 __all__ = ["Catalogue", "Key", "Located", "Version", "checked", "run_text", "take_in"]
+_TURNS = 4
+"""How often packs are looked for that were written meanwhile."""
 _FRAMES = 6
 """How many frames that were read last are held: what follows is often in the same."""
 
@@ -61,7 +63,7 @@ class Catalogue:
         """Where every piece lies, by its hash."""
         if self._located is None:
             self._located = {}
-            for path in self.store.pack_files():
+            for path in self._packs():
                 found = self._told(path, self._table)
                 if found is not None and self._is_cut(path, found):
                     self.problems.append(f"The pack {path.name!r} is cut off, or longer than it was written.")
@@ -71,6 +73,16 @@ class Catalogue:
                     except Unreadable as error:
                         self.problems.append(str(error))
         return self._located
+
+    def _packs(self) -> Iterator[Path]:
+        """All packs, those included that are written while others are looked at: they may take their place."""
+        seen: set[Path] = set()
+        for _turn in range(_TURNS):
+            new = [path for path in self.store.pack_files() if path not in seen]
+            if not new:
+                return
+            seen.update(new)
+            yield from new
 
     def locate_again(self) -> None:
         """Look at the packs anew: another process may have written them otherwise."""
@@ -168,7 +180,9 @@ class Catalogue:
         try:
             told = read(path)
         except Unreadable as error:
-            self.problems.append(str(error))
+            # A pack may be taken away once others hold what is in it; what is lost by that is told by who needs it.
+            if path.parent != self.store.packs or path.exists():
+                self.problems.append(str(error))
             return None
         self._new[path.name] = told
         return told

@@ -7,6 +7,7 @@ only where one of them changed is the rest looked at. Nothing here is fsynced: i
 from __future__ import annotations
 
 import os
+import platform
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -21,7 +22,7 @@ from threadline.errors import Error, IndexBusy, Unreadable
 from threadline.find.links import real_projects
 from threadline.keep.durable import small
 from threadline.keep.folder import ABOUT, data_folder
-from threadline.keep.missing import Asked, is_there, missing
+from threadline.keep.missing import Asked, Origin, is_there, missing
 from threadline.keep.notes import VERSION, Note, make, name_of, note, noted, settled, time_of
 from threadline.model.found import Home
 from threadline.model.kept import KEEP, KeptHome, remember
@@ -104,6 +105,7 @@ class _Kept:
         self._keep = keep
         self._asked = asked
         self._folder = folder
+        self._names: dict[str, str] = {}
         self._set = (*sorted(asked.living), *sorted(asked.lost), str(asked.only))
         set_ = name_of(*self._set, asked.own or "")
         self._state = folder / f"{set_}{_STATE}"
@@ -160,6 +162,7 @@ class _Kept:
             began = time.time_ns()
             keep = Listing(self._keep, self._folder / f"{name_of(self._asked.own or '')}{_LISTING}", runs)
             problems = list(keep.problems)
+            self._names = _names([one.origin for one in keep.listed], self._asked.own)
             apart = {home: is_there(home) for home in self._asked.apart(keep.listed)}
             wanted = missing(keep.listed, self._asked)
             todo = [(one, self._place(one)) for one in wanted]
@@ -184,8 +187,17 @@ class _Kept:
     def _told(self, one: NotThere, place: Path) -> KeptHome:
         origin = one.origin
         if origin.machine != self._asked.own:
-            return KeptHome(os.path.realpath(place), origin.home, origin.label)
+            return KeptHome(os.path.realpath(place), origin.home, self._names[origin.machine])
         return KeptHome(os.path.realpath(place), origin.home, projects=real_projects(origin.home))
+
+
+def _names(origins: Sequence[Origin], own: str | None) -> dict[str, str]:
+    """What machines are called: by their labels, and by their ids, too, where two have the same one."""
+    labels = {one.machine: one.label for one in origins}
+    if own is not None:
+        labels[own] = platform.node() or labels.get(own, "")
+    told = list(labels.values())
+    return {id_: label if told.count(label) == 1 else f"{label} ({id_})" for id_, label in labels.items()}
 
 
 def _machine() -> str | None:
