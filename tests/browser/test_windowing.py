@@ -10,6 +10,13 @@ from tests.browser.visiting import Visitor
 FILLED = "[...document.querySelectorAll('.section')].filter(one => one.querySelector('article')).map(one => one.id)"
 
 
+def read(visit: Visitor) -> Page:
+    """The long session, once all of it was read: at first only its beginning is shown."""
+    page = visit(LONGEST)
+    page.wait_for_selector("main:not([data-partial])")
+    return page
+
+
 def away(page: Page) -> None:
     """Go far away and around, so that all that may be emptied is."""
     for share in (0.5, 0.6, 0.7, 0.8):
@@ -25,7 +32,7 @@ def drawn(page: Page) -> list[str]:
 
 def test_few_sections_are_filled(visit: Visitor) -> None:
     """Wherever one is, only the sections around hold items."""
-    page = visit(LONGEST)
+    page = read(visit)
     away(page)
     page.wait_for_timeout(500)
     found = drawn(page)
@@ -35,7 +42,7 @@ def test_few_sections_are_filled(visit: Visitor) -> None:
 
 def test_the_focus_is_not_lost(visit: Visitor) -> None:
     """The item with the focus stays, however far away one looks, and keys go on from there when one is back."""
-    page = visit(LONGEST)
+    page = read(visit)
     page.keyboard.press("j")
     page.wait_for_function("() => document.activeElement.localName === 'article'")
     anchor = page.evaluate("document.activeElement.id")
@@ -50,7 +57,7 @@ def test_the_focus_is_not_lost(visit: Visitor) -> None:
 
 def test_a_selection_is_not_lost(visit: Visitor) -> None:
     """What was selected can be copied from afar."""
-    page = visit(LONGEST)
+    page = read(visit)
     page.evaluate("getSelection().selectAllChildren(document.querySelector('article'))")
     text = page.evaluate("getSelection().toString()")
     away(page)
@@ -60,7 +67,7 @@ def test_a_selection_is_not_lost(visit: Visitor) -> None:
 
 def test_what_was_opened_is_open_again(visit: Visitor) -> None:
     """A fold is open when one comes back, even if there was no room for its section meanwhile."""
-    page = visit(LONGEST)
+    page = read(visit)
     fold = page.locator("article details").first
     anchor = fold.evaluate("one => one.closest('article').id")
     fold.locator("summary").first.click()
@@ -82,7 +89,7 @@ def test_what_was_opened_is_open_again(visit: Visitor) -> None:
 
 def test_open_folds_do_not_make_the_page_big(visit: Visitor) -> None:
     """However much is opened on the way, no frame has five thousand elements."""
-    page = visit(LONGEST)
+    page = read(visit)
     count_elements(page)
     for number in range(12):
         scroll_to(page, number / 12)
@@ -99,7 +106,7 @@ def test_open_folds_do_not_make_the_page_big(visit: Visitor) -> None:
 
 def test_a_wheel_that_turns_meets_no_blank(visit: Visitor) -> None:
     """Scrolled at the pace of a person, items are there before they are seen."""
-    page = visit(LONGEST)
+    page = read(visit)
     page.wait_for_timeout(500)
     blank = page.evaluate(
         """async () => {
@@ -121,7 +128,7 @@ def test_a_wheel_that_turns_meets_no_blank(visit: Visitor) -> None:
 
 def test_back_leads_to_the_place_that_was_left(visit: Visitor) -> None:
     """Who leaves a session for another page comes back to what they saw."""
-    page = visit(LONGEST)
+    page = read(visit)
     scroll_to(page, 0.37)
     filled(page)
     page.wait_for_timeout(500)
@@ -139,8 +146,9 @@ def test_back_leads_to_the_place_that_was_left(visit: Visitor) -> None:
 
 def test_the_map_shows_and_leads(visit: Visitor) -> None:
     """The strip at the side says where one is, and a click on it leads elsewhere."""
-    page = visit(LONGEST)
-    strip = page.locator(".along").first
+    page = read(visit)
+    strip = page.locator(".along svg").first
+    strip.locator(".here").wait_for(state="attached")
     box = strip.bounding_box()
     assert box is not None
     mark = strip.locator(".here").first
