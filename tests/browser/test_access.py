@@ -27,6 +27,7 @@ def serious(page: Page, *rules: str) -> list[str]:
 def test_axe_finds_nothing_serious(visit: Visitor, path: str) -> None:
     """axe-core finds nothing serious or critical on any page; and in the dark, no colours too near to each other."""
     page = visit(filled(path, visit.served.home))
+    page.wait_for_selector("main:not([data-partial])")
     settled(page)
     assert serious(page) == []
     page.emulate_media(color_scheme="dark")

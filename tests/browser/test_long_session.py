@@ -48,6 +48,7 @@ def test_the_first_entry_comes_as_soon_as_any_page(visit: Visitor) -> None:
 def test_the_page_stays_small_while_it_is_scrolled(visit: Visitor) -> None:
     """By wheel, by keys, by the scroll bar, to the end and back: no frame has five thousand elements."""
     page = visit(LONGEST)
+    page.wait_for_selector("main:not([data-partial])")
     count_elements(page)
     page.mouse.move(640, 500)
     for _ in range(40):
@@ -65,7 +66,7 @@ def test_the_page_stays_small_while_it_is_scrolled(visit: Visitor) -> None:
     filled(page)
     assert page.locator("article.item").last.is_visible()
     page.keyboard.press("Home")
-    filled(page)
+    page.wait_for_function("() => document.querySelector('#s1 article')?.getBoundingClientRect().top > 0")
     assert scrolled(page) == 0
     assert 0 < most_elements(page) < MOST
 

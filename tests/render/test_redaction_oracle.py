@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections import Counter
@@ -78,8 +79,10 @@ def test_the_real_home_has_few_findings() -> None:
     """In the real home less than two texts a megabyte are taken for credentials; how many of which kind is printed."""
     counts: Counter[str] = Counter()
     size = 0
+    # One line of eight, unless somebody has the time for all of them.
+    step = 1 if os.environ.get("THREADLINE_LONG") else 8
     for path in sorted(HOME.rglob("*.jsonl")):
-        for line in path.read_bytes().splitlines():
+        for line in path.read_bytes().splitlines()[::step]:
             size += len(line)
             try:
                 counts.update(kind for _path, kind, _text in found_in(json.loads(line), personal=True))

@@ -129,9 +129,24 @@ class Kept:
                 own = self._other_files.get(name, agent.entries[0].line.transcript if agent.entries else "")
                 self._lines[name] = {one.line.number: one for one in agent.entries if one.line.transcript == own}
         found = self._lines[name].get(line)
-        if found is None:
+        if found is not None:
+            return found, agent
+        inside = self._inside.get(line) if name is None else None
+        if inside is None:
             raise NotFound(f"There is no line {line:,} in that transcript.")
-        return found, agent
+        return inside
+
+    @cached_property
+    def _inside(self) -> dict[int, tuple[Entry, Agent]]:
+        """Lines of the main transcript that are those of agents inside it."""
+        main = self.session.main.entries
+        own = main[0].line.transcript if main else str(self.session.path or "")
+        return {
+            one.line.number: (one, agent)
+            for agent in self.session.agents
+            for one in agent.entries
+            if one.line.transcript == own
+        }
 
     def drawn(self, name: str | None, view: View, links: Linked, archive: Standing, zone: tzinfo) -> Drawn:
         """An agent as a view wants it, with the times of a zone.
