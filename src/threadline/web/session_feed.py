@@ -47,11 +47,10 @@ def sight(drawn: Drawn, section: int | None, stand: Stand | None, part: int | No
     return Sight(begin, range(start, min(start + FILLED, after)), here)
 
 
-def feed(drawn: Drawn, seen: Sight, links: Linked, *, note: Markup = EMPTY, partial: bool = False) -> Markup:
+def feed(drawn: Drawn, seen: Sight, links: Linked, *, partial: bool = False) -> Markup:
     """The sections of a part, and the agents that stand apart.
 
-    `note` stands above them. `partial`: of a beginning, those that are filled; their marks say that the whole may have
-    them otherwise.
+    `partial`: of a beginning, those that are filled; their marks say that the whole may have them otherwise.
     """
     chosen = drawn.where.of_part(seen.part)
     if partial:
@@ -61,7 +60,6 @@ def feed(drawn: Drawn, seen: Sight, links: Linked, *, note: Markup = EMPTY, part
     is_last = seen.part == parts
     return el(
         "div",
-        note,
         _way(links, seen.part - 1, "Earlier") if seen.part > 1 else EMPTY,
         shown or _nothing(links),
         drawn.drawing.apart() if is_last else EMPTY,

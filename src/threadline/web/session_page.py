@@ -70,11 +70,11 @@ def session_page(asked: Asked) -> Made:
     agent = kept.agent(seen.agent)
     around = asked.maybe_number("turn") or _turn(drawn, shown, stand)
     told = _told(asked, here, shown.part, around)
-    body = el("div", told.side, feed(drawn, shown, seen.links, note=told.left), told.along, class_="session")
+    body = el("div", told.side, feed(drawn, shown, seen.links), told.along, class_="session")
     return Page(
         title=told.known.title,
         kind="session" if seen.agent is None else "agent",
-        main=join((told.head, told.filters, _beside(asked, kept), body)),
+        main=join((told.head, told.filters, told.left, _beside(asked, kept), body)),
         data=lambda: {**head_data(told.known), **shape(drawn), "turns_of": list(turn_rows(agent))},
         attributes=_attributes(here, shown.part),
         after=TOOLS,
