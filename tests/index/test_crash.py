@@ -30,7 +30,7 @@ from threadline.index.fresh import fresh
 from threadline.index.refresh import refresh
 
 SOURCE = str(Path(__file__).parents[2] / "src")
-KILLS = int(os.environ.get("THREADLINE_KILLS", "12"))
+KILLS = int(os.environ.get("THREADLINE_KILLS", "8"))
 _FEW = 6
 SMALL = [
     ("-work-lib", "1", ["prompt", "Bash", "title", "shared"]),

@@ -34,7 +34,7 @@ from threadline.keep.merging import merge
 from threadline.keep.repacking import repack
 from threadline.keep.store import Store
 
-KILLS = int(os.environ.get("THREADLINE_KILLS", "12"))
+KILLS = int(os.environ.get("THREADLINE_KILLS", "8"))
 _OFTEN = 10
 _BEGIN = """
 import sys, pathlib

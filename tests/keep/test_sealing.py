@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.keep.stores import HERE, given_back, home_with, is_clean, kept, lines, session_id, transcript
+from tests.often import long_only
 
 from threadline.errors import NotFound, Unreadable
 from threadline.keep.catalogue import Catalogue
@@ -125,6 +126,7 @@ def test_a_passphrase_opens_it(tmp_path: Path, home: Path, monkeypatch: pytest.M
         seal_with_passphrase("")
 
 
+@long_only("each try of a passphrase takes seconds by design, and another test tries one")
 def test_one_damaged_copy_of_the_key_locks_nobody_out(tmp_path: Path) -> None:
     """The key under the passphrase is there twice: a damaged one is told, and the other opens the keep."""
     seal = seal_with_passphrase("open sesame")

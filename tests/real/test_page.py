@@ -12,6 +12,7 @@ import httpx
 import pytest
 from tests.browser.crawling import Crawled, crawl
 from tests.browser.serving import Served, serving
+from tests.often import long_only
 from tests.real.client import SHARED
 
 HOME = SHARED / "corpus/home"
@@ -35,6 +36,7 @@ def mains() -> list[Path]:
     return sorted(path for path in HOME.glob("projects/*/*.jsonl") if not path.name.startswith("agent-"))
 
 
+@long_only("it takes a minute")
 def test_every_link_of_the_real_home_answers(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
     """From the home page on, every kind of page of every session answers, is well-formed, and has a twin."""
     with served.client() as client:
