@@ -24,9 +24,12 @@ def test_focus_keeps_the_place(visit: Visitor) -> None:
     """From a call that is not shown then, `f` leads to the prompt before it, and back again."""
     page = visit(f"{GROWING}?at=L40")
     page.wait_for_selector("article.current")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('article.call')].some((one) => Number(one.id.slice(1)) > 40)"
+    )
     line = page.evaluate(
         "(() => { const all = [...document.querySelectorAll('article.call')];"
-        " const item = all.find((one) => Number(one.id.slice(1)) > 60); item.focus(); return item.id; })()"
+        " const item = all.find((one) => Number(one.id.slice(1)) > 40); item.focus(); return item.id; })()"
     )
     page.keyboard.press("f")
     page.wait_for_url(re.compile(r"[?&]focus=1"))
