@@ -115,6 +115,7 @@ def test_without_the_key_nothing_is_read(store: Store, home: Path) -> None:
             refused()
 
 
+@long_only("each try of a passphrase takes seconds by design; the command is tried with one")
 def test_a_passphrase_opens_it(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A keep may hold its key itself, under a passphrase; another passphrase does not open it."""
     kept(Store.make(tmp_path / "keep", seal_with_passphrase("open sesame")), home)

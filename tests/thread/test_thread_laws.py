@@ -347,7 +347,7 @@ def _seconds(entries: list[Entry]) -> float:
 
 
 @pytest.mark.parametrize(
-    "shape", SHAPES if os.environ.get("THREADLINE_LONG") else SHAPES[::3], ids=lambda shape: shape.__name__
+    "shape", SHAPES if os.environ.get("THREADLINE_LONG") else SHAPES[::6], ids=lambda shape: shape.__name__
 )
 def test_time_grows_with_the_entries(shape: Callable[[int], list[dict[str, Any]]], tmp_path: Path) -> None:
     """Four times the entries take about four times as long: not sixteen times, whatever the shape of the graph."""
