@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,12 @@ from threadline.cli.options import home_option, jobs_option, output_options
 
 if TYPE_CHECKING:
     from threadline.model.found import Found
+    from threadline.model.place import Place
     from threadline.survey.scan import Exposure, Scanned
 
 _PLACES = 3
+_KEY = re.compile(r"[^.$\[\]]+")
+_NAME = re.compile(r"[A-Za-z_]{1,32}")
 _EPILOG = """
 \b
 Examples:
@@ -111,13 +115,22 @@ def _named(paths: tuple[str, ...], homes: tuple[str, ...]) -> list[Found]:
     return [by_name(path, homes)[0] for path in paths]
 
 
+def _told(place: Place) -> str:
+    """A place without those of its keys that are no names of fields: a key may itself be a secret."""
+    return f"{place.transcript}:{place.line}{_KEY.sub(_plain_key, place.json_path)}" if place.line else str(place)
+
+
+def _plain_key(found: re.Match[str]) -> str:
+    return found[0] if _NAME.fullmatch(found[0]) or found[0].isdecimal() else "…"
+
+
 def _row(one: Exposure) -> dict[str, Any]:
     """A row for programs; what tells secrets apart within a run stays inside."""
     from threadline.cli import output as out
 
     return {
         "kind": one.kind,
-        "place": str(one.place),
+        "place": _told(one.place),
         "count": one.count,
         "session": one.session,
         "timestamp": out.to_plain(one.timestamp),
@@ -147,7 +160,7 @@ def _places(kinds: dict[str, list[Exposure]]) -> Iterator[str]:
     for kind, ones in kinds.items():
         yield f"  {kind}"
         for one in ones[:_PLACES]:
-            yield f"    {out.plain(str(one.place))}"
+            yield f"    {out.plain(_told(one.place))}"
         if len(ones) > _PLACES:
             yield f"    and {len(ones) - _PLACES:,} more: threadline scan --kind {kind} --jsonl"
 
