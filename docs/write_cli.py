@@ -688,7 +688,8 @@ OUTPUT: dict[str, tuple[tuple[str, Keys], ...]] = {
                 "all_bytes": "the same of all versions",
                 "stored": "what the keep takes on disk",
                 "forgotten": "how many sessions were forgotten",
-                "machines": "which machines kept: `id`, `label`, `here`, `sessions`, `bytes`, `runs`, `last` of each",
+                "machines": "which machines kept: `id`, `label`, `here`, `sessions`, `bytes`, `runs`, `last`, `ended` of "
+                "each",
                 "homes": "which homes are there: `path`, `period` (`days`; `said`: by the settings; `strange`), "
                 "`sessions`, `files`, `bytes` of each",
                 "at_risk": "what is not kept as it stands, first what is deleted first; the keys are those below",

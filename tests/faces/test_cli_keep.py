@@ -550,3 +550,38 @@ def test_without_zstandard_it_says_what_to_install(ask: Asker, monkeypatch: pyte
         assert answer.err == (
             "threadline: A keep needs zstandard, which is not installed; run: pip install 'threadline[keep]'\n"
         )
+
+
+@pytest.mark.usefixtures("home")
+def test_a_keep_that_is_gone_is_not_begun_anew_by_itself(ask: Asker, tmp_path: Path) -> None:
+    """A disk that is not mounted gets no new keep, however quietly it is asked for; one that is gone for good does."""
+    disk = tmp_path / "disk"
+    assert ask("keep", "--keep", disk / "keep", "--quiet").code == 0
+    told = ask("keep", "status", "--keep", disk / "keep", "--json").json["machines"][0]
+    assert told["ended"] >= told["last"]
+    disk.rename(tmp_path / "elsewhere")
+    refused = ask("keep", "--keep", disk / "keep", "--quiet")
+    assert refused.code == 2
+    assert "Is its disk mounted" in refused.err
+    assert not disk.exists()
+    assert ask("keep", "--keep", disk / "keep", "--begin").code == 0
+    assert ask("keep", "--keep", disk / "keep").code == 0
+
+
+@pytest.mark.usefixtures("home")
+def test_what_verify_found_damaged_is_kept_again(ask: Asker, tmp_path: Path) -> None:
+    """A flipped bit is found, told by the status until it is mended, and mended by the next run."""
+    assert ask("keep").code == 0
+    pack = max((tmp_path / "keep/packs").iterdir(), key=lambda path: path.stat().st_size)
+    data = bytearray(pack.read_bytes())
+    data[len(data) // 3] ^= 4
+    pack.write_bytes(data)
+    found = ask("keep", "verify", "--json")
+    assert found.code == 2
+    assert found.json["sessions"]
+    assert "found 1 pack damaged" in ask("keep", "status").err
+    assert ask("keep").code == 0
+    assert ask("keep", "verify", "--json").json["sessions"] == []
+    assert ask("keep", "pack").code == 0
+    assert ask("keep", "verify").code == 0
+    assert "damaged" not in ask("keep", "status").err

@@ -119,3 +119,19 @@ def test_a_kind_that_there_is_not(ask: Asker, home: Path) -> None:
     answer = ask("scan", "--home", home, "--kind", "github-tokn")
     assert (answer.code, answer.out) == (2, "")
     assert "did you mean 'github-token'?" in answer.err
+
+
+@pytest.mark.parametrize("how", ["--json", "--jsonl", "--csv", None])
+def test_what_names_a_place_may_be_a_secret(ask: Asker, tmp_path: Path, how: str | None) -> None:
+    """Keys, names of files and ids of sessions that are secrets are not shown either; the rest of a place is."""
+    home = tmp_path / "home"
+    folder = home / "projects/-w-p" / SESSION / "subagents"
+    folder.mkdir(parents=True)
+    letters = "AKIA" + "QWERTYUIOPASDFGH"  # a secret that looks like a field's name
+    (folder / f"agent-{TOKEN}.jsonl").write_bytes(entry("x", 1, env={TOKEN: TOKEN, letters: {"inner": TOKEN}}))
+    (folder.parent.parent / "x.jsonl").write_bytes(entry(f"use {TOKEN}", 2, sessionId=KEY_ID))
+    answer = ask("scan", "--home", home, *([how] if how else []))
+    assert answer.code == 0
+    assert shows_no_secret(answer)
+    assert letters not in answer.out
+    assert "/agent-….jsonl:1$.env.…" in answer.out

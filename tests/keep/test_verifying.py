@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.keep.stores import HERE, home_with, is_clean, kept, lines, session_id, transcript
+from tests.keep.stores import HERE, given_back, home_with, is_clean, kept, lines, session_id, transcript
 
-from threadline.keep.keeping import memory_of
+from threadline.find import homes
+from threadline.keep.catalogue import Catalogue
+from threadline.keep.doubting import Doubts
+from threadline.keep.keeping import keep, memory_of
+from threadline.keep.repacking import repack
+from threadline.keep.status import status
 from threadline.keep.store import Store
 from threadline.keep.verifying import verify
 
@@ -102,3 +107,37 @@ def test_a_manifest_in_the_middle_is_told_once(store: Store, tmp_path: Path) -> 
     kept(store, home_with(tmp_path / "home", {transcript(3): lines(3, 3)}), machine)
     store.run_files()[1].unlink()
     assert verify(store, memory=memory_of(store, machine)).missing == 1
+
+
+@pytest.mark.parametrize("grows", [False, True], ids=["the same pack again", "another pack"])
+def test_what_was_found_damaged_is_kept_again(store: Store, tmp_path: Path, *, grows: bool) -> None:
+    """Once verify has told which pack is damaged, the next run keeps again what is still there; packing drops it."""
+    home, here = tmp_path / "home", replace(HERE, memory=tmp_path / "machine")
+    keep(store, homes(str(home)), here)
+    before = given_back(store)
+    path = store.pack_files()[0]
+    whole = path.read_bytes()
+    path.write_bytes(whole[:20] + bytes([whole[20] ^ 1]) + whole[21:])
+    assert not keep(store, homes(str(home)), here).read, "nothing tells that it is damaged before it is looked at"
+    found = verify(store)
+    assert (found.damaged, len(found.touched)) == ((path.name,), 1)
+    doubts = Doubts(tmp_path / "machine" / f"{store.about.id}.doubted")
+    doubts.judge(found.looked, found.damaged)
+    assert "keeps again" in _doubted(store, doubts)
+    if grows:
+        home_with(home, {transcript(3): lines(3, 9)})
+    again = keep(store, homes(str(home)), here)
+    assert (again.changed, again.problems) == (1, ())
+    mended = verify(store)
+    assert (mended.touched, mended.damaged) == ((), (path.name,) if grows else ())
+    assert ("was kept again" in _doubted(store, doubts)) == grows
+    given = given_back(store)
+    assert {name: set(given[name]) for name in before} == {name: set(before[name]) for name in before}
+    assert not keep(store, homes(str(home)), here).read, "it is kept again once"
+    assert repack(store, here).problems == ()
+    assert is_clean(store)
+    assert given_back(store) == given
+
+
+def _doubted(store: Store, doubts: Doubts) -> str:
+    return "\n".join(status(Catalogue(store), (), "here_1", doubted=Doubts(doubts.path).packs).problems)

@@ -105,7 +105,9 @@ def test_a_wrong_token_is_refused_even_with_the_cookie(client: Client) -> None:
     _refused(client, f"{_PAGE}?token=wrong")
 
 
-@pytest.mark.parametrize("path", ["//evil.example/x", "/\\evil.example", "///evil.example"])
+@pytest.mark.parametrize(
+    "path", ["//evil.example/x", "/\\evil.example", "///evil.example", "/\\/evil.example/", "/\\\\/evil.example"]
+)
 def test_the_way_without_the_token_never_leads_elsewhere(client: Client, path: str) -> None:
     """A path that a browser would take for another host stays on this one."""
     client.cookie = None

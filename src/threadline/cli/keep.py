@@ -93,6 +93,7 @@ class Actions(click.Group):
     is_flag=True,
     help="Begin a keep that is encrypted, with a passphrase that is asked for, or with the key in --key-file.",
 )
+@click.option("--begin", is_flag=True, help="Begin a new keep where there was one that is gone.")
 @keep_options
 @living_option
 @jobs_option
@@ -103,6 +104,7 @@ def keep(
     *,
     quiet: bool,
     encrypt: bool,
+    begin: bool,
     folder: Path | None,
     key_file: Path | None,
     homes: tuple[str, ...],
@@ -116,9 +118,10 @@ def keep(
     """
     if ctx.invoked_subcommand is not None:
         given = {"folder": folder, "key_file": key_file, "homes": homes, "jobs": jobs}
-        _pass_on(ctx, {**given, "quiet": quiet, "encrypt": encrypt, parameter(output): output != "table"})
+        own = {"quiet": quiet, "encrypt": encrypt, "begin": begin, parameter(output): output != "table"}
+        _pass_on(ctx, {**given, **own})
         return FOUND
-    return _run(folder, key_file, homes, jobs, output, quiet=quiet, encrypt=encrypt)
+    return _run(folder, key_file, homes, jobs, output, quiet=quiet, encrypt=encrypt, begin=begin)
 
 
 def _pass_on(ctx: click.Context, given: dict[str, Any]) -> None:
@@ -142,6 +145,7 @@ def _run(
     *,
     quiet: bool,
     encrypt: bool,
+    begin: bool,
 ) -> int:
     from threadline.cli.keep_options import bar, need_zstandard
     from threadline.cli.reading import say_no_home
@@ -155,8 +159,8 @@ def _run(
     if not homes:
         say_no_home()
         return NOTHING
-    store = _store(folder, key_file, encrypt=encrypt)
     machine = this_machine()
+    store = _store(folder, key_file, machine, encrypt=encrypt, begin=begin)
     began = monotonic()
     with bar("Keeping") as (planned, advance):
         done = kept_of(store, homes, machine, jobs=jobs or _workers(), planned=planned, progress=advance)
@@ -169,14 +173,21 @@ def _workers() -> int:
     return max(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2)
 
 
-def _store(folder: Path | None, key_file: Path | None, *, encrypt: bool) -> Store:
+def _store(folder: Path | None, key_file: Path | None, machine: Machine, *, encrypt: bool, begin: bool) -> Store:
     """The keep, begun where there is none. What is encrypted can be added to without its secret."""
     from threadline.cli.keep_options import place
 
     where = place(folder)
+    from threadline.errors import Unreadable
     from threadline.keep import sealing
-    from threadline.keep.store import Store
+    from threadline.keep.lately import lately
+    from threadline.keep.store import Store, is_keep
 
+    if not begin and not is_keep(where) and lately(machine.memory, where) is not None:
+        raise Unreadable(
+            f"The keep that was in {str(where)!r} is not there. Is its disk mounted, or was it moved (--keep DIR)? "
+            "If it is gone for good, --begin makes a new one."
+        )
     if not encrypt:
         store = Store.make(where)
         return Store(where, sealing.key_from_file(key_file)) if store.is_sealed and key_file is not None else store

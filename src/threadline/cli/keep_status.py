@@ -44,12 +44,23 @@ def status(*, everything: bool, folder: Path | None, key_file: Path | None, home
     each session at risk, or file that belongs to none.
     """
     from threadline.cli import output as out
-    from threadline.cli.keep_options import catalogue_of, print_one
+    from threadline.cli.keep_options import catalogue_of, print_one, say_problems
+    from threadline.keep.doubting import doubts_in
+    from threadline.keep.lately import lately
     from threadline.keep.living import living
     from threadline.keep.status import status as status_of
 
     catalogue, machine = catalogue_of(folder, key_file)
-    told = status_of(catalogue, living(homes), machine.id)
+    doubts = doubts_in(machine.memory, catalogue.store.about.id)
+    run = lately(machine.memory, catalogue.store.folder)
+    told = status_of(
+        catalogue,
+        living(homes),
+        machine.id,
+        doubted=doubts.packs if doubts is not None else frozenset(),
+        ended=run.ended if run is not None else None,
+    )
+    say_problems([one for one in told.problems if one not in catalogue.problems])
     where = str(catalogue.store.folder)
     if output == "json":
         print_one({"path": where, "encrypted": catalogue.store.is_sealed, **_row(told)}, output)
@@ -86,7 +97,8 @@ def _page(where: str, told: Status, *, everything: bool, sealed: bool) -> Iterat
     for one in told.machines:
         here = " (this one)" if one.here else ""
         what = f"{counted(one.sessions, 'session')}, {size(one.bytes)}, {counted(one.runs, 'run')}"
-        rows.append(("machine", f"{one.label}{here}: {what}; last new on {_when(one.last)}"))
+        ran = f", last run on {_when(one.ended)}" if one.ended else ""
+        rows.append(("machine", f"{one.label}{here}: {what}; last new on {_when(one.last)}{ran}"))
     for home in told.homes:
         what = f"{counted(home.sessions, 'session')}, {size(home.bytes)}; {_period(home.period)}"
         rows.append(("home", f"{home.path}: {what}"))

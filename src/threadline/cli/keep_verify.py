@@ -35,11 +35,13 @@ Exit codes: 0 all is as it was written; 1 there is no keep; 2 something is damag
 def verify(*, sample: int | None, folder: Path | None, key_file: Path | None, output: str) -> int:
     """Read everything that is kept and compare it with its hashes; name the sessions that damage touches.
 
-    Nothing is changed. What is damaged can be had again from a copy: `threadline keep merge COPY`.
+    Nothing in the keep is changed. What is damaged and still where Claude Code wrote it is kept again by the next
+    `threadline keep`; the rest can be had from a copy: `threadline keep merge COPY`.
     """
     from threadline.cli.keep_options import bar, opened, print_one
 
     store = opened(folder, key_file)
+    from threadline.keep.doubting import doubts_in
     from threadline.keep.keeping import memory_of
     from threadline.keep.machine import Machine, machine_folder
     from threadline.keep.verifying import verify as verify_of
@@ -49,6 +51,9 @@ def verify(*, sample: int | None, folder: Path | None, key_file: Path | None, ou
     # Another sample each time: in the long run all is seen.
     with bar("Verifying") as (planned, advance):
         done = verify_of(store, memory=memory, sample=sample, seed=time_ns(), planned=planned, progress=advance)
+    doubts = doubts_in(machine_folder(), store.about.id)
+    if doubts is not None:
+        doubts.judge(done.looked, done.damaged)
     touched = sorted({*_touched(store, done), *done.sessions})
     row = {
         "path": str(store.folder),
@@ -103,4 +108,6 @@ def _print(row: dict[str, Any]) -> None:
         click.echo("What only a missing manifest told of is not listed: an earlier version may stand in its place.")
     else:
         click.echo("No file needs what is damaged: everything can be restored.")
+    if row["files"]:
+        click.echo("The next `threadline keep` keeps again what is still where Claude Code wrote it.")
     click.echo("A copy of the keep can mend it: threadline keep merge COPY")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -117,11 +118,23 @@ def _named(paths: tuple[str, ...], homes: tuple[str, ...]) -> list[Found]:
 
 def _told(place: Place) -> str:
     """A place without those of its keys that are no names of fields: a key may itself be a secret."""
-    return f"{place.transcript}:{place.line}{_KEY.sub(_plain_key, place.json_path)}" if place.line else str(place)
+    path = _harmless(place.transcript)
+    return f"{path}:{place.line}{_KEY.sub(_plain_key, place.json_path)}" if place.line else path
+
+
+@cache
+def _harmless(name: str) -> str:
+    """A file's name or an id without what is a secret in it: whoever writes a file may name it by one."""
+    from threadline.render.redaction.finder import disjoint, spans
+
+    for start, end, _ in reversed(disjoint(spans(name, personal=False))):
+        name = f"{name[:start]}…{name[end:]}"
+    return name
 
 
 def _plain_key(found: re.Match[str]) -> str:
-    return found[0] if _NAME.fullmatch(found[0]) or found[0].isdecimal() else "…"
+    key = found[0]
+    return _harmless(key) if _NAME.fullmatch(key) or key.isdecimal() else "…"
 
 
 def _row(one: Exposure) -> dict[str, Any]:
@@ -132,7 +145,7 @@ def _row(one: Exposure) -> dict[str, Any]:
         "kind": one.kind,
         "place": _told(one.place),
         "count": one.count,
-        "session": one.session,
+        "session": _harmless(one.session) if one.session is not None else None,
         "timestamp": out.to_plain(one.timestamp),
     }
 
@@ -169,4 +182,4 @@ def _say_problems(seen: Iterable[Scanned]) -> None:
     from threadline.cli import output as out
 
     for problem in (problem for part in seen for problem in part.problems):
-        click.echo(f"threadline: {out.plain(problem.message)}", err=True)
+        click.echo(f"threadline: {out.plain(_harmless(problem.message))}", err=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -50,6 +51,8 @@ class Catalogue:
         self._memory = memory
         self._new: dict[str, bytes] = {}
         self._located: dict[str, Located] | None = None
+        self._elsewhere: dict[str, list[Located]] = {}
+        """Where pieces lie, too, that lie in more than one pack."""
         self._frame = lru_cache(maxsize=_FRAMES)(self._frame_bytes)
         self._known = lru_cache(maxsize=4)(store.dictionary)
         self._read()
@@ -62,17 +65,32 @@ class Catalogue:
     def located(self) -> dict[str, Located]:
         """Where every piece lies, by its hash."""
         if self._located is None:
-            self._located = {}
+            self._located, self._elsewhere = {}, {}
             for path in self._packs():
                 found = self._told(path, self._table)
                 if found is not None and self._is_cut(path, found):
                     self.problems.append(f"The pack {path.name!r} is cut off, or longer than it was written.")
                 elif found is not None:
                     try:
-                        self._located.update(_pieces_of(path, found))
+                        self._locate(self._located, _pieces_of(path, found))
                     except Unreadable as error:
                         self.problems.append(str(error))
         return self._located
+
+    def _locate(self, located: dict[str, Located], found: Iterator[tuple[str, Located]]) -> None:
+        for hash_, place in found:
+            if located.setdefault(hash_, place) is not place:
+                self._elsewhere.setdefault(hash_, []).append(place)
+
+    def outside(self, doubted: AbstractSet[str]) -> set[str]:
+        """The pieces, by their hashes, that lie in other packs than these, which are told by name."""
+        if not doubted:
+            return set(self.located)
+        return {
+            hash_
+            for hash_, place in self.located.items()
+            if any(one.pack.name not in doubted for one in (place, *self._elsewhere.get(hash_, ())))
+        }
 
     def _packs(self) -> Iterator[Path]:
         """All packs, those included that are written while others are looked at: they may take their place."""
@@ -146,10 +164,19 @@ class Catalogue:
             raise Unreadable(
                 f"A piece of the keep is not there ({hash_[:16]}); copy the packs from another copy of it."
             )
-        data = self._frame(found.pack, found.frame)[found.start : found.start + found.length]
+        places = [found, *self._elsewhere.get(hash_, ())]
+        for place in places[:-1]:
+            try:
+                return self._bytes_at(place, hash_)
+            except Unreadable:
+                continue  # one of the packs is damaged: another may be whole
+        return self._bytes_at(places[-1], hash_)
+
+    def _bytes_at(self, place: Located, hash_: str) -> bytes:
+        data = self._frame(place.pack, place.frame)[place.start : place.start + place.length]
         if sha256(data).hexdigest() != hash_:
             raise Unreadable(
-                f"A piece in {found.pack.name!r} is not what was kept; `threadline keep verify` says more."
+                f"A piece in {place.pack.name!r} is not what was kept; `threadline keep verify` says more."
             )
         return data
 

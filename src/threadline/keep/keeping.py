@@ -13,8 +13,9 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from threadline.errors import Unreadable
-from threadline.keep import durable, forgetting, mending, training
+from threadline.keep import durable, forgetting, lately, mending, training
 from threadline.keep.catalogue import Catalogue
+from threadline.keep.doubting import doubts_in
 from threadline.keep.machine import Machine
 from threadline.keep.manifest import VERSION, AnyRow, End, File, Gone, Run, as_text, text_of
 from threadline.keep.pieces import Cutting, Piece
@@ -74,6 +75,7 @@ def keep(
             catalogue.locate_again()
     if kept is not None:
         forgetting.finish(catalogue, machine)
+        lately.note(machine.memory, store.folder, store.about.id, _moment(now()))
         return kept
     raise Unreadable(f"Others take packs away from {str(store.folder)!r} all the time; try again when they are done.")
 
@@ -92,7 +94,8 @@ class _Keeping:
         self._jobs = jobs
         self._progress = progress
         self._catalogue = catalogue
-        self._known = set(catalogue.located)
+        self._doubts = doubts_in(machine.memory, self._store.about.id)
+        self._known = catalogue.outside(self._doubts.packs if self._doubts is not None else frozenset())
         self._relied: set[Path] = set()
         """The packs that must be there when the run ends: what lies in them was not written again."""
         self._by_name: dict[str, list[Version]] | None = None
@@ -172,6 +175,8 @@ class _Keeping:
             packing.dictionary = teaching.learned()
         teaching.hold()
         self._catalogue.note(packing.tables)
+        if self._doubts is not None:  # what is in a damaged pack may make the same one again, which takes its place
+            self._doubts.judge((path.name for path in packing.done), ())
         return sum(path.stat().st_size for path in packing.done)
 
     def _before(self, source: Source) -> Version | None:

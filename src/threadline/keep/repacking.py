@@ -81,7 +81,7 @@ def rewrite(
 ) -> Packed:
     """Write the wanted pieces of packs into new ones, then take the old away. What is damaged stays where it is.
 
-    With `smaller`, the old ones stay, and the new go, unless these take less room.
+    With `smaller`, the old ones stay, and the new go, unless these take less room or the place of damaged ones.
     """
     if not packs:
         return Packed()
@@ -90,8 +90,7 @@ def rewrite(
     progress = progress or (lambda _done: None)
     if planned is not None:
         planned(sum(frame.size for _path, frame in ordered))
-    problems: list[str] = []
-    spoilt: set[Path] = set()
+    damaged: list[tuple[Path, str, list[str]]] = []
     done: set[str] = set()
     known: dict[str, bytes] = {}
     before = sum(path.stat().st_size for path in packs)
@@ -102,20 +101,24 @@ def rewrite(
                 try:
                     found = _read(store, path, frame, known)
                 except Unreadable as error:
-                    problems.append(str(error))
-                    spoilt.add(path)
+                    damaged.append((path, str(error), missing))
                     continue
                 right = [Piece(one, found[one]) for one in dict.fromkeys(missing) if _is_right(one, found[one])]
                 for piece in right:
                     packing.add(piece)
                     done.add(piece.hash)
                 if not done.issuperset(missing):
-                    problems.append(f"A piece in {path.name!r} is not what was kept; it stays where it is.")
-                    spoilt.add(path)
+                    said = f"A piece in {path.name!r} is not what was kept; it stays where it is."
+                    damaged.append((path, said, missing))
             progress(frame.size)
+    # What one pack has damaged, another may have whole: it was kept again.
+    lost = [(path, said) for path, said, missing in damaged if not done.issuperset(missing)]
+    problems = [said for _path, said in lost]
+    spoilt = {path for path, _said in lost}
     after = sum(path.stat().st_size for path in packing.done)
     left = sum(path.stat().st_size for path in spoilt)
-    if smaller and after + left >= before:
+    is_mended = any(path not in spoilt for path, _said, _missing in damaged)
+    if smaller and after + left >= before and not is_mended:
         _take_away(store, (path for path in packing.done if path not in packs))
         return Packed(problems=tuple(problems))
     # A pack may come out as it was: its name is its hash, and it stays.

@@ -6,6 +6,7 @@ import os
 import stat
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -52,7 +53,10 @@ class AtRisk(Struct, frozen=True):
 
 
 class KeptMachine(Struct, frozen=True):
-    """What a keep has of one machine; `last` is when a run of it last found something new."""
+    """What a keep has of one machine.
+
+    `last` is when a run of it last found something new, `ended` when one last ended, which is known of this one only.
+    """
 
     id: str
     label: str
@@ -61,6 +65,7 @@ class KeptMachine(Struct, frozen=True):
     bytes: int
     runs: int
     last: str | None
+    ended: str | None = None
 
 
 class LivingHome(Struct, frozen=True):
@@ -96,8 +101,18 @@ class Status(Struct, frozen=True):
     misnamed: tuple[str, ...] = ()
 
 
-def status(catalogue: Catalogue, homes: Sequence[Home], machine: str) -> Status:
-    """How a keep stands beside the homes of a machine. No file of theirs is opened but the settings."""
+def status(
+    catalogue: Catalogue,
+    homes: Sequence[Home],
+    machine: str,
+    *,
+    doubted: AbstractSet[str] = frozenset(),
+    ended: str | None = None,
+) -> Status:
+    """How a keep stands beside the homes of a machine. No file of theirs is opened but the settings.
+
+    `doubted` are packs, by name, that were found damaged; `ended` is when a run of this machine last did.
+    """
     kept = sessions(catalogue)
     unseen: list[Problem] = []
     seen = [_Seen(home, catalogue, machine, unseen) for home in homes]
@@ -112,13 +127,32 @@ def status(catalogue: Catalogue, homes: Sequence[Home], machine: str) -> Status:
         all_bytes=sum(one.size for versions in catalogue.versions.values() for one in versions),
         stored=stored_bytes(catalogue.store.folder),
         forgotten=len(catalogue.forgotten.rows),
-        machines=tuple(_machines(catalogue, kept, machine)),
+        machines=tuple(_machines(catalogue, kept, machine, ended)),
         homes=tuple(one.home() for one in seen),
         at_risk=tuple(sorted(risks, key=_urgency)),
-        problems=tuple(catalogue.problems),
+        problems=(*catalogue.problems, *_doubts(catalogue, doubted)),
         misnamed=tuple(map(sentence, misnamed(catalogue))),
         unseen=tuple(unseen),
     )
+
+
+def _doubts(catalogue: Catalogue, doubted: AbstractSet[str]) -> Iterator[str]:
+    """That packs are damaged, and whether what lies in them is kept elsewhere, too."""
+    many = len(doubted & {path.name for path in catalogue.store.pack_files()})
+    if not many:
+        return
+    lost = {hash_ for one in catalogue.all_versions() for hash_ in one.pieces} - catalogue.outside(doubted)
+    packs = f"{many:,} pack{'s' if many != 1 else ''}"
+    if lost:
+        yield (
+            f"`threadline keep verify` found {packs} damaged. The next `threadline keep` keeps again what is still "
+            "where Claude Code wrote it; `threadline keep merge COPY` has the rest from a copy."
+        )
+    else:
+        yield (
+            f"`threadline keep verify` found {packs} damaged. All that was in them was kept again; "
+            "`threadline keep pack` takes them away."
+        )
 
 
 def stored_bytes(folder: Path) -> int:
@@ -217,7 +251,7 @@ def _urgency(risk: AtRisk) -> tuple[bool, float, int, str]:
     )
 
 
-def _machines(catalogue: Catalogue, kept: Iterable[KeptSession], here: str) -> Iterator[KeptMachine]:
+def _machines(catalogue: Catalogue, kept: Iterable[KeptSession], here: str, ended: str | None) -> Iterator[KeptMachine]:
     by_machine: dict[str, list[Manifest]] = defaultdict(list)
     for manifest in catalogue.manifests:
         by_machine[manifest.run.machine].append(manifest)
@@ -229,6 +263,14 @@ def _machines(catalogue: Catalogue, kept: Iterable[KeptSession], here: str) -> I
         counts[session.machine] += 1
     for machine, manifests in by_machine.items():
         last = max(manifests, key=lambda one: one.run.number)
-        ended = next((row.ended for row in reversed(last.rows) if isinstance(row, End)), None)
-        runs = len(manifests)
-        yield KeptMachine(machine, last.run.label, machine == here, counts[machine], sizes[machine], runs, ended)
+        found = next((row.ended for row in reversed(last.rows) if isinstance(row, End)), None)
+        yield KeptMachine(
+            machine,
+            last.run.label,
+            machine == here,
+            counts[machine],
+            sizes[machine],
+            len(manifests),
+            found,
+            ended if machine == here else None,
+        )

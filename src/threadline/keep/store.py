@@ -22,7 +22,7 @@ from threadline.keep.machine import machine_folder
 from threadline.keep.manifest import AnyRow, Run, packed, text_of
 from threadline.keep.sealing import Seal
 
-__all__ = ["ABOUT", "GOING", "README", "About", "Store", "default_folder", "file_hash", "told_hash"]
+__all__ = ["ABOUT", "GOING", "README", "About", "Store", "default_folder", "file_hash", "is_keep", "told_hash"]
 GOING = ".going"
 """Added to the name of a dictionary that is on its way out: it is read with, and not written with any more."""
 _PACK = re.compile(r"[0-9a-f]{64}\.(zst|age)")
@@ -61,7 +61,7 @@ class Store:
         Raises:
             Unreadable: the folder holds something else, may not be written, or is a keep that is not sealed so.
         """
-        if not (folder / ABOUT).exists() and not any((folder / "runs").glob("*")):
+        if not is_keep(folder):
             try:
                 begin(folder, seal)
             except OSError as error:
@@ -248,6 +248,11 @@ def default_folder() -> Path:
     if said and is_read():  # `off` leaves it for those that read, and names no folder
         return Path(said)
     return machine_folder() / "keep"
+
+
+def is_keep(folder: Path) -> bool:
+    """Whether a keep is in a folder, if only what is left of one."""
+    return (folder / ABOUT).exists() or any((folder / "runs").glob("*"))
 
 
 def told_hash(path: Path) -> str:

@@ -25,7 +25,8 @@ class Verified(Struct, frozen=True):
     """What was looked at, what is wrong, and the versions of files that cannot be given back for it.
 
     `sessions` are those that a damaged manifest told of: their bytes are there, but not which files they make.
-    `missing` is how many manifests are known of and not there.
+    `missing` is how many manifests are known of and not there. `damaged` are the names of packs that are not to be
+    relied on, of those that were `looked` at.
     """
 
     packs: int
@@ -36,6 +37,8 @@ class Verified(Struct, frozen=True):
     touched: tuple[Version, ...] = ()
     sessions: tuple[str, ...] = ()
     missing: int = 0
+    looked: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
 
 
 def verify(
@@ -54,14 +57,9 @@ def verify(
     store.require_key()
     catalogue = Catalogue(store)
     apart = [*_chain(catalogue.manifests), *(_vanished(catalogue, memory) if memory is not None else ())]
-    problems = [*catalogue.problems, *apart, *_about(store)]
-    frames: list[tuple[Path, Frame]] = []
-    for path in store.pack_files():
-        try:
-            with store.opened(path) as file:
-                frames += ((path, frame) for frame in contents(table_of(file, path.name), path.name).frames)
-        except (Unreadable, OSError) as error:
-            problems.append(str(error))
+    frames, unread = _tables(store)
+    problems = [*catalogue.problems, *apart, *_about(store), *unread.values()]
+    damaged = set(unread)
     chosen = frames if sample is None else random.Random(seed).sample(frames, min(sample, len(frames)))  # noqa: S311 - a sample
     if planned is not None:
         planned(sum(frame.size for _path, frame in chosen))
@@ -72,11 +70,14 @@ def verify(
         if wrong:
             problems.append(f"{path.name}: the frame at byte {frame.offset:,} is damaged.")
             bad |= wrong
+            damaged.add(path.name)
         whole |= {hash_ for hash_, _length in frame.pieces} - wrong
         if progress is not None:
             progress(frame.size)
     if sample is None:
-        problems += _renamed(store)
+        renamed = dict(_renamed(store))
+        problems += renamed.values()
+        damaged.update(renamed)
     # A piece may lie in two packs: it is lost only where no copy of it is whole.
     there = {hash_ for _path, frame in frames for hash_, _length in frame.pieces}
     lengths = {hash_: length for _path, frame in frames for hash_, length in frame.pieces}
@@ -89,7 +90,32 @@ def verify(
     size = sum(frame.size for _path, frame in chosen)
     sessions = _untold(catalogue) if catalogue.problems or apart else ()
     runs = len(catalogue.manifests)
-    return Verified(len(store.pack_files()), pieces, size, runs, tuple(problems), touched, sessions, missing=len(apart))
+    return Verified(
+        len(store.pack_files()),
+        pieces,
+        size,
+        runs,
+        tuple(problems),
+        touched,
+        sessions,
+        missing=len(apart),
+        # Of a pack that was seen in part, nobody knows that it is whole.
+        looked=tuple(path.name for path in store.pack_files()) if sample is None else (),
+        damaged=tuple(sorted(damaged)),
+    )
+
+
+def _tables(store: Store) -> tuple[list[tuple[Path, Frame]], dict[str, str]]:
+    """The frames of all packs; and of those that do not tell theirs, by name, why."""
+    frames: list[tuple[Path, Frame]] = []
+    unread: dict[str, str] = {}
+    for path in store.pack_files():
+        try:
+            with store.opened(path) as file:
+                frames += ((path, frame) for frame in contents(table_of(file, path.name), path.name).frames)
+        except (Unreadable, OSError) as error:
+            unread[path.name] = str(error)
+    return frames, unread
 
 
 def _untold(catalogue: Catalogue) -> tuple[str, ...]:
@@ -148,18 +174,16 @@ def _wrong(store: Store, path: Path, frame: Frame) -> set[str]:
         return {hash_ for hash_, _length in frame.pieces}
 
 
-def _renamed(store: Store) -> list[str]:
+def _renamed(store: Store) -> Iterator[tuple[str, str]]:
     """Files whose bytes are not those that their name says; what lies between frames is seen only so."""
-    found = []
     for path in (*store.pack_files(), *store.dictionary_files()):
         try:
             right = file_hash(path) == told_hash(path)
         except OSError as error:
-            found.append(f"{path.name}: it cannot be read: {error.strerror or error}.")
+            yield path.name, f"{path.name}: it cannot be read: {error.strerror or error}."
             continue
         if not right:
-            found.append(f"{path.name}: its bytes are not those that it was written with.")
-    return found
+            yield path.name, f"{path.name}: its bytes are not those that it was written with."
 
 
 def _vanished(catalogue: Catalogue, memory: Memory) -> Iterator[str]:

@@ -12,7 +12,8 @@ from threadline.model.session import Session
 from threadline.render.html.placed import Placed, placed
 from threadline.render.html.view import View
 from threadline.render.options import Agents
-from threadline.render.outline import Called, Compacted, Ended, Left, News, Said, named
+from threadline.render.outline import Called, Compacted, Ended, Left, News, Said
+from threadline.render.tasks import by_entry
 
 FORMAT = 1
 """Which edition of this form it is; a key's meaning does not change within one."""
@@ -21,9 +22,7 @@ FORMAT = 1
 def session_value(whole: Session, view: View | None = None, news: Iterable[News] = ()) -> dict[str, Any]:
     """A session as a tree of JSON values."""
     chosen = view or View()
-    told: dict[str, list[News]] = {}
-    for one in news:
-        told.setdefault(named(one.entry), []).append(one)
+    told = by_entry(news)
     agents = [agent for agent in whole.agents if agent.side is None or chosen.everything]
     return {
         "format": FORMAT,

@@ -21,8 +21,9 @@ from threadline.render.html.view import Amount, View
 from threadline.render.html.words import one
 from threadline.render.markdown_source import code, fenced, prose, quoted, words
 from threadline.render.options import Agents
-from threadline.render.outline import News, named
+from threadline.render.outline import News
 from threadline.render.style import Role
+from threadline.render.tasks import answer, by_entry, sentence
 from threadline.render.telling import telling
 
 _SAID, _LABEL = 120, 160
@@ -52,9 +53,7 @@ class _Markdown:
         self._view = view
         self._places = Places(whole)
         self._not_kept = not_kept(whole)
-        self._news: dict[str, list[News]] = {}
-        for told in news:
-            self._news.setdefault(named(told.entry), []).append(told)
+        self._news = by_entry(news)
 
     def lines(self) -> Iterator[str]:
         """All lines."""
@@ -219,11 +218,10 @@ class _Markdown:
         said: Any = item.item
         news = getattr(said, "news", None)
         if news is not None:
-            told = news.summary or " ".join(filter(None, (news.task, news.status))) or "ended"
-            yield f"*background task: {words(one(told, 300))}*"
-            if news.result and news.result.strip():
+            yield f"*background task: {words(one(sentence(news), 300))}*"
+            if (answered := answer(news)) is not None:
                 yield ""
-                yield from _folded("Its answer", prose(news.result))
+                yield from _folded("Its answer", prose(answered))
             return
         text = said.text.strip()
         if len(text) <= _LABEL and "\n" not in text:

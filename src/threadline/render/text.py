@@ -7,7 +7,6 @@ from typing import Any
 
 from threadline.model.act import ActKind
 from threadline.model.agent import Agent
-from threadline.model.call import Call
 from threadline.model.entries import ChainEntry
 from threadline.model.session import Session
 from threadline.model.thread import Branch, CompactionKind
@@ -32,10 +31,10 @@ from threadline.render.outline import (
     Said,
     Thought,
     Told,
-    named,
     outline,
 )
 from threadline.render.style import ASKS, Role, Span, Spans, Style, act_sign
+from threadline.render.tasks import Tasks, answer, sentence
 from threadline.render.terminal_text import one_line, plain_lines
 
 _LONG_PROMPT, _LONG_OUTPUT, _LONG_TASK, _LONG_ANSWER = 60, 8, 6, 6
@@ -84,18 +83,7 @@ class _Text:
         self._places = Places(whole)
         self._drawn: set[int] = set()
         self._not_kept = not_kept(whole)
-        self._calls = {call.id: call for call in whole.calls}
-        self._tasks = {str(call.started): call for call in whole.calls if call.started is not None}
-        self._news: dict[str, list[News]] = {}
-        self._ends: dict[str, News] = {}
-        for one in news:
-            self._news.setdefault(named(one.entry), []).append(one)
-            if (call := self._starter(one)) is not None:
-                self._ends[call.id] = one
-
-    def _starter(self, news: News) -> Call | None:
-        """The call that started a background task."""
-        return (self._calls.get(news.call) if news.call is not None else None) or self._tasks.get(news.task)
+        self._tasks = Tasks(whole, news)
 
     def lines(self) -> Iterator[Spans]:
         """All lines, the session's own first."""
@@ -108,7 +96,7 @@ class _Text:
             leading(main, thread=options.thread, branch=options.branch),
             beside=options.branch is None,
             within=[entry for turn in part for entry in turn.entries],
-            news=self._news,
+            news=self._tasks.by_entry,
         )
         yield from self._items(items, options.width, 0)
         if not part and options.branch is None:
@@ -209,7 +197,7 @@ class _Text:
         if call.feedback:
             # A person's own words are never cut, be they few or many.
             yield from ((Span("  "), *line) for line in self._words(call.feedback, width - 2, f"{ASKS} ", whole=True))
-        if (news := self._ends.get(call.id)) is not None:
+        if (news := self._tasks.end(call)) is not None:
             yield (Span(f"    what became of it: line {news.entry.place.line:,}", Role.FAINT),)
         if call.id in self._not_kept and self._options.agents is not Agents.NONE:
             yield (Span("  "), *absent(self._not_kept[call.id], width - 2))
@@ -224,7 +212,7 @@ class _Text:
         yield (Span("  "), *agent_line(agent, width - 2))
         if options.agents is Agents.FULL and depth < _DEEPEST:
             bar = Span("  │ ", Role.AGENT)
-            for line in self._items(outline(agent, news=self._news), max(40, width - 4), depth + 1):
+            for line in self._items(outline(agent, news=self._tasks.by_entry), max(40, width - 4), depth + 1):
                 yield (bar, *line)
         elif options.agents is Agents.FULL and (more := sum(map(self._shown, self._places.below(agent)))):
             yield (Span(f"    … {count(more, 'agent')} deeper", Role.FAINT),)
@@ -263,14 +251,13 @@ class _Text:
     def ended(self, item: Ended, width: int, _depth: int) -> Iterator[Spans]:
         """What became of a background task: where it was started, and what it answered, a few lines of it."""
         news = item.news
-        call = self._starter(news)
+        call = self._tasks.starter(news)
         where = f"  (started at line {call.place.line:,})" if call is not None else ""
-        told = news.summary or " ".join(filter(None, (news.task, news.status))) or "ended"
         before = "◦ background task: "
-        words = one_line(told, max(20, width - len(before) - len(where)))
+        words = one_line(sentence(news), max(20, width - len(before) - len(where)))
         yield cut((Span(before + words + where, Role.FAINT),), width)
-        if news.result and news.result.strip():
-            lines = list(markdown(news.result, width - 4))
+        if (said := answer(news)) is not None:
+            lines = list(markdown(said, width - 4))
             most = len(lines) if self._options.everything else _LONG_ANSWER
             for at, line in enumerate(lines[:most]):
                 yield (Span("  ⎿ " if not at else "    ", Role.FAINT), *line)

@@ -123,7 +123,7 @@ class Guard:
         """The way to the same address without the token, which is a cookie from now on."""
         kept = urlencode([(name, value) for name, value in asked if name != "token"])
         raw = (scope.get("raw_path") or scope["path"].encode()).decode("latin-1").partition("?")[0]
-        path = f"/{raw.lstrip('/').lstrip(chr(92))}"  # two slashes would name another host
+        path = "/" + raw.lstrip("/\\")  # two slashes, which a browser also reads in `/\\`, would name another host
         answer = RedirectResponse(f"{path}?{kept}" if kept else path, HTTPStatus.SEE_OTHER)
         self._give_cookie(answer)
         return answer

@@ -44,9 +44,9 @@ from threadline.render.outline import (
     Said,
     Thought,
     Told,
-    named,
 )
 from threadline.render.style import act_sign
+from threadline.render.tasks import Tasks, answer, sentence
 
 _DEEPEST = 6
 _SHORT, _LONG, _LONG_PROSE = 160, 6000, 60_000
@@ -81,24 +81,17 @@ class Drawing:
         self._inline = inline
         self._places = Places(whole)
         self._not_kept = not_kept(whole)
-        self._calls = {call.id: call for call in whole.calls}
-        self._tasks = {str(call.started): call for call in whole.calls if call.started is not None}
-        self._news: dict[str, list[News]] = {}
-        self._ends: dict[str, News] = {}
-        for told in news:
-            self._news.setdefault(named(told.entry), []).append(told)
-            if (call := self._starter(told)) is not None:
-                self._ends[call.id] = told
+        self._tasks = Tasks(whole, news)
         self._failing = self._failing_calls() if scene.view.errors else frozenset()
-        self.items = placed(agent, scene.view, self._news, self._failing)
+        self.items = placed(agent, scene.view, self._tasks.by_entry, self._failing)
         self.sections = sections(self.items)
         self._last = _last_items(self.items)
         self._others = _changes(self._last, self._figures)
 
     def _failing_calls(self) -> frozenset[CallId]:
         """The calls whose agents, or agents of theirs, hold something that failed."""
-        inside = self.scene.view.inside
-        bad = [agent for agent in self.session.agents if self._is_shown(agent) and placed(agent, inside, self._news)]
+        inside, news = self.scene.view.inside, self._tasks.by_entry
+        bad = [agent for agent in self.session.agents if self._is_shown(agent) and placed(agent, inside, news)]
         starters = {
             str(under.id): (call, agent)
             for agent in (self.session.main, *self.session.agents)
@@ -186,9 +179,6 @@ class Drawing:
         for problem in item.entry.problems:
             yield el("p", f"{problem.kind}: {one(problem.message, 300)}", class_="problem")
 
-    def _starter(self, news: News) -> Call | None:
-        return (self._calls.get(news.call) if news.call is not None else None) or self._tasks.get(news.task)
-
     def _is_shown(self, agent: Agent) -> bool:
         return agent.side is None or self.scene.view.everything
 
@@ -266,7 +256,7 @@ class Drawing:
             yield el(
                 "div", el("span", act_sign("feedback"), class_="sign"), shown(call.feedback), class_="words feedback"
             )
-        if (news := self._ends.get(call.id)) is not None:
+        if (news := self._tasks.end(call)) is not None:
             there = self.scene.links.entry(anchor(news.entry, self.agent.id))
             yield el("p", el("a", "see its result", href=there, class_="quiet"), class_="aside")
         if self.scene.view.agents is Agents.NONE:
@@ -284,7 +274,7 @@ class Drawing:
             el("span", " · ".join(fact for fact in facts if fact), class_="facts"),
         )
         way = el("a", "open", href=page, class_="whole") if page else EMPTY
-        items = placed(agent, self.scene.view.inside, self._news, self._failing) if depth < _DEEPEST else ()
+        items = placed(agent, self.scene.view.inside, self._tasks.by_entry, self._failing) if depth < _DEEPEST else ()
         if depth >= _DEEPEST or (self._inline is not None and len(items) > self._inline):
             return el("div", el("p", *line, class_="line"), way, class_="agent", data_agent=str(agent.id))
         drawn = self._drawn(items, range(len(items)), depth + 1)
@@ -318,16 +308,16 @@ class Drawing:
         """What became of a background task."""
         item: Any = one_.item
         news: News = item.news
-        call = self._starter(news)
-        told = news.summary or " ".join(filter(None, (news.task, news.status))) or "ended"
+        call = self._tasks.starter(news)
         where: Child = EMPTY
         if call is not None:
             there = self.scene.links.entry(anchor(call.entry, call.agent))
             where = el("a", "show the call", href=there, class_="quiet")
-        line = (el("span", "background task", class_="label"), " ", one(told, 300), " ", where)
-        if not (news.result and news.result.strip()):
+        line = (el("span", "background task", class_="label"), " ", one(sentence(news), 300), " ", where)
+        said = answer(news)
+        if said is None:
             return EMPTY, el("p", *line)
-        return EMPTY, el("details", el("summary", *line), self._prose(news.result, one_.anchor))
+        return EMPTY, el("details", el("summary", *line), self._prose(said, one_.anchor))
 
     def compacted(self, one_: Placed, _depth: int) -> tuple[Markup, Markup]:
         """A compaction: a line across, and its summary, folded."""
