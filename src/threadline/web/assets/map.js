@@ -2,6 +2,9 @@
 
 import { firstBelow } from "./sight.js";
 
+/** In pixels; a lower strip would show nothing. */
+const LOWEST = 120;
+
 /** Moves the mark on the strip, and the page when the strip is dragged. */
 export class ScrollMap {
   /**
@@ -41,12 +44,20 @@ export class ScrollMap {
   draw() {
     const here = this.svg?.querySelector(".here") ?? null;
     if (here === null) return;
+    this.#fit();
     const from = this.#share(0);
     const to = this.#share(innerHeight);
     const { y, height } = this.#box();
     const size = Math.max(height * (to - from), height * 0.008);
     here.setAttribute("y", String(y + Math.min(height * from, height - size)));
     here.setAttribute("height", String(size));
+  }
+
+  /** As high as the window has room below what stands above it, which scrolls away: all of the strip can be seen. */
+  #fit() {
+    const room = Math.round(innerHeight - Math.max(0, this.strip.getBoundingClientRect().top));
+    const height = `${Math.max(LOWEST, room)}px`;
+    if (this.strip.style.height !== height) this.strip.style.height = height;
   }
 
   #box() {
