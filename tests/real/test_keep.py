@@ -61,7 +61,7 @@ def test_a_restored_session_is_resumed(tmp_path: Path, ask: Asker) -> None:
         shutil.rmtree(one.claude_home / "projects")
         assert one.say("lost", "what did you find?", "-r", session) is None
         shutil.rmtree(one.claude_home / "projects", ignore_errors=True)
-        answer = ask("keep", "restore", session[:8])
+        answer = ask("keep", "restore", session[:8], "--home", one.claude_home)  # not found by itself: no usual place
         assert answer.code == 0, answer.err
         _assert_it_goes_on(one, session)
 
