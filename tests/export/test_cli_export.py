@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from tests.make import Part, Pen, lines, prompt, reply, transcript
 from tests.render.planted import formed_value, seeded
 
 from threadline.export import pdf
+from threadline.export.lines import Lines
 from threadline.render.redaction.formed import FORMATS
 
 FORMS = ("html", "md", "json", "jsonl", "txt")
@@ -329,3 +332,47 @@ def test_the_transcript_is_left_as_it_is(session: Path, ask: Asker) -> None:
     before = {path: path.read_bytes() for path in session.parents[2].rglob("*") if path.is_file()}
     ask("export", str(session), "--out", "x.html")
     assert {path: path.read_bytes() for path in session.parents[2].rglob("*") if path.is_file()} == before
+
+
+def test_an_ending_that_no_form_has_is_refused(session: Path, ask: Asker) -> None:
+    """A file whose ending no form has would not hold what it says: the forms are named; with `--to` any name goes."""
+    answer = ask("export", str(session), "--out", "talk.docx")
+    assert (answer.code, ".html, .md, .json, .jsonl, .txt, .pdf" in answer.err) == (2, True), answer.err
+    assert not Path("talk.docx").exists()
+    assert ask("export", str(session), "--out", "talk.v2", "--to", "md").code == 0
+    assert Path("talk.v2").read_text().startswith("# ")
+
+
+def test_a_name_that_ends_as_folders_do_is_one(session: Path, ask: Asker) -> None:
+    """`--out new/` is a folder to be made, not a file of that name."""
+    assert ask("export", str(session), "--to", "txt", "--out", "new/").code == 0
+    assert [path.name for path in Path("new").iterdir()] == [f"{SESSION}.txt"]
+
+
+def test_a_home_that_is_not_there_yet_is_left_alone(
+    session: Path, ask: Asker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the environment names as a home is one before Claude Code has made it."""
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "later"))
+    place = tmp_path / "later/projects/-x/talk.html"
+    answer = ask("export", str(session), "--out", str(place))
+    assert (answer.code, "lies in a Claude home" in answer.err) == (2, True)
+    assert not place.exists()
+
+
+def test_the_place_that_is_full_is_named(
+    session: Path, ask: Asker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there is no room, the sentence names the place that has none, and not a file that stands in for it."""
+
+    def full(_source: Path, place: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(place))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "copyfile", full)
+        answer = ask("export", str(session), "--out", "talk.html")
+    assert (answer.code, answer.err) == (2, "threadline: 'talk.html' cannot be written: No space left on device.\n")
+    monkeypatch.setattr(Lines, "redact", lambda *_given: full(Path(), tmp_path / "work/copy"))
+    answer = ask("export", str(session), "--out", "talk.html")
+    assert (answer.code, "make room there, or name another with the variable TMPDIR" in answer.err) == (2, True)
+    assert not Path("talk.html").exists()

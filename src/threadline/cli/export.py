@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +15,7 @@ from threadline.cli.options import home_option
 
 if TYPE_CHECKING:
     from threadline.export.exporting import Exported, Order
-    from threadline.export.forms import Form
 
-_FORMS = ("html", "md", "json", "jsonl", "txt", "pdf")
-_FOLDER = "threadline-export"
 _EPILOG = """
 \b
 Examples:
@@ -46,9 +45,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=click.Path(),
     metavar="PATH",
-    help="The file, or the folder of several; - is standard output.",
+    help="The file, or a folder; - is standard output.",
 )
 @click.option(
     "--site",
@@ -92,7 +91,7 @@ def export(
     sessions: tuple[str, ...],
     *,
     to: tuple[str, ...],
-    out: Path | None,
+    out: str | None,
     site: Path | None,
     report: Path | None,
     force: bool,
@@ -106,6 +105,7 @@ def export(
     first, each replaced by a placeholder that is the same everywhere; what is left is looked at again, and nothing is
     written if anything remains. The same session gives the same bytes. Several sessions as HTML are a site.
     """
+    from threadline.cli.export_place import place_of
     from threadline.cli.opening import archive_of
     from threadline.export.exporting import export as exported
     from threadline.export.exporting import staging
@@ -114,14 +114,57 @@ def export(
     with archive_of(homes) as archive:
         mains = _mains(archive, sessions, given)
         order = _order(to, out, site, given, several=len(mains) > 1)
-        place = _place(order.form, out, site, mains, is_site=order.site)
+        place = place_of(order.form, out, site, mains, is_site=order.site)
         kept = protected(mains, (home.path for home in archive.homes))
         refuse_places([one for one in (place, report) if one is not None], kept, force=force)
-        with staging() as folder, _progress(mains, order) as advance:
-            made = exported(mains, order, Path(folder), advance)
+        with _cleanly(), staging() as folder, _progress(mains, order) as advance:
+            with _room(folder):
+                made = exported(mains, order, Path(folder), advance)
             written = _put(made, order, place, report)
     _say(written, made, order, place, as_json=as_json)
     return FOUND
+
+
+@contextmanager
+def _cleanly() -> Iterator[None]:
+    """Let a request to end unwind what was begun: a copy of a session must not be left in a temporary folder."""
+    import signal
+    from threading import current_thread, main_thread
+
+    def end(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    named = ("SIGTERM", "SIGHUP") if current_thread() is main_thread() else ()  # no other may say what signals do
+    asked = [one for name in named if (one := getattr(signal, name, None)) is not None]
+    # What somebody chose to ignore, as `nohup` does, stays ignored.
+    before = {one: signal.signal(one, end) for one in asked if signal.getsignal(one) is signal.SIG_DFL}
+    try:
+        yield
+    finally:
+        for one, old in before.items():
+            signal.signal(one, old)
+
+
+@contextmanager
+def _room(folder: str) -> Iterator[None]:
+    """Say which place is full, where there is no room for the work.
+
+    Raises:
+        Error: it is.
+    """
+    import errno
+
+    from threadline.errors import Error
+
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+            raise
+        where = str(Path(folder).parent)
+        raise Error(
+            f"The temporary folder {where!r} is full; make room there, or name another with the variable TMPDIR."
+        ) from None
 
 
 def _mains(archive: Any, sessions: tuple[str, ...], given: dict[str, Any]) -> list[Path]:
@@ -158,12 +201,13 @@ def _main(archive: Any, name: str) -> Path:
     return found
 
 
-def _order(to: tuple[str, ...], out: Path | None, site: Path | None, given: dict[str, Any], *, several: bool) -> Order:
+def _order(to: tuple[str, ...], out: str | None, site: Path | None, given: dict[str, Any], *, several: bool) -> Order:
     """What was asked for.
 
     Raises:
         BadQuery: the options contradict each other.
     """
+    from threadline.cli.export_place import form_and_turn
     from threadline.errors import BadQuery
     from threadline.export.exporting import Order
     from threadline.export.forms import Form
@@ -171,7 +215,7 @@ def _order(to: tuple[str, ...], out: Path | None, site: Path | None, given: dict
     from threadline.render.html.view import Amount, View
     from threadline.render.options import Agents
 
-    form, last = _form_and_turn(to, out)
+    form, last = form_and_turn(to, out, several=several)
     if site is not None and (form is not Form.HTML or out is not None):
         raise BadQuery("--site is HTML in a folder of its own; leave out --to and --out.")
     if given["first"] is not None and last is not None and last < given["first"]:
@@ -191,45 +235,6 @@ def _order(to: tuple[str, ...], out: Path | None, site: Path | None, given: dict
     )
     hidden = settings(given["hide"], given["hide_from"], given["patterns"]) if given["redact"] else None
     return Order(form, view, hidden, site=site is not None or (several and form is Form.HTML))
-
-
-def _form_and_turn(to: tuple[str, ...], out: Path | None) -> tuple[Form, int | None]:
-    """The form and the last turn: `--to` says either; where it does not say the form, the file's ending does."""
-    from threadline.errors import BadQuery
-    from threadline.export.forms import Form
-
-    turns = [int(one) for one in to if one.isascii() and one.isdecimal()]
-    forms = [one.lower() for one in to if not (one.isascii() and one.isdecimal())]
-    if len(turns) > 1 or len(forms) > 1:
-        raise BadQuery("--to was given twice; give one form and one turn at most.")
-    ending = out.suffix.lower().lstrip(".") if out is not None else ""
-    ending = {"markdown": "md", "htm": "html", "text": "txt"}.get(ending, ending)
-    form = forms[0] if forms else ending if ending in _FORMS else "html"
-    if form not in _FORMS:
-        raise BadQuery(f"There is no form {form!r}; --to takes {', '.join(_FORMS)}, or the number of the last turn.")
-    return Form(form), turns[0] if turns else None
-
-
-def _place(form: Form, out: Path | None, site: Path | None, mains: list[Path], *, is_site: bool) -> Path | None:
-    """Where it goes: a file, or a folder where there are several; None is standard output.
-
-    Raises:
-        BadQuery: several files cannot go to standard output.
-    """
-    from threadline.errors import BadQuery
-    from threadline.export.names import safe
-
-    folder = is_site or len(mains) > 1
-    if out is not None and str(out) == "-":
-        if folder:
-            raise BadQuery("Several files cannot go to standard output; name a folder with --out.")
-        return None
-    if folder:
-        return site or out or Path(_FOLDER)
-    name = f"{safe(mains[0].stem)}.{form}"
-    if out is None:
-        return Path(name)
-    return out / name if out.is_dir() else out
 
 
 def _progress(mains: list[Path], order: Order) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from threadline.errors import BadQuery
+from threadline.errors import BadQuery, Error
 from threadline.find import homes as found_homes
 
 _VARIABLES = frozenset(("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIRS"))
@@ -18,8 +18,15 @@ def protected(mains: Iterable[Path], read: Iterable[Path]) -> set[Path]:
     """All that nothing is written to: the homes that are read, those of this machine, and those of the transcripts."""
     usual = {name: value for name, value in os.environ.items() if name not in _VARIABLES}
     every = {*read, *(home.path for home in (*found_homes(), *found_homes(environ=usual)))}
+    # Those that the environment names, though they are not there yet: Claude Code will make them.
+    every |= {Path(os.path.expanduser(one)) for name in _VARIABLES for one in _listed(os.environ.get(name, ""))}  # noqa: PTH111 - the same
     every.add(Path(os.path.expanduser("~/.claude")))  # noqa: PTH111 - Path.expanduser raises where there is no such user
     return every | {home for main in mains for home in _home_of(main)}
+
+
+def _listed(value: str) -> Iterator[str]:
+    """The folders that a variable may mean: as one, or parted by what parts them."""
+    yield from (one.strip() for one in {value, *value.replace(",", os.pathsep).split(os.pathsep)} if one.strip())
 
 
 def _home_of(main: Path) -> Iterator[Path]:
@@ -71,10 +78,19 @@ def write(staged: Path, place: Path) -> None:
 
     Raises:
         BadQuery: there is a folder, a device or a pipe of that name.
+        Error: the machine refuses it.
     """
     _refuse_special(place)
     if place.is_dir():
         raise BadQuery(f"{str(place)!r} is a folder; name a file.")
+    try:
+        _put(staged, place)
+    except OSError as error:
+        # Named by its place: that is what is full or may not be written to, not the file that stands in for it.
+        raise Error(f"{str(place)!r} cannot be written: {error.strerror or error}.") from None
+
+
+def _put(staged: Path, place: Path) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     beside = place.with_name(f".{place.name[:200]}.{os.getpid()}.tmp")
     try:
