@@ -233,6 +233,31 @@ def test_a_transcript_that_was_cut_off_comes_back_whole(ask: Asker, home: Path, 
     assert (tmp_path / "at" / main.relative_to(home)).read_bytes() == before[: int(len(before) * left)]
 
 
+@pytest.mark.parametrize("left", [0, 0.5])
+def test_what_a_cut_took_comes_back_with_what_followed(ask: Asker, home: Path, tmp_path: Path, left: float) -> None:
+    """A session that was cut off and gone on with is listed and put back with every line; `--at` gives either part."""
+    main = max(counting.mains(home), key=lambda path: path.stat().st_size)
+    lines = main.read_bytes().splitlines(keepends=True)
+    whole, title = main.read_bytes(), None
+    first = lines[: len(lines) * 3 // 4]
+    rest = [*first[: int(len(first) * left)], *lines[len(first) :]]
+    for part in (first, first[: int(len(first) * left)], rest):
+        main.write_bytes(b"".join(part))
+        ask("keep")
+        title = title or _row_of(ask, main)["title"]
+    assert (_row_of(ask, main)["title"], _row_of(ask, main)["kept"]) == (title, False)
+    (part,) = (row for row in ask("list", "--json").json if row["kept"])
+    answer = ask("keep", "restore", main.stem, "--to", tmp_path / "all")
+    assert answer.code == 0
+    assert (tmp_path / "all" / main.relative_to(home)).read_bytes() == whole
+    assert "was cut off and gone on with" in " ".join(answer.out.split())
+    for run, data in (("1", first), ("3", rest)):
+        assert ask("keep", "restore", part["id"][:8], "--at", run, "--to", tmp_path / run).code == 0
+        assert (tmp_path / run / main.relative_to(home)).read_bytes() == b"".join(data)
+    assert ask("keep", "restore", main.stem).code == 2
+    assert main.read_bytes() == b"".join(rest)
+
+
 def test_a_longer_version_of_what_was_rewritten_is_told(ask: Asker, home: Path, tmp_path: Path) -> None:
     """The newest is put back, and where the longer one is."""
     ask("keep")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
@@ -446,3 +447,90 @@ def test_machines_of_one_name_are_told_apart(place: Place, tmp_path: Path, monke
     keep(Store.make(place.keep), homes(tmp_path / "there"), replace(SECOND, label="first"))
     with threadline.open() as archive:
         assert {one.machine for one in archive.sessions().sessions} == {"first", f"first ({SECOND.id})"}
+
+
+CUTS: dict[str, float] = {"to nothing": 0.0, "to a beginning": 0.6}
+
+
+@pytest.mark.parametrize("left", CUTS.values(), ids=CUTS)
+@pytest.mark.parametrize("seen", [True, False], ids=["a run saw it cut", "no run did"])
+@pytest.mark.parametrize("index", [True, False])
+def test_what_a_cut_took_is_told_though_the_session_went_on(place: Place, left: float, seen: bool, index: bool) -> None:
+    """Kept whole, cut off, gone on with: the sums are those of all lines, each once, and all of them are found."""
+    main = max(place.transcripts(), key=lambda path: path.stat().st_size)
+    lines = main.read_bytes().splitlines(keepends=True)
+    head, tail = lines[: len(lines) * 3 // 4], lines[len(lines) * 3 // 4 :]
+    wanted = _sums(place, index=index)
+    main.write_bytes(b"".join(head))
+    place.run()
+    rest = head[: int(len(head) * left)]
+    main.write_bytes(b"".join(rest))
+    if seen:
+        place.run()
+    main.write_bytes(b"".join([*rest, *tail]))
+    place.run()
+    assert _sums(place, index=index) == wanted
+    assert main.read_bytes() == b"".join([*rest, *tail])
+    with place.open(index=index) as archive:
+        told = [one for one in archive.sessions().sessions if archive.session(str(one.id)).id == main.stem]
+        assert sorted(one.kept for one in told) == [False, True]
+        assert sum(one.entries for one in told) == len(lines)
+        assert archive.session(main.stem).path == main
+    main.unlink()
+    assert _sums(place, index=index) == wanted
+    with place.open(index=index) as archive:
+        (one,) = (one for one in archive.sessions().sessions if one.id == main.stem)
+        assert (one.kept, one.entries, Path(one.path).read_bytes()) == (True, len(lines), b"".join(lines))
+
+
+def _sums(place: Place, *, index: bool) -> list[Any]:
+    with place.open(index=index) as archive:
+        assert not archive.keep_problems
+        return [archive.ledger().by(name) for name in ("session", "day", "model", "home")]
+
+
+def test_what_a_cut_took_and_came_back_is_told_once(place: Place) -> None:
+    """Once the lines are in the living transcript again, nothing is read from the keep, before and after a run."""
+    place.run()
+    main = max(place.transcripts(), key=lambda path: path.stat().st_size)
+    data = main.read_bytes()
+    os.truncate(main, 0)
+    place.run()
+    last = [line["uuid"] for line in map(json.loads, data.splitlines()) if "uuid" in line][-1]
+    more = f'{{"type":"user","uuid":"new","parentUuid":"{last}","message":{{"role":"user","content":"on"}}}}\n'.encode()
+    main.write_bytes(more)
+    assert len(place.kept()) == 1
+    place.run()
+    assert len(place.kept()) == 1
+    main.write_bytes(data + more)
+    assert not place.kept()
+    place.run()
+    assert not place.kept()
+
+
+def test_what_was_edited_stays_edited(place: Place) -> None:
+    """Lines that somebody took out of the middle, or rewrote, are not lost: the living transcript is as it is."""
+    place.run()
+    first, second, *_others = sorted(place.transcripts(), key=lambda path: -path.stat().st_size)
+    lines = first.read_bytes().splitlines(keepends=True)
+    first.write_bytes(b"".join(lines[: len(lines) // 3] + lines[len(lines) // 2 :]))
+    second.write_bytes(second.read_bytes().replace(b"the", b"---"))
+    place.run()
+    assert not place.kept()
+
+
+def test_two_cuts_are_told_in_order(place: Place) -> None:
+    """A transcript that was cut off twice, and gone on with twice, is whole once it is gone, each line in its place."""
+    main = max(place.transcripts(), key=lambda path: path.stat().st_size)
+    lines = main.read_bytes().splitlines(keepends=True)
+    third = len(lines) // 3
+    parts = [lines[:third], lines[third : 2 * third], lines[2 * third :]]
+    for kept in (parts[0], parts[1], parts[2]):
+        main.write_bytes(b"".join(kept))
+        place.run()
+    assert len(place.kept()) == 1
+    main.unlink()
+    (path,) = place.kept()
+    with place.open() as archive:
+        (home,) = (one.path for one in archive.homes if one.source == KEEP)
+    assert (home / path).read_bytes() == b"".join(lines)

@@ -84,8 +84,8 @@ def _rows(
     catalogue: Catalogue, found: Sequence[KeptSession], here: str, project: str | None, limit: int | None
 ) -> tuple[Sequence[dict[str, Any]], int]:
     """The rows that are shown, and how many there are more. Titles are read of those that are shown alone."""
+    from threadline.keep.cuts import mended
     from threadline.keep.sessions import is_kept_only
-    from threadline.keep.shortened import mended
     from threadline.keep.titling import told
 
     shown = [mended(catalogue, one) for one in (found[:limit] if project is None else found)]

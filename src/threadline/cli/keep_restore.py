@@ -119,8 +119,8 @@ class _Asked:
         Where several machines have one, it is this machine's; of several homes, that with the longest transcript.
         """
         from threadline.errors import NotFound
+        from threadline.keep.cuts import mended
         from threadline.keep.sessions import named, sessions
-        from threadline.keep.shortened import mended
 
         found = [one for one in sessions(self._catalogue, machine=self._machine, at=self._at) if self._is_of(one.home)]
         if not found and self._home is not None:
@@ -201,7 +201,13 @@ def _notes(catalogue: Catalogue, put: Iterable[Version]) -> Iterator[str]:
         if not is_session_transcript(one.path):
             continue
         last, longest = last_of(catalogue, one), longest_of(catalogue, one)
-        if last.size < one.size:
+        if one.spans:
+            runs = sorted({span.version.run for span in one.spans})
+            yield (
+                f"{one.path} was cut off and gone on with: what it lost is put back where it stood, each line once."
+                f" --at {' or '.join(map(str, runs))} gives it as it was."
+            )
+        elif last.size < one.size:
             yield f"{one.path} was cut off to {out.size(last.size)} later; it is given as of run {one.run}."
         elif longest.size > one.size:
             yield f"{one.path} was longer before it was rewritten: --at {longest.run} gives {out.size(longest.size)}."

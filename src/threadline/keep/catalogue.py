@@ -18,9 +18,9 @@ from threadline.keep.manifest import File, Forgot, Gone, Manifest, Run, as_path
 from threadline.keep.pack import Frame, pieces_in
 from threadline.keep.remembering import Memory, memory_in
 from threadline.keep.store import Store, file_hash, told_hash
-from threadline.keep.versions import Forgotten, Key, Pieces, Version, is_same, row_id, version_of, work_out
+from threadline.keep.versions import Forgotten, Key, Pieces, Span, Version, is_same, row_id, version_of, work_out
 
-__all__ = ["Catalogue", "Key", "Located", "Version", "checked", "run_text", "take_in"]
+__all__ = ["Catalogue", "Key", "Located", "Span", "Version", "checked", "run_text", "take_in"]
 _TURNS = 4
 """How often packs are looked for that were written meanwhile."""
 _FRAMES = 6
@@ -137,6 +137,10 @@ class Catalogue:
         Raises:
             Unreadable: it cannot be given back, or is not as long as is told.
         """
+        if version.spans:
+            for span in version.spans:
+                yield from _within(self.data(span.version), span.start, span.stop)
+            return
         left = version.size
         for hash_ in version.pieces:
             data = self.piece(hash_)
@@ -299,6 +303,18 @@ def run_text(store: Store, path: Path) -> bytes:
     except OSError as error:
         raise Unreadable(f"The manifest {path.name!r} cannot be read: {error.strerror or error}.") from None
     return manifests.unpacked(store.read(path), path.name)
+
+
+def _within(pieces: Iterator[bytes], start: int, stop: int) -> Iterator[bytes]:
+    """Of bytes that come in pieces, those from one place to another."""
+    at = 0
+    for data in pieces:
+        if at >= stop:
+            return
+        found = data[max(0, start - at) : stop - at]
+        at += len(data)
+        if found:
+            yield found
 
 
 def _order(manifest: Manifest) -> tuple[str, int, str, str]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from threadline.errors import Missing, Unreadable
+from threadline.keep.apart import apart
 from threadline.keep.missing import Listed, Origin, Row
-from threadline.keep.notes import VERSION, Note, note, noted
+from threadline.keep.notes import VERSION, Note, name_of, note, noted
 from threadline.keep.sources import is_source
 
 if TYPE_CHECKING:
     from threadline.keep.catalogue import Catalogue, Version
-    from threadline.keep.versions import Pieces
+    from threadline.keep.versions import Pieces, Span
 
 
 class _Listing(Note, frozen=True):
@@ -46,9 +49,20 @@ class Listing:
         return self._opened
 
     def version(self, origin: Origin, row: Row) -> Version | None:
-        """The version that a row stands for."""
-        versions = self.catalogue.versions.get((origin.machine, origin.home, row.path), ())
-        return next((one for one in reversed(versions) if _content(one.pieces) == row.pieces), None)
+        """The version that a row stands for, put together of several where it is."""
+        path = row.beside or row.path
+        if not row.spans:
+            return self._of_content(origin, path, row.pieces)
+        from threadline.keep.versions import Span  # noqa: PLC0415 - only where the keep is opened
+
+        parts = [(self._of_content(origin, path, pieces), start, stop) for pieces, start, stop in row.spans]
+        spans = tuple(Span(version, start, stop) for version, start, stop in parts if version is not None)
+        last = spans[-1].version if len(spans) == len(parts) else None
+        return replace(last, size=row.size, mtime_ns=row.mtime_ns, spans=spans) if last is not None else None
+
+    def _of_content(self, origin: Origin, path: str, pieces: str) -> Version | None:
+        versions = self.catalogue.versions.get((origin.machine, origin.home, path), ())
+        return next((one for one in reversed(versions) if _content(one.pieces) == pieces), None)
 
 
 def opened(keep: Path) -> Catalogue:
@@ -74,7 +88,7 @@ def opened(keep: Path) -> Catalogue:
 
 
 def _listed(catalogue: Catalogue) -> Iterator[Listed]:
-    from threadline.keep.shortened import whole  # noqa: PLC0415 - as above
+    from threadline.keep.cuts import joined  # noqa: PLC0415 - as above
 
     by_origin: dict[tuple[str, str], list[Row]] = {}
     labels: dict[str, str] = {}
@@ -83,11 +97,34 @@ def _listed(catalogue: Catalogue) -> Iterator[Listed]:
         newest = versions[-1]
         labels[machine] = newest.label
         if _is_inside(path):
-            one = whole(catalogue, versions)
+            one = joined(catalogue, versions)
             cut = newest.size if newest.size < one.size else None
-            rows.append(Row(path, one.size, one.mtime_ns, _content(one.pieces), cut))
+            spans = _spans(one.spans)
+            pieces = _content(one.pieces) if not spans else name_of(*map(str, spans))
+            rows.append(Row(path, one.size, one.mtime_ns, pieces, cut, spans))
+            if cut is not None:
+                rows += _beside(catalogue, versions)
     for (machine, home), found in by_origin.items():
         yield Listed(Origin(machine, labels[machine], home), tuple(found))
+
+
+def _beside(catalogue: Catalogue, versions: Sequence[Version]) -> Iterator[Row]:
+    """What a transcript lost that is still there, cut off: a file of its own beside it, for that one stays as it is."""
+    from threadline.keep.cuts import lost  # noqa: PLC0415 - as above
+
+    newest = versions[-1]
+    found = lost(catalogue, versions, newest)
+    path = apart(newest.path)
+    if found and path is not None:
+        spans = _spans(tuple(one.span for one in found))
+        size = sum(stop - start for _pieces, start, stop in spans)
+        last = max(one.span.version.mtime_ns for one in found)
+        marks = tuple(dict.fromkeys(mark for one in found for mark in one.marks))
+        yield Row(path, size, last, name_of(*map(str, spans)), None, spans, newest.path, marks)
+
+
+def _spans(spans: Sequence[Span]) -> tuple[tuple[str, int, int], ...]:
+    return tuple((_content(one.version.pieces), one.start, one.stop) for one in spans)
 
 
 def _content(pieces: Pieces) -> str:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from msgspec import Struct
 
 from threadline.find.side_files import MARKS, PROJECTS
 from threadline.find.transcripts import agent_id, session_id
+from threadline.keep.durable import opened
 
+_READ = 1024 * 1024
+_LONGEST = 256
+"""No name and value of an id takes as many bytes."""
 _BELOW = 3
 """projects/<folder>/<name>: from here on, a path is a session's own."""
 
@@ -17,7 +23,9 @@ _BELOW = 3
 class Row(Struct, frozen=True, array_like=True, gc=False):
     """The version of a kept file that is read: its path below the home, and what tells whether it was put back already.
 
-    `cut` is how many bytes were left of it when it was last kept, where that is only how it begins.
+    `cut` is how many bytes were left of it when it was last kept, where it had been cut off. What is put together of
+    several versions has `spans` of these: their pieces, and from where to where. One that is `beside` another path is
+    what the transcript there lost by a cut; `marks` are ids in it, which that one has if it was put back.
     """
 
     path: str
@@ -25,6 +33,9 @@ class Row(Struct, frozen=True, array_like=True, gc=False):
     mtime_ns: int
     pieces: str
     cut: int | None = None
+    spans: tuple[tuple[str, int, int], ...] = ()
+    beside: str | None = None
+    marks: tuple[str, ...] = ()
 
 
 class Origin(Struct, frozen=True, array_like=True):
@@ -86,7 +97,11 @@ def missing(listed: Sequence[Listed], asked: Asked) -> Iterator[Missing]:
         home = one.origin.home
         if home in asked.living:
             taken.update((row.path, row) for row in one.rows)
-            yield Missing(one.origin, *_not_in((home,), one.rows))
+            found, watched = _not_in((home,), _alone(one.rows))
+            lost = [row for row in one.rows if row.beside is not None and row.beside not in found]
+            found |= {row.path: row for row in lost if not _came_back(home, row)}
+            living = (_joined(home, row.beside) for row in lost if row.beside is not None)
+            yield Missing(one.origin, found, tuple(dict.fromkeys((*watched, *living))))
         elif home in asked.lost or (not asked.only and not is_there(home)):
             gone.append(one)
         # A home that is there and was not asked for is somebody's choice.
@@ -97,9 +112,32 @@ def missing(listed: Sequence[Listed], asked: Asked) -> Iterator[Missing]:
         return
     taken |= {row.path: row for one in mine for row in one.rows}
     for one in sorted(others, key=lambda each: (each.origin.label, each.origin.machine, each.origin.home)):
-        rows = [row for row in one.rows if not _is_copy(row, taken.get(row.path))]
+        rows = [row for row in _alone(one.rows) if not _is_copy(row, taken.get(row.path))]
         taken.update((row.path, row) for row in rows)
         yield Missing(one.origin, *_not_in(asked.living, rows, elsewhere=True))
+
+
+def _alone(rows: Iterable[Row]) -> list[Row]:
+    """Rows that stand for themselves: what was lost by a cut is within the whole file where that is put back."""
+    return [row for row in rows if row.beside is None]
+
+
+def _came_back(home: str, row: Row) -> bool:
+    """Whether a transcript has again what it lost, or may have: then it is told from there alone."""
+    # Not the ids alone: what the transcript was gone on with names the last of them as what it follows.
+    told = re.compile(rb'"uuid"\s*:\s*"(?:' + b"|".join(re.escape(mark.encode()) for mark in row.marks) + rb')"')
+    held = b""
+    try:
+        with opened(Path(_joined(home, row.beside or ""))) as file:
+            while data := file.read(_READ):
+                held = held[-_LONGEST:] + data
+                if told.search(held) is not None:
+                    return True
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):
+        return True
+    return False
 
 
 def is_there(home: str) -> bool:
@@ -114,25 +152,31 @@ def is_there(home: str) -> bool:
 
 def _of_a_gone(one: Listed, asked: Asked, taken: dict[str, Row]) -> Missing:
     """All that was kept of a home, but for what is elsewhere by now: it may have been moved, and kept again there."""
-    rows = [row for row in one.rows if not _is_copy(row, taken.get(row.path))]
+    every = _alone(one.rows)
+    rows = [row for row in every if not _is_copy(row, taken.get(row.path))]
     taken.update((row.path, row) for row in rows)
     found, watched = _not_in(asked.living, rows, elsewhere=True)
     own = [row for row in one.rows if _is_of_a_session(row.path)]
     if own and 2 * sum(row.path not in found for row in own) >= len(own):
         # Most of its sessions are elsewhere, so it was moved: what is called alike there is the same, and went on.
         found = {path: row for path, row in found.items() if _is_of_a_session(path) or not _went_on(row, asked.living)}
-    return Missing(one.origin, found, watched, is_whole=len(found) == len(one.rows))
+    return Missing(one.origin, found, watched, is_whole=len(found) == len(every))
 
 
 def _went_on(row: Row, homes: Sequence[str]) -> bool:
     """Whether one of these homes has a file of that path which is not shorter."""
     for home in homes:
         try:
-            if os.lstat(_joined(home, row.path)).st_size >= row.size:
+            if os.lstat(_joined(home, row.path)).st_size >= _least(row):
                 return True
         except (OSError, ValueError):
             continue
     return False
+
+
+def _least(row: Row) -> int:
+    """How long a file is at least that is this one, or went on from it: one that is put together is nowhere so long."""
+    return row.cut if row.spans and row.cut is not None else row.size
 
 
 def _is_copy(row: Row, other: Row | None) -> bool:
@@ -208,7 +252,7 @@ class _Folders:
         for folder in self._holding(parts[2]):
             if folder != parts[1]:
                 try:
-                    if os.lstat(_joined(self._projects, folder, *parts[2:])).st_size >= row.size:
+                    if os.lstat(_joined(self._projects, folder, *parts[2:])).st_size >= _least(row):
                         return True
                 except OSError:
                     continue

@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-VERSION = 3
+VERSION = 4
 NEW = ".new"
 """The end of the name of what is being written."""
 _NAME = 16

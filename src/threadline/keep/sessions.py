@@ -13,6 +13,7 @@ from msgspec import Struct
 from threadline.errors import Ambiguous, NotFound
 from threadline.find.side_files import PROJECTS, session_of
 from threadline.find.transcripts import is_transcript, naming
+from threadline.keep.apart import lost_id
 from threadline.keep.belonging import Belonging
 from threadline.keep.catalogue import Catalogue, Version
 from threadline.model.found import TranscriptKind
@@ -122,6 +123,9 @@ def named(found: Iterable[KeptSession], start: str) -> list[KeptSession]:
         start = listed[0].id
     wanted = start.strip().lower().removesuffix(".jsonl")
     fit = [one for one in listed if wanted and one.id.lower().startswith(wanted)]
+    # What a cut took is listed under an id of its own while the session itself goes on.
+    fit = fit or [one for one in listed if wanted and (lost_id(one.id) or "").startswith(wanted)]
+    wanted = fit[0].id if len({one.id for one in fit}) == 1 else wanted
     ids = sorted({one.id for one in fit})
     if not ids:
         raise NotFound(f"No session {start!r} is kept; `threadline keep list` shows which are.")

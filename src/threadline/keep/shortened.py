@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from threadline.errors import Unreadable
-from threadline.keep.catalogue import Catalogue, Version
-from threadline.keep.sessions import KeptSession, is_session_transcript
+from threadline.keep.catalogue import Catalogue, Key, Version
+from threadline.keep.sessions import is_session_transcript
 
 
 def whole(catalogue: Catalogue, versions: Sequence[Version]) -> Version:
@@ -17,31 +17,26 @@ def whole(catalogue: Catalogue, versions: Sequence[Version]) -> Version:
     if not is_session_transcript(newest.path):
         return newest
     longer = sorted((one for one in versions if one.size > newest.size), key=lambda one: (-one.size, -one.run))
-    found = next((one for one in longer if _begins(catalogue, one, newest)), newest)
+    found = next((one for one in longer if begins(catalogue, one, newest)), newest)
     return replace(found, gone=newest.gone)
-
-
-def mended(catalogue: Catalogue, session: KeptSession) -> KeptSession:
-    """A session whose transcripts are whole, as far as the keep has them so."""
-    files = tuple(whole(catalogue, catalogue.versions[_key(one)]) for one in session.files)
-    return replace(session, files=files)
 
 
 def last_of(catalogue: Catalogue, version: Version) -> Version:
     """The newest version of the same file."""
-    return catalogue.versions[_key(version)][-1]
+    return catalogue.versions[key_of(version)][-1]
 
 
 def longest_of(catalogue: Catalogue, version: Version) -> Version:
     """The longest version of the same file."""
-    return max(catalogue.versions[_key(version)], key=lambda one: (one.size, one.run))
+    return max(catalogue.versions[key_of(version)], key=lambda one: (one.size, one.run))
 
 
-def _key(version: Version) -> tuple[str, str, str]:
+def key_of(version: Version) -> Key:
+    """Which file it is a version of."""
     return version.machine, version.home, version.path
 
 
-def _begins(catalogue: Catalogue, long: Version, short: Version) -> bool:
+def begins(catalogue: Catalogue, long: Version, short: Version) -> bool:
     """Whether a version begins with all of another; what cannot be read does not."""
     try:
         rest = _Bytes(catalogue.data(long))

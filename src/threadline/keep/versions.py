@@ -45,8 +45,19 @@ class Pieces:
         return hash(self.id)
 
 
+class Span(Struct, frozen=True):
+    """The bytes of a version from one place to another."""
+
+    version: Version
+    start: int
+    stop: int
+
+
 class Version(Struct, frozen=True):
-    """A file as one run saw it: which machine's and home's, its path, mode and time, and the pieces it is made of."""
+    """A file as one run saw it: which machine's and home's, its path, mode and time, and the pieces it is made of.
+
+    One that no run saw so, but is put together of several that runs saw, is made of `spans` of these.
+    """
 
     machine: str
     label: str
@@ -61,6 +72,7 @@ class Version(Struct, frozen=True):
     gone: str | None = None
     torn: bool = False
     ctime_ns: int = 0
+    spans: tuple[Span, ...] = ()
 
 
 Key = tuple[str, str, str]
