@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.keep.stores import HERE, given_back, home_with, is_clean, kept, lines, session_id, transcript
+from tests.keep.stores import HERE, all_bytes, given_back, home_with, is_clean, kept, lines, session_id, transcript
 from tests.often import long_only
 
 from threadline.errors import NotFound, Unreadable
@@ -203,6 +203,26 @@ def test_forgetting_and_packing_work_on_what_is_encrypted(store: Store, home: Pa
     assert len(store.pack_files()) == 1
     forget(store, HERE, session_id(1), [], "a wish")
     assert set(given_back(store)) == {transcript(2)}
+    assert is_clean(store)
+
+
+@pytest.mark.parametrize("work", ["pack", "keep"])
+def test_what_came_back_without_key_and_memory_goes_again(store: Store, home: Path, tmp_path: Path, work: str) -> None:
+    """Who has neither the key nor the memory cannot know what was forgotten; whoever has the key takes it out again."""
+    machine = Machine("here_1", "here", tmp_path / "memory")
+    kept(store, home, machine)
+    forget(store, machine, session_id(2), (), "private")
+    for remembered in (tmp_path / "memory").glob("*.memory"):
+        remembered.unlink()
+    kept(Store(store.folder), home, machine)
+    private = set(lines(2, 10).splitlines())
+    assert private & set(all_bytes(store).splitlines())
+    if work == "pack":
+        repack(store, machine)
+    else:
+        kept(store, home, machine)
+    assert not private & set(all_bytes(store).splitlines())
+    assert set(given_back(store)) == {transcript(1)}
     assert is_clean(store)
 
 

@@ -42,13 +42,19 @@ def repack(
 ) -> Packed:
     """Write small packs into large ones, and what is there twice once. Killed anywhere, nothing is missing.
 
+    What was forgotten and came back goes again: a run that had neither the key nor a memory could not know of it.
+
     Raises:
         IndexBusy: somebody else writes.
         Unreadable: the keep cannot be written, or is encrypted and its key not at hand.
     """
+    from threadline.keep.forgetting import is_unfinished, purge  # noqa: PLC0415 - each of the two needs the other
+
     store.require_key()
     with store.removing(machine.id):
         catalogue = Catalogue(store)
+        if catalogue.forgotten.rows and is_unfinished(catalogue):
+            purge(catalogue, machine)
         told = {path: frames for path in store.pack_files() if (frames := frames_of(store, path)) is not None}
         chosen = _worthwhile(store, told)
         packed = rewrite(
