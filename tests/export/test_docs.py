@@ -48,10 +48,14 @@ def test_every_command_works(demo_home: Path, tmp_path: Path) -> None:
 
 def test_every_key_is_told(demo_home: Path) -> None:
     """Every key that an exported session has is in the table of keys."""
-    told = set(re.findall(r"`([a-z_]+)`", PAGE.read_text().split("## Keys")[1]))
+    told = set(re.findall(r"`([a-z0-9_]+)`", PAGE.read_text().split("## Keys")[1]))
     biggest = max((demo_home / "projects").glob("*/*.jsonl"), key=lambda path: path.stat().st_size)
-    value = session_value(read(biggest))
+    whole = read(biggest)
+    value = session_value(whole, total=whole.ledger.total)
     assert set(value) <= told
+    assert set(value["spent"]) <= told
+    assert value["branches"]
+    assert all(set(branch) <= told for branch in value["branches"])
     for turn in value["turns"]:
         assert set(turn) <= told
     for agent in value["agents"]:

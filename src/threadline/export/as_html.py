@@ -9,6 +9,8 @@ from markupsafe import Markup
 
 from threadline.export.links import FileLinks
 from threadline.model.session import Session
+from threadline.model.sum import Sum
+from threadline.render.amounts import spent, tokens
 from threadline.render.figures import count, model_name, moment, span_of_time
 from threadline.render.html.drawing import Drawing
 from threadline.render.html.element import EMPTY, Child, el, join
@@ -17,6 +19,8 @@ from threadline.render.html.scene import Scene
 from threadline.render.html.style import style, style_hash
 from threadline.render.html.view import View
 from threadline.render.html.words import one
+from threadline.render.lasting import ends, lasted
+from threadline.render.left import left_told
 from threadline.render.outline import News, Said
 
 _TITLE, _TOLD = 300, 90
@@ -25,14 +29,16 @@ _NEEDLESS = re.compile(r' (?:tabindex="-1"|aria-posinset="[0-9]+"|aria-setsize="
 _BETWEEN_TAGS = re.compile(r">[^<]*&#3[49];[^<]*<")
 
 
-def session_page(whole: Session, view: View, news: Iterable[News] = (), links: FileLinks | None = None) -> str:
-    """The whole file. `links` leads to the other pages of a site."""
+def session_page(
+    whole: Session, view: View, news: Iterable[News] = (), links: FileLinks | None = None, total: Sum | None = None
+) -> str:
+    """The whole file. `links` leads to the other pages of a site; `total` is what the session spent."""
     cwd = whole.cwds[0] if whole.cwds else ""
     scene = Scene(view, links or FileLinks(), whole=True, cwd=cwd)
     drawing = Drawing(whole, whole.main, scene, news=news, inline=None)
     # Not a feed by its role: the file is whole, and nothing will be filled in.
     feed = el("div", *map(drawing.articles, drawing.sections), drawing.apart(), class_="feed")
-    main = join((_head(whole, scene), el("div", _turns(drawing), feed, class_="session")))
+    main = join((_head(whole, scene, total), el("div", _turns(drawing), feed, class_="session")))
     return document(one(whole.title.text, _TITLE) or "Session", main, kind="session-page", top=_top(links))
 
 
@@ -53,24 +59,31 @@ def document(title: str, main: Child, *, kind: str, top: Child = EMPTY, head: Ch
     return _slim(str(frame(title, main, kind=kind, head=declared, top=top))) + "\n"
 
 
-def facts(whole: Session) -> Iterator[str]:
-    """What is known of a session at a glance."""
-    if whole.started:
-        yield f"{moment(whole.started)} UTC"
+def facts(whole: Session, total: Sum | None = None) -> Iterator[str]:
+    """What is known of a session at a glance; the time it began first, where there is one."""
+    started = ends(whole)[0]
+    if started is not None:
+        yield f"{moment(started)} UTC"
     yield from (model_name(model) for model in whole.models)
     yield count(sum(turn.act is not None for turn in whole.turns), "turn")
     yield count(len(whole.calls), "call")
     if whole.agents:
         yield count(len(whole.agents), "agent")
-    if whole.active_time:
-        yield f"{span_of_time(whole.active_time)} of work"
+    if took := span_of_time(lasted(whole)):
+        yield took
+    if total is not None:
+        yield tokens(total)
+        yield spent(total)
 
 
-def _head(whole: Session, scene: Scene) -> Markup:
-    told = [el("span", one(fact, _TITLE)) for fact in facts(whole)]
+def _head(whole: Session, scene: Scene, total: Sum | None) -> Markup:
+    told = [el("span", one(fact, _TITLE)) for fact in facts(whole, total)]
     where = [el("code", one(text, _TITLE)) for text in (scene.cwd, str(whole.id or "")) if text]
     more = [_continued(scene, link.forward, str(link.session)) for link in whole.continuations if link.session]
     title = el("h1", one(whole.title.text, _TITLE) or "(no title)")
+    left = left_told(whole.main, scene.view.branch)
+    if left:
+        more.append(el("p", left, class_="left-note"))
     return el("header", title, el("p", *told, class_="facts"), el("p", *where, class_="facts"), *more, class_="head")
 
 

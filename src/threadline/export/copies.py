@@ -19,9 +19,10 @@ _LONG = 64 * 1024 * 1024
 
 
 class Copy(Struct, frozen=True):
-    """A session that can be given out: its main transcript, and what its files are called."""
+    """A session that can be given out: its main transcript, the one it was made of, and what its files are called."""
 
     main: Path
+    source: Path
     name: str
     files: tuple[tuple[Path, str], ...]
     size: int
@@ -34,7 +35,9 @@ def originals(mains: Iterable[Path], advance: Callable[[int], None] = lambda _do
     for _, found in every:
         advance(_size(found))
     return [
-        Copy(main, name, tuple((part.path, "/".join(part.below)) for part in found if part.is_lines), _size(found))
+        Copy(
+            main, main, name, tuple((part.path, "/".join(part.below)) for part in found if part.is_lines), _size(found)
+        )
         for (main, found), name in zip(every, names, strict=True)
     ]
 
@@ -76,7 +79,7 @@ class Copies:
                     advance(len(line))
             if part.is_lines:
                 files.append((place, below))
-        return Copy(files[0][0], name, tuple(files), _size(found))
+        return Copy(files[0][0], found[0].path, name, tuple(files), _size(found))
 
     def _below(self, part: Part, stem: str, name: str) -> str:
         """Where a copy lies, below the session's folder; every name on the way without what must not be shared."""

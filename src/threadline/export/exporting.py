@@ -15,7 +15,8 @@ from threadline.export.checked import leftovers, refuse
 from threadline.export.copies import Copies, Copy, originals
 from threadline.export.forms import Form, html_page, raw_lines, text_of
 from threadline.export.pdf import browser, printed
-from threadline.load import Session, read
+from threadline.load import Session, read, session_ledger
+from threadline.model.sum import Sum
 from threadline.render.figures import count
 from threadline.render.html.view import View
 from threadline.render.redaction import Finding, Redactor, Settings
@@ -108,7 +109,7 @@ class _Maker:
             return self._raw(copy, name)
         whole = read(copy.main)
         _check(whole, self._order.view)
-        made = self._written(text_of(form, whole, self._order.view), name, copy.name)
+        made = self._written(text_of(form, whole, self._order.view, spent(whole, copy)), name, copy.name)
         if form is not Form.PDF:
             return made
         html = made.path.rename(made.path.with_suffix(".html"))
@@ -140,8 +141,9 @@ class _Maker:
         for copy in copies:
             whole = read(copy.main)
             _check(whole, view)
-            every.append(listed(whole, copy.name, view))
-            yield self._written(html_page(whole, view, pages), f"sessions/{copy.name}.html", copy.name)
+            total = spent(whole, copy)
+            every.append(listed(whole, copy.name, view, total))
+            yield self._written(html_page(whole, view, total, pages), f"sessions/{copy.name}.html", copy.name)
         yield self._written(index_page(every), "index.html", None)
         yield self._written(search_page(every), "search.html", None)
 
@@ -163,6 +165,14 @@ class _Maker:
             left = leftovers(self._redactor, form, text, name)
         self._left += left
         return text
+
+
+def spent(whole: Session, copy: Copy) -> Sum:
+    """What a session spent, counted over the transcripts it was made of.
+
+    Beside those lie the sessions that it goes on from, whose messages are theirs, whether they are given out or not.
+    """
+    return session_ledger(replace(whole, path=copy.source)).total
 
 
 def _check(whole: Session, view: View) -> None:

@@ -12,6 +12,7 @@ import msgspec
 from threadline.errors import Missing
 from threadline.export.copies import Copy
 from threadline.load import Session
+from threadline.model.sum import Sum
 from threadline.render.html.view import View
 from threadline.render.options import Options
 from threadline.thread.notifications import notifications
@@ -31,9 +32,9 @@ class Form(StrEnum):
     PDF = "pdf"
 
 
-def text_of(form: Form, whole: Session, view: View) -> str:
+def text_of(form: Form, whole: Session, view: View, total: Sum) -> str:
     """A session as a file's text; of a PDF, the HTML that it is printed from. Not of `jsonl`, see `raw_lines`."""
-    return _FORMS[form](whole, view)
+    return _FORMS[form](whole, view, total)
 
 
 def raw_lines(copy: Copy) -> Iterator[bytes]:
@@ -48,11 +49,7 @@ def raw_lines(copy: Copy) -> Iterator[bytes]:
                 yield chunk
 
 
-def _html(whole: Session, view: View) -> str:
-    return html_page(whole, view)
-
-
-def html_page(whole: Session, view: View, pages: dict[str, str] | None = None) -> str:
+def html_page(whole: Session, view: View, total: Sum, pages: dict[str, str] | None = None) -> str:
     """A session as one file of HTML.
 
     Raises:
@@ -64,27 +61,31 @@ def html_page(whole: Session, view: View, pages: dict[str, str] | None = None) -
     except ModuleNotFoundError as error:
         raise Missing(f"HTML needs {error.name}, which is not installed; run: pip install 'threadline[web]'") from None
     links = FileLinks(pages) if pages else None
-    return session_page(whole, view, notifications(whole), links)
+    return session_page(whole, view, notifications(whole), links, total)
 
 
-def _markdown(whole: Session, view: View) -> str:
+def _markdown(whole: Session, view: View, total: Sum) -> str:
     from threadline.render.as_markdown import markdown  # noqa: PLC0415 - one form at a time
 
-    return "\n".join(markdown(whole, view, notifications(whole))) + "\n"
+    return "\n".join(markdown(whole, view, notifications(whole), total)) + "\n"
 
 
-def _json(whole: Session, view: View) -> str:
+def _json(whole: Session, view: View, total: Sum) -> str:
     from threadline.render.as_json import session_value  # noqa: PLC0415 - one form at a time
 
-    value = session_value(whole, view, notifications(whole))
+    value = session_value(whole, view, notifications(whole), total)
     try:
         return msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=1).decode() + "\n"
     except UnicodeEncodeError:  # half a surrogate pair has no UTF-8, but an escape
         return json.dumps(msgspec.to_builtins(value, enc_hook=str), indent=1) + "\n"
 
 
-def _text(whole: Session, view: View) -> str:
+def _text(whole: Session, view: View, total: Sum) -> str:
     from threadline.render import text  # noqa: PLC0415 - one form at a time
+    from threadline.render.amounts import spent, tokens  # noqa: PLC0415 - the same
+    from threadline.render.figures import span_of_time  # noqa: PLC0415 - the same
+    from threadline.render.lasting import lasted  # noqa: PLC0415 - the same
+    from threadline.render.left import left_told  # noqa: PLC0415 - the same
 
     options = Options(
         width=_WIDTH,
@@ -98,13 +99,15 @@ def _text(whole: Session, view: View) -> str:
         to_turn=view.to_turn,
         uncut=True,
     )
-    lines = text.session(whole, options, notifications(whole))
+    figures = " · ".join(one for one in (span_of_time(lasted(whole)), tokens(total), spent(total)) if one)
+    told = [one for one in (figures, left_told(whole.main, view.branch)) if one]
+    lines = text.session(whole, options, notifications(whole), told)
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-_FORMS: dict[Form, Callable[[Any, View], str]] = {
-    Form.HTML: _html,
-    Form.PDF: _html,
+_FORMS: dict[Form, Callable[[Any, View, Sum], str]] = {
+    Form.HTML: html_page,
+    Form.PDF: html_page,
     Form.MD: _markdown,
     Form.JSON: _json,
     Form.TXT: _text,

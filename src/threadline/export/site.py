@@ -13,13 +13,15 @@ from msgspec import Struct
 
 from threadline.export.as_html import document, facts
 from threadline.model.session import Session
+from threadline.model.sum import Sum
 from threadline.render.figures import moment
 from threadline.render.html.element import el, join
 from threadline.render.html.placed import placed
 from threadline.render.html.view import View
 from threadline.render.html.words import one
+from threadline.render.lasting import ends
 from threadline.render.outline import Called, Reply, Said
-from threadline.render.telling import telling
+from threadline.render.telling import about
 
 _TITLE, _TOLD, _TEXT = 160, 300, 4000
 
@@ -35,9 +37,10 @@ class Listed(Struct, frozen=True):
     said: tuple[tuple[str, str, str], ...]
 
 
-def listed(whole: Session, name: str, view: View) -> Listed:
+def listed(whole: Session, name: str, view: View, total: Sum | None = None) -> Listed:
     """A session as the list and the search know it."""
     said = []
+    started = ends(whole)[0]
     for item in placed(whole.main, view):
         found = item.item
         if isinstance(found, Said):
@@ -45,14 +48,14 @@ def listed(whole: Session, name: str, view: View) -> Listed:
         elif isinstance(found, Reply):
             said.append((item.anchor, "reply", one(found.text, _TEXT)))
         elif isinstance(found, Called):
-            told = one(telling(found.call.tool, found.call.input), _TOLD)
+            told = one(about(found.call.tool, found.call.input), _TOLD)
             said.append((item.anchor, "call", f"{one(found.call.tool, 60)} {told}".strip()))
     return Listed(
         name,
         one(whole.title.text, _TITLE) or "(no title)",
         one(whole.cwds[0], _TITLE) if whole.cwds else "",
-        moment(whole.started) if whole.started else "",
-        tuple(one(fact, _TITLE) for fact in list(facts(whole))[bool(whole.started) :]),
+        moment(started),
+        tuple(one(fact, _TITLE) for fact in list(facts(whole, total))[started is not None :]),
         tuple((anchor, kind, text) for anchor, kind, text in said if text),
     )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from threadline.model.rate import plain_number
+from threadline.model.sum import Sum
+from threadline.render.figures import count
 
 _KILO = 1000
 _UNITS = ("", "k", "M", "G", "T", "P")
@@ -22,6 +24,24 @@ def amount(value: Decimal | None, *, exact: bool = False) -> str:
     if exact:
         return f"${plain_number(value)}"
     return "<$0.01" if 0 < value < _CENT else f"${value:,.2f}"
+
+
+def dollars(value: Decimal) -> str:
+    """`$1.20`; what is less than a cent has four places."""
+    return f"${value:,.2f}" if value >= _CENT or not value else f"${value:.4f}"
+
+
+def spent(total: Sum) -> str:
+    """What was spent, with how much of it has no known price."""
+    if total.amount is None:
+        return "cost not known" if total.charges else "nothing spent"
+    unpriced = f", without {count(total.unpriced, 'message')} of unknown price" if total.unpriced else ""
+    return f"{dollars(total.amount)}{unpriced}"
+
+
+def tokens(total: Sum) -> str:
+    """`12.3 k tokens`."""
+    return f"{short(total.tokens).strip()} {'token' if total.tokens == 1 else 'tokens'}"
 
 
 def short(number: int) -> str:

@@ -9,8 +9,11 @@ from threadline.model.agent import Agent
 from threadline.model.call import Call
 from threadline.model.entries import Entry
 from threadline.model.session import Session
+from threadline.model.sum import Sum, figures
 from threadline.render.html.placed import Placed, placed
 from threadline.render.html.view import View
+from threadline.render.lasting import ends, lasted
+from threadline.render.left import left_turns
 from threadline.render.options import Agents
 from threadline.render.outline import Called, Compacted, Ended, Left, News, Said
 from threadline.render.tasks import by_entry
@@ -19,10 +22,14 @@ FORMAT = 1
 """Which edition of this form it is; a key's meaning does not change within one."""
 
 
-def session_value(whole: Session, view: View | None = None, news: Iterable[News] = ()) -> dict[str, Any]:
-    """A session as a tree of JSON values."""
+def session_value(
+    whole: Session, view: View | None = None, news: Iterable[News] = (), total: Sum | None = None
+) -> dict[str, Any]:
+    """A session as a tree of JSON values; `total` is what it spent."""
     chosen = view or View()
     told = by_entry(news)
+    started, ended = ends(whole)
+    took = lasted(whole)
     agents = [agent for agent in whole.agents if agent.side is None or chosen.everything]
     return {
         "format": FORMAT,
@@ -30,19 +37,31 @@ def session_value(whole: Session, view: View | None = None, news: Iterable[News]
         "title": whole.title.text,
         "project": whole.cwds[0] if whole.cwds else None,
         "git_branches": list(whole.git_branches),
-        "started": _moment(whole.started),
-        "ended": _moment(whole.ended),
+        "started": _moment(started),
+        "ended": _moment(ended),
+        "seconds": took.total_seconds() if took is not None else None,
+        "spent": {"tokens": total.tokens, **figures(total)} if total is not None else None,
         "models": list(whole.models),
         "versions": list(whole.versions),
         "entries": len(whole),
         "continuations": [
             {"kind": str(link.kind), "session": link.session, "forward": link.forward} for link in whole.continuations
         ],
+        "branch": chosen.branch,
+        "branches": list(_branches(whole.main)),
         "turns": [_turn(turn) for turn in whole.turns if _within(turn.number, chosen)],
         "items": [_item(item) for item in placed(whole.main, chosen, told)],
         "agents": [_agent(agent, chosen, told) for agent in agents] if chosen.agents is not Agents.NONE else [],
         "problems": [_problem(problem.kind, problem.place.line, problem.message) for problem in whole.problems],
     }
+
+
+def _branches(agent: Agent) -> Iterator[dict[str, Any]]:
+    """The branches that were left, each with the numbers of the turns on it."""
+    turns = left_turns(agent)
+    for number, branch in enumerate(agent.branches, 1):
+        on_it = [turn.number for turn in turns.get(number, ())]
+        yield {"number": number, "entries": len(branch.entries), "turns": on_it}
 
 
 def _within(number: int, view: View) -> bool:

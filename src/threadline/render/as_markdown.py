@@ -12,13 +12,17 @@ from threadline.model.agent import Agent
 from threadline.model.call import Call, Outcome
 from threadline.model.entries import Entry
 from threadline.model.session import Session
+from threadline.model.sum import Sum
 from threadline.model.thread import CompactionKind
 from threadline.render.agents import NOT_KEPT, Places, duration, name, not_kept
+from threadline.render.amounts import spent, tokens
 from threadline.render.diff import changes, tally
 from threadline.render.figures import count, model_name, moment, span_of_time
 from threadline.render.html.placed import Placed, placed
 from threadline.render.html.view import Amount, View
 from threadline.render.html.words import one
+from threadline.render.lasting import ends, lasted
+from threadline.render.left import left_told
 from threadline.render.markdown_source import code, fenced, prose, quoted, words
 from threadline.render.options import Agents
 from threadline.render.outline import News
@@ -32,9 +36,11 @@ _EDITS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit", "Replace"})
 _SHELLS = frozenset({"Bash", "PowerShell"})
 
 
-def markdown(whole: Session, view: View | None = None, news: Iterable[News] = ()) -> Iterator[str]:
-    """The lines of a session."""
-    yield from _Markdown(whole, view or View(), news).lines()
+def markdown(
+    whole: Session, view: View | None = None, news: Iterable[News] = (), total: Sum | None = None
+) -> Iterator[str]:
+    """The lines of a session; `total` is what it spent."""
+    yield from _Markdown(whole, view or View(), news, total).lines()
 
 
 def entry_markdown(whole: Session, agent: Agent, entry: Entry, view: View | None = None) -> Iterator[str]:
@@ -48,7 +54,8 @@ def entry_markdown(whole: Session, agent: Agent, entry: Entry, view: View | None
 class _Markdown:
     """Draws one session."""
 
-    def __init__(self, whole: Session, view: View, news: Iterable[News]) -> None:
+    def __init__(self, whole: Session, view: View, news: Iterable[News], total: Sum | None = None) -> None:
+        self._total = total
         self._session = whole
         self._view = view
         self._places = Places(whole)
@@ -64,16 +71,18 @@ class _Markdown:
         yield from self._apart()
 
     def _facts(self) -> Iterator[tuple[str, str]]:
-        whole = self._session
-        took = span_of_time(whole.active_time) if whole.active_time else ""
+        whole, total = self._session, self._total
+        started, took = ends(whole)[0], span_of_time(lasted(whole))
         turns = count(sum(turn.act is not None for turn in whole.turns), "turn")
         found = {
             "session": code(one(str(whole.id or ""), _LABEL)),
             "project": code(one(whole.cwds[0], _LABEL)) if whole.cwds else "",
             "model": ", ".join(words(model_name(model)) for model in whole.models),
-            "started": f"{moment(whole.started)} UTC" if whole.started else "",
-            "took": f"{turns}, {count(len(whole.calls), 'call')}{f', {took} of work' if took else ''}",
+            "started": f"{moment(started)} UTC" if started is not None else "",
+            "took": f"{turns}, {count(len(whole.calls), 'call')}{f', {took}' if took else ''}",
             "agents": f"{len(whole.agents):,}" if whole.agents else "",
+            "spent": f"{tokens(total)}, {spent(total)}" if total is not None else "",
+            "branches": left_told(whole.main, self._view.branch),
         }
         yield from ((key, value) for key, value in found.items() if value)
         for link in whole.continuations:

@@ -75,6 +75,29 @@ def telling(tool: str, given: Any) -> str:
     return known or ", ".join(f"{name}={_word(value) or '…'}" for name, value in list(given.items())[:4])
 
 
+def about(tool: str, given: Any) -> str:
+    """The same for a list, where no result stands beside the call: what was asked, planned or listed, too."""
+    told = telling(tool, given)
+    if told or tool not in _SILENT or not isinstance(given, dict):
+        return told
+    asked = " · ".join(word for one in _dicts(given.get("questions")) if (word := _word(one.get("question"))))
+    return asked[:_MOST] or _listed(given) or _word(given.get("plan")).lstrip("# ").partition("\n")[0]
+
+
+def _listed(given: dict[str, Any]) -> str:
+    """How long a list of things to do is, and what of it is being done."""
+    todos = _dicts(given.get("todos"))
+    if not todos:
+        return ""
+    now = next((_word(one.get("content")) for one in todos if one.get("status") == "in_progress"), "")
+    done = sum(one.get("status") == "completed" for one in todos)
+    return f"{done} of {len(todos)} done{f' · {now}' if now else ''}"
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
 def _word(value: Any) -> str:
     if isinstance(value, bool | int | float):
         return str(value)

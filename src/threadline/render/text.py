@@ -43,11 +43,16 @@ _CLOSE = (Called, Thought, Notice, Ended, Output, Failed)
 _DEEPEST = 12
 
 
-def session(whole: Session, options: Options | None = None, news: Iterable[News] = ()) -> Iterator[str]:
-    """The lines of a session, each as it is asked for. `news` is what became of its background tasks."""
+def session(
+    whole: Session, options: Options | None = None, news: Iterable[News] = (), told: Iterable[str] = ()
+) -> Iterator[str]:
+    """The lines of a session, each as it is asked for.
+
+    `news` is what became of its background tasks, `told` is what else its head says.
+    """
     chosen = options or Options()
     style = Style(colour=chosen.colour)
-    for line in _Text(whole, chosen, news).lines():
+    for line in _Text(whole, chosen, news, told).lines():
         yield style.line(line)
 
 
@@ -77,8 +82,9 @@ def _to_branch(agent: Agent, branch: Branch) -> list[ChainEntry]:
 class _Text:
     """Draws one session."""
 
-    def __init__(self, whole: Session, options: Options, news: Iterable[News]) -> None:
+    def __init__(self, whole: Session, options: Options, news: Iterable[News], told: Iterable[str]) -> None:
         self._session = whole
+        self._told = told
         self._options = options
         self._places = Places(whole)
         self._drawn: set[int] = set()
@@ -114,6 +120,8 @@ class _Text:
             "kept" if one.kept else "",
         ]
         yield from wrap((Span(" · ".join(fact for fact in facts if fact), Role.FAINT),), width)
+        for fact in self._told:
+            yield from wrap((Span(fact, Role.FAINT),), width)
         for link in one.continuations:
             way = "goes on in" if link.forward else "goes on from"
             yield from wrap((Span(f"{way} {link.session or 'another session'} ({link.kind})", Role.FAINT),), width)

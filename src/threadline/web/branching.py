@@ -1,4 +1,4 @@
-"""Branching: which branch of an agent holds an entry, and which turns were left on branches."""
+"""Branching: the ways to what was left on branches."""
 
 from __future__ import annotations
 
@@ -11,40 +11,16 @@ from threadline.model.agent import Agent
 from threadline.model.entries import Entry
 from threadline.render.figures import count
 from threadline.render.html.element import EMPTY, Child, el
+from threadline.render.left import left_turns
 from threadline.render.text import leading
 from threadline.web.viewing import Viewing
 
 _FEW = 4
 
 
-def branches_of(agent: Agent) -> dict[tuple[str, int], int]:
-    """The numbers of branches by the places of what they hold; of several with the same entry, the first."""
-    found: dict[tuple[str, int], int] = {}
-    for number, branch in enumerate(agent.branches, 1):
-        for entry in branch.entries:
-            found.setdefault(_place(entry), number)
-    return found
-
-
-def branch_of(known: Mapping[tuple[str, int], int], entry: Entry) -> int | None:
-    """The branch that holds an entry; None where none does."""
-    return known.get(_place(entry))
-
-
 def is_beyond(agent: Agent, branch: int | None, entry: Entry) -> bool:
     """Whether an entry of no branch is not on the way to this one."""
     return branch is not None and all(one is not entry for one in leading(agent, branch=branch))
-
-
-def left_turns(agent: Agent) -> dict[int, list[Turn]]:
-    """The turns that were left, by the number of their branch."""
-    known = branches_of(agent)
-    found: dict[int, list[Turn]] = {}
-    for turn in agent.turns:
-        number = branch_of(known, turn.act.entry) if turn.act is not None else None
-        if number is not None:
-            found.setdefault(number, []).append(turn)
-    return dict(sorted(found.items()))
 
 
 def left_note(agent: Agent, seen: Viewing) -> Markup:
@@ -71,7 +47,3 @@ def _ways(found: Mapping[int, list[Turn]], seen: Viewing) -> Iterator[Child]:
             yield ", "
         yield el("a", f"branch {number}", href=seen.links.own(branch=number))
         yield f" ({which})"
-
-
-def _place(entry: Entry) -> tuple[str, int]:
-    return entry.line.transcript, entry.line.number

@@ -17,6 +17,7 @@ from threadline.model.session import Continuation
 from threadline.model.sum import Sum, added
 from threadline.model.zone import zone_name
 from threadline.render.agents import duration, name
+from threadline.render.amounts import dollars, spent
 from threadline.render.figures import agents as said_agents
 from threadline.render.figures import count, model_name, some, span_of_time
 from threadline.render.html.element import EMPTY, Child, el, join
@@ -24,8 +25,8 @@ from threadline.render.html.icons import icon
 from threadline.render.html.lists import KEPT
 from threadline.render.html.said import short, when
 from threadline.render.html.words import one, shown
+from threadline.render.left import left_turns
 from threadline.web import addresses
-from threadline.web.branching import left_turns
 from threadline.web.kept import Kept
 from threadline.web.linked import Linked
 from threadline.web.resuming import resume_command
@@ -61,14 +62,14 @@ def head_of(kept: Kept, agent: Agent, links: Linked, archive: Standing, *, relat
     last = next((one for one in reversed(windows) if one.told), None)
     limit = kept.limit(links.agent_name)
     found = kept.continuations if related else kept.session.continuations or None
-    spent = kept.spent(archive)
+    told = kept.spent(archive)
     own = windows if agent.id is not None else ()  # the session's total is known
-    costs = [cost for one in own if one.message and (cost := spent.amounts.get(one.message)) is not None]
+    costs = [cost for one in own if one.message and (cost := told.amounts.get(one.message)) is not None]
     return Head(
         kept=kept,
         agent=agent,
         links=links,
-        total=spent.total,
+        total=told.total,
         context=last.prompt if last else None,
         limit=limit,
         continuations=found,
@@ -139,25 +140,13 @@ def _figures(known: Head) -> Iterator[Child]:
         yield said_agents(len(kept), len(kept))
     if agent.id is None:
         yield [short(known.total.tokens), " tokens"]
-        yield _amount(known.total)
+        yield spent(known.total)
     elif known.amount is not None:
         yield dollars(known.amount)
     if known.context is not None and known.limit is not None:
         share = 100 * known.context / known.limit.tokens
         yield el("span", f"{known.context:,} in context at the end ({share:.0f} %)", title=known.limit.why)
     yield el("a", "context and cost", href=known.links.below("along", agent=known.links.agent_name))
-
-
-def _amount(total: Sum) -> str:
-    if total.amount is None:
-        return "cost not known" if total.charges else "nothing spent"
-    unpriced = f", without {count(total.unpriced, 'message')} of unknown price" if total.unpriced else ""
-    return f"{dollars(total.amount)}{unpriced}"
-
-
-def dollars(amount: Decimal) -> str:
-    """`$1.20`; what is less than a cent has four places."""
-    return f"${amount:,.2f}" if amount >= Decimal("0.01") or not amount else f"${amount:.4f}"
 
 
 def _resume(known: Head) -> Markup:

@@ -16,9 +16,9 @@ from threadline.render.html.anchor import anchor
 from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.said import when
 from threadline.render.html.words import one
+from threadline.render.left import branch_of, branches_of
 from threadline.survey.sessions import Wanted
 from threadline.web import addresses
-from threadline.web.branching import branch_of, branches_of
 from threadline.web.kept import Kept
 from threadline.web.linked import Linked
 

@@ -6,7 +6,8 @@ from threadline.model.agent import Agent
 from threadline.model.entries import Entry
 from threadline.render.html.anchor import named, parted
 from threadline.render.html.placed import placed
-from threadline.web.branching import branch_of, branches_of, is_beyond
+from threadline.render.left import branch_of, branches_of
+from threadline.web.branching import is_beyond
 from threadline.web.kept import Drawn, Kept
 from threadline.web.linked import entry_of
 from threadline.web.page import Elsewhere

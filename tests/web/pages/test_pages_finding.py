@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from urllib.parse import quote
 
+from tests import make
 from tests.web.pages.asking import ask, data, seen
 
+import threadline
 from threadline.archive import Standing
 from threadline.model.hit import Hit
 from threadline.model.place import Place
@@ -71,3 +74,14 @@ def test_a_file_tells_who_touched_it(demo: Standing) -> None:
     )
     links = seen(demo, f"/files?path={quote(listed.path)}").links
     assert sum(bool(re.search(r"#([\w-]+\.)?L\d+$", link)) for link in links) == len(how)
+
+
+def test_a_question_is_told_in_the_list(tmp_path: Path) -> None:
+    """A call that asks a person something says what it asked."""
+    asked = make.call("AskUserQuestion", {"questions": [{"question": "Which colour?"}]}, "blue")
+    rows = make.transcript(make.prompt("paint it"), asked)
+    make.write(tmp_path / "home/projects/-work" / f"{make.SESSION}.jsonl", *rows)
+    with Standing(threadline.open(tmp_path / "home").homes) as archive:
+        page = seen(archive, "/calls")
+    assert "Which colour?" in page.words
+    assert "(nothing given)" not in page.words

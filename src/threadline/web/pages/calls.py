@@ -14,7 +14,7 @@ from threadline.render.html.said import project, times_of, when
 from threadline.render.html.table import Cells, Column, table
 from threadline.render.html.words import one
 from threadline.render.html.words import shown as clean
-from threadline.render.telling import telling
+from threadline.render.telling import about
 from threadline.web import addresses
 from threadline.web.page import Page
 from threadline.web.pages.asking_again import asking_again
@@ -80,7 +80,7 @@ def calls(asked: Asked) -> Page:
     more = len(found) > shown.limit
     found = found[: shown.limit]
     titles = archive.titles({str(call.session) for call in found if call.session is not None})
-    told = {call: telling(call.tool, archive.call_input(call)) for call in found}
+    told = {call: about(call.tool, archive.call_input(call)) for call in found}
     main = join(
         (
             el("div", el("h1", "Calls"), times_of(here), class_="head"),

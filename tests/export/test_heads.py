@@ -1,0 +1,120 @@
+"""The head of an exported file: what the session took and spent as the page tells it, and what the file leaves out."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from tests.faces.asking import Asker
+from tests.make import SESSION, Pen, Row, prompt, reply, transcript, write
+from tests.web.asking import Client
+
+from threadline.load import read
+
+FORMS = ("html", "md", "json", "txt")
+OTHER = "5e551011-0000-4000-8000-000000000002"
+AGENT = "a0000000000000001"
+
+
+def _text(form: str, session: Path, ask: Asker, *options: str) -> str:
+    """What a reader sees of a session in this form."""
+    answer = ask("export", str(session), "--to", form, "--out", "-", *options)
+    assert answer.code == 0, answer.err
+    if form != "html":
+        return answer.out
+    body = answer.out.partition("<body")[2]
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", body)).split())
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Path:
+    """A session of 22 seconds, with an agent whose transcript tells of a day before."""
+    folder = tmp_path / "home/projects/-work-app"
+    parts = [part for at in range(6) for part in (prompt(f"turn {at}"), reply("so", output=1000, read=50_000))]
+    path = write(folder / f"{SESSION}.jsonl", *transcript(*parts))
+    before = Pen(SESSION, datetime(2026, 1, 4, 9, tzinfo=UTC), agentId=AGENT, isSidechain=True)
+    write(folder / SESSION / f"subagents/agent-{AGENT}.jsonl", *transcript(prompt("look"), reply("seen"), pen=before))
+    return path
+
+
+def test_every_form_tells_what_was_spent(session: Path, ask: Asker) -> None:
+    """Tokens and amount stand in the head, as the ledger has them, whether something is taken out or not."""
+    total = read(session).ledger.total
+    assert total.amount is not None
+    for options in ((), ("--no-redact",)):
+        for form in ("html", "md", "txt"):
+            text = _text(form, session, ask, *options)
+            assert f"{total.tokens / 1000:.1f} k tokens" in text, form
+            assert f"${total.amount:.2f}" in text, form
+        told = json.loads(_text("json", session, ask, *options))["spent"]
+        assert (told["tokens"], told["amount"], told["output"]) == (total.tokens, str(total.amount), total.output)
+
+
+def test_what_another_session_spent_is_not_told_as_this_one_s(tmp_path: Path, ask: Asker) -> None:
+    """A session that copied messages of the one it goes on from spent only its own, though that one is not exported."""
+    folder = tmp_path / "home/projects/-work-app"
+    first = transcript(prompt("begin"), reply("so", output=1000))
+    write(folder / f"{OTHER}.jsonl", *(row | {"sessionId": OTHER} for row in first if isinstance(row, dict)))
+    forked = [
+        row | {"forkedFrom": {"sessionId": OTHER, "messageUuid": row["uuid"]}} for row in first if isinstance(row, dict)
+    ]
+    pen = Pen(start=datetime(2026, 1, 6, 9, tzinfo=UTC))
+    for _ in forked:
+        pen.number()
+    pen.parent = forked[-1]["uuid"]
+    own = transcript(prompt("go on"), reply("yes", output=7, message={"id": "msg_own"}, requestId="req_own"), pen=pen)
+    path = write(folder / f"{SESSION}.jsonl", *forked, *own)
+    ledger = read(path).ledger
+    assert ledger.total.output == 7
+    assert json.loads(_text("json", path, ask))["spent"]["output"] == 7
+
+
+def test_one_session_has_one_duration(session: Path, ask: Asker) -> None:
+    """The list, the page's head and every form say the same, whatever times its agents tell."""
+    first, last = (datetime.fromisoformat(json.loads(line)["timestamp"]) for line in _ends(session))
+    assert last - first < timedelta(minutes=1)
+    took = f"{(last - first).seconds}s"
+    client = Client(session.parents[2])
+    row = re.search(r"<tbody>.*?</tbody>", client.get("/sessions").text, re.DOTALL)
+    assert row is not None
+    assert f">{took}<" in row[0]
+    head = client.get(f"/session/{SESSION}").text.partition('<header class="head">')[2].partition("</header>")[0]
+    assert f", {took}" in head
+    for form in ("html", "md", "txt"):
+        assert re.search(rf"\b{took}\b", _text(form, session, ask)[:600]), form
+    assert json.loads(_text("json", session, ask))["seconds"] == (last - first).total_seconds()
+
+
+def _ends(path: Path) -> tuple[str, str]:
+    found = path.read_text().splitlines()
+    return found[0], found[-1]
+
+
+def _back(pen: Pen) -> Iterator[Row]:
+    pen.parent = f"{3:08d}-0000-4000-8000-{SESSION[-12:]}"
+    return iter(())
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_file_says_which_branches_it_does_not_show(form: str, tmp_path: Path, ask: Asker) -> None:
+    """A session that was rewound says how many branches were left and which option has them."""
+    parts = (prompt("first"), reply("one"), prompt("wrong"), reply("two"), _back, prompt("right"), reply("three"))
+    path = write(tmp_path / f"home/projects/-work-app/{SESSION}.jsonl", *transcript(*parts))
+    whole, left = _text(form, path, ask), _text(form, path, ask, "--branch", "1")
+    if form == "json":
+        expected = [{"number": 1, "entries": 2, "turns": [2]}]
+        assert [(one["branch"], one["branches"]) for one in map(json.loads, (whole, left))] == [
+            (None, expected),
+            (1, expected),
+        ]
+        return
+    assert "1 branch with 1 turn that was left is not shown; --branch 1 shows it." in whole
+    assert "This is branch 1 of 1, which was left" in left
+    assert "branch" not in _text(
+        form, write(path.with_name(f"{OTHER}.jsonl"), *transcript(prompt("a"), reply("b"))), ask
+    )

@@ -1,0 +1,35 @@
+"""What a call was about: in a list even of tools whose own words stand in their result elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from threadline.render.telling import about, telling
+
+TODOS = [
+    {"content": "read it", "status": "completed"},
+    {"content": "mend it", "status": "in_progress"},
+    {"content": "try it", "status": "pending"},
+]
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "told"),
+    [
+        ("AskUserQuestion", {"questions": [{"question": "Which?"}, {"question": "When?"}]}, "Which? · When?"),
+        ("TodoWrite", {"todos": TODOS}, "1 of 3 done · mend it"),
+        ("ExitPlanMode", {"plan": "## Mend the lamp\n\n1. Look."}, "Mend the lamp"),
+        ("Bash", {"command": "ls"}, "ls"),
+        ("AskUserQuestion", {"questions": "odd"}, ""),
+        ("AskUserQuestion", {"questions": [None, {"question": 5}, {"question": ["odd"]}]}, "5"),
+        ("TodoWrite", {"todos": [1, None]}, ""),
+        ("TodoRead", {}, ""),
+        ("AskUserQuestion", None, ""),
+    ],
+)
+def test_a_list_says_what_was_asked(tool: str, given: Any, told: str) -> None:
+    """Questions, lists and plans are told where no result stands beside the call; beside one they stay silent."""
+    assert about(tool, given) == told
+    assert telling(tool, given) == (told if tool == "Bash" else "")
