@@ -12,6 +12,7 @@ from threadline.find import homes
 from threadline.keep.catalogue import Catalogue
 from threadline.keep.doubting import Doubts
 from threadline.keep.keeping import keep, memory_of
+from threadline.keep.manifest import End, File, Run
 from threadline.keep.repacking import repack
 from threadline.keep.status import status
 from threadline.keep.store import Store
@@ -141,3 +142,15 @@ def test_what_was_found_damaged_is_kept_again(store: Store, tmp_path: Path, *, g
 
 def _doubted(store: Store, doubts: Doubts) -> str:
     return "\n".join(status(Catalogue(store), (), "here_1", doubted=Doubts(doubts.path).packs).problems)
+
+
+@pytest.mark.parametrize("size", [10**18, 5])
+def test_a_size_that_is_made_up_is_told(store: Store, size: int) -> None:
+    """A manifest that somebody put there may be whole, and tell of a file that is not as long as its pieces."""
+    (piece,) = next(iter(Catalogue(store).newest())).pieces
+    moment = "2026-11-15T00:00:00Z"
+    file = File("/home", transcript(5), 0o600, 0, size, (piece,))
+    store.put_run([Run(1, "evil_9", "evil", 1, None, moment, ("/home",)), file, End(moment, 1, size)])
+    verified = verify(store)
+    assert [one.path for one in verified.touched] == [transcript(5)]
+    assert [("not as long" in one) for one in verified.problems] == [True]

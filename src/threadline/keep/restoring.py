@@ -52,7 +52,10 @@ def restore(
             elif os.path.lexists(place) and not force:
                 refused.append(f"{place} is there with other bytes; --force puts the kept ones in its place.")
             elif version.size > room:
-                refused.append(f"{version.path}: it takes {version.size / 1e9:,.1f} GB, and there is no room for it.")
+                refused.append(
+                    f"{version.path}: there is no room for its {version.size:,} bytes; {_ROOM // 2**20} MB of a disk are"
+                    " left free."
+                )
             else:
                 room -= version.size
                 _write(catalogue, version, place)

@@ -83,6 +83,12 @@ def verify(
     lengths = {hash_: length for _path, frame in frames for hash_, length in frame.pieces}
     lost = bad - whole
     touched = tuple(one for one in catalogue.all_versions() if _is_touched(one, lost, lengths))
+    untrue = sum(there.issuperset(one.pieces) and lost.isdisjoint(one.pieces) for one in touched)
+    if untrue:
+        problems.append(
+            f"{untrue:,} versions of files are not as long as a manifest says, which threadline did not write so: they"
+            " are not given back."
+        )
     missing = {hash_ for one in touched for hash_ in one.pieces} - there
     if missing:
         problems.append(f"{len(missing):,} pieces are in no pack; copy the packs from another copy of this keep.")
