@@ -245,3 +245,31 @@ def test_a_run_without_the_key_knows_what_was_done_with_it(store: Store, home: P
     again = kept(Store(store.folder), home, machine)
     assert (again.new, again.stored, again.problems) == (0, 0, ())
     assert store.pack_files() == before
+
+
+@pytest.mark.parametrize("key", [True, False])
+def test_the_label_of_an_encrypted_keep_is_written_anew_with_the_key(
+    store: Store, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: bool
+) -> None:
+    """Without keep.json nobody knows whom to encrypt for: only the key tells, and nothing is ever added in clear."""
+    kept(store, home)
+    about = store.about
+    (store.folder / "keep.json").write_bytes(b"{")
+    _grown(home, 7)
+    if not key:
+        with pytest.raises(Unreadable, match="with the key at hand"):
+            kept(Store(store.folder), home)
+        return
+    monkeypatch.setenv(KEY_FILE, os.fspath(tmp_path / "key"))
+    assert kept(Store(store.folder), home).grown == 1
+    assert Store(store.folder).about.recipients == about.recipients
+    assert {path.suffix for path in (*store.pack_files(), *store.run_files())} == {".age"}
+    assert is_clean(Store(store.folder))
+
+
+def test_an_encrypted_keep_that_was_hardly_begun_does_not_become_a_plain_one(tmp_path: Path) -> None:
+    """What was to be encrypted is not kept in clear because the first command was killed."""
+    (tmp_path / "keep").mkdir()
+    (tmp_path / "keep" / IDENTITY).write_bytes(b"x")
+    with pytest.raises(Unreadable, match="--encrypt"):
+        Store.make(tmp_path / "keep")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.keep.stores import HERE, given_back, home_with, kept, lines, transcript
 
 from threadline.errors import IndexBusy, NotFound, Unreadable
 from threadline.keep import durable
 from threadline.keep.machine import this_machine
+from threadline.keep.merging import merge
+from threadline.keep.repacking import repack
 from threadline.keep.store import Store, default_folder
 
 
@@ -49,19 +53,36 @@ def test_a_later_version_is_not_touched(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "damage", [b"", b"{}", b"\xff\xfe", b'{"format":"threadline keep","version":1,"id":"x"}', None]
 )
-def test_without_its_label_a_keep_is_read_and_not_written(tmp_path: Path, damage: bytes | None) -> None:
-    """Where keep.json is damaged or missing, everything comes back, and nothing is added until it is mended."""
+def test_without_its_label_a_keep_is_read_and_labelled_anew(tmp_path: Path, damage: bytes | None) -> None:
+    """Where keep.json is damaged or missing, everything comes back, and the next run writes it as it was."""
     store = Store.make(tmp_path / "keep")
+    machine = replace(HERE, memory=tmp_path / "machine")
     home = home_with(tmp_path / "home", {transcript(1): lines(1, 5)})
-    kept(store, home)
+    kept(store, home, machine)
     about = store.folder / "keep.json"
+    whole = about.read_bytes()
     if damage is None:
         about.unlink()
     else:
         about.write_bytes(damage)
     assert given_back(Store(store.folder))[transcript(1)] == [lines(1, 5)]
-    with pytest.raises(Unreadable, match="copy it from another copy"):
-        kept(Store.make(store.folder), home)
+    with pytest.raises(Unreadable, match="`threadline keep` writes it anew"):
+        repack(Store(store.folder), machine)
+    home_with(home, {transcript(2): lines(2, 5)})
+    assert kept(Store.make(store.folder), home, machine).new == 1
+    assert about.read_bytes() == whole
+    assert set(given_back(Store(store.folder))) == {transcript(1), transcript(2)}
+
+
+def test_a_label_comes_from_a_copy(tmp_path: Path) -> None:
+    """A copy of a keep has what its keep.json said; another keep does not."""
+    store = Store.make(tmp_path / "keep")
+    kept(store, home_with(tmp_path / "home", {transcript(1): lines(1, 5)}))
+    shutil.copytree(store.folder, tmp_path / "copy")
+    other = Store.make(tmp_path / "other")
+    (store.folder / "keep.json").unlink()
+    assert merge(Store(store.folder), HERE, [other, Store(tmp_path / "copy")]).mended == 1
+    assert Store(store.folder).about == Store(tmp_path / "copy").about
 
 
 def test_only_what_is_named_so_is_of_the_keep(tmp_path: Path) -> None:

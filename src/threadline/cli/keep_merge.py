@@ -60,10 +60,10 @@ def merge(
     where = place(folder)
     from threadline.keep.machine import this_machine
     from threadline.keep.merging import merge as merged
-    from threadline.keep.store import ABOUT, Store
+    from threadline.keep.store import Store, is_keep
 
     sources = [opened(other, other_key_file or key_file) for other in others]
-    if not (where / ABOUT).exists():
+    if not is_keep(where):
         Store.make(where)
     store = opened(where, key_file)
     with bar("Merging") as (planned, advance):

@@ -108,11 +108,12 @@ def opened(folder: Path | None, key_file: Path | None = None) -> Store:
     where = place(folder)
     from threadline.errors import Unreadable
     from threadline.keep import sealing
-    from threadline.keep.store import ABOUT, Store
+    from threadline.keep.store import Store, is_keep
 
-    if where.is_dir() and not (where / ABOUT).exists() and any(where.iterdir()):
+    is_there = is_keep(where)
+    if not is_there and where.is_dir() and any(where.iterdir()):
         raise NotFound(f"{str(where)!r} is no keep; `threadline keep path` says where yours is.")
-    if not (where / ABOUT).exists():
+    if not is_there:
         raise NoKeep(f"There is no keep in {str(where)!r} yet; `threadline keep` begins one.")
     store = Store(where, sealing.key_from_file(key_file) if key_file is not None else None)
     if not store.is_locked:

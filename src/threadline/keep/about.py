@@ -51,7 +51,10 @@ class About(Struct, frozen=True, omit_defaults=True):
 
 def about(folder: Path) -> tuple[About, str | None]:
     """What says that a folder is a keep, and what is wrong with it. To read what is in a keep, it is not needed."""
-    damaged = f"{str(folder / ABOUT)!r} is damaged; copy it from another copy of this keep."
+    damaged = (
+        f"{str(folder / ABOUT)!r} is damaged, or not there; `threadline keep` writes it anew, with the key at hand if"
+        " the keep is encrypted, and `threadline keep merge COPY` takes it from a copy of this keep."
+    )
     try:
         told = msgspec.json.decode(durable.small(folder / ABOUT), type=About)
     except FileNotFoundError:
@@ -77,6 +80,8 @@ def begin(folder: Path, seal: Seal | None) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     known = (*_FOLDERS, "README.txt", sealing.IDENTITY, sealing.COPY)
+    if seal is None and any((folder / name).exists() for name in (sealing.IDENTITY, sealing.COPY)):
+        raise OSError(None, "an encrypted one was begun there; begin it again with --encrypt")
     strange = [
         path.name
         for path in folder.iterdir()
@@ -94,12 +99,16 @@ def begin(folder: Path, seal: Seal | None) -> None:
     if locked is not None:
         durable.put(folder, "keep", sealing.IDENTITY, locked)
         durable.put(folder, "keep", sealing.COPY, locked)
-    made = About(
-        FORMAT,
-        VERSION,
-        str(uuid4()),
-        (seal.recipient,) if seal is not None else (),
-        sha256(locked).hexdigest() if locked is not None else "",
-    )
+    recipients = (seal.recipient,) if seal is not None else ()
+    write(folder, str(uuid4()), recipients, sha256(locked).hexdigest() if locked is not None else "")
+
+
+def write(folder: Path, id_: str, recipients: tuple[str, ...] = (), identity: str = "") -> None:
+    """Write keep.json.
+
+    Raises:
+        OSError: it may not be written.
+    """
+    made = About(FORMAT, VERSION, id_, recipients, identity)
     made = msgspec.structs.replace(made, check=made.checked())
     durable.put(folder, "keep", ABOUT, msgspec.json.encode(made))

@@ -13,7 +13,12 @@ def keep_folder() -> str | None:
     """Where the keep lies, if there is one: `THREADLINE_KEEP`, or below the platform's folder for data."""
     said = os.environ.get("THREADLINE_KEEP") if is_read() else None
     folder = said or os.path.join(data_folder(), "keep")  # noqa: PTH118 - paths are text here
-    return folder if os.path.exists(os.path.join(folder, ABOUT)) else None  # noqa: PTH110, PTH118 - the same
+    if os.path.exists(os.path.join(folder, ABOUT)):  # noqa: PTH110, PTH118 - the same
+        return folder
+    try:  # what says that it is a keep may be lost, and what is in it can still be read
+        return folder if os.listdir(os.path.join(folder, "runs")) else None  # noqa: PTH118, PTH208 - the same
+    except OSError:
+        return None
 
 
 def is_read() -> bool:

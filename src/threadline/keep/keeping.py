@@ -13,7 +13,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from threadline.errors import Unreadable
-from threadline.keep import durable, forgetting, lately, mending, training
+from threadline.keep import durable, forgetting, labelling, lately, mending, training
 from threadline.keep.catalogue import Catalogue
 from threadline.keep.doubting import doubts_in
 from threadline.keep.machine import Machine
@@ -64,6 +64,7 @@ def keep(
         IndexBusy: another process of this machine is writing the keep.
         Unreadable: the keep cannot be written.
     """
+    labelling.mend(store, machine)
     with store.adding(machine.id):
         mending.mend_text(store)
         catalogue = Catalogue(store, memory_of(store, machine))

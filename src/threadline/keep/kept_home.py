@@ -211,10 +211,10 @@ def _machine() -> str | None:
 def _id(keep: Path) -> str:
     try:
         return str(msgspec.json.decode(small(keep / ABOUT), type=_About).id.replace("/", "_")[:64])
+    except (FileNotFoundError, msgspec.MsgspecError):
+        return name_of(os.path.realpath(keep))  # damaged: what else there is can still be read
     except OSError as error:
         raise Unreadable(_unusable(keep, error)) from None
-    except msgspec.MsgspecError:
-        return name_of(os.path.realpath(keep))  # damaged: what else there is can still be read
 
 
 def _unusable(keep: Path, error: OSError) -> str:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from threadline.errors import Unreadable
-from threadline.keep import durable, forgetting, mending, pack
+from threadline.keep import durable, forgetting, labelling, mending, pack
 from threadline.keep import manifest as manifests
 from threadline.keep.catalogue import Catalogue, Located, run_text, take_in
 from threadline.keep.machine import Machine
@@ -61,6 +62,7 @@ def merge(
         IndexBusy: another process of this machine is writing the keep.
         Unreadable: the keep cannot be written, or one of them is encrypted and its key not at hand.
     """
+    labelled = labelling.mend(store, machine, others)
     for one in (store, *others):
         one.require_key()
     merging = _Merging(store, machine, progress or (lambda _done: None), even_damaged=even_damaged)
@@ -71,7 +73,8 @@ def merge(
             merging.take(other, forgets=forgets)
         take_in(store, machine.memory)
     forgetting.finish(Catalogue(store), machine)
-    return merging.merged()
+    done = merging.merged()
+    return replace(done, mended=done.mended + labelled)
 
 
 class _Merging:

@@ -53,8 +53,8 @@ def restore(
                 refused.append(f"{place} is there with other bytes; --force puts the kept ones in its place.")
             elif version.size > room:
                 refused.append(
-                    f"{version.path}: there is no room for its {version.size:,} bytes; {_ROOM // 2**20} MB of a disk are"
-                    " left free."
+                    f"{version.path}: there is no room for its {version.size:,} bytes; {_ROOM // 2**20} MB of a disk"
+                    " are left free."
                 )
             else:
                 room -= version.size

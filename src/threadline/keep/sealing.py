@@ -114,6 +114,16 @@ def key_from_environment(folder: Path) -> str | None:
     return None
 
 
+def recipient_of(identity: str) -> str:
+    """The public key of a secret one."""
+    return str(_identity(identity).to_public())
+
+
+def many_recipients(data: bytes) -> int:
+    """For how many keys something was sealed: the head of it, which is text, has a line for each."""
+    return data.partition(b"\n---")[0].count(b"\n-> X25519 ")
+
+
 def sealed(data: bytes, recipients: tuple[str, ...]) -> bytes:
     """Bytes that only who has a secret key can read.
 

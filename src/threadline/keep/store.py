@@ -49,7 +49,7 @@ class Store:
         self.runs = folder / "runs"
         self.dictionaries = folder / "dictionaries"
         self.about, self.problem = about(folder)
-        """`problem`: keep.json is damaged. What is in the keep can still be read, and nothing is added."""
+        """`problem`: keep.json is damaged. What is in the keep can still be read; it is mended before anything is added."""
         self._identity = identity
         self._asked = identity is not None
         self._open = lru_cache(maxsize=2)(self._unsealed)
@@ -77,8 +77,18 @@ class Store:
     def is_sealed(self) -> bool:
         """Whether what is in it is encrypted."""
         return bool(self.about.recipients) or (
-            self.problem is not None and any(path.suffix == ".age" for path in self.pack_files())
+            self.problem is not None and any(".age" in path.name for path in self._all_files())
         )
+
+    def look_again(self) -> None:
+        """Read keep.json once more."""
+        self.about, self.problem = about(self.folder)
+
+    def _all_files(self) -> Iterator[Path]:
+        yield from self.pack_files()
+        yield from self.run_files()
+        yield from self.dictionary_files()
+        yield from (self.folder / name for name in (sealing.IDENTITY, sealing.COPY) if (self.folder / name).exists())
 
     @property
     def is_locked(self) -> bool:
@@ -252,7 +262,7 @@ def default_folder() -> Path:
 
 def is_keep(folder: Path) -> bool:
     """Whether a keep is in a folder, if only what is left of one."""
-    return (folder / ABOUT).exists() or any((folder / "runs").glob("*"))
+    return (folder / ABOUT).exists() or any(_RUN.fullmatch(path.name) for path in (folder / "runs").glob("*"))
 
 
 def told_hash(path: Path) -> str:
