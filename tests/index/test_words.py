@@ -39,8 +39,10 @@ def test_tokens_are_those_that_sqlite_makes(text: str) -> None:
 def test_every_character_is_folded_as_sqlite_folds_it() -> None:
     """There is no character, in a word or beside one, that Python and SQLite take for different things."""
     for start in range(0, 0x110000, 0x8000):
+        # Of the planes that no character is assigned to but private ones, one is as good as the next.
+        step = 1 if start < 0x40000 or start == 0xE0000 else 64
         text = "".join(
-            f"b{chr(one)} {chr(one)}b " for one in range(start, start + 0x8000) if not 0xD800 <= one <= 0xDFFF
+            f"b{chr(one)} {chr(one)}b " for one in range(start, start + 0x8000, step) if not 0xD800 <= one <= 0xDFFF
         )
         assert tokens(text) == (_by_sqlite(text) if text else [])
 
