@@ -120,6 +120,8 @@ def test_nothing_runs_and_nothing_is_asked_for(site: Path, chromium: Any) -> Non
     page.wait_for_selector("#found a")
     found = page.locator("#found li a")
     assert found.count() >= 2
+    # What kind of thing it is stands apart from its words, for who reads and for who copies them.
+    assert all(re.match(r"(?:prompt|reply|call) \S", words) for words in found.all_inner_texts())
     found.first.click()
     page.wait_for_url("**/sessions/*.html#*")
     assert page.locator(":target").count() == 1

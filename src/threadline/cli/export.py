@@ -239,9 +239,11 @@ def _order(to: tuple[str, ...], out: str | None, site: Path | None, given: dict[
 
 def _progress(mains: list[Path], order: Order) -> Any:
     from threadline.cli.reading import progress
+    from threadline.export.exporting import passes
+    from threadline.export.transcripts import parts, size
 
-    passes = 1 if order.settings is None else 2
-    return progress("Exporting", passes * sum(main.stat().st_size for main in mains if main.is_file()))
+    total = sum(size(parts(main)) for main in mains if main.is_file())
+    return progress("Exporting", passes(order) * total)
 
 
 def _put(made: Exported, order: Order, place: Path | None, report: Path | None) -> list[dict[str, Any]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from markupsafe import Markup
+from msgspec import Struct
 
 from threadline.export.links import FileLinks
 from threadline.model.session import Session
@@ -26,20 +28,40 @@ from threadline.render.outline import News, Said
 _TITLE, _TOLD = 300, 90
 # What a page that is filled and emptied needs, and a file does not.
 _NEEDLESS = re.compile(r' (?:tabindex="-1"|aria-posinset="[0-9]+"|aria-setsize="[0-9]+"|loading="lazy")')
+# No text of a session can hold it: its brackets are escaped.
+_FEED = Markup("<!--feed-->")
 _BETWEEN_TAGS = re.compile(r">[^<]*&#3[49];[^<]*<")
+
+
+class Pieces(Struct, frozen=True):
+    """A file as it is written: one piece after the other, each of whole elements but for the frame around all."""
+
+    many: int
+    each: Iterator[str]
 
 
 def session_page(
     whole: Session, view: View, news: Iterable[News] = (), links: FileLinks | None = None, total: Sum | None = None
-) -> str:
-    """The whole file. `links` leads to the other pages of a site; `total` is what the session spent."""
+) -> Pieces:
+    """The file of a session. `links` leads to the other pages of a site; `total` is what the session spent.
+
+    It is drawn section by section: a long session as one text would take many times the memory that the session does.
+    """
     cwd = whole.cwds[0] if whole.cwds else ""
     scene = Scene(view, links or FileLinks(), whole=True, cwd=cwd)
     drawing = Drawing(whole, whole.main, scene, news=news, inline=None)
     # Not a feed by its role: the file is whole, and nothing will be filled in.
-    feed = el("div", *map(drawing.articles, drawing.sections), drawing.apart(), class_="feed")
+    feed = el("div", _FEED, class_="feed")
     main = join((_head(whole, scene, total), el("div", _turns(drawing), feed, class_="session")))
-    return document(one(whole.title.text, _TITLE) or "Session", main, kind="session-page", top=_top(links))
+    around = document(one(whole.title.text, _TITLE) or "Session", main, kind="session-page", top=_top(links))
+    before, _, after = around.partition(_FEED)
+    each = chain((before,), (_slim(str(piece)) for piece in _drawn(drawing)), (after,))
+    return Pieces(len(drawing.sections) + 3, each)
+
+
+def _drawn(drawing: Drawing) -> Iterator[Markup]:
+    yield from map(drawing.articles, drawing.sections)
+    yield drawing.apart()
 
 
 def document(title: str, main: Child, *, kind: str, top: Child = EMPTY, head: Child = EMPTY, script: str = "") -> str:

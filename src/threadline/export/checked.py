@@ -26,6 +26,9 @@ _TAG = re.compile(r"<[^>]*>")
 _SAID = re.compile(r' (?:title|href|alt|aria-label|datetime|id|data-[a-z]+)="([^"]*)"')
 _PICTURE = re.compile(r' src="data:[^"]*"')
 _DEEP = 300
+_PIECE = 1 << 20
+_ACROSS = 1 << 14
+"""How many characters are looked at again with what follows them: the longest private key is shorter."""
 
 
 class Unsafe(Error):
@@ -59,6 +62,44 @@ def leftovers(redactor: Redactor, form: str, text: str, place: str) -> list[Find
     for said in _says(form, text):
         found += redactor.check(said, place, OWN)
     return found
+
+
+class Looking:
+    """The second look at a file of HTML that comes in pieces; what would stand across two of them is seen, too."""
+
+    def __init__(self, redactor: Redactor, place: str) -> None:
+        self._redactor = redactor
+        self._place = place
+        self._waiting: list[str] = []
+        self._size = 0
+        self._before = ""
+        self._found = Counter[tuple[str, str]]()
+
+    def more(self, piece: str) -> None:
+        """Look at another piece, as soon as it is worth it."""
+        self._waiting.append(piece)
+        self._size += len(piece)
+        if self._size >= _PIECE:
+            self._look()
+
+    def end(self) -> list[Finding]:
+        """Look at what is left; all that was found."""
+        self._look()
+        return [Finding(kind, self._place, made, many) for (kind, made), many in self._found.items() if many > 0]
+
+    def _look(self) -> None:
+        *others, text = _of_html("".join(self._waiting))
+        self._waiting, self._size = [], 0
+        for one in others:
+            self._found.update(self._counted(one))
+        joined = self._before + text
+        self._found.update(self._counted(joined))
+        self._found.subtract(self._counted(self._before))
+        cut = joined.find("\n", max(0, len(joined) - _ACROSS))
+        self._before = joined[cut + 1 :] if cut >= 0 else joined[-_ACROSS:]
+
+    def _counted(self, text: str) -> dict[tuple[str, str], int]:
+        return {(one.kind, one.placeholder): one.count for one in self._redactor.check(text, self._place, OWN)}
 
 
 def _says(form: str, text: str) -> Iterator[str]:

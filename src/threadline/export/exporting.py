@@ -6,12 +6,13 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.errors import BadQuery, Missing, NotFound
-from threadline.export.checked import leftovers, refuse
+from threadline.export.checked import Looking, leftovers, refuse
 from threadline.export.copies import Copies, Copy, originals
 from threadline.export.forms import Form, html_page, raw_lines, text_of
 from threadline.export.pdf import browser, printed
@@ -21,8 +22,15 @@ from threadline.render.figures import count
 from threadline.render.html.view import View
 from threadline.render.redaction import Finding, Redactor, Settings
 
+if TYPE_CHECKING:
+    from threadline.export.as_html import Pieces
+
 _PLAIN = frozenset(("md", "txt"))
 Advance = Callable[[int], None]
+
+
+def _quiet(_done: int) -> None:
+    """What is told how far the work has come, where nobody asked."""
 
 
 class Order(Struct, frozen=True):
@@ -57,8 +65,10 @@ class Exported(Struct, frozen=True):
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def export(mains: Iterable[Path], order: Order, folder: Path, advance: Advance = lambda _done: None) -> Exported:
+def export(mains: Iterable[Path], order: Order, folder: Path, advance: Advance = _quiet) -> Exported:
     """Make the files in a folder, checked and ready to be put at their places.
+
+    `advance` is told how many bytes are done: all of the transcripts, `passes(order)` times.
 
     Raises:
         Unsafe: something that must not be shared would be left.
@@ -79,8 +89,13 @@ def export(mains: Iterable[Path], order: Order, folder: Path, advance: Advance =
         copies = made.make(chosen, advance)
     # Before anything is drawn: what drawing meets beyond it was not in the session.
     found = tuple(redactor.findings) if redactor is not None else ()
-    done = _Maker(order, folder / "made", redactor).all(copies)
+    done = _Maker(order, folder / "made", redactor, advance).all(copies)
     return Exported(tuple(done), found)
+
+
+def passes(order: Order) -> int:
+    """How often every byte is gone over: read for what is secret, copied, drawn; or looked for and drawn."""
+    return 2 if order.settings is None else 3
 
 
 def _is_part(view: View) -> bool:
@@ -90,8 +105,9 @@ def _is_part(view: View) -> bool:
 class _Maker:
     """Makes the files of one export, looking at each again."""
 
-    def __init__(self, order: Order, folder: Path, redactor: Redactor | None) -> None:
+    def __init__(self, order: Order, folder: Path, redactor: Redactor | None, advance: Advance = _quiet) -> None:
         self._order = order
+        self._advance = advance
         self._folder = folder
         self._redactor = redactor
         self._left: list[Finding] = []
@@ -109,12 +125,16 @@ class _Maker:
             return self._raw(copy, name)
         whole = read(copy.main)
         _check(whole, self._order.view)
-        made = self._written(text_of(form, whole, self._order.view, spent(whole, copy)), name, copy.name)
-        if form is not Form.PDF:
+        view, total = self._order.view, spent(whole, copy)
+        if form not in {Form.HTML, Form.PDF}:
+            made = self._written(text_of(form, whole, view, total), name, copy.name)
+            self._advance(copy.size)
             return made
-        html = made.path.rename(made.path.with_suffix(".html"))
-        refuse(self._left)
-        printed(html, made.path, whole.started)
+        made = self._page(html_page(whole, view, total), name, copy)
+        if form is Form.PDF:
+            html = made.path.rename(made.path.with_suffix(".html"))
+            refuse(self._left)
+            printed(html, made.path, whole.started)
         return made
 
     def _raw(self, copy: Copy, name: str) -> Made:
@@ -124,6 +144,7 @@ class _Maker:
         path = self._folder / name
         with path.open("wb") as file:
             file.writelines(raw_lines(only))
+        self._advance(copy.size)
         if self._redactor is not None:
             self._looked_at(path.read_text(encoding="utf-8", errors="replace"), name)
         return Made(path, name, copy.name)
@@ -143,9 +164,26 @@ class _Maker:
             _check(whole, view)
             total = spent(whole, copy)
             every.append(listed(whole, copy.name, view, total))
-            yield self._written(html_page(whole, view, total, pages), f"sessions/{copy.name}.html", copy.name)
+            yield self._page(html_page(whole, view, total, pages), f"sessions/{copy.name}.html", copy)
         yield self._written(index_page(every), "index.html", None)
         yield self._written(search_page(every), "search.html", None)
+
+    def _page(self, pieces: Pieces, name: str, copy: Copy) -> Made:
+        """Write a page as it is drawn, and look at it again as it is written."""
+        path = self._folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        look = Looking(self._redactor, name) if self._redactor is not None else None
+        done = 0
+        with path.open("wb") as file:
+            for at, piece in enumerate(pieces.each, 1):
+                file.write(piece.encode(errors="replace"))
+                if look is not None:
+                    look.more(piece)
+                share = copy.size * at // pieces.many
+                self._advance(share - done)
+                done = share
+        self._left += look.end() if look is not None else []
+        return Made(path, name, copy.name)
 
     def _written(self, text: str, name: str, session: str | None) -> Made:
         path = self._folder / name
@@ -157,7 +195,7 @@ class _Maker:
         """A finished text, after the second look."""
         if self._redactor is None:
             return text
-        form = "html" if self._order.form is Form.PDF else str(self._order.form)
+        form = str(self._order.form)
         left = leftovers(self._redactor, form, text, name)
         if left and form in _PLAIN:
             # Lines that are broken or cut can bring together what stood apart, and a plain text can be done again.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,6 +16,9 @@ from threadline.model.sum import Sum
 from threadline.render.html.view import View
 from threadline.render.options import Options
 from threadline.thread.notifications import notifications
+
+if TYPE_CHECKING:
+    from threadline.export.as_html import Pieces
 
 _WIDTH = 100
 _CHUNK = 1 << 20
@@ -33,7 +36,7 @@ class Form(StrEnum):
 
 
 def text_of(form: Form, whole: Session, view: View, total: Sum) -> str:
-    """A session as a file's text; of a PDF, the HTML that it is printed from. Not of `jsonl`, see `raw_lines`."""
+    """A session as a file's text. Not of HTML and PDF, see `html_page`, nor of `jsonl`, see `raw_lines`."""
     return _FORMS[form](whole, view, total)
 
 
@@ -49,8 +52,8 @@ def raw_lines(copy: Copy) -> Iterator[bytes]:
                 yield chunk
 
 
-def html_page(whole: Session, view: View, total: Sum, pages: dict[str, str] | None = None) -> str:
-    """A session as one file of HTML.
+def html_page(whole: Session, view: View, total: Sum, pages: dict[str, str] | None = None) -> Pieces:
+    """A session as one file of HTML, which a PDF is printed from.
 
     Raises:
         Missing: what makes HTML is not installed.
@@ -106,8 +109,6 @@ def _text(whole: Session, view: View, total: Sum) -> str:
 
 
 _FORMS: dict[Form, Callable[[Any, View, Sum], str]] = {
-    Form.HTML: html_page,
-    Form.PDF: html_page,
     Form.MD: _markdown,
     Form.JSON: _json,
     Form.TXT: _text,

@@ -54,7 +54,7 @@
       link.href = `${page}#${anchor}`;
       what.className = "faint";
       what.textContent = kind;
-      link.append(what, snippet(text, words));
+      link.append(what, " ", snippet(text, words));
       row.append(link);
       rows.append(row);
     }

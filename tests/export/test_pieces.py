@@ -1,0 +1,78 @@
+"""A page is written in pieces as it is drawn, and the second look sees what it would see in the whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.export.test_cli_export import TOKEN
+from tests.make import SESSION, prompt, reply, transcript, write
+from tests.render.planted import seeded
+
+from threadline.export import checked
+from threadline.export.as_html import session_page
+from threadline.export.checked import Looking, leftovers
+from threadline.export.exporting import Order, export
+from threadline.load import read
+from threadline.render.html.view import View
+from threadline.render.redaction import Finding, Redactor, Settings
+
+
+@pytest.fixture
+def long_session(tmp_path: Path) -> Path:
+    """A session of 600 turns."""
+    parts = [part for at in range(600) for part in (prompt(f"Ask {at} & go"), reply(f"**Answer** {at} with `code`."))]
+    return write(tmp_path / f"home/projects/-work-app/{SESSION}.jsonl", *transcript(*parts))
+
+
+def test_no_piece_holds_much_of_a_long_session(long_session: Path, tmp_path: Path) -> None:
+    """Together the pieces are the file, to the byte, none of them much of it; the work is told to its end."""
+    made = session_page(read(long_session), View())
+    pieces = list(made.each)
+    assert len(pieces) == made.many > 10
+    # The first has the style, the list of turns and nothing that was said.
+    assert max(map(len, pieces[1:])) < sum(map(len, pieces[1:])) / 5
+    done: list[int] = []
+    written = export([long_session], Order(settings=None), tmp_path / "work", done.append).files[0].path.read_text()
+    head, told = ("".join(pieces).partition("</h1>")[0], written.partition("</h1>")[0])
+    assert head == told
+    assert written.partition('<div class="feed">')[2] == "".join(pieces).partition('<div class="feed">')[2]
+    assert written.endswith("</html>\n")
+    assert sum(done) == 2 * long_session.stat().st_size
+
+
+@pytest.mark.parametrize("size", [1, 40, 5000])
+def test_the_second_look_at_pieces_finds_what_it_finds_in_the_whole(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the pieces are, what stands in one, in several and across two of them is found, and counted once."""
+    monkeypatch.setattr(checked, "_PIECE", size)
+    body = [seeded(at).randbytes(48).hex() for at in range(12)]
+    key = ["-----BEGIN RSA PRIVATE " + "KEY-----", *body, "-----END RSA PRIVATE " + "KEY-----"]
+    pieces = [
+        f"<p>one {TOKEN} of it</p>",
+        *(f"<p>nothing {at}</p>" for at in range(50)),
+        *(f"<span>{line}\n</span>" for line in key),
+        f'<p title="{TOKEN}">and more</p>',
+    ]
+    looking = Looking(Redactor(Settings()), "x.html")
+    for piece in pieces:
+        looking.more(piece)
+    whole = leftovers(Redactor(Settings()), "html", "".join(pieces), "x.html")
+    assert _counts(whole) == {"github-token": 2, "private-key": 1}
+    assert _counts(looking.end()) == {"github-token": 2, "private-key": 1}
+
+
+def _counts(found: list[Finding]) -> Counter[str]:
+    counts = Counter[str]()
+    for one in found:
+        counts[one.kind] += one.count
+    return counts
+
+
+def test_what_is_clean_stays_clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking at the same words twice, where pieces meet, finds nothing that is not there."""
+    monkeypatch.setattr(checked, "_PIECE", 1)
+    looking = Looking(Redactor(Settings()), "x.html")
+    for at in range(100):
+        looking.more(f"<p>turn {at}: all is well</p>")
+    assert looking.end() == []
