@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from msgspec.structs import replace
 from tests.keep.stores import home_with, kept, lines, transcript
 
+from threadline.keep import pack
 from threadline.keep.catalogue import Catalogue
 from threadline.keep.restoring import restore
 from threadline.keep.store import Store
@@ -108,3 +112,44 @@ def test_what_is_not_as_long_as_told_is_refused(catalogue: Catalogue, tmp_path: 
     lying = replace(version, size=version.size + size)
     assert "bytes that are told" in restore(catalogue, [lying], tmp_path / "to").refused[0]
     assert not [path for path in (tmp_path / "to").rglob("*") if path.is_file()]
+
+
+def test_a_folder_in_the_way_is_told(catalogue: Catalogue, tmp_path: Path) -> None:
+    """What is a folder stays one, whatever is asked for; nothing is left of the try, and the sentence is for people."""
+    (tmp_path / "to" / transcript(1)).mkdir(parents=True)
+    restored = restore(catalogue, catalogue.newest(), tmp_path / "to", force=True)
+    assert (len(restored.files), len(restored.refused)) == (2, 1)
+    assert "is a folder" in restored.refused[0]
+    assert not list((tmp_path / "to").rglob("*.new"))
+
+
+def test_frames_are_unpacked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files come back in the order in which they lie in the packs, not by their names or sizes."""
+    store = Store.make(tmp_path / "many")
+    monkeypatch.setattr("threadline.keep.writing.FRAME", 20_000)
+    kept(store, home_with(tmp_path / "more", {transcript(n): lines(n, 15 + n * 7 % 31) for n in range(200)}))
+    unpacked: list[pack.Frame] = []
+    real = pack.frame_bytes
+
+    def counted(file: BinaryIO, name: str, frame: pack.Frame, known: bytes | None) -> bytes:
+        unpacked.append(frame)
+        return real(file, name, frame, known)
+
+    monkeypatch.setattr(pack, "frame_bytes", counted)
+    many = Catalogue(store)
+    assert len(restore(many, many.newest(), tmp_path / "out").files) == 200
+    frames = {(place.pack, place.frame.offset) for place in many.located.values()}
+    assert len(frames) > 12
+    assert len(unpacked) == len(frames)
+
+
+def test_what_a_killed_one_left_goes(catalogue: Catalogue, tmp_path: Path) -> None:
+    """Half-written files of a process that is not there any more are taken away; those of one that is, stay."""
+    folder = (tmp_path / "to" / transcript(1)).parent
+    folder.mkdir(parents=True)
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    for process in (dead.pid, os.getpid()):
+        (folder / f".{process}-7-{Path(transcript(1)).name}.new").write_bytes(b"half")
+    restore(catalogue, catalogue.newest(), tmp_path / "to")
+    assert [path.name.split("-")[0] for path in folder.glob(".*.new")] == [f".{os.getpid()}"]

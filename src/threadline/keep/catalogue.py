@@ -151,6 +151,12 @@ class Catalogue:
         if left:
             raise Unreadable(f"What was kept of {version.path!r} is not the {version.size:,} bytes that are told.")
 
+    def place(self, version: Version) -> tuple[str, int, int]:
+        """Where a file begins: to read several in this order takes the least."""
+        first = next(iter(version.spans[0].version.pieces if version.spans else version.pieces), "")
+        found = self.located.get(first)
+        return (found.pack.name, found.frame.offset, found.start) if found is not None else ("", 0, 0)
+
     def remember(self) -> None:
         """Put by what was read, if there is a memory: the next one to look need not."""
         if self._memory is not None and (self._new or not self._memory.is_there()):

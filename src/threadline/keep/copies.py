@@ -45,10 +45,10 @@ def put(
         )
     if planned is not None:
         planned(sum(row.size for _place, row in fit))
-    for place, row in sorted(fit, key=lambda one: str(one[0])):
-        origin = homes[place].origin
+    found = [(place, row, keep.version(homes[place].origin, row)) for place, row in fit]
+    # As they lie in the packs: what is unpacked for one has others in it.
+    for place, row, version in sorted(found, key=lambda one: _where(keep, one[2])):
         try:
-            version = keep.version(origin, row)
             if version is None:
                 raise Unreadable("it is not in the keep any more.")
             _copy(keep.catalogue, version, place / row.path)
@@ -56,6 +56,10 @@ def put(
             yield f"{row.path} cannot be had from the keep: {error}"
         if progress is not None:
             progress(row.size)
+
+
+def _where(keep: Listing, version: Version | None) -> tuple[str, int, int]:
+    return keep.catalogue.place(version) if version is not None else ("", 0, 0)
 
 
 def _fitting(absent: Sequence[tuple[Path, Row]], room: int) -> Iterator[tuple[Path, Row]]:

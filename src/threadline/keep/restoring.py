@@ -13,11 +13,12 @@ from threadline.errors import Unreadable
 from threadline.find.links import real_projects
 from threadline.find.side_files import PROJECTS
 from threadline.keep.catalogue import Catalogue, Version
-from threadline.keep.durable import TEMPORARY
+from threadline.keep.landing import Landing, dress
 from threadline.keep.sources import is_source
 
 _ROOM = 64 * 1024 * 1024
 """How many bytes are left free on the disk."""
+_FAILURES = (Unreadable, OSError, OverflowError, ValueError)
 
 
 class Restored(Struct, frozen=True):
@@ -37,34 +38,75 @@ def restore(
     progress: Callable[[int], None] | None = None,
 ) -> Restored:
     """Put files into a home. What is there with other bytes stays, unless `force`; nothing is written outside of it."""
-    files: list[Path] = []
-    same: list[Path] = []
-    refused: list[str] = []
-    room = _free(home) - _ROOM
+    restoring = _Restoring(catalogue, home, progress or (lambda _done: None), force=force)
     # The smallest first: one that is too large, or says so, does not keep others from coming back.
-    for version in sorted(versions, key=lambda one: one.size):
+    chosen = [one for one in sorted(versions, key=lambda one: one.size) if restoring.is_to_be_written(one)]
+    # As they lie in the packs: what is unpacked for one has others in it.
+    with Landing() as landing:
+        for version in sorted(chosen, key=catalogue.place):
+            restoring.write(version, landing)
+    return restoring.restored(landing)
+
+
+class _Restoring:
+    """What is put into one home, and what is not."""
+
+    def __init__(self, catalogue: Catalogue, home: Path, progress: Callable[[int], None], *, force: bool) -> None:
+        self._catalogue = catalogue
+        self._home = home
+        self._progress = progress
+        self._force = force
+        self._room = _free(home) - _ROOM
+        self._same: list[Path] = []
+        self._refused: list[str] = []
+
+    def restored(self, landing: Landing) -> Restored:
+        """What came of it."""
+        failed = [f"{os.path.relpath(place, self._home)}: {_said(error)}" for place, error in landing.failed]
+        return Restored(tuple(landing.landed), tuple(self._same), (*self._refused, *failed))
+
+    def is_to_be_written(self, version: Version) -> bool:
+        """Whether a file is not there yet, may be put there, and has room."""
         try:
-            place = _place(home, version.path)
-            if place.exists() and _equal(catalogue, version, place):
-                if force:
-                    _dress(place, version)
-                same.append(place)
-            elif os.path.lexists(place) and not force:
-                refused.append(f"{place} is there with other bytes; --force puts the kept ones in its place.")
-            elif version.size > room:
-                refused.append(
+            place = _place(self._home, version.path)
+            if place.exists() and _equal(self._catalogue, version, place):
+                if self._force:
+                    dress(place, version.mode, version.mtime_ns)
+                self._same.append(place)
+            elif os.path.lexists(place) and not self._force:
+                self._refuse(f"{place} is there with other bytes; --force puts the kept ones in its place.")
+            elif place.is_dir() and not place.is_symlink():
+                self._refuse(f"{place} is a folder, so nothing is put in its place.")
+            elif version.size > self._room:
+                self._refuse(
                     f"{version.path}: there is no room for its {version.size:,} bytes; {_ROOM // 2**20} MB of a disk"
                     " are left free."
                 )
             else:
-                room -= version.size
-                _write(catalogue, version, place)
-                files.append(place)
-        except (Unreadable, OSError, OverflowError, ValueError) as error:
-            refused.append(f"{version.path}: {error}")
-        if progress is not None:
-            progress(version.size)
-    return Restored(tuple(files), tuple(same), tuple(refused))
+                self._room -= version.size
+                return True
+        except _FAILURES as error:
+            self._refuse(f"{version.path}: {_said(error)}")
+        self._progress(version.size)
+        return False
+
+    def write(self, version: Version, landing: Landing) -> None:
+        """Write one, which has its name once it is on the disk."""
+        try:
+            place = _place(self._home, version.path)
+            landing.write(place, self._catalogue.data(version), version.mode, version.mtime_ns)
+        except _FAILURES as error:
+            self._refuse(f"{version.path}: {_said(error)}")
+        self._progress(version.size)
+
+    def _refuse(self, why: str) -> None:
+        self._refused.append(why)
+
+
+def _said(error: Exception) -> str:
+    """What went wrong, for a person: without the names of files that nobody has heard of."""
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return said if said.endswith(".") else f"{said}."
 
 
 def _free(home: Path) -> int:
@@ -108,25 +150,3 @@ def _equal(catalogue: Catalogue, version: Version, place: Path) -> bool:
         return False
     with place.open("rb") as file:
         return all(file.read(len(data)) == data for data in catalogue.data(version))
-
-
-def _write(catalogue: Catalogue, version: Version, place: Path) -> None:
-    """All of it under another name first: what is there is only replaced by what is whole."""
-    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    temporary = place.with_name(f".{os.getpid()}-{place.name[:80]}{TEMPORARY}")
-    try:
-        with temporary.open("xb") as file:
-            for data in catalogue.data(version):
-                file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        _dress(temporary, version)
-        temporary.replace(place)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _dress(place: Path, version: Version) -> None:
-    """The mode and the time that it had; never a mode that would make it run as somebody else."""
-    place.chmod(version.mode & 0o777)
-    os.utime(place, ns=(version.mtime_ns, version.mtime_ns))

@@ -49,7 +49,7 @@ class Store:
         self.runs = folder / "runs"
         self.dictionaries = folder / "dictionaries"
         self.about, self.problem = about(folder)
-        """`problem`: keep.json is damaged. What is in the keep can still be read; it is mended before anything is added."""
+        """`problem`: keep.json is damaged. What is in the keep can still be read; who adds to it mends it first."""
         self._identity = identity
         self._asked = identity is not None
         self._open = lru_cache(maxsize=2)(self._unsealed)
