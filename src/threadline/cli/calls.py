@@ -123,7 +123,7 @@ def _table(chosen: list[Call]) -> str:
     from threadline.cli import output as out
     from threadline.render.call_text import OUTCOMES
     from threadline.render.figures import span_of_time
-    from threadline.render.telling import telling
+    from threadline.render.telling import about
 
     days = {call.timestamp.date() for call in chosen if call.timestamp is not None}
     clock = "%H:%M:%S" if len(days) == 1 else "%m-%d %H:%M:%S"
@@ -137,7 +137,7 @@ def _table(chosen: list[Call]) -> str:
             f"{OUTCOMES[call.outcome].sign} {call.outcome}",
             span_of_time(call.duration),
             out.clip(out.plain(call.tool), 16),
-            out.one_line(telling(call.tool, call.input), 400),
+            out.one_line(about(call.tool, call.input), 400),
         )
         for call in chosen
     ]

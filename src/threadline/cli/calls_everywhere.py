@@ -17,7 +17,7 @@ from threadline.model.ids import CallId
 from threadline.model.listed import ListedCall
 from threadline.render.call_text import OUTCOMES
 from threadline.render.figures import span_of_time
-from threadline.render.telling import telling
+from threadline.render.telling import about
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
@@ -34,9 +34,9 @@ def show(asked: Everywhere, tools: Sequence[str], outcomes: Sequence[str], homes
             return NOTHING
         found = archive.calls(tools=tools, outcomes=outcomes, **asked.wanted())
         if output != "table":
-            out.print_rows((_row(one, telling(one.tool, archive.call_input(one))) for one in found), output)
+            out.print_rows((_row(one, about(one.tool, archive.call_input(one))) for one in found), output)
         elif found:
-            click.echo(_table(found, {one.id: telling(one.tool, archive.call_input(one)) for one in found}))
+            click.echo(_table(found, {one.id: about(one.tool, archive.call_input(one)) for one in found}))
             if len(found) == asked.limit:
                 click.echo(f"\nThe newest {asked.limit:,}: see --limit N.")
         return FOUND if found else screen.nothing(_why(archive, asked, tools))

@@ -9,7 +9,7 @@ from threadline.cli.entry_text import entry_text
 from threadline.model.act import Turn
 from threadline.model.call import Call
 from threadline.model.entries import Entry
-from threadline.render.telling import telling
+from threadline.render.telling import about
 
 
 def thread_row(entry: Entry) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def call_row(call: Call) -> dict[str, Any]:
     return {
         "timestamp": call.timestamp,
         "tool": call.tool,
-        "input": telling(call.tool, call.input),
+        "input": about(call.tool, call.input),
         "outcome": str(call.outcome),
         "evidence": call.evidence,
         "seconds": took.total_seconds() if took is not None else None,
