@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from threadline.errors import Unreadable
 from threadline.web.app import App
+from threadline.web.patience import Patient
 from threadline.web.ticket import Ticket
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def serve(holding: Holding, host: str, port: int, ready: Callable[[Served], None
             access_log=False,
             server_header=False,
             proxy_headers=False,
+            http=Patient,
             ws="none",
             lifespan="on",
             timeout_graceful_shutdown=1,
