@@ -3,43 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
+
+from tests.shell import ROOT, each_run
 
 from threadline.load import read
 from threadline.render.as_json import session_value
 
-ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/export.md"
 
 
 def test_every_command_works(demo_home: Path, tmp_path: Path) -> None:
     """Every line of the shell blocks succeeds, one after the other, and leaves what it names."""
-    lines = [
-        line
-        for block in re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-        for line in block.splitlines()
-    ]
-    assert len(lines) >= 5
-    (tmp_path / "threadline").write_text(f'#!/bin/sh\nexec {sys.executable} -m threadline "$@"\n')
-    (tmp_path / "threadline").chmod(0o755)
+    done = dict(each_run(PAGE, tmp_path, demo_home))
+    assert len(done) >= 5
+    assert {line: one.stderr for line, one in done.items() if one.returncode} == {}
     work = tmp_path / "work"
-    work.mkdir()
-    environment = {
-        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT / "src"),
-        "HOME": str(work),
-        "CLAUDE_CONFIG_DIR": str(demo_home),
-        "THREADLINE_CACHE": str(tmp_path / "cache"),
-    }
-    for line in lines:
-        done = subprocess.run(  # noqa: S603 - our own examples
-            ["/bin/sh", "-ec", line], cwd=work, env=environment, capture_output=True, check=False, timeout=120
-        )
-        assert done.returncode == 0, (line, done.stderr)
     made = {path.name for path in work.iterdir()}
     assert {"session.md", "talk.txt", "kettle-site", "hidden.json", "kettle.json", "transcript.jsonl"} <= made
     assert (work / "kettle-site/index.html").is_file()

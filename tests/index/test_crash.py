@@ -17,13 +17,13 @@ from pprint import pformat
 from random import Random
 
 import pytest
+from tests.changing import Changing
 from tests.index.content import anew, content, differences
 from tests.index.parts import PARTS, Pens
 from tests.index.test_refresh import _refreshed
 from tests.make import SESSION, prompt, reply, transcript
 from tests.make import write as write_lines
 
-from threadline.demo import write
 from threadline.find import homes
 from threadline.index import store
 from threadline.index.fresh import fresh
@@ -31,7 +31,6 @@ from threadline.index.refresh import refresh
 
 SOURCE = str(Path(__file__).parents[2] / "src")
 KILLS = int(os.environ.get("THREADLINE_KILLS", "8"))
-_FEW = 6
 SMALL = [
     ("-work-lib", "1", ["prompt", "Bash", "title", "shared"]),
     ("-work-app", "1", ["prompt", "reply", "Edit", "compaction", "compact summary", "TodoWrite", "elsewhere"]),
@@ -117,45 +116,10 @@ print(asked)
 """
 
 
-class Growing:
-    """A made-up home whose transcripts are half written; the rest comes bit by bit, as Claude Code writes it."""
-
-    def __init__(self, path: Path, seed: int) -> None:
-        write(path, megabytes=2)
-        self.path = path
-        self._random = Random(seed)  # noqa: S311 - seeded, so that a failure comes again
-        self._gone: dict[Path, bytes] = {}
-        self._whole = {one: one.read_bytes() for one in sorted(path.glob("projects/**/*.jsonl"))}
-        for one, data in self._whole.items():
-            os.truncate(one, self._random.randrange(len(data) // 2, len(data)))
-
-    def change(self) -> None:
-        """Some transcripts grow, up to anywhere in a line; one is cut, replaced, goes, comes back, is renamed."""
-        random = self._random
-        for path in random.sample(sorted(self._whole), 12):
-            with path.open("ab") as file:
-                file.write(self._whole[path][file.tell() :][: random.randrange(1, 40_000)])
-        cut = random.choice(sorted(self._whole))
-        os.truncate(cut, cut.stat().st_size * 2 // 3)
-        replaced, gone, renamed = random.sample(sorted(self._whole), 3)
-        other = replaced.with_name("other.tmp")
-        other.write_bytes(b"".join(reversed(self._whole[replaced].splitlines(keepends=True))))
-        other.replace(replaced)
-        gone.unlink()
-        self._gone |= {one: self._whole.pop(one) for one in (replaced, gone)}
-        while len(self._gone) > _FEW:
-            back = random.choice(sorted(self._gone))
-            self._whole[back] = self._gone.pop(back)
-            back.write_bytes(self._whole[back][: random.randrange(len(self._whole[back]))])
-        name = renamed.with_name(f"99{renamed.name[2:]}" if renamed.name[:2] != "ag" else f"agent-9{renamed.name[7:]}")
-        self._whole[name] = self._whole.pop(renamed)
-        renamed.rename(name)
-
-
 @pytest.fixture
-def growing(tmp_path: Path) -> Growing:
+def growing(tmp_path: Path) -> Changing:
     """A home that grows."""
-    return Growing(tmp_path / "home", 11)
+    return Changing(tmp_path / "home", 11, most=40_000)
 
 
 def _started(code: str, *arguments: object) -> subprocess.Popen[bytes]:
@@ -206,7 +170,7 @@ def _how_long(home: Path, folder: Path, *options: object) -> float:
 
 
 @pytest.mark.parametrize("workers_from", [1 << 40, 0], ids=["alone", "with-workers"])
-def test_a_killed_refresh_is_gone_on_with(growing: Growing, tmp_path: Path, workers_from: int) -> None:
+def test_a_killed_refresh_is_gone_on_with(growing: Changing, tmp_path: Path, workers_from: int) -> None:
     """Killed at any moment, of a first refresh or a later one: the next leaves what one made anew would tell."""
     home = growing.path
     random = Random(5)  # noqa: S311 - seeded, so that a failure comes again
@@ -264,7 +228,7 @@ def _statements(index: Path, home: Path) -> int:
     return counts[-1]
 
 
-def test_killed_at_any_statement(growing: Growing, tmp_path: Path) -> None:
+def test_killed_at_any_statement(growing: Changing, tmp_path: Path) -> None:
     """Between any two things that it writes, and as often between the last ones, where transcripts are done with."""
     home = growing.path
     random = Random(13)  # noqa: S311 - seeded, so that a failure comes again
@@ -367,7 +331,7 @@ def test_when_lines_began_is_not_taken_from_those_before_them(tmp_path: Path) ->
         path.write_bytes(data)
 
 
-def test_a_killed_rebuild_leaves_the_old_index_or_the_new_one(growing: Growing, tmp_path: Path) -> None:
+def test_a_killed_rebuild_leaves_the_old_index_or_the_new_one(growing: Changing, tmp_path: Path) -> None:
     """Until it is whole nothing is replaced; what a killed one leaves is in nobody's way."""
     home = growing.path
     random = Random(7)  # noqa: S311 - seeded, so that a failure comes again
@@ -383,7 +347,7 @@ def test_a_killed_rebuild_leaves_the_old_index_or_the_new_one(growing: Growing, 
 
 
 @pytest.mark.parametrize("wait_ms", [1, 5_000], ids=["impatient", "patient"])
-def test_two_refresh_and_four_read_at_once(growing: Growing, tmp_path: Path, wait_ms: int) -> None:
+def test_two_refresh_and_four_read_at_once(growing: Changing, tmp_path: Path, wait_ms: int) -> None:
     """While transcripts change: no error but that it is busy, nobody reads half a transcript, and the end is right."""
     home = growing.path
     index = tmp_path / "index.sqlite"

@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.changing import Changing
 from tests.index.content import anew, content
-from tests.index.test_crash import Growing
 from tests.index.test_refresh import _refreshed
 from tests.make import write as write_lines
 
@@ -30,7 +30,7 @@ OTHER = f'{{"type":"user","uuid":"u3",{_HEAD}4.000Z","message":{{"role":"user","
 @pytest.mark.parametrize("seed", range(3))
 def test_growing_in_several_places_at_once(tmp_path: Path, seed: int) -> None:
     """Appends up to anywhere in a line, forks among them, cuts, replacements, renames, deletions: always the same."""
-    growing = Growing(tmp_path / "home", seed)
+    growing = Changing(tmp_path / "home", seed, most=40_000)
     index = tmp_path / "index.sqlite"
     for _ in range(6):
         _refreshed(growing.path, index)

@@ -9,12 +9,10 @@ import sys
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from random import Random
 from typing import NamedTuple
 
 import pytest
 
-from threadline.demo import write
 from threadline.find import homes
 from threadline.keep.catalogue import Catalogue, Version
 from threadline.keep.keeping import Kept, keep
@@ -26,43 +24,6 @@ from threadline.keep.verifying import verify
 FIRST, SECOND = Machine("first_1", "first"), Machine("second_2", "second")
 SOURCE = str(Path(__file__).parents[2] / "src")
 SMALL_FRAME, SMALL_PACK = 100_000, 200_000
-_GROW = 12
-_FEW = 6
-
-
-class Changing:
-    """A made-up home whose transcripts are half written; the rest comes bit by bit, as Claude Code writes it."""
-
-    def __init__(self, path: Path, seed: int, megabytes: float = 2) -> None:
-        write(path, seed=seed, megabytes=megabytes)
-        self.path = path
-        self._random = Random(seed)  # noqa: S311 - seeded, so that a failure comes again
-        self._whole = {one: one.read_bytes() for one in sorted(path.glob("projects/**/*.jsonl"))}
-        self._gone: dict[Path, bytes] = {}
-        for one, data in self._whole.items():
-            os.truncate(one, self._random.randrange(len(data) // 2, len(data)))
-
-    def change(self) -> None:
-        """Some transcripts grow, up to anywhere in a line; others are cut, replaced, deleted, renamed, or come back."""
-        random = self._random
-        for path in random.sample(sorted(self._whole), min(_GROW, len(self._whole))):
-            with path.open("ab") as file:
-                file.write(self._whole[path][file.tell() :][: random.randrange(1, 20_000)])
-        cut = random.choice(sorted(self._whole))
-        os.truncate(cut, cut.stat().st_size * 2 // 3)
-        replaced, gone, renamed = random.sample(sorted(self._whole), 3)
-        other = replaced.with_name("other.tmp")
-        other.write_bytes(b"".join(reversed(self._whole[replaced].splitlines(keepends=True))))
-        other.replace(replaced)
-        gone.unlink()
-        self._gone |= {one: self._whole.pop(one) for one in (replaced, gone)}
-        while len(self._gone) > _FEW:
-            back = random.choice(sorted(self._gone))
-            self._whole[back] = self._gone.pop(back)
-            back.write_bytes(self._whole[back][: random.randrange(len(self._whole[back]))])
-        name = renamed.with_name(f"99{renamed.name[2:]}" if renamed.name[:2] != "ag" else f"agent-9{renamed.name[7:]}")
-        self._whole[name] = self._whole.pop(renamed)
-        renamed.rename(name)
 
 
 class Looks(NamedTuple):

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Self
 
 import pytest
+from tests.changing import Changing
 from tests.keep.homes import (
     FIRST,
-    Changing,
     assert_whole,
     kept,
     newest,

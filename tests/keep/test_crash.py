@@ -14,10 +14,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests.changing import Changing
 from tests.keep.homes import (
     FIRST,
     SECOND,
-    Changing,
     assert_whole,
     held,
     kept,

@@ -10,7 +10,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.keep.homes import FIRST, SECOND, Changing, Looks, kept, looks, small_packs
+from tests.changing import Changing
+from tests.keep.homes import FIRST, SECOND, Looks, kept, looks, small_packs
 from tests.often import often
 
 from threadline.errors import Unreadable

@@ -9,7 +9,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.keep.homes import FIRST, SECOND, Changing, assert_whole, held, kept, looks, small_packs
+from tests.changing import Changing
+from tests.keep.homes import FIRST, SECOND, assert_whole, held, kept, looks, small_packs
 from tests.often import often
 
 from threadline.errors import Error, Unreadable

@@ -6,7 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.keep.homes import FIRST, Changing, kept, on_disk
+from tests.changing import Changing
+from tests.keep.homes import FIRST, kept, on_disk
 from tests.real.client import SHARED
 
 from threadline.demo import write

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from tests.changing import Changing
 from tests.keep.homes import (
     FIRST,
     SECOND,
-    Changing,
     assert_whole,
     held,
     kept,

@@ -1,0 +1,40 @@
+"""The shell blocks of a page, run as somebody would who reads it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def lines_of(page: Path) -> list[str]:
+    """The lines of a page's shell blocks, in order."""
+    blocks = re.findall(r"^```sh\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    return [line for block in blocks for line in block.splitlines()]
+
+
+def each_run(page: Path, folder: Path, home: Path) -> Iterator[tuple[str, subprocess.CompletedProcess[bytes]]]:
+    """Every line, one after the other, in `folder/work`, by a user who has this Claude home; and what it did."""
+    (folder / "threadline").write_text(f'#!/bin/sh\nexec {sys.executable} -m threadline "$@"\n')
+    (folder / "threadline").chmod(0o755)
+    work = folder / "work"
+    work.mkdir()
+    environment = {
+        "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT / "src"),
+        "HOME": str(work),
+        "CLAUDE_CONFIG_DIR": str(home),
+        "THREADLINE_CACHE": str(folder / "cache"),
+    }
+    for line in lines_of(page):
+        yield (
+            line,
+            subprocess.run(  # noqa: S603 - our own examples
+                ["/bin/sh", "-ec", line], cwd=work, env=environment, capture_output=True, check=False, timeout=120
+            ),
+        )
