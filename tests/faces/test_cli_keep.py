@@ -258,6 +258,40 @@ def test_what_a_cut_took_comes_back_with_what_followed(ask: Asker, home: Path, t
     assert main.read_bytes() == b"".join(rest)
 
 
+def test_a_machine_whose_id_was_lost_goes_on_as_it_was(ask: Asker, home: Path) -> None:
+    """The files that lie there, down to when the system saw each change, say that it is the same: nothing is new."""
+    ask("keep")
+    before = ask("keep", "status", "--json").json["machines"]
+    folder = Path(os.environ["XDG_DATA_HOME"]) / "threadline"
+    for path in folder.iterdir():
+        if path.is_file():
+            path.unlink()
+    counting.mains(home)[0].unlink()
+    answer = ask("keep")
+    assert "it goes on as" in answer.err
+    assert [one["id"] for one in ask("keep", "status", "--json").json["machines"]] == [before[0]["id"]]
+    assert (folder / "machine").read_text().strip() == before[0]["id"]
+    assert ask("keep", "list", "--only", "--json").json
+    assert ask("keep", "restore", "--all").code == 0
+
+
+def test_a_machine_of_the_same_name_is_not_taken_for_this_one(ask: Asker, home: Path) -> None:
+    """Where the files were all written since, it may be another one; how to take up its id is said, once."""
+    ask("keep")
+    folder = Path(os.environ["XDG_DATA_HOME"]) / "threadline"
+    for path in folder.iterdir():
+        if path.is_file():
+            path.unlink()
+    for path in [path for path in home.rglob("*") if path.is_file()]:
+        data, status = path.read_bytes(), path.stat()
+        path.write_bytes(data)
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    answer = ask("keep")
+    assert f"into {str(folder / 'machine')!r}" in answer.err
+    assert len(ask("keep", "status", "--json").json["machines"]) == 2
+    assert not ask("keep").err
+
+
 def test_a_longer_version_of_what_was_rewritten_is_told(ask: Asker, home: Path, tmp_path: Path) -> None:
     """The newest is put back, and where the longer one is."""
     ask("keep")

@@ -14,9 +14,12 @@ from threadline.cli.keep_options import NoKeep, keep_options, living_option
 from threadline.cli.options import jobs_option, output_options, parameter
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from threadline.keep.keeping import Kept
     from threadline.keep.machine import Machine
     from threadline.keep.store import Store
+    from threadline.model.found import Home
 
 # Each is a module of this package that holds the action, in the order of the help.
 ACTIONS = {
@@ -161,10 +164,27 @@ def _run(
         return NOTHING
     machine = this_machine()
     store = _store(folder, key_file, machine, encrypt=encrypt, begin=begin)
+    machine = _recognised(store, machine, homes)
     began = monotonic()
     with bar("Keeping") as (planned, advance):
         done = kept_of(store, homes, machine, jobs=jobs or _workers(), planned=planned, progress=advance)
     return _say(store, done, machine, output, monotonic() - began, quiet=quiet)
+
+
+def _recognised(store: Store, machine: Machine, homes: Sequence[Home]) -> Machine:
+    """This machine, under the id that it has in the keep: where that was lost, all would be kept as another's."""
+    from threadline.cli import output as out
+    from threadline.keep.catalogue import Catalogue
+    from threadline.keep.keeping import memory_of
+    from threadline.keep.lately import has_kept
+    from threadline.keep.recognising import recognised
+
+    if machine.memory is None or has_kept(machine.memory):
+        return machine
+    found, said = recognised(Catalogue(store, memory_of(store, machine)), machine, homes)
+    if said is not None:
+        click.echo(f"threadline: {out.plain(said)}", err=True)
+    return found
 
 
 def _workers() -> int:

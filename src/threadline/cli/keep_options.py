@@ -143,6 +143,12 @@ def catalogue_of(folder: Path | None, key_file: Path | None = None) -> tuple[Cat
     catalogue = Catalogue(store, memory_of(store, machine))
     catalogue.remember()
     say_problems(catalogue.problems)
+    if catalogue.last_run(machine.id) is None and catalogue.manifests:
+        from threadline.keep.living import living
+        from threadline.keep.recognising import recognised
+
+        machine, said = recognised(catalogue, machine, living())
+        say_problems([said] if said is not None else [])
     return catalogue, machine
 
 

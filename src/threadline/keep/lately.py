@@ -29,6 +29,11 @@ def lately(machine: Path | None, folder: Path) -> Lately | None:
     return _all(machine).get(os.path.realpath(folder)) if machine is not None else None
 
 
+def has_kept(machine: Path) -> bool:
+    """Whether a run of this machine has ended anywhere."""
+    return bool(_all(machine))
+
+
 def note(machine: Path | None, folder: Path, id_: str, ended: str) -> None:
     """Put by that a run ended. Not being able to harms nothing."""
     if machine is None:

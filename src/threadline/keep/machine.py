@@ -41,12 +41,22 @@ def this_machine(folder: Path | None = None) -> Machine:
         known = ""
     if _ID.fullmatch(known) is None:
         known = f"{_STRANGE.sub('_', label)[:_LONGEST]}_{uuid4().hex[:8]}"
-        try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            durable.put(folder, "machine", "machine", f"{known}\n".encode())
-        except OSError as error:
-            raise Unreadable(f"This machine's id cannot be put in {str(path)!r}: {error.strerror or error}.") from None
+        take_up(folder, known)
     return Machine(known, label, folder)
+
+
+def take_up(folder: Path, id_: str) -> None:
+    """Put down this machine's id.
+
+    Raises:
+        Unreadable: it cannot be put down.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        durable.put(folder, "machine", "machine", f"{id_}\n".encode())
+    except OSError as error:
+        said = f"This machine's id cannot be put in {str(folder / 'machine')!r}: {error.strerror or error}."
+        raise Unreadable(said) from None
 
 
 def machine_folder() -> Path:
