@@ -68,7 +68,8 @@ def telling(tool: str, given: Any) -> str:
         return ""
     if not isinstance(given, dict):
         return "" if given is None else str(given)[:_MOST]
-    named = [value for name in _TELLING.get(tool, ()) if (value := _word(given.get(name)))]
+    # Once each: some tools are given the same thing under an old name and a new one.
+    named = dict.fromkeys(value for name in _TELLING.get(tool, ()) if (value := _word(given.get(name))))
     if named:
         return " · ".join(named)
     known = next((value for name in _ANY if (value := _word(given.get(name)))), None)
