@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from threadline.render.redaction import rare
+from threadline.render.redaction.rare import Rare
+from threadline.render.redaction.signs import by_sign
 from threadline.render.redaction.span import Span
 
 KIND = "private-key"
 _MARK = re.compile(rb"-----(BEGIN|END)[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----")
 _CUT_END = re.compile(rb"-----END[ A-Z0-9_-]{0,60}\Z|-----E?N?D?\Z|-{1,4}\Z")
-# A search for one letter that is rare is faster than one for a word.
-_IS_MARKED = re.compile(rb"V(?:ATE KEY)(?<=PRIVATE KEY)")
 # How a private key begins under its armour: OpenSSH's own, and a sequence whose first number is a version.
-_BODIES = (
-    re.compile(rb"b(?:3BlbnNzaC1rZXktdj)[A-Za-z0-9+/=]{8,}"),
-    re.compile(rb"M(?:II)[A-Za-z0-9+/]{3,4}IBA[AD][A-Za-z0-9+/=]{20,}"),
-    re.compile(rb"P(?:rivate-Lines: )[0-9]+"),
-)
+_OPEN_SSH_BEGINS = b"b3BlbnNzaC1rZXktdj"
+_OPEN_SSH = re.compile(_OPEN_SSH_BEGINS + rb"[A-Za-z0-9+/=]{8,}")
+_SEQUENCE = re.compile(rb"M(?:II)[A-Za-z0-9+/]{3,4}IBA[AD][A-Za-z0-9+/=]{20,}")
+_PUTTY = re.compile(rb"P(?:rivate-Lines: )[0-9]+")
 _LONGEST = 64 * 1024
 _BREAK = re.compile(rb"\r?\n|(?:\\+r)?\\+n")
 # What may stand before a line of it: signs of a diff or quotation, a number, and what separates that from the line.
@@ -27,9 +27,9 @@ _HEADER_LINE = re.compile(rb"(?:Proc-Type|DEK-Info|Version|Comment|Private-MAC|H
 _FEW = 16
 
 
-def armoured(view: bytes) -> Iterator[Span]:
-    """All private keys."""
-    marks = list(_MARK.finditer(view)) if _IS_MARKED.search(view) else []
+def armoured(view: bytes, seen: Rare) -> Iterator[Span]:
+    """All private keys; `seen` is what the view has of what is rare."""
+    marks = list(_MARK.finditer(view)) if rare.BEGIN in seen.words or rare.END in seen.words else []
     for at, mark in enumerate(marks):
         begun = at > 0 and marks[at - 1][1] == b"BEGIN" and _is_body(view, marks[at - 1].end(), mark.start())
         if mark[1] == b"BEGIN":
@@ -37,11 +37,18 @@ def armoured(view: bytes) -> Iterator[Span]:
         elif not begun:
             yield Span(_start_of(view, mark.start(), marks[at - 1].end() if at else 0), mark.end(), KIND)
     done = 0
-    for pattern in _BODIES:
-        for found in pattern.finditer(view):
-            if found.start() >= done:
-                done = _lines_after(view, found.end(), len(view))
-                yield Span(found.start(), done, KIND)
+    for found in _bodies(view, seen):
+        if found.start() >= done:
+            done = _lines_after(view, found.end(), len(view))
+            yield Span(found.start(), done, KIND)
+
+
+def _bodies(view: bytes, seen: Rare) -> Iterator[re.Match[bytes]]:
+    """How keys begin under their armour, wherever that is."""
+    yield from by_sign(_OPEN_SSH, _OPEN_SSH_BEGINS, view)
+    yield from _SEQUENCE.finditer(view)
+    if rare.PRIVATE_LINES in seen.words:
+        yield from _PUTTY.finditer(view)
 
 
 def _is_body(view: bytes, start: int, end: int) -> bool:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from threadline.render.redaction import plausible, rare
 from threadline.render.redaction.naming import is_env_key, is_password, is_secret, services_named, words_of
+from threadline.render.redaction.rare import Rare
+from threadline.render.redaction.signs import MOST, at_places, by_sign
 from threadline.render.redaction.span import Span
 
 # How the rest of a name, and what stands between it and its value, may look; the value is what follows.
@@ -33,15 +35,31 @@ _ASSIGNS = (
     rb"|(?:->|\?|\xe2\x86\x92)[ \t]{1,4}(?=\\*[`\"']?[^\s]{8})"
     rb"|\((?=\\*[\"'])|(?<=[ \t])(?=\\*[\"'][^\s]{4})|(?<=[ \t])(?=[a-z0-9+/_.!#-]{12})))"
 )
-_TOKEN_WORD = re.compile(rb"k(?:(?<=tok)en(?!s)|ey(?!s|w|b))" + _REST + _ASSIGNS)
-_OPTION = re.compile(
-    rb"--(?:[a-z0-9]+-){0,4}(?:token|password|passwd|pass|secret|key|apikey|credentials?|passphrase)"
-    rb"[ \t]{1,4}(?=[^\s-])"
+# With each letter, rare words that have it are found on the way: that is the last group. The one before is what stands
+# between a name and its value instead of a sign. Literals come first, as they tell at once that it is none of them.
+_K_WORDS = rb"(ie(?<=cookie)|edin(?<=linkedin)|[sb](?<=hook.))"
+_TOKEN_WORD = re.compile(
+    rb"k(?:en(?<=token)(?!s)" + _REST + _ASSIGNS + rb"|ey(?!s|w|b)" + _REST + _ASSIGNS + rb"|" + _K_WORDS + rb")"
 )
-_PASS_WORD = re.compile(rb"p(?:ass(?:w(?:or[dt]|d)|phrase|code)?|wd?)(?![a-z])" + _REST + _ASSIGNS)
+_RARE_K_WORD = re.compile(rb"k" + _K_WORDS)
+LONG_OPTION = (
+    rb"(?:[a-z0-9]+-){0,4}(?:token|password|passwd|pass|secret|key|apikey|credentials?|passphrase)[ \t]{1,4}(?=[^\s-])"
+)
+"""The rest of an option that takes a secret, behind its two dashes."""
+_OPTION = re.compile(rb"--" + LONG_OPTION)
+# The words of `… | chpasswd` and of a line of netrc.
+_P_WORDS = rb"(asswd(?<=chpasswd)|assword(?<=[\sn]password)(?=[ \t]))"
+_PASS_WORD = re.compile(
+    rb"p(?:ass(?:w(?:or[dt]|d)|phrase|code)?(?![a-z])"
+    + (_REST + _ASSIGNS + rb"|wd?(?![a-z])" + _REST + _ASSIGNS + rb"|" + _P_WORDS + rb")")
+)
+_RARE_P_WORD = re.compile(rb"p" + _P_WORDS)
 _SECRET_WORD = re.compile(rb"cre(?:t(?<=secret)|d(?:s|entials?)?(?![a-z]))" + _REST + _ASSIGNS)
-_ENV_WORD = re.compile(rb"_(?:pin|auth|jwt|salt|dsn|sid|pat|psk)" + _ASSIGNS)
-_NAMED = (_TOKEN_WORD, _PASS_WORD, _SECRET_WORD, _ENV_WORD)
+ENV_WORDS = (b"pin", b"auth", b"jwt", b"salt", b"dsn", b"sid", b"pat", b"psk")
+"""How the name of a variable that may hold a secret ends, behind its last underscore."""
+_ENV_WORD = re.compile(rb"_(?:" + b"|".join(ENV_WORDS) + rb")" + _ASSIGNS)
+_RARE = 3
+_LONGEST_RARE = 9
 _NAME = re.compile(rb"[A-Za-z0-9_.-]+")
 _NAME_BACKWARDS = re.compile(rb"[A-Za-z0-9_.-]{0,61}")
 _BACKSLASH = 0x5C
@@ -83,14 +101,15 @@ _HEADERS = (
 )
 # A login before a host: a name and a password, or a token alone.
 _LOGIN = re.compile(rb"://([^\s/@\"'`<>\\]{1,400})@")
+_LONGEST_LOGIN = 403
 _TOKEN = re.compile(r"[A-Za-z0-9_~.-]{16,255}\Z")
 _PARAMETER = (
     rb"(?:amp;)?(?:sig|signature|x-amz-signature|x-amz-security-token|x-amz-credential|x-goog-signature|x-goog-credential"
     rb"|auth|authkey|session|sessionid|session_id|sid|jwt|hmac|hash|otp|pat|pass|pwd|code|ticket|assertion|code_verifier)="
     rb"([^&\s\"'`<>\\#]{8,4096})"
 )
-# Two searches for one letter are faster than one for either.
-_PARAMETERS = (re.compile(rb"&" + _PARAMETER), re.compile(rb"\?" + _PARAMETER))
+# Two searches for one sign are faster than one for either.
+_PARAMETERS = tuple((sign, re.compile(re.escape(sign) + _PARAMETER)) for sign in (b"&", b"?"))
 _CURL_USER = re.compile(
     rb"-(?<= -)(?:u|-user|-proxy-user)[ =]?(?:\\*[\"'])?([^\s:\"'\\+%$-][^\s:\"'\\]{0,128}):([^\s\"'\\]{3,256})"
 )
@@ -108,23 +127,73 @@ _RANDOM, _RATHER_RANDOM = 3.5, 3  # bits a character
 _SCHEMES = frozenset((b"basic", b"bearer", b"token"))
 
 
-def assigned(view: bytes, low: bytes, has: frozenset[bytes]) -> Iterator[Span]:
-    """All that is assigned to a name that says so; `low` is the view in lower case, `has` its rare words."""
-    for pattern in _NAMED:
-        done = 0
-        for found in pattern.finditer(low):
-            # A name within a value is a part of it.
-            span = _value(view, found.start(), found.end(), found[1]) if found.start() >= done else None
-            if span is not None:
-                done = span.end
-                yield span
-    for found in _OPTION.finditer(low):
+_Names = Iterable[tuple[int, int, bytes | None]]
+
+
+def named(view: bytes, low: bytes, seen: Rare) -> list[Span]:
+    """All that is assigned to a name that says so; `low` is the view in lower case.
+
+    What is rare and is found on the way is told to `seen`, so that this comes before other searches.
+    """
+    return [
+        span
+        for names in (_tokens(low, seen), _passwords(low, seen), _secrets(low), _variables(low, seen))
+        for span in _values(view, names)
+    ]
+
+
+def _values(view: bytes, names: _Names) -> Iterator[Span]:
+    done = 0
+    for start, end, loose in names:
+        # A name within a value is a part of it.
+        span = _value(view, start, end, loose) if start >= done else None
+        if span is not None:
+            done = span.end
+            yield span
+
+
+def _tokens(low: bytes, seen: Rare) -> _Names:
+    """Names of keys and tokens: where one begins, where its value does, and what stands instead of a sign."""
+    return _with_rare(_TOKEN_WORD, _RARE_K_WORD, low, seen)
+
+
+def _passwords(low: bytes, seen: Rare) -> _Names:
+    """The same for passwords."""
+    return _with_rare(_PASS_WORD, _RARE_P_WORD, low, seen)
+
+
+def _with_rare(pattern: re.Pattern[bytes], rarely: re.Pattern[bytes], low: bytes, seen: Rare) -> _Names:
+    for found in pattern.finditer(low):
+        start, end = found.span()
+        last = found.lastindex
+        if last == _RARE:
+            seen.add(found)
+            continue
+        # A rare word may be the name itself, or a part of it or of what stands between it and its value.
+        for word in rarely.finditer(low, start, end + _LONGEST_RARE):
+            seen.add(word)
+        yield start, end, found[last] if last else None
+
+
+def _secrets(low: bytes) -> _Names:
+    """The same for secrets and credentials."""
+    return ((found.start(), found.end(), found[1]) for found in _SECRET_WORD.finditer(low))
+
+
+def _variables(low: bytes, seen: Rare) -> _Names:
+    """The same for variables that are so called."""
+    return ((found.start(), found.end(), found[1]) for found in at_places(_ENV_WORD, low, seen.underscores))
+
+
+def assigned(view: bytes, low: bytes, seen: Rare) -> Iterator[Span]:
+    """All that is given to options, headers, parameters of addresses and tools."""
+    for found in at_places(_OPTION, low, seen.options):
         span = value_at(view, found[0].decode().strip("- \t").replace("-", "_"), found.end())
         if span is not None:
             yield span
-    yield from _headers(view, low, has)
+    yield from _headers(view, low, seen)
     yield from _addresses(view, low)
-    yield from _tools(view, has)
+    yield from _tools(view, seen)
 
 
 def _value(view: bytes, at: int, end: int, loose: bytes | None) -> Span | None:
@@ -282,9 +351,9 @@ def _closing(view: bytes, start: int, quote: bytes) -> int:
     return -1 if line >= 0 else end
 
 
-def _headers(view: bytes, low: bytes, has: frozenset[bytes]) -> Iterator[Span]:
+def _headers(view: bytes, low: bytes, seen: Rare) -> Iterator[Span]:
     for word, pattern, kind in _HEADERS:
-        for found in pattern.finditer(low) if word in has else ():
+        for found in pattern.finditer(low) if word in seen.words else ():
             start, end = found.span(1)
             value = view[start:end].rstrip()
             said = value.decode("latin-1")
@@ -313,26 +382,41 @@ def _is_login(value: str) -> bool:
 
 
 def _addresses(view: bytes, low: bytes) -> Iterator[Span]:
-    for found in _LOGIN.finditer(view):
+    for found in _logins(view):
         span = _login(found)
         if span is not None:
             yield span
-    for pattern in _PARAMETERS:
-        for found in pattern.finditer(low):
+    for sign, pattern in _PARAMETERS:
+        for found in by_sign(pattern, sign, low):
             value = found[1].decode("latin-1")
             if plausible.is_literal(value) and (any(map(str.isdigit, value)) or plausible.entropy(value) > _RANDOM):
                 yield Span(*found.span(1), "url-parameter", weak=not is_everywhere(value))
 
 
-def _tools(view: bytes, has: frozenset[bytes]) -> Iterator[Span]:
+def _logins(view: bytes) -> Iterator[re.Match[bytes]]:
+    """All logins, by the rare sign that ends them."""
+    done = 0
+    for _ in range(MOST):
+        at = view.find(b"@", done)
+        if at < 0:
+            return
+        start = view.rfind(b"://", max(done, at - _LONGEST_LOGIN), at)
+        found = _LOGIN.match(view, start) if start >= 0 else None
+        if found is not None:
+            yield found
+        done = at + 1
+    yield from _LOGIN.finditer(view, done)
+
+
+def _tools(view: bytes, seen: Rare) -> Iterator[Span]:
     """What tools are given: curl its user, netrc its passwords, webhooks their addresses."""
-    for found in _CURL_USER.finditer(view):
+    for found in at_places(_CURL_USER, view, seen.options):
         if plausible.is_literal(found[2].decode("latin-1")):
             yield Span(*found.span(2), "curl-password", weak=not is_everywhere(found[2].decode("latin-1")))
-    for found in _NETRC.finditer(view):
+    for found in _NETRC.finditer(view) if rare.NETRC in seen.words else ():
         if plausible.is_literal(found[1].decode("latin-1")):
             yield Span(*found.span(1), "password", weak=not is_everywhere(found[1].decode("latin-1")))
-    for found in _WEBHOOK.finditer(view) if rare.HOOKS in has or rare.HOOK_B in has else ():
+    for found in at_places(_WEBHOOK, view, seen.hooks):
         yield Span(*found.span(found.lastindex or 0), "webhook")
 
 

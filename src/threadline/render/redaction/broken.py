@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from itertools import product
 
 from threadline.render.redaction.formed import FORMATS, SHORTEST, formed_in
+from threadline.render.redaction.rare import Rare
+from threadline.render.redaction.signs import at_places
 from threadline.render.redaction.span import Span
 from threadline.render.redaction.trie import trie
 
@@ -26,9 +29,25 @@ _JOINT = re.compile(
     rb"|[ \t]{0,16}(?:\\(?=\r?\n))?(?:" + _BREAK + rb")" + _GUTTER + rb"(?:[>|][ \t]{0,64})?)"
 )
 _SIGN = re.compile(rb"[+-][ \t]{0,64}")
+# All that a joint is made of, and the signs behind it.
+_JOINT_SIGNS = bytes(sorted(b" \t\r\nnrt\\\"'`+.>|:?-0123456789")) + bytes(range(0x80, 0x100))
+_IN_JOINT = frozenset(_JOINT_SIGNS)
+_LINE_END = 0x0A
 _MAY_JOIN = re.compile(rb"[ \t]{0,16}(?:\\+[nr\r\n]|[\r\n])|\\*[\"'`][ \t]{0,8}(?:[+.\r\n]|\\+[nr\r\n])")
+# How that may begin: what stands behind most runs is none of these, which is told without the expression.
+_JOINS = frozenset(
+    bytes(two)
+    for firsts, seconds in (
+        (b" \t", b" \t\\\r\n"),
+        (b"\\", b"\\nr\r\n\"'`"),
+        (b"\r\n", bytes(range(256))),
+        (b"\"'`", b" \t+.\r\n\\"),
+    )
+    for two in product(firsts, seconds)
+) | {b"\r", b"\n"}
 _MARGIN = frozenset(b" \t\nn+->|:?\x92")
 _ADDS = frozenset((b"+", b".", b"n", b"\n"))
+_MAY_ADD = frozenset(b"+.n\n \t\\")
 _QUOTES = frozenset(b"\"'`")
 _BACKWARDS = re.compile(rb"[A-Za-z0-9_+/.~=:$|-]{1,160}")
 _NEAR = 32
@@ -44,20 +63,33 @@ _ALNUM = re.compile(rb"[A-Za-z0-9]")
 _DIGIT = re.compile(rb"[0-9]")
 _MOST_SHORT = 36
 _ENDS_LINE = re.compile(rb"[ \t]*(?:\\*[\"'`]|\\+[nr]|[\r\n]|\Z)")
+_REST = rb"[A-Za-z0-9_-]{0,%d}(?=%s)" % (SHORTEST - 1, _MAY_JOIN.pattern)
 
 
-def _short_anchors() -> Iterator[re.Pattern[bytes]]:
-    """Searches for the beginnings of forms so short that both halves of one can be shorter than what is looked at."""
-    rest = rb"[A-Za-z0-9_-]{0,%d}(?=%s)" % (SHORTEST - 1, _MAY_JOIN.pattern)
-    anchors = {rule.anchor.encode() for rule in FORMATS}
-    for sign in (b"-", b"_"):
-        ends = [trie(sorted({one[-4:] for one in anchors if one.endswith(sign) and len(one) > 3}))]  # noqa: PLR2004
-        ends += [one for one in (b"sk-", b"hf_", b"re_") if one.endswith(sign)]
-        yield re.compile(re.escape(sign) + rb"(?:" + b"|".join(rb"(?<=" + one + rb")" for one in ends) + rb")" + rest)
-    yield re.compile(rb"A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]|C[0-9a-f]{4})" + rest)
+def _ends(sign: bytes) -> list[bytes]:
+    """How the beginnings of forms end, of those that end with a sign."""
+    fours = {rule.anchor[-4:].encode() for rule in FORMATS if len(rule.anchor) > 3}  # noqa: PLR2004 - the others are here
+    return [one for one in (*sorted(fours), b"sk-", b"hf_", b"re_") if one.endswith(sign)]
 
 
-_SHORT = tuple(_short_anchors())
+def _behind(ends: Collection[bytes]) -> bytes:
+    """Looks back for any of the ends."""
+    by_length = {length: trie(one for one in ends if len(one) == length) for length in {*map(len, ends)}}
+    return (
+        rb"(?:" + b"|".join(rb"(?<=" + by_length[length] + rb")" for length in sorted(by_length, reverse=True)) + rb")"
+    )
+
+
+def anchors(sign: bytes) -> bytes:
+    """What tells of a sign in a text in lower case that it may end the beginning of a form that a line's end breaks."""
+    ends = {one.lower() for one in _ends(sign)}
+    # Two letters tell nearly all others apart, in one look.
+    return _behind({one[-3:] for one in ends}) + _behind(ends) + rb"(?=" + _REST + rb")"
+
+
+# Beginnings of forms so short that both halves of one can be shorter than what is looked at.
+_DASH, _UNDERSCORE = (re.compile(sign + _behind(_ends(sign)) + _REST) for sign in (b"-", b"_"))
+_OF_AWS = re.compile(rb"A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]|C[0-9a-f]{4})" + _REST)
 _LONGEST_ANCHOR = max(len(rule.anchor) for rule in FORMATS)
 _ANCHOR_BACKWARDS = re.compile(rb"[A-Za-z0-9_.-]{0,%d}" % _LONGEST_ANCHOR)
 
@@ -75,18 +107,24 @@ class Broken:
         if start < self._done:
             return None
         floor = self._done
-        span = self._from(start) if _MAY_JOIN.match(view, end) and _may_go_on(view, end) else None
+        span = None
+        if view[end : end + 2] in _JOINS and _MAY_JOIN.match(view, end) and _may_go_on(view, end):
+            span = self._from(start)
         if span is None and start:
             before = _before(view, start, floor)
             span = self._from(before) if before >= 0 else None
         return span
 
-    def short(self) -> Iterator[Span]:
+    def short(self, seen: Rare) -> Iterator[Span]:
         """Those whose pieces are all short, by how they begin."""
         view = self._view
-        for pattern in _SHORT:
+        for begins in (
+            at_places(_DASH, view, seen.dashes),
+            at_places(_UNDERSCORE, view, seen.underscores),
+            _OF_AWS.finditer(view),
+        ):
             self._done = 0
-            for found in pattern.finditer(view):
+            for found in begins:
                 if found.start() >= self._done:
                     back = _ANCHOR_BACKWARDS.match(view[max(0, found.start() - _LONGEST_ANCHOR) : found.start()][::-1])
                     span = self._from(found.start() - (back.end() if back else 0))
@@ -118,18 +156,24 @@ def _may_go_on(view: bytes, end: int) -> bool:
     return piece is not None and _PLAIN.fullmatch(view, *piece.span()) is None
 
 
-def _before(view: bytes, start: int, floor: int) -> int:
-    """Where the piece begins that ends the line before, or the string before; -1 where there is none."""
+def _line_before(view: bytes, start: int) -> int:
+    """Where the line before ends, or the string before, if only a margin stands between that and a run; or -1."""
     last = view[start - 1]
     if last in _QUOTES:
-        end = start - 1
-        if view[max(0, start - 24) : end].rstrip(b" \t\\")[-1:] not in _ADDS:
-            return -1
-    elif last in _MARGIN:
-        near = max(0, start - _NEAR)
-        end = max(view.rfind(b"\n", near, start), view.rfind(b"\\n", near, start))
-    else:
+        # Nearly all quotes stand behind a sign that puts no strings together, which one look tells.
+        adds = start == 1 or view[start - 2] in _MAY_ADD
+        return start - 1 if adds and view[max(0, start - 24) : start - 1].rstrip(b" \t\\")[-1:] in _ADDS else -1
+    # Most others stand behind a word of the same line, of which the last letter tells.
+    if last not in _MARGIN or (last != _LINE_END and start > 1 and view[start - 2] not in _IN_JOINT):
         return -1
+    near = max(0, start - _NEAR)
+    end = max(view.rfind(b"\n", near, start), view.rfind(b"\\n", near, start))
+    return -1 if end < 0 or view[end:start].translate(None, _JOINT_SIGNS) else end
+
+
+def _before(view: bytes, start: int, floor: int) -> int:
+    """Where the piece begins that ends the line before, or the string before; -1 where there is none."""
+    end = _line_before(view, start)
     if end <= floor:
         return -1
     head = view[max(floor, end - _FAR) : end].rstrip(b" \t\r\n\\\"'`+")

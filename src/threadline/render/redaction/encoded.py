@@ -6,9 +6,9 @@ import re
 from binascii import a2b_base64
 from collections.abc import Iterator
 
-from threadline.render.redaction.assigned import assigned
+from threadline.render.redaction.assigned import assigned, named
 from threadline.render.redaction.formed import formed_in, looked_at
-from threadline.render.redaction.rare import rare_words
+from threadline.render.redaction.glance import glance
 from threadline.render.redaction.span import Span
 
 _RUN = re.compile(rb"[A-Za-z0-9+/_-]{24,65536}+={0,2}")
@@ -44,6 +44,7 @@ def _found(text: bytes) -> Iterator[Span]:
         if span is not None:
             yield span._replace(value=text[span.start : span.end].decode())
     low = text.lower()
-    for span in assigned(text, low, rare_words(low)):
+    seen = glance(low)
+    for span in (*named(text, low, seen), *assigned(text, low, seen)):
         if not span.weak:
             yield span._replace(value=span.value or text[span.start : span.end].decode())

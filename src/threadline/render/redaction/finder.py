@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator
 
 from threadline.render.redaction.addresses import addresses
 from threadline.render.redaction.armour import armoured
-from threadline.render.redaction.assigned import assigned
+from threadline.render.redaction.assigned import assigned, named
 from threadline.render.redaction.broken import Broken
 from threadline.render.redaction.commands import commanded
-from threadline.render.redaction.encoded import encoded
-from threadline.render.redaction.formed import azure, formed, looked_at
+from threadline.render.redaction.formed import azure, looked_at
+from threadline.render.redaction.glance import glance
 from threadline.render.redaction.homes import homes
-from threadline.render.redaction.rare import rare_words
+from threadline.render.redaction.runs import at_run
 from threadline.render.redaction.seams import Seamless, seamless
 from threadline.render.redaction.span import Span
-from threadline.render.redaction.unnamed import short, unnamed
+from threadline.render.redaction.unnamed import short
 
 WINDOW = 512 * 1024
 """How much is looked at at once: it stays in the processor's cache, and memory does not grow with the text."""
@@ -78,24 +78,25 @@ def _in_windows(view: bytes, *, personal: bool) -> Iterator[Span]:
 
 
 def _in_window(view: bytes, *, personal: bool) -> Iterator[Span]:
-    yield from armoured(view)
     low = view.lower()
+    seen = glance(low)
+    yield from armoured(view, seen)
     done = 0
     broken = Broken(view)
     for start, end, is_hex in looked_at(view):
         if end <= done:
             continue
-        span = broken.at_run(start, end) or (None if is_hex else formed(view, start, end)) or unnamed(view, start, end)
-        span = span or (None if is_hex else encoded(view, start, end))
+        span = broken.at_run(start, end) or at_run(view, start, end, is_hex)
         if span is not None:
             done = span.end
             yield span
-    yield from broken.short()
+    yield from broken.short(seen)
     yield from azure(view)
-    has = rare_words(low)
-    yield from short(view, low, has)
-    yield from assigned(view, low, has)
-    yield from commanded(view, low, has)
+    found = named(view, low, seen)
+    yield from short(view, low, seen)
+    yield from found
+    yield from assigned(view, low, seen)
+    yield from commanded(view, seen)
     if personal:
         yield from homes(view)
         yield from addresses(view)

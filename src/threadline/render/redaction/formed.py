@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from threadline.render.redaction.formats import CLOUDS, CODE, MODELS
 from threadline.render.redaction.formats_more import MONEY, TALK, WATCHING
 from threadline.render.redaction.rule import Rule
+from threadline.render.redaction.signs import by_sign
 from threadline.render.redaction.span import Span
 from threadline.render.redaction.trie import trie
 
@@ -24,10 +25,13 @@ _IN_WORD = bytes(0x41 if byte in _WORD else 0x20 for byte in range(256))
 # Spelt out, not `A{18,}`: that has a prefix to search for, and is found many times faster.
 _RUN = re.compile(b"A" * SHORTEST + b"A*+")
 # Ids of any kind, and names and paths in lower case: no credential of the table looks so. The group is what is hex.
-_DULL = re.compile(rb"(?:([0-9a-f-]++)|[a-z_./+-]++|(?:toolu|srvtoolu|msg|req|agent)_[0-9A-Za-z]++)(?![\w./+-])")
+# What is joined to a word before it is not told by itself.
+_DULL = re.compile(
+    rb"(?<![:|$])(?:([0-9a-f-]++)|[a-z_./+-]++|(?:toolu|srvtoolu|msg|req|agent)_[0-9A-Za-z]++)(?![\w./+-])"
+)
 _FAR = 80
 _JOINED_BACKWARDS = re.compile(rb"[\w.~:|$/+-]{1,80}")
-_JOINS = frozenset(b":|$")
+JOINS = frozenset(b":|$")
 _ENDS = frozenset(b"_.~:|$-")
 _KEY = 3
 _AZURE = re.compile(rb"Q~[A-Za-z0-9_~.-]{31,34}")
@@ -108,12 +112,12 @@ def looked_at(view: bytes) -> Iterator[tuple[int, int, bool]]:
     for run in _RUN.finditer(view.translate(_IN_WORD)):
         start = run.start()
         is_dull = dull(view, start)
-        before = view[start - 1] if start else _SPACE
-        if is_dull is not None and before not in _JOINS:
+        if is_dull is not None:
             if is_dull.lastindex and view[start - 6 : start - 3] not in _OF_IDS:
                 yield start, run.end(), True
             continue
         end = run.end()
+        before = view[start - 1] if start else _SPACE
         # What stands behind `\` or `%` is a part of an escape, and not of the word.
         if before == _BACKSLASH:
             start += 1 if view[start] in _ESCAPES else 5 if _UNICODE.match(view, start) else 0
@@ -132,7 +136,7 @@ def formed(view: bytes, start: int, end: int) -> Span | None:
     """The credential at a run, if its form is one of the table's."""
     before = view[start - 1] if start else _SPACE
     begin = start
-    if before in _JOINS:
+    if before in JOINS:
         joined = _JOINED_BACKWARDS.match(view[max(0, start - _FAR) : start][::-1])
         begin = start - (joined.end() if joined else 0)
     run = view[begin:end]
@@ -149,7 +153,7 @@ def formed(view: bytes, start: int, end: int) -> Span | None:
 def formed_in(view: bytes, start: int, end: int) -> Span | None:
     """The credential in a part of a view, whatever was met before."""
     joined = _JOINED_BACKWARDS.match(view[max(0, start - _FAR) : start][::-1]) if view[start - 1 : start] else None
-    begin = start - (joined.end() if joined and view[start - 1] in _JOINS else 0)
+    begin = start - (joined.end() if joined and view[start - 1] in JOINS else 0)
     return _formed(view, begin, start, end)
 
 
@@ -175,7 +179,7 @@ def _formed(view: bytes, begin: int, start: int, end: int) -> Span | None:
 
 def azure(view: bytes) -> Iterator[Span]:
     """Client secrets of Azure: the one form that has its marks in the middle."""
-    for mark in _AZURE.finditer(view):
+    for mark in by_sign(_AZURE, b"~", view, 1):
         start = mark.start() - _AZURE_HEAD
         if start >= 0 and re.fullmatch(rb"[A-Za-z0-9_~.]{3}[0-9]", view[start : mark.start()]):
             yield Span(start, mark.end(), "azure-client-secret")
@@ -207,7 +211,7 @@ def _by_length(view: bytes, start: int, end: int) -> Span | None:
         rules = _LENGTHS.get(word.end() - word.start())
         if rules is None:
             continue
-        joined = word.start() > 0 and view[word.start() - 1] in _JOINS
+        joined = word.start() > 0 and view[word.start() - 1] in JOINS
         for rule in rules:
             found = _matched(rule, view, word.start()) if joined or not rule.before else None
             if found:

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from threadline.render.redaction import plausible, rare
 from threadline.render.redaction.naming import is_secret, services_named, words_of
+from threadline.render.redaction.rare import Rare
 from threadline.render.redaction.span import Span
 from threadline.render.redaction.wordlist import words
 
@@ -71,11 +72,17 @@ _HARMLESS = words(
 _Services = tuple[tuple[re.Pattern[str], str], ...]
 
 
+def may_be_assigned(view: bytes, start: int, end: int) -> bool:
+    """Whether a run can be a value by itself: no path, and with a digit."""
+    return view[start] not in _PATHS and _DIGIT.search(view, start, end) is not None
+
+
 def unnamed(view: bytes, start: int, end: int) -> Span | None:
-    """The credential at a run by what it is assigned to: a service's own, or random under a name that says nothing."""
-    if not start or view[start - 1] not in _DELIMITERS or view[start] in _PATHS:
-        return None
-    if not _DIGIT.search(view, start, end):
+    """The credential at a run by what it is assigned to: a service's own, or random under a name that says nothing.
+
+    The run is one that may be assigned to something.
+    """
+    if not start or view[start - 1] not in _DELIMITERS:
         return None
     head = view[max(0, start - 64) : start].rstrip(b" \t\"'`\\")
     if not head or head[-1] not in _ASSIGNS:
@@ -103,10 +110,10 @@ def _told(view: bytes, start: int, end: int, services: _Services, *, harmless: b
     return Span(start, start + len(value), "random-value")
 
 
-def short(view: bytes, low: bytes, has: frozenset[bytes]) -> Iterator[Span]:
+def short(view: bytes, low: bytes, seen: Rare) -> Iterator[Span]:
     """Credentials that are shorter than the runs that are looked at, by the name of their service."""
     for word, pattern in _SHORT:
-        for found in pattern.finditer(low) if word is None or word in has else ():
+        for found in pattern.finditer(low) if word is None or word in seen.words else ():
             value = _SHORT_VALUE.match(view, found.end())
             name = low[max(0, found.start() - 6) : found.end()]
             for one, kind in _verdict(name[::-1])[0] if value else ():
