@@ -644,3 +644,82 @@ def test_what_verify_found_damaged_is_kept_again(ask: Asker, tmp_path: Path) -> 
     assert ask("keep", "pack").code == 0
     assert ask("keep", "verify").code == 0
     assert "damaged" not in ask("keep", "status").err
+
+
+def test_what_cannot_be_meant_is_refused(ask: Asker, home: Path, tmp_path: Path) -> None:
+    """An empty folder's name, a run that never was, the keep itself, and both of two: each says what to do."""
+    ask("keep")
+    main = counting.mains(home)[0]
+    for words, said in (
+        (("--to", ""), "empty name"),
+        (("--at", "99", "--to", "x"), "There is no run 99: the last is 1"),
+        (("--to", tmp_path / "keep"), "is the keep itself"),
+        (("--to", tmp_path / "keep" / "packs" / "x"), "is the keep itself"),
+        (("--all", "--to", "x"), "not both"),
+    ):
+        answer = ask("keep", "restore", main.stem, *words)
+        assert (answer.code, said in answer.err) == (2, True), answer.err
+    assert ask("keep", "--keep", "").code == 2
+    assert ask("keep", "verify").code == 0
+
+
+def test_a_tilde_in_the_variable_is_ones_own_folder(ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a file that sets variables for a service has it, where no shell replaces it."""
+    monkeypatch.setenv("THREADLINE_KEEP", "~/kept")
+    assert ask("keep").code == 0
+    assert (Path(os.environ["HOME"]) / "kept" / "keep.json").is_file()
+    counting.mains(home)[0].unlink()
+    assert any(row["kept"] for row in ask("list", "--json").json)
+    assert ask("keep", "path").out.strip() == str(Path(os.environ["HOME"]) / "kept")
+
+
+def test_touching_holds_for_what_is_there_already(ask: Asker, home: Path) -> None:
+    """The warning says `--touch`; who follows it after the fact is not left with the old times."""
+    main = counting.mains(home)[0]
+    os.utime(main, (1, 1))
+    ask("keep")
+    assert "--touch" in ask("keep", "restore", main.stem).out
+    assert "--touch" not in ask("keep", "restore", main.stem, "--touch").out
+    assert time.time() - main.stat().st_mtime < DAY
+
+
+def test_the_days_are_told_of_the_home_that_deletes(
+    ask: Asker, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two homes, each is told by its own sessions and settings; and nothing of it where nothing was put back."""
+    other = tmp_path / "other"
+    shutil.copytree(home, other)
+    (other / "settings.json").write_text('{"cleanupPeriodDays": 400}')
+    now = time.time()
+    mains = counting.mains(home)
+    for path in (*mains, *counting.mains(other)):
+        os.utime(path, (now - 40 * DAY, now - 40 * DAY))
+    os.utime(counting.mains(other)[0], (now - 500 * DAY, now - 500 * DAY))
+    ask("keep", "--home", home, "--home", other)
+    for path in (*mains, *counting.mains(other)):
+        path.unlink()
+    monkeypatch.setenv("CLAUDE_CONFIG_DIRS", f"{home}{os.pathsep}{other}")
+    said = " ".join(ask("keep", "restore", "--all").out.split())
+    assert f"{len(mains)} of them are older than the 30 days" in said
+    assert "1 of them is older than the 400 days" in said
+    mains[0].write_bytes(b"{}\n")
+    refused = ask("keep", "restore", mains[0].stem, "--home", home)
+    assert (refused.code, "older than" in refused.out) == (2, False)
+
+
+def test_settings_that_are_left_alone_are_not_called_installed(ask: Asker, home: Path) -> None:
+    """What is wrong is said, and nothing beside it that is not true."""
+    (home / "settings.json").write_text("[]")
+    answer = ask("keep", "install", "--timer", "none", "--yes")
+    assert answer.code == 2
+    assert "installed already" not in answer.out
+
+
+@pytest.mark.usefixtures("home")
+def test_merging_what_is_encrypted_into_the_clear_is_told(ask: Asker, tmp_path: Path) -> None:
+    """It is what was asked for, and one should know it."""
+    pytest.importorskip("pyrage")
+    key = tmp_path / "key"
+    assert ask("keep", "--encrypt", "--keep", tmp_path / "sealed", "--key-file", key).code == 0
+    answer = ask("keep", "merge", tmp_path / "sealed", "--keep", tmp_path / "plain", "--other-key-file", key)
+    assert (answer.code, "in clear" in answer.err) == (0, True)

@@ -121,7 +121,7 @@ def _do(writes: Sequence[Write], *, yes: bool, output: str, nothing: str, after:
     if output != "table":
         out.print_rows([_row(one, done=yes) for one in writes], output)
     else:
-        for line in _lines(writes, yes=yes) or [nothing]:
+        for line in _lines(writes, yes=yes) or ([nothing] if not wrong else []):
             click.echo(out.plain(line))
         for line in after:
             click.echo(out.plain(line))

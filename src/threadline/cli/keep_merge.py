@@ -76,6 +76,8 @@ def merge(
             planned=planned,
             progress=advance,
         )
+    if not store.is_sealed and any(one.is_sealed for one in sources) and (done.packs or done.runs):
+        click.echo("threadline: What is encrypted there lies here in clear: this keep is not encrypted.", err=True)
     for sentence in done.refused:
         click.echo(f"threadline: {out.plain(sentence)}", err=True)
     if output != "table":

@@ -22,6 +22,19 @@ if TYPE_CHECKING:
 _OFF = frozenset({"0", "off", "no", "false"})
 
 
+class Folder(click.Path):
+    """A folder that was named; no name at all, as an empty variable gives, would be the one somebody is in."""
+
+    def __init__(self) -> None:
+        super().__init__(file_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The folder, as a path."""
+        if value == "":
+            self.fail("an empty name is no folder's.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 class NoKeep(NotFound):
     """There is no keep yet: nothing is found, and nothing is wrong."""
 
@@ -38,7 +51,7 @@ def keep_options(function: Decorated) -> Decorated:
         click.option(
             "--keep",
             "folder",
-            type=click.Path(file_okay=False, path_type=Path),
+            type=Folder(),
             metavar="DIR",
             help="The keep; by default THREADLINE_KEEP, or the platform's folder for data.",
         ),

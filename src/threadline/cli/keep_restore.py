@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from threadline.cli import FAILED, FOUND
-from threadline.cli.keep_options import keep_options, machine_option
+from threadline.cli.keep_options import Folder, keep_options, machine_option
 from threadline.cli.options import output_options
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ Exit codes: 0 all is there now; 1 there is no keep; 2 something was not put back
 @click.argument("sessions", nargs=-1, metavar="[SESSION]...")
 @click.option(
     "--to",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=Folder(),
     metavar="DIR",
     help="A Claude home to put them into; by default the one they came from.",
 )
@@ -72,10 +72,14 @@ def restore(
     from threadline.cli.keep_options import catalogue_of, machine_named, print_one
     from threadline.errors import BadQuery
 
-    if bool(sessions) == everything:
+    if sessions and everything:
+        raise BadQuery("Name sessions, or give --all, which is every one of them, and not both.")
+    if not sessions and not everything:
         raise BadQuery("Name sessions (`threadline keep list` has them), or give --all.")
     catalogue, here = catalogue_of(folder, key_file)
     whose = machine_named(catalogue, machine, here) if machine is not None else None
+    _require_run(catalogue, whose, at)
+    _require_outside(catalogue.store.folder, to)
     asked = _Asked(catalogue, whose, _real(home), at)
     chosen = asked.sessions(sessions, here.id)
     files = asked.files(chosen, everything=everything)
@@ -97,7 +101,7 @@ def restore(
         "notes": [*asked.notes, *(_notes(catalogue, put) if at is None else ())],
     }
     if output == "table":
-        _print(row, chosen, _told(catalogue, chosen), touch=touch)
+        _print(row, chosen, _told(catalogue, chosen), touch=touch, moved=to is not None)
     else:
         print_one(row, output)
     return FAILED if row["refused"] else FOUND
@@ -169,6 +173,33 @@ class _Asked:
         return self._home is None or home == self._home
 
 
+def _require_run(catalogue: Catalogue, machine: str | None, at: int | None) -> None:
+    """See that there was such a run.
+
+    Raises:
+        BadQuery: there was none.
+    """
+    from threadline.errors import BadQuery
+
+    runs = [one.run.number for one in catalogue.manifests if machine is None or one.run.machine == machine]
+    if at is not None and runs and at > max(runs):
+        raise BadQuery(f"There is no run {at}: the last is {max(runs)}; `threadline keep diff --runs` lists them.")
+
+
+def _require_outside(keep: Path, to: Path | None) -> None:
+    """See that nothing is put into the keep itself, where no file but its own belongs.
+
+    Raises:
+        BadQuery: it would be.
+    """
+    from threadline.errors import BadQuery
+
+    if to is not None:
+        inside = os.path.realpath(os.path.expanduser(to))  # noqa: PTH111 - that of Path raises
+        if f"{inside}{os.sep}".startswith(f"{os.path.realpath(keep)}{os.sep}"):
+            raise BadQuery(f"{str(to)!r} is the keep itself, or in it; name another folder with --to.")
+
+
 def _require_own(files: Iterable[str], named: str | None) -> None:
     """See that homes are the user's: a keep that was merged may say that this machine's home is anywhere.
 
@@ -226,7 +257,7 @@ def _put(catalogue: Catalogue, targets: dict[str, list[Version]], *, force: bool
             rows[home] = done
             if touch:
                 now = time.time_ns()
-                for path in done.files:
+                for path in (*done.files, *done.same):
                     os.utime(path, ns=(now, now))
     return rows
 
@@ -265,7 +296,7 @@ def _told(catalogue: Catalogue, chosen: Sequence[KeptSession]) -> str:
     return next((one.project for one in said.values()), "")
 
 
-def _print(row: dict[str, Any], chosen: Sequence[KeptSession], directory: str, *, touch: bool) -> None:
+def _print(row: dict[str, Any], chosen: Sequence[KeptSession], directory: str, *, touch: bool, moved: bool) -> None:
     from shlex import quote
 
     from threadline.cli import output as out
@@ -287,11 +318,12 @@ def _print(row: dict[str, Any], chosen: Sequence[KeptSession], directory: str, *
         usual = os.path.join(os.path.expanduser("~"), ".claude")  # noqa: PTH111, PTH118 - those of Path raise
         where += f"CLAUDE_CONFIG_DIR={quote(row['homes'][0])} " if row["homes"][0] != usual else ""
         click.echo(f"Go on with it: {out.plain(where)}claude -r {out.plain(chosen[0].id)}")
-    if not touch:
-        _warn(row["homes"], chosen)
+    if not touch and (row["files"] or not row["refused"]):
+        for home in row["homes"]:
+            _warn(home, [one for one in chosen if moved or one.home == home])
 
 
-def _warn(homes: Sequence[str], chosen: Sequence[KeptSession]) -> None:
+def _warn(home: str, chosen: Sequence[KeptSession]) -> None:
     """Say that Claude Code will delete again what it has deleted before."""
     from datetime import UTC, datetime
 
@@ -299,17 +331,15 @@ def _warn(homes: Sequence[str], chosen: Sequence[KeptSession]) -> None:
     from threadline.keep.living import period
 
     now = datetime.now(UTC)
-    for home in homes:
-        lasts = period(Path(home))
-        mains = [one.main for one in chosen if one.main is not None]
-        old = [one for one in mains if (ends := lasts.ends(one.mtime_ns)) is not None and ends <= now]
-        if old:
-            which = "It is" if len(chosen) == 1 else f"{len(old):,} of them are"
-            click.echo(
-                out.wrapped(
-                    f"{which} older than the {lasts.days} days after which Claude Code deletes, soon after it starts,"
-                    f" what nobody went on with: do so at once, raise cleanupPeriodDays in {home}/settings.json before,"
-                    " or restore with --touch."
-                )
+    lasts = period(Path(home))
+    mains = [one.main for one in chosen if one.main is not None]
+    old = [one for one in mains if (ends := lasts.ends(one.mtime_ns)) is not None and ends <= now]
+    if old:
+        which = "It is" if len(chosen) == 1 else "1 of them is" if len(old) == 1 else f"{len(old):,} of them are"
+        click.echo(
+            out.wrapped(
+                f"{which} older than the {lasts.days} days after which Claude Code deletes, soon after it starts,"
+                f" what nobody went on with: do so at once, raise cleanupPeriodDays in {home}/settings.json before,"
+                " or restore with --touch."
             )
-            return
+        )

@@ -136,7 +136,8 @@ def _risks(told: Status, *, everything: bool) -> Iterator[str]:
     files = [one for one in told.at_risk if one.session is None]
     what = [out.counted(len(risks), "session")] if risks else []
     what += [f"{out.counted(len(files), 'file')} of no session"] if files else []
-    yield out.heading(f"At risk: {' and '.join(what)}; `threadline keep` keeps them.")
+    them = "it" if len(told.at_risk) == 1 else "them"
+    yield out.heading(f"At risk: {' and '.join(what)}; `threadline keep` keeps {them}.")
     shown = told.at_risk if everything else told.at_risk[:_SHOWN]
     rows = [_cells(one) for one in shown]
     yield out.table(

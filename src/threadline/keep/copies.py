@@ -39,8 +39,8 @@ def put(
     if len(fit) < len(absent):
         needed = sum(row.size for _place, row in absent)
         yield (
-            f"What only the keep has would take {needed / 1e9:.1f} GB below {str(first)!r}, where {free / 1e9:.1f} GB "
-            f"are free: the largest {len(absent) - len(fit):,} of its {len(absent):,} files are left out; make room, "
+            f"What only the keep has would take {needed / 1e6:,.1f} MB below {str(first)!r}, where"
+            f" {free / 1e6:,.1f} MB are free: the largest {len(absent) - len(fit):,} of its {len(absent):,} files are left out; make room, "
             "or name another folder with THREADLINE_CACHE."
         )
     if planned is not None:

@@ -140,7 +140,7 @@ def _strange(catalogue: Catalogue) -> Iterator[str]:
 
     many = sum(map(len, misnamed(catalogue, _is_inside)))
     if many:
-        yield f"Of the keep, {many:,} paths lead out of their home or are no text; `threadline keep restore` says more."
+        yield f"Of the keep, {many:,} paths lead out of their home or are no text; `threadline keep status` says more."
 
 
 def _is_inside(path: str) -> bool:

@@ -103,9 +103,10 @@ class _Merging:
         rows = [row for _path, one in there for row in one.rows if isinstance(row, Forgot)]
         lost = _lost(here, rows)
         if lost and not forgets:
-            few = ", ".join(sorted(lost)[:3])
+            few = ", ".join(sorted(one or "one without a name" for one in lost)[:3])
             self._refuse(
-                other, f"it has forgotten sessions that are kept here ({few}); say so if they are to go here, too"
+                other,
+                f"it has forgotten sessions that are kept here ({few}); --accept-forgotten forgets them here, too",
             )
             return
         self._forgotten += sorted(lost)

@@ -35,7 +35,7 @@ def seal_with_passphrase(passphrase: str) -> Seal:
     Raises:
         Missing: age is not installed.
     """
-    if not passphrase:
+    if not passphrase.strip():
         raise Unreadable("An empty passphrase protects nothing; choose another.")
     age = _age()
     made = age.x25519.Identity.generate()

@@ -256,7 +256,7 @@ def default_folder() -> Path:
     """Where a keep lies unless another place is named: `THREADLINE_KEEP`, or the platform's folder for data."""
     said = os.environ.get("THREADLINE_KEEP")
     if said and is_read():  # `off` leaves it for those that read, and names no folder
-        return Path(said)
+        return Path(os.path.expanduser(said))  # noqa: PTH111 - that of Path raises where there is no such user
     return machine_folder() / "keep"
 
 
