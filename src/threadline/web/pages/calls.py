@@ -52,7 +52,7 @@ def _fields(asked: Asked) -> list[Field]:
     return [
         Field("tool", "Tool", choices=tools),
         Field("outcome", "Outcome", choices=outcomes),
-        Field("project", "Project", "part of its path", offered=values(archive, "project")),
+        Field("project", "Project", "part of path", offered=values(archive, "project")),
         Field("session", "Session", "the start of its id"),
         Field("since", "Since", "7d, 2026-11-03"),
         Field("until", "Until", "yesterday"),

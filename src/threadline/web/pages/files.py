@@ -41,7 +41,7 @@ _TOUCHED = (Column("When", "when"), Column("How", "how"), Column("Session", "tit
 def _fields(asked: Asked) -> list[Field]:
     return [
         Field("path", "File", "a path or its end", kind="search"),
-        Field("project", "Project", "part of its path", offered=values(asked.archive, "project")),
+        Field("project", "Project", "part of path", offered=values(asked.archive, "project")),
         Field("session", "Session", "the start of its id"),
         Field("since", "Since", "7d, 2026-11-03"),
         Field("until", "Until", "yesterday"),

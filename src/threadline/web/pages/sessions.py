@@ -41,8 +41,8 @@ _KEYS: dict[str, _Key] = {
 
 def _fields(asked: Asked) -> Iterator[Field]:
     yield Field("grep", "Title", "words, or an id", kind="search")
-    yield Field("project", "Project", "part of its path", offered=values(asked.archive, "project"))
-    yield Field("model", "Model", "part of its name", offered=values(asked.archive, "model"))
+    yield Field("project", "Project", "part of path", offered=values(asked.archive, "project"))
+    yield Field("model", "Model", "part of name", offered=values(asked.archive, "model"))
     yield Field("branch", "Branch", "a git branch", offered=values(asked.archive, "branch"))
     yield Field("since", "Since", "7d, 2026-11-03")
     yield Field("until", "Until", "yesterday")

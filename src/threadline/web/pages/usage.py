@@ -35,8 +35,8 @@ _ONE_DAY = timedelta(days=1)
 def _fields(asked: Asked) -> Iterator[Field]:
     yield Field("since", "Since", "30d, 2026-11-03")
     yield Field("until", "Until", "yesterday")
-    yield Field("project", "Project", "part of its path", offered=values(asked.archive, "project"))
-    yield Field("model", "Model", "part of its name", offered=values(asked.archive, "model"))
+    yield Field("project", "Project", "part of path", offered=values(asked.archive, "project"))
+    yield Field("model", "Model", "part of name", offered=values(asked.archive, "model"))
     yield Field("session", "Session", "the start of its id")
 
 
