@@ -508,7 +508,7 @@ def test_the_hook_keeps(ask: Asker, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("home")
 def test_no_keep_no_home_and_wrong_words(ask: Asker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No keep yet: exit code 1, and how one is begun. What is no keep, no run, no action: 2, and a sentence."""
-    for action in ("status", "list", "diff", "verify", "pack"):
+    for action in ("list", "diff", "verify", "pack"):
         answer = ask("keep", action)
         assert (answer.code, answer.out) == (1, "")
         assert "`threadline keep` begins one" in answer.err
@@ -723,3 +723,33 @@ def test_merging_what_is_encrypted_into_the_clear_is_told(ask: Asker, tmp_path: 
     assert ask("keep", "--encrypt", "--keep", tmp_path / "sealed", "--key-file", key).code == 0
     answer = ask("keep", "merge", tmp_path / "sealed", "--keep", tmp_path / "plain", "--other-key-file", key)
     assert (answer.code, "in clear" in answer.err) == (0, True)
+
+
+def test_before_the_first_run_all_is_at_risk(ask: Asker, home: Path) -> None:
+    """Just then one wants to know what will be deleted, and when; that there is no keep is said, too."""
+    answer = ask("keep", "status", "--all")
+    assert answer.code == 1
+    assert "`threadline keep` begins one" in answer.err
+    assert f"At risk: {len({path.stem for path in counting.mains(home)})} sessions" in answer.out
+    assert all(path.stem[:8] in answer.out for path in counting.mains(home))
+
+
+@pytest.mark.usefixtures("home")
+def test_a_keep_that_is_away_is_told_by_those_who_read(ask: Asker, tmp_path: Path) -> None:
+    """A disk that is not mounted is no keep that was never begun: nobody is told to begin one."""
+    ask("keep")
+    (tmp_path / "keep").rename(tmp_path / "elsewhere")
+    for action in ("status", "list", "verify"):
+        answer = ask("keep", action)
+        assert (answer.code, "is not there. Is its disk mounted" in answer.err) == (2, True)
+        assert "begins one" not in answer.err
+    answer = ask("keep", "merge", tmp_path / "nosuch", "--keep", tmp_path / "elsewhere")
+    assert (answer.code, "There is no keep in" in answer.err) == (2, True)
+
+
+def test_what_was_forgotten_and_is_still_there_is_told(ask: Asker, home: Path) -> None:
+    """It is not kept, as was wished; the status does not say that all is kept."""
+    ask("keep")
+    main = counting.mains(home)[0]
+    ask("keep", "forget", main.stem, "--reason", "private", "--yes")
+    assert f"still there: 1 session that was forgotten ({main.stem[:8]})" in ask("keep", "status").out

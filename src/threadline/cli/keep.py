@@ -200,14 +200,12 @@ def _store(folder: Path | None, key_file: Path | None, machine: Machine, *, encr
     where = place(folder)
     from threadline.errors import Unreadable
     from threadline.keep import sealing
-    from threadline.keep.lately import lately
+    from threadline.keep.lately import away
     from threadline.keep.store import Store, is_keep
 
-    if not begin and not is_keep(where) and lately(machine.memory, where) is not None:
-        raise Unreadable(
-            f"The keep that was in {str(where)!r} is not there. Is its disk mounted, or was it moved (--keep DIR)? "
-            "If it is gone for good, --begin makes a new one."
-        )
+    gone = away(machine.memory, where) if not begin and not is_keep(where) else None
+    if gone is not None:
+        raise Unreadable(f"{gone} If it is gone for good, --begin makes a new one.")
     if not encrypt:
         store = Store.make(where)
         return Store(where, sealing.key_from_file(key_file)) if store.is_sealed and key_file is not None else store

@@ -58,10 +58,14 @@ def merge(
     from threadline.cli.keep_options import bar, opened, place, print_one
 
     where = place(folder)
+    from threadline.errors import NotFound
     from threadline.keep.machine import this_machine
     from threadline.keep.merging import merge as merged
     from threadline.keep.store import Store, is_keep
 
+    missing = [other for other in others if not is_keep(other)]
+    if missing:
+        raise NotFound(f"There is no keep in {str(missing[0])!r}, so there is nothing to take over.")
     sources = [opened(other, other_key_file or key_file) for other in others]
     if not is_keep(where):
         Store.make(where)

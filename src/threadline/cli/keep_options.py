@@ -127,6 +127,12 @@ def opened(folder: Path | None, key_file: Path | None = None) -> Store:
     if not is_there and where.is_dir() and any(where.iterdir()):
         raise NotFound(f"{str(where)!r} is no keep; `threadline keep path` says where yours is.")
     if not is_there:
+        from threadline.keep.lately import away
+        from threadline.keep.machine import machine_folder
+
+        gone = away(machine_folder(), where)
+        if gone is not None:
+            raise Unreadable(gone)
         raise NoKeep(f"There is no keep in {str(where)!r} yet; `threadline keep` begins one.")
     store = Store(where, sealing.key_from_file(key_file) if key_file is not None else None)
     if not store.is_locked:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from threadline.cli import FOUND
-from threadline.cli.keep_options import keep_options, living_option
+from threadline.cli import FOUND, NOTHING
+from threadline.cli.keep_options import NoKeep, keep_options, living_option
 from threadline.cli.options import output_options
 
 if TYPE_CHECKING:
@@ -45,12 +45,17 @@ def status(*, everything: bool, folder: Path | None, key_file: Path | None, home
     """
     from threadline.cli import output as out
     from threadline.cli.keep_options import catalogue_of, print_one, say_problems
+
+    try:
+        catalogue, machine = catalogue_of(folder, key_file)
+    except NoKeep as error:
+        return _unkept(str(error), homes, output, everything=everything)
     from threadline.keep.doubting import doubts_in
     from threadline.keep.lately import lately
     from threadline.keep.living import living
+    from threadline.keep.status import forgotten_there
     from threadline.keep.status import status as status_of
 
-    catalogue, machine = catalogue_of(folder, key_file)
     doubts = doubts_in(machine.memory, catalogue.store.about.id)
     run = lately(machine.memory, catalogue.store.folder)
     told = status_of(
@@ -69,7 +74,29 @@ def status(*, everything: bool, folder: Path | None, key_file: Path | None, home
     else:
         for line in _page(where, told, everything=everything, sealed=catalogue.store.is_sealed):
             click.echo(line)
+        there = forgotten_there(catalogue, living(homes))
+        if there:
+            few = ", ".join(sorted(one[:8] for one in there)[:8])
+            what = f"{out.counted(len(there), 'session')} that {'was' if len(there) == 1 else 'were'} forgotten"
+            click.echo(f"Not kept, and still there: {what} ({few}).")
     return FOUND
+
+
+def _unkept(said: str, homes: tuple[str, ...], output: str, *, everything: bool) -> int:
+    """Before the first run: that there is no keep, and when what it would have will be deleted."""
+    from threadline.cli import output as out
+    from threadline.cli.screen import nothing
+    from threadline.keep.living import living
+    from threadline.keep.status import unkept
+
+    told = unkept(living(homes))
+    if output == "table":
+        for line in _risks(told, everything=everything):
+            click.echo(line)
+    elif output != "json":
+        out.print_rows(map(out.to_plain, told.at_risk), output)
+    nothing(said)
+    return NOTHING
 
 
 def _row(told: Status) -> dict[str, Any]:

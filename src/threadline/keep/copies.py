@@ -40,8 +40,8 @@ def put(
         needed = sum(row.size for _place, row in absent)
         yield (
             f"What only the keep has would take {needed / 1e6:,.1f} MB below {str(first)!r}, where"
-            f" {free / 1e6:,.1f} MB are free: the largest {len(absent) - len(fit):,} of its {len(absent):,} files are left out; make room, "
-            "or name another folder with THREADLINE_CACHE."
+            f" {free / 1e6:,.1f} MB are free: the largest {len(absent) - len(fit):,} of its {len(absent):,} files are"
+            " left out; make room, or name another folder with THREADLINE_CACHE."
         )
     if planned is not None:
         planned(sum(row.size for _place, row in fit))

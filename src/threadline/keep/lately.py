@@ -13,8 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from threadline.keep import durable
-
-_NAME = "keeps.json"
+from threadline.keep.folder import KEEPS
 
 
 class Lately(Struct, frozen=True):
@@ -29,6 +28,13 @@ def lately(machine: Path | None, folder: Path) -> Lately | None:
     return _all(machine).get(os.path.realpath(folder)) if machine is not None else None
 
 
+def away(machine: Path | None, folder: Path) -> str | None:
+    """What to say of a keep that this machine has kept into and that is not there any more, if it has."""
+    if lately(machine, folder) is None:
+        return None
+    return f"The keep that was in {str(folder)!r} is not there. Is its disk mounted, or was it moved (--keep DIR)?"
+
+
 def has_kept(machine: Path) -> bool:
     """Whether a run of this machine has ended anywhere."""
     return bool(_all(machine))
@@ -41,11 +47,11 @@ def note(machine: Path | None, folder: Path, id_: str, ended: str) -> None:
     known = {**_all(machine), os.path.realpath(folder): Lately(id_, ended)}
     with suppress(OSError):
         machine.mkdir(parents=True, exist_ok=True, mode=0o700)
-        durable.put(machine, "lately", _NAME, msgspec.json.encode(known, order="sorted"))
+        durable.put(machine, "lately", KEEPS, msgspec.json.encode(known, order="sorted"))
 
 
 def _all(machine: Path) -> dict[str, Lately]:
     try:
-        return msgspec.json.decode(durable.small(machine / _NAME), type=dict[str, Lately])
+        return msgspec.json.decode(durable.small(machine / KEEPS), type=dict[str, Lately])
     except (OSError, msgspec.MsgspecError):
         return {}

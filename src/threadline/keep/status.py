@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
 from threadline.find.side_files import session_of
-from threadline.keep.catalogue import Catalogue, Version
+from threadline.keep.catalogue import Catalogue, Key, Version
 from threadline.keep.living import Period, is_swept, period
 from threadline.keep.manifest import End, Manifest
 from threadline.keep.misnamed import misnamed, sentence
@@ -28,6 +28,7 @@ from threadline.keep.sessions import (
     sessions,
 )
 from threadline.keep.sources import Source, sources
+from threadline.keep.versions import Forgotten
 from threadline.model.found import Home
 from threadline.model.problem import Problem
 
@@ -136,6 +137,38 @@ def status(
     )
 
 
+def unkept(homes: Sequence[Home]) -> Status:
+    """How things stand before there is a keep: all that Claude Code deletes is at risk."""
+    unseen: list[Problem] = []
+    seen = [_Seen(home, _Nothing(), "", unseen) for home in homes]
+    risks = sorted((risk for one in seen for risk in one.at_risk()), key=_urgency)
+    there = tuple(one.home() for one in seen)
+    return Status(0, 0, 0, 0, 0, 0, 0, 0, (), there, tuple(risks), (), tuple(unseen))
+
+
+def forgotten_there(catalogue: Catalogue, homes: Sequence[Home]) -> set[str]:
+    """The sessions that were forgotten and are still in a home, where nothing keeps them."""
+    paths = (one.path for home in homes for one in sources(home, []) if catalogue.forgotten.has(one.path))
+    return {session for path in paths if (session := main_of(path)) is not None}
+
+
+class _Known(Protocol):
+    """What a home is compared with."""
+
+    @property
+    def versions(self) -> Mapping[Key, Sequence[Version]]: ...
+
+    @property
+    def forgotten(self) -> Forgotten: ...
+
+
+class _Nothing:
+    """A keep that has nothing."""
+
+    versions: Mapping[Key, Sequence[Version]] = {}
+    forgotten = Forgotten()
+
+
 def _doubts(catalogue: Catalogue, doubted: AbstractSet[str]) -> Iterator[str]:
     """That packs are damaged, and whether what lies in them is kept elsewhere, too."""
     many = len(doubted & {path.name for path in catalogue.store.pack_files()})
@@ -170,7 +203,7 @@ def stored_bytes(folder: Path) -> int:
 class _Seen:
     """One home as it stands, beside what is kept of it."""
 
-    def __init__(self, home: Home, catalogue: Catalogue, machine: str, unseen: list[Problem]) -> None:
+    def __init__(self, home: Home, catalogue: _Known, machine: str, unseen: list[Problem]) -> None:
         self._home = home
         self._period = period(home.path)
         self._catalogue = catalogue
