@@ -118,3 +118,14 @@ def test_a_file_says_which_branches_it_does_not_show(form: str, tmp_path: Path, 
     assert "branch" not in _text(
         form, write(path.with_name(f"{OTHER}.jsonl"), *transcript(prompt("a"), reply("b"))), ask
     )
+
+
+def test_agents_of_the_program_itself_are_not_counted(session: Path, ask: Asker) -> None:
+    """One that summed up the conversation is none that anybody started: files count agents as the page does."""
+    of_its_own = Pen(SESSION, agentId="acompact-12ab34", isSidechain=True)
+    place = session.with_suffix("") / "subagents/agent-acompact-12ab34.jsonl"
+    write(place, *transcript(prompt("sum it up"), reply("It was long."), pen=of_its_own))
+    head = Client(session.parents[2]).get(f"/session/{SESSION}").text.partition('<header class="head">')[2]
+    assert "<span>1 agent</span>" in head.partition("</header>")[0]
+    assert " 1 agent " in _text("html", session, ask)
+    assert "- agents: 1\n" in _text("md", session, ask)

@@ -89,8 +89,8 @@ def facts(whole: Session, total: Sum | None = None) -> Iterator[str]:
     yield from (model_name(model) for model in whole.models)
     yield count(sum(turn.act is not None for turn in whole.turns), "turn")
     yield count(len(whole.calls), "call")
-    if whole.agents:
-        yield count(len(whole.agents), "agent")
+    if agents := sum(agent.side is None for agent in whole.agents):
+        yield count(agents, "agent")
     if took := span_of_time(lasted(whole)):
         yield took
     if total is not None:

@@ -73,6 +73,7 @@ class _Markdown:
     def _facts(self) -> Iterator[tuple[str, str]]:
         whole, total = self._session, self._total
         started, took = ends(whole)[0], span_of_time(lasted(whole))
+        agents = sum(agent.side is None for agent in whole.agents)
         turns = count(sum(turn.act is not None for turn in whole.turns), "turn")
         found = {
             "session": code(one(str(whole.id or ""), _LABEL)),
@@ -80,7 +81,7 @@ class _Markdown:
             "model": ", ".join(words(model_name(model)) for model in whole.models),
             "started": f"{moment(started)} UTC" if started is not None else "",
             "took": f"{turns}, {count(len(whole.calls), 'call')}{f', {took}' if took else ''}",
-            "agents": f"{len(whole.agents):,}" if whole.agents else "",
+            "agents": f"{agents:,}" if agents else "",
             "spent": f"{tokens(total)}, {spent(total)}" if total is not None else "",
             "branches": left_told(whole.main, self._view.branch),
         }
