@@ -264,6 +264,14 @@ def test_what_is_not_shown_is_counted_by_sessions_and_entries(ask: Asker, home: 
     assert "see --" not in ask("search", "harbour", "--all", "--home", home).out
 
 
+def test_that_nobody_looked_for_more_sessions_is_said(ask: Asker, demo_home: Path) -> None:
+    """Where looking ends once enough are found, nobody knows how many more there are, and the way to them is told."""
+    few = ask("search", "tool:Bash", "--limit", "2", "--home", demo_home).out.splitlines()[-1]
+    assert few.startswith("There may be more sessions: see --limit N.")
+    all_of_them = ask("search", "tool:Bash", "--limit", "500", "--home", demo_home).out.splitlines()[-1]
+    assert "more sessions" not in all_of_them
+
+
 def test_a_file_is_called_as_it_is_asked_for(ask: Asker, home: Path) -> None:
     """`file`, on the page and in rows."""
     write(

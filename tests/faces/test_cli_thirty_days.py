@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.faces.asking import Asker
 
+import threadline
 from threadline.demo import write
 
 SWEPT = ("projects", "todos", "tasks", "file-history", "plans", "image-cache", "paste-cache")
@@ -100,6 +101,29 @@ def test_what_is_kept_is_exported(ask: Asker, home: Path, tmp_path: Path, form: 
     before, after = (_contents(tmp_path / name) for name in ("before", "after"))
     assert len(before) >= len(ask("list", "--home", home, "--json").json)
     assert after == before
+
+
+@pytest.mark.parametrize("command", ["list", "usage", "search"])
+def test_a_keep_that_is_away_is_missed(ask: Asker, home: Path, tmp_path: Path, command: str) -> None:
+    """Where the keep was moved, or its disk is not mounted, what only it had is left out, and that is said."""
+    asked = [command, "test"] if command == "search" else [command]
+    assert ask("keep", "--home", home).code == 0
+    assert list(sweep(home))
+    assert "not there" not in ask(*asked, "--home", home).err
+    (tmp_path / "keep").rename(tmp_path / "away")
+    assert "so what only it had is left out. Is its disk mounted" in ask(*asked, "--home", home).err
+    assert "is left out" not in ask(*asked, "--home", home, "--no-keep").err
+    (tmp_path / "away").rename(tmp_path / "keep")
+    assert "not there" not in ask(*asked, "--home", home).err
+
+
+def test_a_keep_that_is_begun_later_is_read(ask: Asker, home: Path) -> None:
+    """An archive that stays open, as the page's does, has what a keep has that was begun since."""
+    with threadline.open(home) as archive:
+        many = len(archive.look_into_keep())
+        assert ask("keep", "--home", home).code == 0
+        assert list(sweep(home))
+        assert len(archive.look_into_keep()) == many + 1
 
 
 def sweep(home: Path, days: int = 30) -> Iterator[Path]:

@@ -48,6 +48,7 @@ class Indexed:
         self.keep: Path | None = None
         self.is_apart = apart
         self._only = False
+        self._awaits_keep = False
         self._lost: tuple[str, ...] = ()
         self._most = most
         self._index = index
@@ -93,6 +94,16 @@ class Indexed:
         self.homes = (*living, *kept.homes)
         self.keep_problems, self.gone = kept.problems, kept.gone
 
+    def await_keep(self, *, only: bool) -> None:
+        """Read the keep once there is one; where one was that is not there, `keep_problems` says it."""
+        from threadline.keep.folder import lost_folder
+
+        self._awaits_keep, self._only = True, only
+        lost = lost_folder()
+        if lost is not None:
+            told = f"The keep that was in {lost!r} is not there, so what only it had is left out."
+            self.keep_problems = (f"{told} Is its disk mounted, or was it moved (THREADLINE_KEEP)?",)
+
     def has_kept(self, home: str) -> bool:
         """Whether anything is read from the keep that a home had which is gone."""
         return any(one == home or one.endswith(f":{home}") for one in self.gone)
@@ -107,8 +118,14 @@ class Indexed:
 
     def look_into_keep(self) -> tuple[Home, ...]:
         """The homes by now: what a living one has lost since is in a kept one."""
-        if self.keep is not None:
-            self.read_keep(self.keep, only=self._only, lost=self._lost)
+        folder = self.keep
+        if folder is None and self._awaits_keep:
+            from threadline.keep.folder import keep_folder
+
+            begun = keep_folder()
+            folder = Path(begun) if begun is not None else None
+        if folder is not None:
+            self.read_keep(folder, only=self._only, lost=self._lost)
         return self.homes
 
     def refresh(self) -> Refreshed:

@@ -56,6 +56,8 @@ def open(  # noqa: A001 - as `threadline.open`
     made = Archive((*named, *there), index=index, jobs=jobs, showing=showing, most=most, apart=is_apart)
     if folder is not None:
         made.read_keep(folder, only=bool(given), lost=tuple(lost))
+    elif keep is True and not is_apart:
+        made.await_keep(only=bool(given))
     for path, error in lost.items():
         if not made.has_kept(path):
             raise error

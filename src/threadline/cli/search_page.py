@@ -53,6 +53,8 @@ def _left(hits: Hits, *, every: bool) -> Iterator[str]:
     elif sessions > 0 and beyond > 0:
         entries = out.counted(beyond, "entry", "entries")
         yield f"{least}{out.counted(sessions, 'more session')} ({entries}): see --limit N."
+    elif hits.maybe_more and not every:  # nobody went on to look for others, once there were enough
+        yield "There may be more sessions: see --limit N."
     inside = sum(hit.more for hit in exact)
     if inside and not every:
         yield f"{least}{out.counted(inside, 'more entry', 'more entries')} in those shown: see --all."

@@ -46,6 +46,7 @@ class Hits(Struct, frozen=True):
     `listed` is how many hits there would be if no limit were set: one a session, or one an entry if all are asked for.
     `note` says what the hits match instead, where some do not match exactly; where none does, they are only `near`.
     Where entries had to be read and that took long, it is `cut_short`: others may match as well, and `note` says so.
+    `maybe_more`: there may be sessions beyond those that were looked at, since enough were found.
     """
 
     hits: tuple[Hit, ...]
@@ -55,3 +56,4 @@ class Hits(Struct, frozen=True):
     near: bool = False
     listed: int = 0
     cut_short: bool = False
+    maybe_more: bool = False

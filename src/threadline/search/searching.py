@@ -202,7 +202,14 @@ def searched(
             for row, more in found.best(limit, ranked=is_ranked)
         ]
     at_least = not found.is_whole or ranking.left_out or checking.is_cut_short
-    made = Hits(tuple(hits), found.total, at_least=at_least, listed=found.groups, cut_short=checking.is_cut_short)
+    made = Hits(
+        tuple(hits),
+        found.total,
+        at_least=at_least,
+        listed=found.groups,
+        cut_short=checking.is_cut_short,
+        maybe_more=not found.has_every_session or ranking.left_out or checking.is_cut_short,
+    )
     return _titled(connection, replace(made, note=checking.told()) if made.cut_short else made)
 
 
@@ -291,14 +298,16 @@ class _Found:
         self._copies: dict[tuple[str, str], int] = {}
         self._sessions: set[object] = set()
         self.is_whole = True
+        self.has_every_session = True
+        """Whether no session is left that nobody looked at."""
 
     def take(self, rows: Iterable[Row], limit: int | None) -> None:
         """As many rows as a page needs, or all."""
-        self.is_whole = True
+        self.is_whole = self.has_every_session = True
         for at, row in enumerate(rows, 1):
             self.add(row)
             if limit is not None and at >= (self._looked if self.groups >= limit else LONGER):
-                self.is_whole = False
+                self.is_whole = self.has_every_session = False
                 return
 
     def take_each(self, parts: Iterable[tuple[float, Iterable[Row]]], limit: int | None) -> None:
@@ -309,7 +318,7 @@ class _Found:
         newest: dict[object, float] = {}
         for last, rows in parts:
             if limit is not None and self._is_full(newest, limit, last):
-                self.is_whole = False
+                self.is_whole = self.has_every_session = False
                 return
             for at, row in enumerate(rows, 1):
                 self.add(row)
