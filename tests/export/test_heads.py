@@ -113,7 +113,7 @@ def test_a_file_says_which_branches_it_does_not_show(form: str, tmp_path: Path, 
             (1, expected),
         ]
         return
-    assert "1 branch with 1 turn that was left is not shown; --branch 1 shows it." in whole
+    assert "1 branch with 1 turn that was left is not shown; an export with --branch 1 has it." in whole
     assert "This is branch 1 of 1, which was left" in left
     assert "branch" not in _text(
         form, write(path.with_name(f"{OTHER}.jsonl"), *transcript(prompt("a"), reply("b"))), ask

@@ -41,12 +41,12 @@ def left_told(agent: Agent, branch: int | None) -> str:
     if not many:
         return ""
     if branch is not None:
-        return f"This is branch {branch} of {many:,}, which was left; without --branch, the conversation is shown."
+        return f"This is branch {branch} of {many:,}, which was left; an export without --branch has the conversation."
     turns = sum(map(len, left_turns(agent).values()))
     with_turns = f" with {count(turns, 'turn')}" if turns else ""
     if many == 1:
-        return f"1 branch{with_turns} that was left is not shown; --branch 1 shows it."
-    return f"{many:,} branches{with_turns} that were left are not shown; --branch 1 to --branch {many} show them."
+        return f"1 branch{with_turns} that was left is not shown; an export with --branch 1 has it."
+    return f"{many:,} branches{with_turns} that were left are not shown; exports with --branch 1 to {many} have them."
 
 
 def _place(entry: Entry) -> tuple[str, int]:
