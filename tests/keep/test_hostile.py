@@ -15,11 +15,15 @@ from tests.often import often
 
 from threadline.errors import Error, Unreadable
 from threadline.keep.catalogue import Catalogue
+from threadline.keep.cuts import joined
+from threadline.keep.manifest import End, File, Run
 from threadline.keep.merging import merge
+from threadline.keep.pieces import Piece
 from threadline.keep.repacking import repack
 from threadline.keep.restoring import restore
 from threadline.keep.store import Store
 from threadline.keep.verifying import verify
+from threadline.keep.writing import Packing
 
 Spoil = Callable[[Path, Path, Random], object]
 
@@ -167,3 +171,33 @@ def test_a_spoilt_keep_is_used(how: str, seed: int, copies: tuple[Path, Path], t
             assert str(error).endswith(".")  # noqa: PT017 - most of the time there is none
     catalogue = Catalogue(Store(store.folder))
     assert all(looks(catalogue, one) for one in catalogue.all_versions() if (one.path, one.run) in right)
+
+
+@pytest.mark.parametrize(("filling", "times"), [(b"\n", 300), (b"{}\n", 100), (b"x", 2000)])
+def test_lines_without_end_are_not_looked_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filling: bytes, times: int
+) -> None:
+    """Versions of a transcript may name one piece a thousand times: what was lost by a cut is not sought in such."""
+    store = Store.make(tmp_path / "keep")
+    pieces = [Piece.of(filling * 1_000_000), Piece.of(b'{"uuid":"a"}\n'), Piece.of(b'{"uuid":"b"}\n')]
+    with Packing(store, "evil_9") as packing:
+        for one in pieces:
+            packing.add(one)
+    session = "00000000-0000-4000-8000-000000000000"
+    for number, hashes in ((1, (pieces[1].hash, *[pieces[0].hash] * times)), (2, (pieces[2].hash,))):
+        size = sum(len(one.data) * hashes.count(one.hash) for one in pieces)
+        row = File("/home", f"projects/-a/{session}.jsonl", 0o600, number, size, hashes)
+        run = Run(1, "evil_9", "evil", number, None, "2026-11-15T00:00:00Z", ("/home",))
+        store.put_run([run, row, End("2026-11-15T00:00:00Z", 1, size)])
+    catalogue = Catalogue(store)
+    (versions,) = catalogue.versions.values()
+    read: list[str] = []
+    real = catalogue.piece
+
+    def counted(hash_: str) -> bytes:
+        read.append(hash_)
+        return real(hash_)
+
+    monkeypatch.setattr(catalogue, "piece", counted)
+    assert joined(catalogue, versions) == versions[-1]
+    assert len(read) < 10

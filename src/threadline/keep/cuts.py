@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import msgspec
@@ -19,6 +19,11 @@ from threadline.keep.versions import Pieces
 
 _MOST = 100
 """How many versions of one transcript are looked at for what is lost: one that is rewritten at each run has no end."""
+
+
+_LARGEST = 1024 * 1024 * 1024
+_LINES = 2_000_000
+"""More bytes and lines than this no transcript has."""
 
 
 class Lost(Struct, frozen=True):
@@ -104,7 +109,9 @@ def _left(catalogue: Catalogue, versions: Sequence[Version], there: Version) -> 
         for one, after in pairwise(versions)
         if one.size and one.pieces != there.pieces and not _goes_on(catalogue, after, one)
     ]
-    yield from left[-_MOST:]
+    sizes = accumulate(one.size for one in reversed(left))
+    few = [one for one, read in zip(reversed(left[-_MOST:]), sizes, strict=False) if read <= 2 * _LARGEST]
+    yield from reversed(few)
 
 
 def _goes_on(catalogue: Catalogue, long: Version, short: Version) -> bool:
@@ -145,13 +152,27 @@ def _behind(before: list[_Line], there: list[_Line]) -> int:
 
 
 def _lines(catalogue: Catalogue, version: Version) -> Iterator[_Line]:
-    held = b""
-    at = 0
+    """The whole lines of a version, but for empty ones.
+
+    Raises:
+        Unreadable: it cannot be read, or is none that Claude Code wrote: a merged keep may tell of anything.
+    """
+    if version.size > _LARGEST:
+        raise Unreadable(f"What was kept of {version.path!r} is too large to be looked through.")
+    held: list[bytes] = []
+    at = many = 0
     for data in catalogue.data(version):
-        *some, held = (held + data).split(b"\n") if b"\n" in data else (held + data,)
-        for line in some:
-            yield _line(line, at)
+        head, *rest = data.split(b"\n")
+        held.append(head)
+        for part in rest:
+            line = b"".join(held)
+            if line:
+                yield _line(line, at)
             at += len(line) + 1
+            held = [part]
+        many += len(rest)
+        if many > _LINES:
+            raise Unreadable(f"What was kept of {version.path!r} has too many lines to be looked through.")
 
 
 def _line(line: bytes, at: int) -> _Line:
