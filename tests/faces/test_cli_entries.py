@@ -441,3 +441,23 @@ def test_a_narrow_table_leaves_room_for_the_text(ask: Asker, tmp_path: Path, mon
         assert max(map(len, lines)) <= 80
         assert lines[0].index("text") == 30 + 16 + 2
         assert any("an-extremely-lo…  " in text for text in lines)
+
+
+def test_of_a_session_whose_transcript_is_gone_the_agents_are_named(ask: Asker, tmp_path: Path) -> None:
+    """Search and usage name it, so it is not denied; what is left of it is told."""
+    session = "5e551012-0000-4000-8000-000000000002"
+    home = tmp_path / "home"
+    agent = home / "projects/-w" / session / "subagents/agent-a1b2c3d4.jsonl"
+    write(agent, *transcript(prompt("look"), reply("seen"), pen=Pen(session, isSidechain=True, agentId="a1b2c3d4")))
+    for command in ("show", "entries"):
+        answer = ask(command, session[:8], "--home", home)
+        assert answer.code == 2
+        assert answer.err.endswith("itself is gone. What is left: a1b2c3d4; name one of them.\n")
+    assert ask("entries", "a1b2c3d4", "--home", home).code == 0
+
+
+@pytest.mark.parametrize("command", ["entries", "scan", "doctor"])
+def test_last_is_the_newest_session(ask: Asker, demo_home: Path, command: str) -> None:
+    """What reads transcripts takes `last` as `show` does."""
+    named = ask("list", "--limit", "1", "--json", "--home", demo_home).json[0]["id"]
+    assert ask(command, "last", "--home", demo_home).out == ask(command, named, "--home", demo_home).out

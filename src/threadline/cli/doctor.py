@@ -36,7 +36,7 @@ Exit codes: 0 read; 1 nothing to read; 2 an error, or a failed round trip.
 def doctor(paths: tuple[str, ...], *, check: bool, homes: tuple[str, ...], jobs: int | None, output: str) -> int:
     """Read everything; say what is wrong, what is new, and how much was understood.
 
-    PATH is a transcript, a folder, a home, or the start of a session's or agent's id; all homes when none is given.
+    PATH is a transcript, a folder, a home, the start of a session's or agent's id, or `last`; all homes without one.
     Problems are damage and oddities with their places. Drift is every kind, subtype, block, tool result and field that
     the model does not know.
     """

@@ -67,8 +67,8 @@ def entries(
 ) -> int:
     """Print the entries of a transcript: place, time, kind and text.
 
-    PATH is a transcript, a folder or home with transcripts, or the start of a session's or agent's id. Days are days in
-    UTC.
+    PATH is a transcript, a folder or home with transcripts, the start of a session's or agent's id, or `last`. Days are
+    days in UTC.
     """
     from threadline.cli import output as out
     from threadline.cli.opening import by_name

@@ -84,13 +84,18 @@ def at_path(path: str) -> Found:
 
 
 def by_name(name: str, homes: Sequence[str]) -> tuple[Found, bool]:
-    """All that lies at a path, or else the transcript whose session's or agent's id starts so; and whether it is so."""
+    """All that lies at a path, or else the transcript whose session's or agent's id starts so; and whether it is so.
+
+    `last` is the newest session's.
+    """
     from threadline.errors import NotFound
     from threadline.model.found import Found
 
     try:
         return at_path(name), False
     except NotFound:
+        if name == "last":
+            return at_path(archive_of(homes).path(name)), True
         transcript = archive_of(homes, index=False).transcript(name)
         return Found(transcript.home, (), (transcript,), (), ()), True
 

@@ -55,8 +55,9 @@ def scan(
 ) -> int:
     """Say which secrets stand in transcripts and the files beside them, by kind and place. They are never shown.
 
-    PATH is a transcript, a folder or a home; SESSION the start of a session's or agent's id; all homes when none is
-    given. Kinds are listed in docs/redaction.md. A secret may be gone from where it was used and still stand here.
+    PATH is a transcript, a folder or a home; SESSION the start of a session's or agent's id, or `last`; all homes when
+    none is given. Kinds are listed in docs/redaction.md. A secret may be gone from where it was used and still stand
+    here.
     """
     from threadline.cli import output as out
     from threadline.cli import screen

@@ -74,7 +74,7 @@ def by_id(prefix: str, found: Iterable[Found]) -> Transcript:
     ]
     matches = mains or [one for one in everything if (one.agent or "").lower().startswith(start)]
     if not matches:
-        raise NotFound(f"No session or agent has an id that starts with {named!r}; `threadline` shows what there is.")
+        raise NotFound(_why_none(named, [one for one in everything if (one.session or "").startswith(start)]))
     # An empty one tells nothing: what was in it may be in the keep.
     matches = [one for one in matches if one.size] or matches
     if len(matches) > 1:
@@ -82,6 +82,16 @@ def by_id(prefix: str, found: Iterable[Found]) -> Transcript:
         more = f"\n  and {len(matches) - _SHOWN} more" if len(matches) > _SHOWN else ""
         raise Ambiguous(f"{len(matches)} transcripts have an id that starts with {named!r}:\n{shown}{more}")
     return matches[0]
+
+
+def _why_none(named: str, left: list[Transcript]) -> str:
+    """That no session or agent is called so; but of a session whose own transcript is gone, agents may be left."""
+    if not left:
+        return f"No session or agent has an id that starts with {named!r}; `threadline` shows what there is."
+    agents = [str(one.agent) for one in left if one.agent is not None]
+    others = f" and {len(agents) - _SHOWN:,} more" if len(agents) > _SHOWN else ""
+    told = f"{', '.join(agents[:_SHOWN])}{others}; name one of them" if agents else "other files of it"
+    return f"The transcript of session {named!r} itself is gone. What is left: {told}."
 
 
 def _shortened(name: str) -> str:
