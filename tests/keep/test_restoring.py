@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from threading import Thread
 from typing import BinaryIO
 
 import pytest
@@ -14,7 +15,7 @@ from tests.keep.stores import home_with, kept, lines, transcript
 
 from threadline.keep import pack
 from threadline.keep.catalogue import Catalogue
-from threadline.keep.restoring import restore
+from threadline.keep.restoring import Restored, restore
 from threadline.keep.store import Store
 
 
@@ -153,3 +154,21 @@ def test_what_a_killed_one_left_goes(catalogue: Catalogue, tmp_path: Path) -> No
         (folder / f".{process}-7-{Path(transcript(1)).name}.new").write_bytes(b"half")
     restore(catalogue, catalogue.newest(), tmp_path / "to")
     assert [path.name.split("-")[0] for path in folder.glob(".*.new")] == [f".{os.getpid()}"]
+
+
+def test_several_at_once_into_one_home_do_not_meet(catalogue: Catalogue, tmp_path: Path) -> None:
+    """Each writes under names of its own; all of them say that every file is there, and it is."""
+    before = restore(catalogue, catalogue.newest(), tmp_path / "one")
+    done: list[Restored] = []
+
+    def put() -> None:
+        own = Catalogue(Store(catalogue.store.folder))
+        done.append(restore(own, list(own.newest()), tmp_path / "two"))
+
+    threads = [Thread(target=put) for _number in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert [(len(one.files) + len(one.same), one.refused) for one in done] == [(len(before.files), ())] * 4
+    assert _tree(tmp_path / "two") == _tree(tmp_path / "one")

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -43,6 +44,7 @@ class Landing:
         self.failed: list[tuple[Path, Exception]] = []
         self._open: list[_Open] = []
         self._bytes = 0
+        self._name = token_hex(4)  # another one may write there, too, and have the same number elsewhere
         self._number = 0
         self._folders: set[Path] = set()
         self._waiting = ThreadPoolExecutor(_WAITING)
@@ -73,9 +75,9 @@ class Landing:
             _sweep(place.parent)
             self._folders.add(place.parent)
         self._number += 1
-        temporary = place.with_name(f".{os.getpid()}-{self._number}-{place.name[:80]}{TEMPORARY}")
+        temporary = place.with_name(f".{os.getpid()}-{self._name}-{self._number}-{place.name[:80]}{TEMPORARY}")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 for some in data:
                     file.write(some)
