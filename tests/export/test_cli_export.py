@@ -159,15 +159,16 @@ def test_the_report_does_not_replace_the_export(session: Path, ask: Asker, tmp_p
     assert not place.exists()
 
 
-def test_what_would_be_left_is_refused(session: Path, ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("form", ["html", "json", "jsonl"])
+def test_what_would_be_left_is_refused(form: str, session: Path, ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the second look finds something, nothing is written, and kinds and counts are told, never the thing."""
     monkeypatch.setattr("threadline.export.lines.Lines.redact", lambda _self, raw, _place: raw)
-    answer = ask("export", str(session), "--to", "json", "--out", "x.json", "--report", "r.json")
+    answer = ask("export", str(session), "--to", form, "--out", "x", "--report", "r.json")
     assert answer.code == 2
     assert "Nothing was written" in answer.err
     assert re.search(r"\bgithub-token [0-9]+\b", answer.err)
     assert TOKEN not in answer.err
-    assert not Path("x.json").exists()
+    assert not Path("x").exists()
     assert not Path("r.json").exists()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from threadline.export import checked
 from threadline.export.as_html import session_page
 from threadline.export.checked import Looking, leftovers
 from threadline.export.exporting import Order, export
+from threadline.export.forms import Form
 from threadline.load import read
 from threadline.render.html.view import View
 from threadline.render.redaction import Finding, Redactor, Settings
@@ -76,3 +78,19 @@ def test_what_is_clean_stays_clean(monkeypatch: pytest.MonkeyPatch) -> None:
     for at in range(100):
         looking.more(f"<p>turn {at}: all is well</p>")
     assert looking.end() == []
+
+
+def test_the_second_look_at_lines_holds_few_of_them(tmp_path: Path) -> None:
+    """A transcript of any size is looked at line by line: what that holds at once is far less than the file."""
+    session = write(tmp_path / "home/projects/-work-app" / f"{SESSION}.jsonl", *transcript(prompt("word " * 2000)))
+    row = session.read_bytes()
+    with session.open("ab") as file:
+        file.writelines([row] * 800)
+    order = Order(form=Form.JSONL)
+    tracemalloc.start()
+    try:
+        export([session], order, tmp_path / "work")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < session.stat().st_size / 3

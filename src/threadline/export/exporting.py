@@ -146,7 +146,9 @@ class _Maker:
             file.writelines(raw_lines(only))
         self._advance(copy.size)
         if self._redactor is not None:
-            self._looked_at(path.read_text(encoding="utf-8", errors="replace"), name)
+            # Line by line: what is secret in a line stands in it, and a transcript may be of any size.
+            with path.open(encoding="utf-8", errors="replace", newline="\n") as lines:
+                self._left += [one for line in lines for one in leftovers(self._redactor, "jsonl", line, name)]
         return Made(path, name, copy.name)
 
     def _site(self, copies: list[Copy]) -> Iterator[Made]:
