@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.keep.stores import kept
+from tests.keep.stores import home_with, kept, transcript
 
 import threadline
 from threadline.demo import write
 from threadline.keep.catalogue import Catalogue
+from threadline.keep.cuts import mended
 from threadline.keep.sessions import sessions
 from threadline.keep.store import Store
 from threadline.keep.titling import told
@@ -26,3 +27,16 @@ def test_titles_are_those_of_the_whole_transcripts(tmp_path: Path) -> None:
     with threadline.open(home, index=False) as archive:
         known = {one.id: one.title for one in archive.sessions().sessions}
     assert {one.id: said[one.machine, one.home, one.id].title for one in found if one.main} == known
+
+
+def test_the_title_is_that_of_before_a_cut(tmp_path: Path) -> None:
+    """A session that was cut off and gone on with is called and placed as before, though what followed says neither."""
+    line = '{{"type":"user","uuid":"{0}","cwd":"/work/{0}","message":{{"role":"user","content":"{0}"}}}}\n'
+    named = '{"type":"custom-title","customTitle":"the loom","sessionId":"x"}\n'
+    store = Store.make(tmp_path / "keep")
+    for text in (line.format("first") + named, "", line.format("then")):
+        kept(store, home_with(tmp_path / "home", {transcript(1): text.encode()}))
+    catalogue = Catalogue(store)
+    (session,) = (mended(catalogue, one) for one in sessions(catalogue))
+    (said,) = told(catalogue, [session]).values()
+    assert (said.title, said.project) == ("the loom", "/work/first")

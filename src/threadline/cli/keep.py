@@ -295,8 +295,8 @@ def _lines(row: dict[str, Any]) -> list[str]:
 
     lines = [_did(row)]
     if row["gone"]:
-        were = "was" if row["gone"] == 1 else "were"
-        lines.append(f"{out.counted(row['gone'], 'session')} {were} deleted since the last time; the keep has them.")
+        were, them = ("was", "it") if row["gone"] == 1 else ("were", "them")
+        lines.append(f"{out.counted(row['gone'], 'session')} {were} deleted since the last time; the keep has {them}.")
     if row["sessions"] is None:
         told = "it is encrypted, and its key is not at hand to say what it has"
         return [*lines, f"Kept in {out.plain(row['keep'])}, {out.size(row['stored'])}; {told}."]

@@ -43,7 +43,8 @@ def told(catalogue: Catalogue, sessions: Iterable[KeptSession]) -> dict[tuple[st
 
 
 def _told(catalogue: Catalogue, version: Version) -> Told:
-    pieces = list(version.pieces)
+    parts = [span.version for span in version.spans] or [version]
+    pieces = list(dict.fromkeys(hash_ for one in parts for hash_ in one.pieces))
     said: list[Entry] = []
     given: list[Entry] = []
     with suppress(Unreadable):  # what is damaged has no title; `verify` tells it
