@@ -377,3 +377,16 @@ def test_the_place_that_is_full_is_named(
     answer = ask("export", str(session), "--out", "talk.html")
     assert (answer.code, "make room there, or name another with the variable TMPDIR" in answer.err) == (2, True)
     assert not Path("talk.html").exists()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_word_that_looks_like_an_anchor_can_be_hidden(form: str, tmp_path: Path, ask: Asker) -> None:
+    """What somebody said goes; the names that we give to places stay, and are not taken for something left over."""
+    session = write_session(
+        tmp_path, prompt("the lock L1 and L12"), reply("I see L1."), prompt("open L1"), reply("No.")
+    )
+    answer = ask("export", str(session), "--to", form, "--hide", "L1", "--out", "x")
+    assert (answer.code, answer.err) == (0, "")
+    text = Path("x").read_text()
+    assert re.search(r"the lock (?:\\?<|&lt;)word-1(?:>|&gt;) and ", text)
+    assert not re.search(r"(?:lock|see|open) L1", text)

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
 from threadline.render.redaction.wordlist import words
 
-OWN = words(
+_ANCHOR = re.compile("l[0-9]{1,9}")
+
+
+class _Own(frozenset[str]):
+    """The words, and the anchors of entries: `L120` is a place that we named, and nothing that anybody said."""
+
+    __slots__ = ()
+
+    def __contains__(self, word: object) -> bool:
+        return super().__contains__(word) or (isinstance(word, str) and _ANCHOR.fullmatch(word) is not None)
+
+
+_WORDS = words(
     "a act active after agent agents all amount an and another answer api as assistant at background base64 became"
     " bound branch branches by cache call called calls characters charges claude cleared code command compacted"
     " compaction content context continuations cost created deeper denied description details diff done ended"
@@ -21,4 +35,5 @@ OWN = words(
     " versions was web were what when where which while whole window with without words work working write written"
     " you"
 )
+OWN = _Own(_WORDS)
 """In small letters."""
