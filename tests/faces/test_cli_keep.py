@@ -753,3 +753,20 @@ def test_what_was_forgotten_and_is_still_there_is_told(ask: Asker, home: Path) -
     main = counting.mains(home)[0]
     ask("keep", "forget", main.stem, "--reason", "private", "--yes")
     assert f"still there: 1 session that was forgotten ({main.stem[:8]})" in ask("keep", "status").out
+
+
+def test_whoever_has_neither_id_nor_key_is_told_how_to_take_it_up(
+    ask: Asker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    """An encrypted keep does not say who kept; the status names the ids of machines of one name, to be taken up."""
+    pytest.importorskip("pyrage")
+    ask("keep", "--encrypt", "--key-file", tmp_path / "key")
+    folder = Path(os.environ["XDG_DATA_HOME"]) / "threadline"
+    old = (folder / "machine").read_text().strip()
+    shutil.rmtree(folder)
+    assert f"write it into {str(folder / 'machine')!r}" in ask("keep").err
+    monkeypatch.setenv("THREADLINE_KEEP_KEY_FILE", str(tmp_path / "key"))
+    assert f"desk [{old}]" in ask("keep", "status").out
+    (folder / "machine").write_text(old)
+    counting.mains(home)[0].unlink()
+    assert ask("keep", "--json").json["files_gone"] == 1

@@ -181,6 +181,14 @@ def _recognised(store: Store, machine: Machine, homes: Sequence[Home]) -> Machin
 
     if machine.memory is None or has_kept(machine.memory):
         return machine
+    if store.is_locked and store.run_files():
+        path = str(machine.memory / "machine")
+        click.echo(
+            f"threadline: This machine keeps as {machine.id}. If it has kept here before, its id was lost: `threadline"
+            f" keep status` with the key names it; write it into {out.plain(path)!r}.",
+            err=True,
+        )
+        return machine
     found, said = recognised(Catalogue(store, memory_of(store, machine)), machine, homes)
     if said is not None:
         click.echo(f"threadline: {out.plain(said)}", err=True)

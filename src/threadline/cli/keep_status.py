@@ -121,11 +121,13 @@ def _page(where: str, told: Status, *, everything: bool, sealed: bool) -> Iterat
     ]
     if told.forgotten:
         rows.append(("forgotten", counted(told.forgotten, "session")))
+    labels = [one.label for one in told.machines]
     for one in told.machines:
+        name = one.label if labels.count(one.label) == 1 else f"{one.label} [{one.id}]"
         here = " (this one)" if one.here else ""
         what = f"{counted(one.sessions, 'session')}, {size(one.bytes)}, {counted(one.runs, 'run')}"
         ran = f", last run on {_when(one.ended)}" if one.ended else ""
-        rows.append(("machine", f"{one.label}{here}: {what}; last new on {_when(one.last)}{ran}"))
+        rows.append(("machine", f"{name}{here}: {what}; last new on {_when(one.last)}{ran}"))
     for home in told.homes:
         what = f"{counted(home.sessions, 'session')}, {size(home.bytes)}; {_period(home.period)}"
         rows.append(("home", f"{home.path}: {what}"))
