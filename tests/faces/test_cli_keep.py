@@ -770,3 +770,17 @@ def test_whoever_has_neither_id_nor_key_is_told_how_to_take_it_up(
     (folder / "machine").write_text(old)
     counting.mains(home)[0].unlink()
     assert ask("keep", "--json").json["files_gone"] == 1
+
+
+def test_what_grew_since_is_not_lost_by_force(ask: Asker, home: Path) -> None:
+    """An older version takes the place of a transcript only once the keep has what was added to it."""
+    ask("keep")
+    main = counting.mains(home)[0]
+    before = main.read_bytes()
+    main.write_bytes(before + b'{"type":"summary"}\n')
+    answer = ask("keep", "restore", main.stem, "--force")
+    assert (answer.code, "has grown since it was kept" in answer.err) == (2, True)
+    assert main.read_bytes() == before + b'{"type":"summary"}\n'
+    ask("keep")
+    assert ask("keep", "restore", main.stem, "--at", "1", "--force").code == 0
+    assert main.read_bytes() == before

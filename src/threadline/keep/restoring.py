@@ -75,6 +75,10 @@ class _Restoring:
                 self._same.append(place)
             elif os.path.lexists(place) and not self._force:
                 self._refuse(f"{place} is there with other bytes; --force puts the kept ones in its place.")
+            elif self._is_ahead(version, place):
+                self._refuse(
+                    f"{place} has grown since it was kept, and --force would lose that: `threadline keep` first."
+                )
             elif place.is_dir() and not place.is_symlink():
                 self._refuse(f"{place} is a folder, so nothing is put in its place.")
             elif version.size > self._room:
@@ -89,6 +93,16 @@ class _Restoring:
             self._refuse(f"{version.path}: {_said(error)}")
         self._progress(version.size)
         return False
+
+    def _is_ahead(self, version: Version, place: Path) -> bool:
+        """Whether a file is where it was kept, and went on from there: those bytes are nowhere else."""
+        if place != Path(version.home, version.path) or place.is_symlink() or not place.is_file():
+            return False
+        newest = self._catalogue.versions.get((version.machine, version.home, version.path), [version])[-1]
+        if not 0 < newest.size < place.stat().st_size:
+            return False
+        with place.open("rb") as file:
+            return all(file.read(len(data)) == data for data in self._catalogue.data(newest))
 
     def write(self, version: Version, landing: Landing) -> None:
         """Write one, which has its name once it is on the disk."""
