@@ -17,6 +17,7 @@ from threadline.render.figures import count, model_name, moment, span_of_time
 from threadline.render.html.drawing import Drawing
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.frame import frame
+from threadline.render.html.said import row_of_facts
 from threadline.render.html.scene import Scene
 from threadline.render.html.style import style, style_hash
 from threadline.render.html.view import View
@@ -99,14 +100,14 @@ def facts(whole: Session, total: Sum | None = None) -> Iterator[str]:
 
 
 def _head(whole: Session, scene: Scene, total: Sum | None) -> Markup:
-    told = [el("span", one(fact, _TITLE)) for fact in facts(whole, total)]
-    where = [el("code", one(text, _TITLE)) for text in (scene.cwd, str(whole.id or "")) if text]
+    known = row_of_facts(one(fact, _TITLE) for fact in facts(whole, total))
+    where = row_of_facts(el("code", one(text, _TITLE)) for text in (scene.cwd, str(whole.id or "")) if text)
     more = [_continued(scene, link.forward, str(link.session)) for link in whole.continuations if link.session]
     title = el("h1", one(whole.title.text, _TITLE) or "(no title)")
     left = left_told(whole.main, scene.view.branch)
     if left:
         more.append(el("p", left, class_="left-note"))
-    return el("header", title, el("p", *told, class_="facts"), el("p", *where, class_="facts"), *more, class_="head")
+    return el("header", title, known, where, *more, class_="head")
 
 
 def _continued(scene: Scene, forward: bool, session: str) -> Markup:

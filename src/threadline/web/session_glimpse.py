@@ -5,6 +5,7 @@ from __future__ import annotations
 from threadline.load import beginning
 from threadline.render.html.drawing import Drawing
 from threadline.render.html.element import EMPTY, el, join
+from threadline.render.html.said import row_of_facts
 from threadline.render.html.scene import Scene
 from threadline.render.html.view import View
 from threadline.render.html.words import one
@@ -51,7 +52,7 @@ def glimpse(asked: Asked) -> Page | None:
     head = el(
         "header",
         el("h1", title),
-        el("p", *(el("span", one(fact, 120)) for fact in facts if fact), class_="facts"),
+        row_of_facts(one(fact, 120) for fact in facts if fact),
         el("p", "The rest of this session is being read. ", el("a", "Wait for it", href=whole), class_="reading"),
         class_="head",
     )

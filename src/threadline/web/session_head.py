@@ -23,7 +23,7 @@ from threadline.render.figures import count, model_name, some, span_of_time
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.icons import icon
 from threadline.render.html.lists import KEPT
-from threadline.render.html.said import short, when
+from threadline.render.html.said import row_of_facts, short, when
 from threadline.render.html.words import one, shown
 from threadline.render.left import left_turns
 from threadline.web import addresses
@@ -86,8 +86,8 @@ def head(known: Head) -> Markup:
         "header",
         EMPTY if is_main else el("p", el("a", "the session", href=known.links.page()), class_="up"),
         el("h1", known.title),
-        el("p", *(el("span", fact) for fact in _facts(known)), class_="facts"),
-        el("p", *(el("span", fact) for fact in _figures(known)), class_="facts"),
+        row_of_facts(_facts(known)),
+        row_of_facts(_figures(known)),
         _resume(known) if is_main else EMPTY,
         _copying(known),
         _continued(known) if is_main else EMPTY,

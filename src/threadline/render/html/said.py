@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, tzinfo
 from decimal import Decimal
 
@@ -11,11 +12,16 @@ from threadline.model.zone import in_zone, zone_name
 from threadline.render.amounts import amount
 from threadline.render.amounts import short as shortened
 from threadline.render.figures import moment as utc
-from threadline.render.html.element import EMPTY, Child, el
+from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.words import one
 
 _PARTS = 2
 _LONGEST = 48
+
+
+def row_of_facts(facts: Iterable[Child]) -> Markup:
+    """Facts in a row. The dot between them is the style's; the blank is there for who copies them, or listens."""
+    return el("p", join((el("span", fact) for fact in facts if fact), Markup(" ")), class_="facts")
 
 
 def when(moment: datetime | None, zone: tzinfo) -> Markup:
@@ -27,7 +33,7 @@ def when(moment: datetime | None, zone: tzinfo) -> Markup:
 
 def times_of(zone: tzinfo) -> Markup:
     """The zone whose clocks show the times of a page; it is said once, in its head."""
-    return el("p", el("span", f"times of {zone_name(zone)}"), class_="facts")
+    return row_of_facts([f"times of {zone_name(zone)}"])
 
 
 def project(path: str, href: str | None = None) -> Markup:

@@ -12,6 +12,7 @@ from threadline.errors import BadQuery
 from threadline.model.place import Place
 from threadline.render.figures import count
 from threadline.render.html.element import EMPTY, Child, el, join
+from threadline.render.html.said import row_of_facts
 from threadline.render.html.table import Column, folded, table
 from threadline.render.html.words import one
 from threadline.web.carried import carried_fields
@@ -101,7 +102,7 @@ def _found(archive: Archive, seen: Examination) -> Child:
     ]
     return join(
         (
-            el("p", [el("span", fact) for fact in facts if fact], class_="facts"),
+            row_of_facts(facts),
             _block("Problems", _problems(archive, seen), "Nothing is wrong."),
             _block("Drift", _drift(archive, seen), "Every kind, block, tool result and field is known."),
             _counts("kind of entry", "kinds of entries", "Kind", seen.kinds),

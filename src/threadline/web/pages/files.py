@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from threadline.render.figures import count
 from threadline.render.html.element import EMPTY, Child, el, join
-from threadline.render.html.said import project, times_of, when
+from threadline.render.html.said import project, row_of_facts, times_of, when
 from threadline.render.html.table import Cells, Column, folded, table
 from threadline.render.html.words import one
 from threadline.web import addresses
@@ -96,7 +96,7 @@ def files(asked: Asked) -> Page:
 def _told(found: list[ListedFile]) -> Child:
     reads, writes = sum(each.reads for each in found), sum(each.writes for each in found)
     facts = (count(len(found), "session"), count(reads, "read"), count(writes, "write"))
-    return el("p", [el("span", fact) for fact in facts], class_="facts")
+    return row_of_facts(facts)
 
 
 def _list(found: list[ListedFile], titles: Mapping[str, str], here: tzinfo) -> Child:

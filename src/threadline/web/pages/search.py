@@ -13,7 +13,7 @@ from threadline.render.figures import count
 from threadline.render.html.anchor import named
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.lists import KEPT
-from threadline.render.html.said import project, when
+from threadline.render.html.said import project, row_of_facts, when
 from threadline.render.html.words import one, shown
 from threadline.web import addresses
 from threadline.web.page import Page
@@ -152,7 +152,7 @@ def _hit(asked: Asked, hit: Hit, here: tzinfo) -> Child:
         "li",
         el("h2", el("a", title, href=address) if address else title),
         el("p", marked(hit), class_="snippet"),
-        el("p", [fact for fact in facts if fact is not None], class_="facts"),
+        row_of_facts(facts),
         data_item=True,
     )
 

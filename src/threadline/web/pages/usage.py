@@ -13,7 +13,7 @@ from threadline.model.when import moment
 from threadline.model.zone import in_zone, zone_name
 from threadline.render.figures import count
 from threadline.render.html.element import EMPTY, Child, el, join
-from threadline.render.html.said import money, short
+from threadline.render.html.said import money, row_of_facts, short
 from threadline.render.html.words import one, shown
 from threadline.web.page import Page
 from threadline.web.pages.asking_again import asking_again
@@ -50,7 +50,7 @@ def usage(asked: Asked) -> Page:
     told = recalled(asked.archive, "usage", lambda: told_of(asked.archive, spending, here), spending, zone_name(here))
     main = join(
         (
-            el("div", el("h1", "Usage"), el("p", _span(spending, here), class_="facts"), class_="head"),
+            el("div", el("h1", "Usage"), row_of_facts(_span(spending, here)), class_="head"),
             _ways(asked, names, measure, is_all=spending.since is None),
             filters(asked, list(_fields(asked)), kept=("by", "measure", "tz", "limit")),
             _totals(told.total),
@@ -106,10 +106,10 @@ def _midnight(day: date, here: tzinfo) -> datetime:
     return moment(day.isoformat(), zone=here)
 
 
-def _span(spending: Spending, here: tzinfo) -> Child:
+def _span(spending: Spending, here: tzinfo) -> list[Child]:
     first = in_zone(spending.since, here).date().isoformat() if spending.since is not None else "the beginning"
     last = in_zone(spending.until, here).date().isoformat() if spending.until is not None else "today"
-    return [el("span", f"from {first} to {last}"), el("span", f"days of {zone_name(here)}")]
+    return [f"from {first} to {last}", f"days of {zone_name(here)}"]
 
 
 def _ways(asked: Asked, names: tuple[str, ...], measure: str, *, is_all: bool) -> Child:
