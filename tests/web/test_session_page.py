@@ -266,6 +266,8 @@ def test_markdown_of_a_session_and_of_an_entry(client: Client) -> None:
     """Both are plain text; an entry's holds that entry alone."""
     whole = client.get(f"{_PAGE}/markdown")
     assert whole.headers["content-type"].startswith("text/markdown")
+    tokens = client.get(f"{_PAGE}.json").json()["tokens"]
+    assert f"- spent: {tokens / 1000:.1f} k tokens, $" in whole.text
     assert "There are two." in whole.text
     one = client.get(f"{_PAGE}/markdown?anchor=L2").text
     assert one == "It is **one** pixel.\n"

@@ -227,7 +227,7 @@ def as_markdown(asked: Asked) -> Made:
         found, agent = kept.entry(given)
         lines = entry_markdown(kept.session, agent, found, seen.view)
     else:
-        lines = markdown(kept.session, seen.view, kept.news)
+        lines = markdown(kept.session, seen.view, kept.news, kept.spent(asked.archive).total)
     return Plain("\n".join(lines) + "\n", "text/markdown")
 
 
