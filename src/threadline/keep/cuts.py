@@ -38,16 +38,21 @@ class Lost(Struct, frozen=True):
 
 
 class _Line(Struct, frozen=True):
-    """A whole line: where it lies, what tells it from others, and whether that is an id that Claude Code gave it."""
+    """A whole line: where it lies, what tells it from others, and whether that is an id that Claude Code gave it.
+
+    One that `is_strange` is a value that Claude Code does not write; a crash leaves no values at all.
+    """
 
     start: int
     stop: int
     mark: str
-    is_named: bool
+    is_named: bool = False
+    is_strange: bool = False
 
 
 class _Named(Struct):
     uuid: Any = None
+    type: Any = None
 
 
 _decode = msgspec.json.Decoder(_Named).decode
@@ -66,8 +71,8 @@ def lost(catalogue: Catalogue, versions: Sequence[Version], there: Version) -> t
         lines = list(_lines(catalogue, there))
     except Unreadable:
         return ()
-    if there.size and not any(line.is_named for line in lines):
-        return ()  # it is no conversation any more: it was rewritten, not gone on with
+    if lines and all(line.is_strange for line in lines):
+        return ()  # it is no transcript any more: somebody rewrote it
     found: list[Lost] = []
     known = {line.mark for line in lines}
     for version in reversed(earlier):
@@ -176,10 +181,13 @@ def _lines(catalogue: Catalogue, version: Version) -> Iterator[_Line]:
 
 
 def _line(line: bytes, at: int) -> _Line:
+    end = at + len(line) + 1
     try:
-        name = _decode(line).uuid
+        told = _decode(line)
+    except msgspec.ValidationError:
+        return _Line(at, end, blake2b(line).hexdigest(), is_strange=True)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        name = None
-    if isinstance(name, str) and name:
-        return _Line(at, at + len(line) + 1, name, is_named=True)
-    return _Line(at, at + len(line) + 1, blake2b(line).hexdigest(), is_named=False)
+        return _Line(at, end, blake2b(line).hexdigest())
+    if isinstance(told.uuid, str) and told.uuid:
+        return _Line(at, end, told.uuid, is_named=True)
+    return _Line(at, end, blake2b(line).hexdigest(), is_strange=not isinstance(told.type, str))

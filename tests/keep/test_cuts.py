@@ -1,0 +1,81 @@
+"""A transcript that was cut off and gone on with, again and again: every entry is in what is put together, once."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.keep.stores import home_with, kept, lines, transcript
+from tests.often import often
+
+from threadline.keep.catalogue import Catalogue, Version
+from threadline.keep.cuts import joined
+from threadline.keep.store import Store
+
+
+def _versions(folder: Path, texts: list[bytes]) -> tuple[Catalogue, list[Version]]:
+    """What a keep has of a transcript that was kept in each of these states."""
+    store = Store.make(folder / "keep")
+    for text in texts:
+        kept(store, home_with(folder / "home", {transcript(1): text}))
+    catalogue = Catalogue(store)
+    (versions,) = catalogue.versions.values()
+    return catalogue, versions
+
+
+def _ids(text: bytes) -> Iterator[str]:
+    """The ids of the entries that are whole."""
+    for line in text.split(b"\n")[:-1]:
+        try:
+            told = json.loads(line)
+        except ValueError:
+            continue
+        if "uuid" in told:
+            yield told["uuid"]
+
+
+def _life(random: Random) -> Iterator[bytes]:
+    """A transcript that grows, and is cut off now and then: to nothing, at the end of a line, or in the middle."""
+    text, number = b"", 0
+    for _day in range(random.randrange(2, 8)):
+        if random.random() < 0.4:
+            rows = text.splitlines(keepends=True)
+            ends = [0, len(b"".join(rows[: random.randrange(len(rows) + 1)])), random.randrange(len(text) + 1)]
+            text = text[: random.choice(ends)]
+        if random.random() < 0.8 or not text:
+            for _line in range(random.randrange(1, 6)):
+                number += 1
+                named = b'{"type":"user","uuid":"u%d"}\n' % number
+                text += random.choice((named, named, b'{"type":"mode"}\n', b'{"type":"title","t":%d}\n' % number))
+        yield text
+
+
+@pytest.mark.parametrize("seed", range(often(60)))
+def test_every_entry_is_there_once(tmp_path: Path, seed: int) -> None:
+    """Whatever a cut took stands where it stood, as often as it was cut; and nothing is there twice."""
+    texts = list(_life(Random(seed)))  # noqa: S311 - seeded, so that a failure comes again
+    catalogue, versions = _versions(tmp_path, texts)
+    whole = joined(catalogue, versions)
+    data = b"".join(catalogue.data(whole))
+    assert len(data) == whole.size
+    assert Counter(_ids(data)) == dict.fromkeys((one for text in texts for one in _ids(text)), 1)
+
+
+@pytest.mark.parametrize(
+    "after", [b'{"type":"last-prompt","lastPrompt":"x"}\n', b"\0" * 4096, b'{"type":"us{"a":1}\n', b"\n"]
+)
+def test_what_a_crash_leaves_is_no_edit(tmp_path: Path, after: bytes) -> None:
+    """A transcript of which only a title, zeros or half a line is left was cut off, and nobody wanted that."""
+    catalogue, versions = _versions(tmp_path, [lines(1, 20), after])
+    assert lines(1, 20) in b"".join(catalogue.data(joined(catalogue, versions)))
+
+
+@pytest.mark.parametrize("after", [b"{}\n", b"[]\n", b'"gone"\n'])
+def test_what_is_no_transcript_any_more_was_rewritten(tmp_path: Path, after: bytes) -> None:
+    """Where somebody put something else in its place, that is what is given."""
+    catalogue, versions = _versions(tmp_path, [lines(1, 20), after])
+    assert b"".join(catalogue.data(joined(catalogue, versions))) == after
