@@ -95,7 +95,7 @@ def by_name(name: str, homes: Sequence[str]) -> tuple[Found, bool]:
         return at_path(name), False
     except NotFound:
         if name == "last":
-            return at_path(archive_of(homes).path(name)), True
+            return at_path(str(archive_of(homes).path(name))), True
         transcript = archive_of(homes, index=False).transcript(name)
         return Found(transcript.home, (), (transcript,), (), ()), True
 
