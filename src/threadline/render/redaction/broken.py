@@ -31,11 +31,9 @@ _JOINT = re.compile(
 _SIGN = re.compile(rb"[+-][ \t]{0,64}")
 # All that a joint is made of, and the signs behind it.
 _JOINT_SIGNS = bytes(sorted(b" \t\r\nnrt\\\"'`+.>|:?-0123456789")) + bytes(range(0x80, 0x100))
-_IN_JOINT = frozenset(_JOINT_SIGNS)
-_LINE_END = 0x0A
 _MAY_JOIN = re.compile(rb"[ \t]{0,16}(?:\\+[nr\r\n]|[\r\n])|\\*[\"'`][ \t]{0,8}(?:[+.\r\n]|\\+[nr\r\n])")
-# How that may begin: what stands behind most runs is none of these, which is told without the expression.
-_JOINS = frozenset(
+# How that may begin: what stands behind most runs is none of these, which one look tells.
+MAY_GO_ON = frozenset(
     bytes(two)
     for firsts, seconds in (
         (b" \t", b" \t\\\r\n"),
@@ -45,10 +43,20 @@ _JOINS = frozenset(
     )
     for two in product(firsts, seconds)
 ) | {b"\r", b"\n"}
-_MARGIN = frozenset(b" \t\nn+->|:?\x92")
+_MARGIN = b" \tn+->|:?\x92"
 _ADDS = frozenset((b"+", b".", b"n", b"\n"))
-_MAY_ADD = frozenset(b"+.n\n \t\\")
 _QUOTES = frozenset(b"\"'`")
+# The same for what stands before: most quotes stand behind a sign that puts no strings together, and most words behind
+# another one of the same line.
+MAY_HAVE_BEGUN = frozenset(
+    bytes(two)
+    for firsts, seconds in (
+        (b"+.n\n \t\\", bytes(_QUOTES)),
+        (_JOINT_SIGNS, _MARGIN),
+        (bytes(range(256)), b"\n"),
+    )
+    for two in product(firsts, seconds)
+)
 _BACKWARDS = re.compile(rb"[A-Za-z0-9_+/.~=:$|-]{1,160}")
 _NEAR = 32
 _FAR = 160
@@ -83,8 +91,10 @@ def _behind(ends: Collection[bytes]) -> bytes:
 def anchors(sign: bytes) -> bytes:
     """What tells of a sign in a text in lower case that it may end the beginning of a form that a line's end breaks."""
     ends = {one.lower() for one in _ends(sign)}
-    # Two letters tell nearly all others apart, in one look.
-    return _behind({one[-3:] for one in ends}) + _behind(ends) + rb"(?=" + _REST + rb")"
+    # Two letters tell nearly all others apart, in one look; of most dashes, which are an id's, one letter tells.
+    letters = b"".join(sorted({re.escape(one[-2:-1]) for one in ends}))
+    one_letter = rb"(?<=[" + letters + rb"]-)" if sign == b"-" else b""
+    return one_letter + _behind({one[-3:] for one in ends}) + _behind(ends) + rb"(?=" + _REST + rb")"
 
 
 # Beginnings of forms so short that both halves of one can be shorter than what is looked at.
@@ -102,15 +112,18 @@ class Broken:
         self._done = 0
 
     def at_run(self, start: int, end: int) -> Span | None:
-        """The credential that a long run is a piece of, if a line's end has broken it."""
+        """The credential that a long run is a piece of, if a line's end has broken it.
+
+        It is asked only where the run may go on behind its end, or may have begun before.
+        """
         view = self._view
         if start < self._done:
             return None
         floor = self._done
         span = None
-        if view[end : end + 2] in _JOINS and _MAY_JOIN.match(view, end) and _may_go_on(view, end):
+        if view[end : end + 2] in MAY_GO_ON and _MAY_JOIN.match(view, end) and _may_go_on(view, end):
             span = self._from(start)
-        if span is None and start:
+        if span is None and start > 1 and view[start - 2 : start] in MAY_HAVE_BEGUN:
             before = _before(view, start, floor)
             span = self._from(before) if before >= 0 else None
         return span
@@ -158,14 +171,8 @@ def _may_go_on(view: bytes, end: int) -> bool:
 
 def _line_before(view: bytes, start: int) -> int:
     """Where the line before ends, or the string before, if only a margin stands between that and a run; or -1."""
-    last = view[start - 1]
-    if last in _QUOTES:
-        # Nearly all quotes stand behind a sign that puts no strings together, which one look tells.
-        adds = start == 1 or view[start - 2] in _MAY_ADD
-        return start - 1 if adds and view[max(0, start - 24) : start - 1].rstrip(b" \t\\")[-1:] in _ADDS else -1
-    # Most others stand behind a word of the same line, of which the last letter tells.
-    if last not in _MARGIN or (last != _LINE_END and start > 1 and view[start - 2] not in _IN_JOINT):
-        return -1
+    if view[start - 1] in _QUOTES:
+        return start - 1 if view[max(0, start - 24) : start - 1].rstrip(b" \t\\")[-1:] in _ADDS else -1
     near = max(0, start - _NEAR)
     end = max(view.rfind(b"\n", near, start), view.rfind(b"\\n", near, start))
     return -1 if end < 0 or view[end:start].translate(None, _JOINT_SIGNS) else end

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from threadline.render.redaction.addresses import addresses
 from threadline.render.redaction.armour import armoured
 from threadline.render.redaction.assigned import assigned, named
-from threadline.render.redaction.broken import Broken
+from threadline.render.redaction.broken import MAY_GO_ON, MAY_HAVE_BEGUN, Broken
 from threadline.render.redaction.commands import commanded
 from threadline.render.redaction.formed import azure, looked_at
 from threadline.render.redaction.glance import glance
@@ -86,7 +86,8 @@ def _in_window(view: bytes, *, personal: bool) -> Iterator[Span]:
     for start, end, is_hex in looked_at(view):
         if end <= done:
             continue
-        span = broken.at_run(start, end) or at_run(view, start, end, is_hex)
+        is_broken = view[end : end + 2] in MAY_GO_ON or view[start - 2 : start] in MAY_HAVE_BEGUN
+        span = (broken.at_run(start, end) if is_broken else None) or at_run(view, start, end, is_hex)
         if span is not None:
             done = span.end
             yield span

@@ -21,13 +21,14 @@ FORMATS: tuple[Rule, ...] = (*CLOUDS, *CODE, *MODELS, *TALK, *MONEY, *WATCHING)
 
 SHORTEST = 18
 _WORD = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/.~"
+_OF_BASE64 = _WORD.translate(None, b"_-.~")
 _IN_WORD = bytes(0x41 if byte in _WORD else 0x20 for byte in range(256))
 # Spelt out, not `A{18,}`: that has a prefix to search for, and is found many times faster.
 _RUN = re.compile(b"A" * SHORTEST + b"A*+")
 # Ids of any kind, and names and paths in lower case: no credential of the table looks so. The group is what is hex.
 # What is joined to a word before it is not told by itself.
 _DULL = re.compile(
-    rb"(?<![:|$])(?:([0-9a-f-]++)|[a-z_./+-]++|(?:toolu|srvtoolu|msg|req|agent)_[0-9A-Za-z]++)(?![\w./+-])"
+    rb"(?<![:|$])(?:([0-9a-f-]++)|[a-z_./+-]++|(?:toolu|srvtoolu|msg|req|agent)_[0-9A-Za-z]++)(?![A-Za-z0-9_./+-])"
 )
 _FAR = 80
 _JOINED_BACKWARDS = re.compile(rb"[\w.~:|$/+-]{1,80}")
@@ -94,7 +95,8 @@ _TAIL = re.compile(
 )
 _HEAD = re.compile(b"(?:[A-Za-z0-9]*+[_.~:|$/+-])*?(" + trie(_HEADS) + b")")
 _WORD_END = re.compile(rb"[A-Za-z0-9]*+[_.~:|$/+-]")
-_WORDS = re.compile(rb"[\w-]{24,}")
+# The next word that is long, and those before it: tried where a word begins, each letter is looked at once.
+_LONG_WORD = re.compile(rb"(?:[A-Za-z0-9_-]{0,23}+[^A-Za-z0-9_-])*+([A-Za-z0-9_-]{24,}+)")
 _BACKSLASH, _PERCENT, _SPACE = b"\\% "
 _IN_BASE64 = frozenset(b"+/")
 _BASE64 = re.compile(rb"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])[A-Za-z0-9+/]{20}")
@@ -140,10 +142,12 @@ def formed(view: bytes, start: int, end: int) -> Span | None:
         joined = _JOINED_BACKWARDS.match(view[max(0, start - _FAR) : start][::-1])
         begin = start - (joined.end() if joined else 0)
     run = view[begin:end]
-    if run in _NOTHING:
+    # A form may go on behind this sign: then the run is not all of it, and may be nothing elsewhere and something here.
+    goes_on = view[end : end + 1] == b"="
+    if run in _NOTHING and not goes_on:
         return None
     span = _formed(view, begin, start, end)
-    if span is None and end - begin < _SHORT and start - begin < _FAR and before not in _IN_BASE64:
+    if span is None and not goes_on and end - begin < _SHORT and start - begin < _FAR and before not in _IN_BASE64:
         if len(_NOTHING) > _MOST_NOTHING:
             _NOTHING.clear()
         _NOTHING.add(run)
@@ -160,7 +164,9 @@ def formed_in(view: bytes, start: int, end: int) -> Span | None:
 def _formed(view: bytes, begin: int, start: int, end: int) -> Span | None:
     """The same, without memory; from `begin` on there are words that are joined to the run."""
     at = begin
-    while found := _TAIL.search(view, at, end):
+    # A long run of nothing but base64 has no sign that ends a word of a form.
+    only_base64 = end - begin > _SHORT and not view[begin:end].translate(None, _OF_BASE64)
+    while not only_base64 and (found := _TAIL.search(view, at, end)):
         at = found.end()
         span = _at_tail(view, at)
         if span:
@@ -207,13 +213,15 @@ def _at_head(view: bytes, at: int) -> Span | None:
 
 
 def _by_length(view: bytes, start: int, end: int) -> Span | None:
-    for word in _WORDS.finditer(view, start, end):
-        rules = _LENGTHS.get(word.end() - word.start())
+    at = start
+    while word := _LONG_WORD.match(view, at, end):
+        first, at = word.span(1)
+        rules = _LENGTHS.get(at - first)
         if rules is None:
             continue
-        joined = word.start() > 0 and view[word.start() - 1] in JOINS
+        joined = first > 0 and view[first - 1] in JOINS
         for rule in rules:
-            found = _matched(rule, view, word.start()) if joined or not rule.before else None
+            found = _matched(rule, view, first) if joined or not rule.before else None
             if found:
                 return found
     return None

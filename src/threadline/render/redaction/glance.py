@@ -11,26 +11,25 @@ from threadline.render.redaction.rare import Rare
 # In lower case, so that one search does for names and for forms; where case matters, those who ask look again. What
 # begins with a letter is told apart at once, and what looks behind is slower: that comes last.
 _DASH = re.compile(
-    rb"-(?:[panu](?<=[ \t]-.)|-(?=" + LONG_OPTION + rb"|(?:proxy-)?user)"
-    rb"|(s(?:(?<=sudo -s)|(?<=convertto-s)ecurestring)|b(?<=-----b)egin|e(?<=-----e)nd|l(?<=private-l)ines: )"
-    rb"|(" + anchors(b"-") + rb"))"
+    rb"-(?:[panu](?<=[ \t]-.)|-(?=[a-z0-9])(?=" + LONG_OPTION + rb"|(?:proxy-)?user)"
+    rb"|s(?<=sudo -s)()|s(?<=convertto-s)ecurestring()|b(?<=-----b)egin()|e(?<=-----e)nd()|l(?<=private-l)ines: ()"
+    rb"|" + anchors(b"-") + rb"(?P<anchor>))"
 )
+_ANCHOR = _DASH.groupindex["anchor"]
 # A letter that goes on with the name says that it is another one; `is` and `was` may stand there.
 _NAME_ENDS = rb"(?![a-hj-vx-z0-9_])"
 _UNDERSCORE = re.compile(rb"_(?:" + b"|".join(word + _NAME_ENDS for word in ENV_WORDS) + rb"|" + anchors(b"_") + rb")")
-_WORD, _ANCHOR = 1, 2
 
 
 def glance(low: bytes) -> Rare:
     """What a window in lower case has of what is rare."""
     seen = Rare(low)
     for found in _DASH.finditer(low):
-        if found.lastindex == _WORD:
-            seen.words.add(found[0])
-            continue
-        # What looks like an option may be in the middle of a form, too.
+        # What begins a word or an option may be in the middle of a form, too.
         seen.dashes.append(found.start())
-        if found.lastindex != _ANCHOR:
+        if found.lastindex is None:
             seen.options.append(found.start())
+        elif found.lastindex != _ANCHOR:
+            seen.words.add(found[0])
     seen.underscores = [found.start() for found in _UNDERSCORE.finditer(low)]
     return seen

@@ -18,21 +18,23 @@ def at_run(view: bytes, start: int, end: int, is_hex: bool) -> Span | None:
     """The credential that a run is, or that it begins."""
     if is_hex:
         return unnamed(view, start, end) if may_be_assigned(view, start, end) else None
+    # What is joined to a word before or behind is not told by itself.
+    if view[end : end + 1] == b"=" or (start and view[start - 1] in JOINS):
+        return _looked_at(view, start, end)[0]
     run = view[start:end]
-    may_be = _NOTHING.get(run) if not start or view[start - 1] not in JOINS else None
+    may_be = _NOTHING.get(run)
     if may_be is not None:
         return unnamed(view, start, end) if may_be else None
-    return _at_new(view, start, end, run)
-
-
-def _at_new(view: bytes, start: int, end: int, run: bytes) -> Span | None:
-    span = formed(view, start, end)
-    if span is not None:
-        return span
-    may_be = may_be_assigned(view, start, end)
-    span = (unnamed(view, start, end) if may_be else None) or encoded(view, start, end)
-    if span is None and len(run) < _LONGEST and (not start or view[start - 1] not in JOINS):
+    span, may_be = _looked_at(view, start, end)
+    if span is None and end - start < _LONGEST:
         if len(_NOTHING) > _MOST:
             _NOTHING.clear()
         _NOTHING[run] = may_be
     return span
+
+
+def _looked_at(view: bytes, start: int, end: int) -> tuple[Span | None, bool]:
+    """The credential, and whether the run can be a value."""
+    may_be = may_be_assigned(view, start, end)
+    span = formed(view, start, end) or (unnamed(view, start, end) if may_be else None) or encoded(view, start, end)
+    return span, may_be

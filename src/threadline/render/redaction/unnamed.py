@@ -40,7 +40,7 @@ _UPPER = re.compile(rb"[A-Z]")
 _DELIMITERS = frozenset(b"\"'`=: >,\t")
 _ASSIGNS = b"=:>,"
 _AROUND = b" \t\"'`\\)]=:>,"
-_NAME_BACKWARDS = re.compile(rb"[\w.-]*")
+_NAME_BACKWARDS = re.compile(rb"[A-Za-z0-9_.-]*+")
 _VALUE = re.compile(rb"[A-Za-z0-9_+/=.~%-]{20,512}")
 _ENDS = frozenset(b"\"'`\\ \t\r\n,;)}]<&|")
 _SHORT_VALUE = re.compile(rb"[A-Za-z0-9_:-]{10,32}(?![A-Za-z0-9_-])")
