@@ -333,3 +333,13 @@ def test_a_size_that_is_made_up_is_not_taken_over(tmp_path: Path, size: int) -> 
     _evil(other, File("/home", transcript(1), 0o600, 0, size, (Piece.of(data).hash,), 0, None, 0))
     merged = merge(store, HERE, [other])
     assert (merged.runs, len(merged.refused)) == (0, 1)
+
+
+def test_what_belongs_to_no_session_is_not_forgotten_for_one(tmp_path: Path) -> None:
+    """Another keep may name any path as a session's: what all sessions share does not go by it, even if accepted."""
+    store, other = Store.make(tmp_path / "keep"), Store.make(tmp_path / "other")
+    kept(store, home_with(tmp_path / "home", {transcript(1): lines(1, 5), "history.jsonl": lines(2, 5)}))
+    _evil(other, Forgot(session_id(1), "a wish", (transcript(1), "history.jsonl")))
+    merged = merge(store, HERE, [other], forgets=True)
+    assert (merged.runs, ["history.jsonl" in one for one in merged.refused]) == (0, [True])
+    assert set(given_back(store)) == {transcript(1), "history.jsonl"}

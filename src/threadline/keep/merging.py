@@ -101,6 +101,10 @@ class _Merging:
         known = {one.hash for one in here.manifests}
         there = [(path, one) for path, one in self._manifests(other) if one.hash not in known]
         rows = [row for _path, one in there for row in one.rows if isinstance(row, Forgot)]
+        common = next((path for row in rows for path in row.paths if "/" not in path), None)
+        if common is not None:
+            self._refuse(other, f"it says to forget {common!r}, which belongs to no session")
+            return
         lost = _lost(here, rows)
         if lost and not forgets:
             few = ", ".join(sorted(one or "one without a name" for one in lost)[:3])
