@@ -123,19 +123,27 @@ class _Maker:
         name = f"{copy.name}.{form}"
         if form is Form.JSONL:
             return self._raw(copy, name)
-        whole = read(copy.main)
-        _check(whole, self._order.view)
-        view, total = self._order.view, spent(whole, copy)
         if form not in {Form.HTML, Form.PDF}:
-            made = self._written(text_of(form, whole, view, total), name, copy.name)
+            made = self._written(self._text(copy), name, copy.name)
             self._advance(copy.size)
             return made
-        made = self._page(html_page(whole, view, total), name, copy)
+        whole = self._read(copy)
+        made = self._page(html_page(whole, self._order.view, spent(whole, copy)), name, copy)
         if form is Form.PDF:
             html = made.path.rename(made.path.with_suffix(".html"))
             refuse(self._left)
             printed(html, made.path, whole.started)
         return made
+
+    def _read(self, copy: Copy) -> Session:
+        whole = read(copy.main)
+        _check(whole, self._order.view)
+        return whole
+
+    def _text(self, copy: Copy) -> str:
+        """A session as text; here the session ends, as the second look needs the memory."""
+        whole = self._read(copy)
+        return text_of(self._order.form, whole, self._order.view, spent(whole, copy))
 
     def _raw(self, copy: Copy, name: str) -> Made:
         from threadline.render.options import Agents  # noqa: PLC0415 - one form alone
@@ -162,8 +170,7 @@ class _Maker:
         pages = {copy.name.lower(): f"{copy.name}.html" for copy in copies}
         every = []
         for copy in copies:
-            whole = read(copy.main)
-            _check(whole, view)
+            whole = self._read(copy)
             total = spent(whole, copy)
             every.append(listed(whole, copy.name, view, total))
             yield self._page(html_page(whole, view, total, pages), f"sessions/{copy.name}.html", copy)
