@@ -79,3 +79,14 @@ def test_what_is_no_transcript_any_more_was_rewritten(tmp_path: Path, after: byt
     """Where somebody put something else in its place, that is what is given."""
     catalogue, versions = _versions(tmp_path, [lines(1, 20), after])
     assert b"".join(catalogue.data(joined(catalogue, versions))) == after
+
+
+def test_what_is_written_again_and_again_stays_where_it_was(tmp_path: Path) -> None:
+    """Titles and modes are the same line many times; that one of them is there does not mean that all are."""
+    mode, entries = b'{"type":"mode"}\n', [b'{"type":"user","uuid":"u%d"}\n' % number for number in range(4)]
+    first = mode + entries[0] + mode + entries[1]
+    for number, rest in enumerate((b"", mode + entries[0])):
+        texts = [first, rest, rest + entries[2] + mode + entries[3]]
+        catalogue, versions = _versions(tmp_path / str(number), texts)
+        told = b"".join(catalogue.data(joined(catalogue, versions)))
+        assert told == first + entries[2] + mode + entries[3]

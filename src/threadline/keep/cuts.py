@@ -137,23 +137,28 @@ def _end(version: Version, lines: list[_Line], known: set[str], there: list[_Lin
     first = next((number for number, line in enumerate(lines) if line.is_named and line.mark not in known), None)
     if first is None or any(line.is_named and line.mark in known for line in lines[first:]):
         return None
-    # What stands before its first entry and behind the last that is there may be told of it: titles, files, modes.
-    while first > 0 and lines[first - 1].mark not in known:
-        first -= 1
+    first, behind = _divide(lines[:first], known, there)
     marks = [line.mark for line in lines[first:] if line.is_named]
     known.update(line.mark for line in lines[first:])
-    return Lost(Span(version, lines[first].start, lines[-1].stop), _behind(lines[:first], there), (marks[0], marks[-1]))
+    return Lost(Span(version, lines[first].start, lines[-1].stop), behind, (marks[0], marks[-1]))
 
 
-def _behind(before: list[_Line], there: list[_Line]) -> int:
-    """Where in the transcript that is there these lines end: behind their last entry, and what follows alike."""
+def _divide(before: list[_Line], known: set[str], there: list[_Line]) -> tuple[int, int]:
+    """Of lines up to the first entry that is lost: how many are there still, and where those end.
+
+    What stands behind the last entry that is there may belong to what is lost: titles, files, modes. It is there as
+    far as the same follows.
+    """
     places = {line.mark: number for number, line in enumerate(there) if line.is_named}
-    last = max((number for number, line in enumerate(before) if line.mark in places), default=-1)
-    at = places[before[last].mark] + 1 if last >= 0 else 0
-    for line in before[last + 1 :]:
-        if at < len(there) and there[at].mark == line.mark:
-            at += 1
-    return there[at - 1].stop if at else 0
+    last = max((number for number, line in enumerate(before) if line.is_named), default=-1)
+    is_there = last < 0 or before[last].mark in places  # or only in a later version, which lost it, too
+    at = max((places[line.mark] + 1 for line in before if line.mark in places), default=0)
+    first = last + 1
+    while first < len(before) and (
+        (at < len(there) and there[at].mark == before[first].mark) if is_there else before[first].mark in known
+    ):
+        first, at = first + 1, at + is_there
+    return first, there[at - 1].stop if at else 0
 
 
 def _lines(catalogue: Catalogue, version: Version) -> Iterator[_Line]:
