@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.make import SESSION
+from tests.make import SESSION, Pen, prompt, reply, transcript, write
+from tests.web.asking import Client
 from tests.web.conftest import session_rows, write_home
 
 from threadline.errors import IndexBusy
@@ -73,3 +74,14 @@ def test_an_index_that_is_being_written_is_asked_as_it_is(holding: Holding, monk
         assert archive.is_indexed
         assert [one.turns for one in archive.sessions().sessions] == [3]
         assert archive.path(SESSION).stem == SESSION
+
+
+def test_what_came_a_moment_ago_is_found(tmp_path: Path) -> None:
+    """A session that began after the archive was last compared with the homes is found at once; what is none is not."""
+    home = write_home(tmp_path / "home", session_rows())
+    client = Client(home)
+    assert client.get(f"/session/{SESSION}").status_code == 200
+    other = f"{SESSION[:-1]}2"
+    write(home / f"projects/-work-app/{other}.jsonl", *transcript(prompt("begin"), reply("so"), pen=Pen(other)))
+    assert client.get(f"/session/{other}").status_code == 200
+    assert client.get(f"/session/{SESSION[:-1]}3").status_code == 404

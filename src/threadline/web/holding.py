@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from threadline.archive import Standing
 from threadline.archive.faults import FAULTS, is_of_index
-from threadline.errors import Error, IndexBusy, Unreadable
+from threadline.errors import Error, IndexBusy, NotFound, Unreadable
 from threadline.model.kept import KEEP
 from threadline.survey.lost import Places
 from threadline.web.lost import sentence
@@ -71,9 +71,13 @@ class Holding:
     @contextmanager
     def archive(self) -> Iterator[Standing]:
         """An archive that is nobody else's meanwhile."""
-        lent = self._taken() or self._opened()
-        try:
+        with self._lent(self._taken() or self._opened()) as lent:
             yield lent.archive
+
+    @contextmanager
+    def _lent(self, lent: _Open) -> Iterator[_Open]:
+        try:
+            yield lent
         except BaseException:
             lent.archive.close()  # whatever went wrong may have been its fault
             raise
@@ -96,11 +100,21 @@ class Holding:
         return said
 
     def ask(self, make: Callable[[Standing], _T]) -> _T:
-        """What is made of an archive; where its index is of no use, it is made again of another."""
+        """What is made of an archive; where its index is of no use, it is made again of another.
+
+        What is not found in an archive that was used before may have been written since: it is looked for in a new one.
+        """
+        used = self._taken()
+        if used is not None:
+            with suppress(NotFound):
+                return self._made(make, used)
+        return self._made(make, self._opened())
+
+    def _made(self, make: Callable[[Standing], _T], lent: _Open) -> _T:
         index = self._index
         try:
-            with self.archive() as archive:
-                return make(archive)
+            with self._lent(lent):
+                return make(lent.archive)
         except FAULTS as error:
             # To fork beside threads is not safe.
             if not self._replaced(index, error, jobs=1, showing=None):
