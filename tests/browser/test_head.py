@@ -35,7 +35,8 @@ def test_the_head_is_low(visit: Visitor, session: str) -> None:
     assert buttons is not None
     assert abs(resume["y"] + resume["height"] / 2 - buttons["y"] - buttons["height"] / 2) < 12
     assert resume["x"] + resume["width"] <= buttons["x"]
-    assert page.locator("#resume").text_content() == f"cd {_FOLDER} && claude --resume {_SESSION}"
+    command = f"cd {_FOLDER} && CLAUDE_CONFIG_DIR={visit.served.home} claude --resume {_SESSION}"
+    assert page.locator("#resume").text_content() == command
 
 
 def test_nothing_of_it_is_wider_than_a_phone(visit: Visitor, session: str) -> None:

@@ -52,7 +52,9 @@ def test_the_head_says_what_it_took(client: Client) -> None:
     assert float(data["amount"]) > 0
     assert data["context"] == 1007
     shown = unescape(text.partition('<code id="resume">')[2].partition("</code>")[0])
-    assert shlex.split(shown) == ["cd", "/work/app", "&&", "claude", "--resume", SESSION]
+    (home,) = client.holding.homes
+    named = f"CLAUDE_CONFIG_DIR={home.path}"
+    assert shlex.split(shown) == ["cd", "/work/app", "&&", named, "claude", "--resume", SESSION]
 
 
 @pytest.mark.parametrize("cwd", ["/tmp/a b; rm -rf $HOME", "/tmp/`id`", "/tmp/'\"", "relative", "/tmp/\nid", "-rf"])  # noqa: S108 - words
@@ -94,7 +96,18 @@ def test_it_is_resumed_where_it_belongs(tmp_path: Path) -> None:
         assert isinstance(row, dict)
         row["cwd"] = cwd
     data = Client(write_home(tmp_path / "home", rows)).get(f"{_PAGE}.json").json()
-    assert data["resume"] == f"cd /work/app && claude --resume {SESSION}"
+    assert data["resume"].startswith("cd /work/app && ")
+
+
+def test_the_home_is_named_unless_it_is_the_usual_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Claude Code finds a session of another home only where it is told of that home."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    rows = transcript(prompt("hello"), reply("yes"))
+    usual = Client(write_home(tmp_path / ".claude", rows)).get(f"{_PAGE}.json").json()["resume"]
+    assert usual == f"cd /work/app && claude --resume {SESSION}"
+    place = tmp_path / "another home"
+    other = Client(write_home(place, rows)).get(f"{_PAGE}.json").json()["resume"]
+    assert other == f"cd /work/app && CLAUDE_CONFIG_DIR='{place}' claude --resume {SESSION}"
 
 
 def test_the_sections_joined_are_the_whole(long: Client) -> None:

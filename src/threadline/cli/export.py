@@ -307,4 +307,5 @@ def _hidden(made: Exported, order: Order) -> str:
     kinds = made.hidden
     few = ", ".join(f"{kind} {number:,}" for kind, number in list(kinds.items())[:6])
     more = f" and {out.counted(len(kinds) - 6, 'other kind')}" if len(kinds) > 6 else ""  # noqa: PLR2004 - as above
-    return f"{out.counted(sum(kinds.values()), 'thing')} taken out: {few}{more}."
+    whose = "the sessions" if len({file.session for file in made.files if file.session}) > 1 else "the session"
+    return f"{out.counted(sum(kinds.values()), 'thing')} of {whose} taken out: {few}{more}."

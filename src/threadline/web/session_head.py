@@ -29,7 +29,7 @@ from threadline.render.left import left_turns
 from threadline.web import addresses
 from threadline.web.kept import Kept
 from threadline.web.linked import Linked
-from threadline.web.resuming import resume_command
+from threadline.web.resuming import home_to_name, resume_command
 
 _TITLE, _NAME = 200, 120
 
@@ -150,7 +150,7 @@ def _figures(known: Head) -> Iterator[Child]:
 
 
 def _resume(known: Head) -> Markup:
-    command = resume_command(known.kept.session, known.cwd)
+    command = resume_command(known.kept.session, known.cwd, home_to_name(known.kept.path))
     if command is None:
         return EMPTY
     button = el("button", icon("copy"), "Copy", type="button", data_copy="resume", title="Copy the command to go on")
@@ -226,7 +226,7 @@ def head_data(known: Head) -> dict[str, Any]:
         "unpriced": known.total.unpriced,
         "context": known.context,
         "limit": known.limit.tokens if known.limit is not None else None,
-        "resume": resume_command(known.kept.session, known.cwd),
+        "resume": resume_command(known.kept.session, known.cwd, home_to_name(known.kept.path)),
         "continuations": continuation_rows(known.continuations or ()),
         "problems": [{"kind": str(one_.kind), "message": one_.message} for one_ in session.file_problems],
     }
