@@ -53,7 +53,7 @@ def test_every_form_is_written_redacted(form: str, session: Path, ask: Asker, tm
     for place in (first, second):
         answer = ask("export", str(session), "--to", form, "--out", str(place), "--hide", "acme")
         assert (answer.code, answer.err) == (0, "")
-        assert "taken out: " in answer.out
+        assert "of the session taken out: " in answer.out
         assert "github-token 1" in answer.out
     text = first.read_text()
     assert first.read_bytes() == second.read_bytes()
