@@ -24,6 +24,10 @@ _BREAK = re.compile(rb"\r?\n|(?:\\+r)?\\+n")
 _MARGIN = re.compile(rb"[\s+>|:\-\"'\x80-\xff?]*(?:[0-9]{1,6}[\s|:\x80-\xff?]+)?[+\-]?[ \t\"']*")
 _BODY_LINE = re.compile(rb"[A-Za-z0-9+/=]{1,128}[\"',\s+\\]*\Z")
 _HEADER_LINE = re.compile(rb"(?:Proc-Type|DEK-Info|Version|Comment|Private-MAC|Hash|Charset)[: ]")
+_BODY_WORD = re.compile(rb"[A-Za-z0-9+/=]{16,}")
+_LONGEST_BODY = 128
+_LINE = 1024
+"""Bytes of a line that are looked at before its end is."""
 _FEW = 16
 
 
@@ -74,16 +78,29 @@ def _lines_after(view: bytes, at: int, stop_at: int) -> int:
     limit = min(stop_at, at + _LONGEST)
     end = at
     while at < limit:
-        found = _BREAK.search(view, at, limit)
-        stop = found.start() if found else limit
+        near = min(limit, at + _LINE)
+        found = _BREAK.search(view, at, near)
+        if found is None and near < limit and not _is_long(view[at:near]):
+            found = _BREAK.search(view, at, limit)
+            near = limit
+        stop = found.start() if found else near
         line = view[at:stop]
         line = line[_MARGIN.match(line).end() :]  # type: ignore[union-attr]
         if line and not _BODY_LINE.match(line) and not _HEADER_LINE.match(line) and not _CUT_END.match(line):
-            word = re.match(rb"[A-Za-z0-9+/=]{16,}", line)
-            return stop - len(line) + word.end() if word else end
+            word = _BODY_WORD.match(view, stop - len(line), limit if found is None else stop)
+            return word.end() if word else end
         end = stop if line.strip() else end
         at = found.end() if found else limit
     return end
+
+
+def _is_long(line: bytes) -> bool:
+    """Whether the beginning of a line tells that it is none of a key, however it goes on; else its end is looked for.
+
+    Without this, each of many beginnings on one line would look through all that follows.
+    """
+    text = line[_MARGIN.match(line).end() :]  # type: ignore[union-attr]
+    return len(text) > _LONGEST_BODY and not _BODY_LINE.match(text) and not _HEADER_LINE.match(text)
 
 
 def _start_of(view: bytes, at: int, not_before: int) -> int:

@@ -150,8 +150,9 @@ class Broken:
         if start and view[start - 1] == _BACKSLASH and view[start] in _ESCAPES:
             start += 1
         for signs in (True, False):
-            pieces, has_signs = _pieces(view, start, without_signs=signs)
+            pieces, has_signs = _pieces(view, start, 2, without_signs=signs)
             if len(pieces) > 1 and not _PLAIN.fullmatch(view, *pieces[1]):
+                pieces, has_signs = _pieces(view, start, _MOST_PIECES, without_signs=signs)
                 # Behind one that has a length the next line may be a word, too.
                 span = _joined(view, pieces) or (_joined(view, pieces[:2]) if len(pieces) > 2 else None)  # noqa: PLR2004
                 self._done = max(self._done, span.end if span else pieces[-1][0])
@@ -194,12 +195,12 @@ def _before(view: bytes, start: int, floor: int) -> int:
     return behind - word.end()
 
 
-def _pieces(view: bytes, start: int, *, without_signs: bool) -> tuple[list[tuple[int, int]], bool]:
+def _pieces(view: bytes, start: int, most: int, *, without_signs: bool) -> tuple[list[tuple[int, int]], bool]:
     """The pieces from a place on, each but the last up to the end of its line; and whether signs stood before any."""
     pieces: list[tuple[int, int]] = []
     has_signs = False
     at = start
-    while len(pieces) < _MOST_PIECES and at - start < _LONGEST:
+    while len(pieces) < most and at - start < _LONGEST:
         piece = _PIECE.match(view, at)
         if piece is None:
             break

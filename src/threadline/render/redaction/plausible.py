@@ -80,6 +80,9 @@ def is_key(value: str, *, quoted: bool) -> bool:
     """Whether a value that is called a key or a token can be one: eight characters or more, not only letters."""
     if len(value) < 8 or not is_literal(value) or _PATH.match(value):  # noqa: PLR2004 - shorter ones are examples
         return False
+    # Asked first since it is cheap: neither letters alone nor anything else without a digit is one that is not random.
+    if not _has(value, str.isdigit) and entropy(value) <= _RANDOM:
+        return False
     if _TALK.search(value) and entropy(value) < _RANDOM_LONG:
         return False
     if not quoted and _DOTTED.match(value.lstrip("*&")):

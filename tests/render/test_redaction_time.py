@@ -1,0 +1,39 @@
+"""Texts that are made to take long: no shape takes much longer than another, byte for byte."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from threadline.render.redaction.finder import spans_of_bytes
+
+SIZE = 100_000
+TIMES = 1500
+"""How much longer than plain words a hostile text may take; some of these took ten thousand times as long."""
+HOSTILE = {
+    "beginnings of keys on one line": b"b3BlbnNzaC1rZXktdjAAAA1234 ",
+    "beginnings of keys, a line each": b"b3BlbnNzaC1rZXktdjAAAA1234\n",
+    "armour that never ends": b"-----BEGIN RSA PRIVATE KEY-----",
+    "armour that never begins": b"-----END RSA PRIVATE KEY-----\n",
+    "anchors, a line each": b"sk-a\n",
+    "other anchors": b"re_a\n",
+    "halves of strings": b'sk-a1B2c3D4e5"\n+ "',
+    "names of names": b'password: "token": ',
+}
+
+
+def _took(data: bytes) -> float:
+    best = float("inf")
+    for _ in range(2):
+        started = time.process_time()
+        spans_of_bytes(data)
+        best = min(best, time.process_time() - started)
+    return best
+
+
+@pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE)
+def test_no_shape_takes_long(unit: bytes) -> None:
+    """Compared with plain words of the same length, in the same process."""
+    plain = _took(b"some plain words of a text that nobody would look at twice. " * (20 * SIZE // 60)) / 20
+    assert _took((unit * (SIZE // len(unit) + 1))[:SIZE]) < TIMES * plain
