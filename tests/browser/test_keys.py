@@ -15,7 +15,7 @@ from threadline.web.keys import KEYS
 
 Try = Callable[[Visitor], None]
 TRIES: dict[str, Try] = {}
-FOCUSED = "document.activeElement.closest('article')"
+FOCUSED = "document.activeElement?.closest('article')"
 
 
 def tried(*names: str) -> Callable[[Try], Try]:
@@ -343,7 +343,7 @@ def test_what_is_typed_is_no_key(visit: Visitor) -> None:
 def test_rows_of_a_list_are_gone_through(visit: Visitor) -> None:
     """In a list, j and k go from row to row, and o opens the one with the focus."""
     page = visit("/sessions")
-    row = "document.activeElement.closest('[data-item]')"
+    row = "document.activeElement?.closest('[data-item]')"
     page.keyboard.press("j")
     first = page.evaluate(f"{row}.innerText")
     page.keyboard.press("j")

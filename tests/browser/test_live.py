@@ -56,7 +56,7 @@ def is_at_end(page: Page) -> bool:
 def at_end(page: Page) -> None:
     """Go to the end, and wait for it."""
     page.keyboard.press("G")
-    page.wait_for_function("() => document.activeElement.closest('article') !== null")
+    page.wait_for_function("() => document.activeElement?.closest('article')")
     page.wait_for_timeout(200)
     assert is_at_end(page)
 

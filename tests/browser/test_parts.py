@@ -54,7 +54,7 @@ def _part(page: Page) -> int:
 
 
 def _focused(page: Page) -> str:
-    page.wait_for_function("() => document.activeElement.closest('article') !== null")
+    page.wait_for_function("() => document.activeElement?.closest('article')")
     return str(page.evaluate("document.activeElement.closest('article').id"))
 
 

@@ -44,7 +44,7 @@ def test_the_focus_is_not_lost(visit: Visitor) -> None:
     """The item with the focus stays, however far away one looks, and keys go on from there when one is back."""
     page = read(visit)
     page.keyboard.press("j")
-    page.wait_for_function("() => document.activeElement.localName === 'article'")
+    page.wait_for_function("() => document.activeElement?.localName === 'article'")
     anchor = page.evaluate("document.activeElement.id")
     away(page)
     assert page.evaluate("document.activeElement.id") == anchor
@@ -52,7 +52,7 @@ def test_the_focus_is_not_lost(visit: Visitor) -> None:
     scroll_to(page, 0)
     filled(page)
     page.keyboard.press("j")
-    page.wait_for_function("() => document.activeElement.ariaPosInSet === '2'")
+    page.wait_for_function("() => document.activeElement?.ariaPosInSet === '2'")
 
 
 def test_a_selection_is_not_lost(visit: Visitor) -> None:

@@ -22,6 +22,10 @@ export class Travel {
     });
     /** Where one is going to; who sets out later is not overtaken by who set out before. */
     this.journey = 0;
+    /** How often somebody set out for a place; steps that were asked for before are not made from there. */
+    this.setOuts = 0;
+    /** @type {Promise<unknown>} the steps that were asked for, one after the other: none is lost while one waits */
+    this.steps = Promise.resolve();
   }
 
   /** The item that keys are about: the one gone to last, if it is seen, or else the first that is seen. */
@@ -38,8 +42,7 @@ export class Travel {
    * @returns {Promise<HTMLElement|null>}
    */
   async to(anchor, { top, focus = false } = {}) {
-    this.journey += 1;
-    const { journey } = this;
+    const journey = this.#setOut();
     const item = document.getElementById(anchor);
     if (item !== null && this.session.feed.contains(item)) {
       const section = item.closest(".section");
@@ -50,6 +53,13 @@ export class Travel {
       });
     }
     return this.#fromAfar(anchor, journey, { top, focus });
+  }
+
+  /** Begin a journey, which ends all others; its number. */
+  #setOut() {
+    this.journey += 1;
+    this.setOuts += 1;
+    return this.journey;
   }
 
   async #fromAfar(anchor, journey, how) {
@@ -117,7 +127,19 @@ export class Travel {
    * Step to the next or the previous item.
    * @param {1|-1} step
    */
-  async step(step) {
+  step(step) {
+    return this.#inTurn(() => this.#step(step));
+  }
+
+  /** Do something once what was asked for before is done, unless somebody has set out for elsewhere by then. */
+  #inTurn(deed) {
+    const { setOuts } = this;
+    const next = () => (setOuts === this.setOuts ? deed() : undefined);
+    this.steps = this.steps.then(next, next);
+    return this.steps;
+  }
+
+  async #step(step) {
     const from = this.current();
     if (from === null) return;
     // The first key only shows where one is, unless one is there already.
@@ -128,7 +150,11 @@ export class Travel {
   }
 
   /** Step to the next or the previous turn. */
-  async turn(step) {
+  turn(step) {
+    return this.#inTurn(() => this.#turn(step));
+  }
+
+  async #turn(step) {
     const from = this.current();
     if (from === null) return;
     const item = await this.#beside(from, step, "article.turn-start");
@@ -176,13 +202,14 @@ export class Travel {
   }
 
   async toStart() {
-    this.journey += 1;
+    const journey = this.#setOut();
     if (this.session.number > 1) {
       location.assign(this.session.inPart(1));
       return;
     }
     const first = this.windowing.sections[0];
     const item = first && (await this.windowing.around(first.number, (section) => section.articles()[0] ?? null));
+    if (journey !== this.journey) return;
     if (item) {
       this.mark(item);
       item.focus({ preventScroll: true });
@@ -193,8 +220,9 @@ export class Travel {
   }
 
   async toEnd() {
-    this.journey += 1;
+    const journey = this.#setOut();
     await this.session.whole;
+    if (journey !== this.journey) return;
     if (this.session.number < this.session.parts) {
       location.assign(this.session.inPart(this.session.parts, { end: true }));
     } else {
@@ -204,10 +232,10 @@ export class Travel {
 
   /** To the end of what this page shows, whether more follows on another or not. */
   async toEndOfPart() {
-    this.journey += 1;
+    const journey = this.#setOut();
     const last = this.windowing.sections.at(-1);
     const item = last && (await this.windowing.around(last.number, (section) => section.articles().at(-1) ?? null));
-    if (!item) return;
+    if (!item || journey !== this.journey) return;
     this.mark(item);
     item.focus({ preventScroll: true });
     this.windowing.hold.pinEnd();
