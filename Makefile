@@ -17,7 +17,7 @@ run: $(VENV)/.run ## set up, then show what there is: your own home, or a demo h
 	else exit $$code; fi
 
 test: check ## set up, then run every check and test
-	$(BIN)/python -m pytest -n 3 --dist worksteal # one more than cores: a third of the time they wait, for a browser or a lock
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(VENV)/.test ## lint, types, layers
 	$(BIN)/ruff check .

@@ -6,11 +6,11 @@ import os
 
 import pytest
 
-_SHARE = 6
+_SHARE = 10
 
 
 def often(examples: int) -> int:
-    """So many examples where THREADLINE_LONG is set, and a sixth of them elsewhere."""
+    """So many examples where THREADLINE_LONG is set, and a tenth of them elsewhere."""
     return examples if os.environ.get("THREADLINE_LONG") else max(1, examples // _SHARE)
 
 

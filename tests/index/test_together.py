@@ -22,7 +22,7 @@ from tests.index.together import Counters, Writer
 from threadline.find import homes
 from threadline.index.refresh import refresh
 
-SECONDS = float(os.environ.get("THREADLINE_SECONDS", "5"))
+SECONDS = float(os.environ.get("THREADLINE_SECONDS", "3"))
 ROOT = Path(__file__).parents[2]
 READERS = 10
 

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from tests.make import SESSION
 from tests.web.conftest import session_rows, write_home
 
-from threadline.cli import serve as module
+from threadline.cli.overview import threadline
 from threadline.errors import Missing
 
 
@@ -149,7 +149,7 @@ def test_a_port_that_is_taken_is_a_sentence(home: Path) -> None:
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where Starlette is not installed, the answer is the command that installs it."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "starlette" else object())
-    result = CliRunner().invoke(module.serve, ["--no-open"])
+    result = CliRunner().invoke(threadline, ["serve", "--no-open"])  # by its group, whose settings a command keeps
     assert isinstance(result.exception, Missing)
     assert "pip install 'threadline[web]'" in str(result.exception)
 
