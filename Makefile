@@ -6,7 +6,7 @@ SECONDS ?= 60
 MEGABYTES ?= 1239
 OPTIONS ?=
 
-.PHONY: run test check bench bench-thread bench-usage bench-index bench-search bench-relevance bench-watch bench-changes bench-page bench-redaction bench-keep fuzz docs clean
+.PHONY: run test tests check bench bench-thread bench-usage bench-index bench-search bench-relevance bench-watch bench-changes bench-page bench-redaction bench-keep fuzz docs clean
 
 run: $(VENV)/.run ## set up, then show what there is: your own home, or a demo home where there is none
 	@$(BIN)/threadline; code=$$?; \
@@ -16,7 +16,10 @@ run: $(VENV)/.run ## set up, then show what there is: your own home, or a demo h
 	  $(BIN)/threadline --home demo-home; \
 	else exit $$code; fi
 
-test: check ## set up, then run every check and test
+test: $(VENV)/.test ## set up, then run every check and test
+	@$(MAKE) --no-print-directory -j2 check tests # side by side: the checks use one core, and tests wait now and then
+
+tests: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(VENV)/.test ## lint, types, layers
