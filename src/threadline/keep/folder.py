@@ -30,7 +30,7 @@ def usual_folder() -> str:
 
 def lost_folder() -> str | None:
     """Where the keep was, if this machine has kept there and there is none any more: a disk may not be mounted."""
-    if keep_folder() is not None or not os.path.exists(os.path.join(data_folder(), KEEPS)):  # noqa: PTH110, PTH118
+    if keep_folder() is not None or not os.path.exists(os.path.join(data_folder(), KEEPS)):  # noqa: PTH110, PTH118 - text
         return None
     from pathlib import Path  # noqa: PLC0415 - only where something is missed
 
