@@ -17,11 +17,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from threadline.find import look
-from threadline.find.changes import changes
-from threadline.find.listing import stats
-from threadline.find.seen import fingerprint, seen
-from threadline.model.change import Known
-from threadline.model.found import Home
+from threadline.find.changes import detect_changes, hash_ends, make_fingerprint
+from threadline.find.walk import stat_transcripts
+from threadline.model.homes import Home, TranscriptFingerprint
 
 OUT = Path(__file__).parent / "out"
 ROUNDS = 7
@@ -44,11 +42,11 @@ def bare(home: Path) -> int:
     return count
 
 
-def known(home: Home) -> list[Known]:
+def known(home: Home) -> list[TranscriptFingerprint]:
     """Everything known of a home, as after a first reading."""
     return [
-        seen(change.looked, whole(change.looked.path))
-        for change in changes([], [home], now_ns=NEVER).changed
+        make_fingerprint(change.looked, whole(change.looked.path))
+        for change in detect_changes([], [home], now_ns=NEVER).changed
         if change.looked
     ]
 
@@ -96,23 +94,23 @@ def figures(path: Path) -> dict[str, float]:
         f"all touched, {size:,.0f} MB compared": [replace(row, mtime_ns=row.mtime_ns + 1) for row in rows],
         "all moved": [replace(row, path=row.path + "l") for row in rows],
     }
-    if changes(rows, [home], now_ns=NEVER).unchanged != len(rows):
+    if detect_changes(rows, [home], now_ns=NEVER).unchanged != len(rows):
         sys.exit(f"{path} changes while it is measured; name a home that does not.")
     contenders: dict[str, Callable[[], object]] = {
         f"bare walk of {len(rows):,} transcripts": lambda: bare(path),
-        "listing": lambda: sum(1 for _ in stats(home)),
+        "listing": lambda: sum(1 for _ in stat_transcripts(home)),
         "look(side_files=False), for comparison": lambda: look(home, side_files=False),
     }
     for name, each in known_as.items():
-        contenders[f"changes, {name}"] = partial(changes, each, [home], now_ns=NEVER)
+        contenders[f"changes, {name}"] = partial(detect_changes, each, [home], now_ns=NEVER)
     return measured(contenders) | {f"first fingerprints of {size:,.0f} MB, once": taken}
 
 
-def _grown(row: Known) -> Known:
+def _grown(row: TranscriptFingerprint) -> TranscriptFingerprint:
     """What would be known had the last line not been there yet."""
     data = Path(row.path).read_bytes()[: row.read_to]
     read_to = data.rfind(b"\n", 0, -1) + 1
-    head, tail = fingerprint(row.path, read_to)
+    head, tail = hash_ends(row.path, read_to)
     return replace(row, size=read_to, read_to=read_to, head_hash=head, tail_hash=tail)
 
 

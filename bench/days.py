@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from threadline.find import homes
-from threadline.keep.sources import sources
+from threadline.keep.paths import find_source_files
 
 DAYS = 10
 _DAY = re.compile(rb'"timestamp":"(\d{4}-\d\d-\d\d)')
@@ -26,7 +26,7 @@ class Days:
         self._ends: dict[Path, list[tuple[bytes, int]]] = {}
         self._others: list[Path] = []
         self._from = home
-        for source in sources(homes(home)[0], []):
+        for source in find_source_files(homes(home)[0], []):
             relative = source.file.relative_to(home)
             if source.file.suffix == ".jsonl" and source.path.startswith("projects/"):
                 self._ends[relative] = _ends(source.file)

@@ -129,20 +129,20 @@ def _cause(found: list[Telling], mine: list[Counts]) -> str:
         "only theirs": not mine,
         "only ours": not found,
         "no requestId, so that they count each time and session anew": len(found) > len(mine)
-        and any(one.request is None for one in found),
+        and any(telling.request is None for telling in found),
         "the same message under several requestIds, which they count each": len(found) > len(mine),
         "several calls under one id, which they take for one": len(found) < len(mine),
-        "a progress row's placeholder taken before the agent's own output": any(one.repeated for one in found),
+        "a progress row's placeholder taken before the agent's own output": any(telling.repeated for telling in found),
     }
     return next((cause for cause, holds in causes.items() if holds), "a row with less output taken")
 
 
 def _sum(some: Iterable[Counts]) -> Counts:
     first, second, third, fourth = 0, 0, 0, 0
-    for one in some:
-        first, second, third, fourth = first + one[0], second + one[1], third + one[2], fourth + one[3]
+    for counts in some:
+        first, second, third, fourth = first + counts[0], second + counts[1], third + counts[2], fourth + counts[3]
     return first, second, third, fourth
 
 
-def _less(one: Counts, other: Counts) -> Counts:
-    return one[0] - other[0], one[1] - other[1], one[2] - other[2], one[3] - other[3]
+def _less(counts: Counts, other: Counts) -> Counts:
+    return counts[0] - other[0], counts[1] - other[1], counts[2] - other[2], counts[3] - other[3]

@@ -29,40 +29,40 @@ def read_entries(paths: list[Path]) -> Counter[str]:
 def take_fields(paths: list[Path]) -> Counter[str]:
     """Every entry, and its text by field."""
     from threadline import entries
-    from threadline.index.fields import fields
+    from threadline.index.text import extract_fields
 
     count = 0
     for path in paths:
         for entry in entries(path):
             count += 1
-            fields(entry)
+            extract_fields(entry)
     return Counter(entries=count)
 
 
 def make_searchable(paths: list[Path]) -> Counter[str]:
     """The same, as SQLite is given it."""
     from threadline import entries
-    from threadline.index.fields import fields
-    from threadline.index.words import searchable
+    from threadline.index.text import extract_fields
+    from threadline.index.vocabulary import normalize_text
 
     count = 0
     for path in paths:
         for entry in entries(path):
             count += 1
-            for text in fields(entry).values():
-                searchable(text)
+            for text in extract_fields(entry).values():
+                normalize_text(text)
     return Counter(entries=count)
 
 
 def count_text(paths: list[Path]) -> Counter[str]:
     """How much text comes out of each field, in bytes. Not timed."""
     from threadline import entries
-    from threadline.index.fields import fields
+    from threadline.index.text import extract_fields
 
     sizes: Counter[str] = Counter()
     for path in paths:
         for entry in entries(path):
-            for name, text in fields(entry).items():
+            for name, text in extract_fields(entry).items():
                 sizes[name] += len(text.encode(errors="replace"))
     return sizes
 

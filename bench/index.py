@@ -97,10 +97,10 @@ def run_inside(home: Path, grown: Path | None) -> None:
     """Refresh here, again and again, each time after one more line where a transcript is named; print the seconds."""
     from threadline.find import homes
     from threadline.index.refresh import refresh
-    from threadline.index.store import place
+    from threadline.index.store import index_path
 
     found = homes(home)
-    index = place((one.path for one in found), CACHE)
+    index = index_path((one.path for one in found), CACHE)
     growing = Growing(grown) if grown else None
     refresh(index, found)
     times = []
@@ -151,7 +151,7 @@ def measured_peers(home: Path, growing: Growing, told: dict[str, Any]) -> dict[s
 def targets(megabytes: float, ours: dict[str, Any], others: dict[str, Any], used: dict[str, Any]) -> list[Target]:
     """What was to be reached, and what was."""
     rate = megabytes / ours["first"]["seconds"]
-    rates = [megabytes / one["first"]["seconds"] for one in others.values()]
+    rates = [megabytes / other["first"]["seconds"] for other in others.values()]
     share = ours["first"]["index_megabytes"] / megabytes
     return [
         Target("first index, times the faster peer", "at least", 3, rate / max(rates) if rates else None),

@@ -152,27 +152,27 @@ def measure(home: Path, rounds: int, contenders: list[Contender]) -> dict[str, A
     places = {one.name: FOLDER / f"contender-{number}" / "repository" for number, one in enumerate(contenders)}
     figures: dict[str, dict[str, Any]] = {}
     for turn in range(rounds):
-        for one in contenders:
-            if turn and one.is_whole:  # minutes each, and nobody's target is its speed
+        for contender in contenders:
+            if turn and contender.is_whole:  # minutes each, and nobody's target is its speed
                 continue
-            ran = first(one, days.home, places[one.name])
-            before = figures.get(one.name)
+            ran = first(contender, days.home, places[contender.name])
+            before = figures.get(contender.name)
             if before is None or ran.seconds < before["seconds"]:
-                figures[one.name] = {"seconds": ran.seconds, "cpu": ran.cpu, "peak": sum(ran.peaks)}
-            figures[one.name]["first"] = size_of(places[one.name])
-    steps: dict[str, list[float]] = {one.name: [] for one in contenders}
+                figures[contender.name] = {"seconds": ran.seconds, "cpu": ran.cpu, "peak": sum(ran.peaks)}
+            figures[contender.name]["first"] = size_of(places[contender.name])
+    steps: dict[str, list[float]] = {contender.name: [] for contender in contenders}
     grown = raw
     for number, day in enumerate(days.days[1:], 1):
         grown = days.go_on(day)
-        for one in contenders:
-            if not one.is_whole:
-                steps[one.name].append(again(one, days.home, places[one.name], number).seconds)
-    for one in contenders:
-        if one.is_whole:  # the last day alone
-            first(one, days.home, places[one.name])
-        told = figures[one.name]
-        told["after"] = size_of(places[one.name])
-        told["step"] = median(steps[one.name]) if steps[one.name] else None
+        for contender in contenders:
+            if not contender.is_whole:
+                steps[contender.name].append(again(contender, days.home, places[contender.name], number).seconds)
+    for contender in contenders:
+        if contender.is_whole:  # the last day alone
+            first(contender, days.home, places[contender.name])
+        told = figures[contender.name]
+        told["after"] = size_of(places[contender.name])
+        told["step"] = median(steps[contender.name]) if steps[contender.name] else None
     packed(figures["threadline"], places["threadline"])
     return {"home": str(home), "raw": raw, "grown": grown, "days": len(days.days) - 1, "contenders": figures}
 

@@ -104,75 +104,75 @@ def agentsview(home: Path, programs: Path) -> Iterator[Contender]:
         yield Contender("agentsview", f"http://{address}/sessions/{long_session.LONG}", ".virtual-row", process, [])
 
 
-def opened(browser: Browser, one: Contender) -> Page:
+def opened(browser: Browser, contender: Contender) -> Page:
     """A page of a fresh profile."""
     context = browser.new_context(viewport=SCREEN)  # type: ignore[arg-type] # a dict of that shape
     context.set_default_timeout(PATIENCE)
-    if one.cookies:
-        context.add_cookies(one.cookies)  # type: ignore[arg-type] # dicts of that shape
+    if contender.cookies:
+        context.add_cookies(contender.cookies)  # type: ignore[arg-type] # dicts of that shape
     return context.new_page()
 
 
-def first_entry(page: Page, one: Contender) -> float:
+def first_entry(page: Page, contender: Contender) -> float:
     """Seconds until an entry is painted."""
     start = time.perf_counter()
-    page.goto(one.address, wait_until="commit")
-    page.wait_for_selector(one.entry)
+    page.goto(contender.address, wait_until="commit")
+    page.wait_for_selector(contender.entry)
     probes.settled(page)
     return time.perf_counter() - start
 
 
-def measure(browser: Browser, one: Contender) -> dict[str, Any]:
+def measure(browser: Browser, contender: Contender) -> dict[str, Any]:
     """Everything about one contender."""
-    page = opened(browser, one)
-    cold = first_entry(page, one)
+    page = opened(browser, contender)
+    cold = first_entry(page, contender)
     page.context.close()
     warm = []
     for _turn in range(TURNS):
-        page = opened(browser, one)
-        warm.append(first_entry(page, one))
+        page = opened(browser, contender)
+        warm.append(first_entry(page, contender))
         page.context.close()
-    page = opened(browser, one)
-    first_entry(page, one)
-    page.wait_for_selector(one.whole)
+    page = opened(browser, contender)
+    first_entry(page, contender)
+    page.wait_for_selector(contender.whole)
     told: dict[str, Any] = {"cold_seconds": cold, "warm_seconds": median(warm)}
-    told |= scrolling(page, one)
-    told |= memory(page, one)
+    told |= scrolling(page, contender)
+    told |= memory(page, contender)
     page.context.close()
     return told
 
 
-def scrolling(page: Page, one: Contender) -> dict[str, Any]:
+def scrolling(page: Page, contender: Contender) -> dict[str, Any]:
     """Through everything, frame by frame."""
     at_rest = probes.elements(page)
-    slowly = page.evaluate(_THROUGH, [one.entry, WHEEL_FRAMES, WHEEL])
+    slowly = page.evaluate(_THROUGH, [contender.entry, WHEEL_FRAMES, WHEEL])
     start = time.perf_counter()
-    seen = page.evaluate(_THROUGH, [one.entry, MOST_FRAMES, 0])
+    seen = page.evaluate(_THROUGH, [contender.entry, MOST_FRAMES, 0])
     seconds = time.perf_counter() - start
     return {"elements_at_rest": at_rest, "by_wheel": slowly, "scrolled": {**seen, "seconds": seconds}}
 
 
-def memory(page: Page, one: Contender) -> dict[str, float]:
+def memory(page: Page, contender: Contender) -> dict[str, float]:
     """What the server has held at most, and what the page holds now, in MB."""
     session: CDPSession = page.context.new_cdp_session(page)
     session.send("HeapProfiler.collectGarbage")
     session.send("Performance.enable")
     found = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}
     return {
-        "server_megabytes": sum(map(high_water, family(one.process))) / 1024,
+        "server_megabytes": sum(map(high_water, family(contender.process))) / 1024,
         "heap_megabytes": found["JSHeapUsedSize"] / 1e6,
         "nodes": found["Nodes"],
     }
 
 
-def deep_links(browser: Browser, one: Contender, address: str) -> dict[str, float]:
+def deep_links(browser: Browser, contender: Contender, address: str) -> dict[str, float]:
     """How long a link to an entry in the middle takes to get there, and how far from it the page stands then."""
-    shape = json.loads(_page_text(browser, one, f"{address}/shape.json"))
+    shape = json.loads(_page_text(browser, contender, f"{address}/shape.json"))
     sections = shape["sections"] if isinstance(shape, dict) else shape
     seconds, off = [], []
     for part in range(1, 8):
         anchor = sections[len(sections) * part // 8]["first"]
-        page = opened(browser, one)
+        page = opened(browser, contender)
         start = time.perf_counter()
         page.goto(f"{address}#{anchor}", wait_until="commit")
         page.wait_for_selector(f'[id="{anchor}"]')
@@ -184,8 +184,8 @@ def deep_links(browser: Browser, one: Contender, address: str) -> dict[str, floa
     return {"deep_seconds": median(seconds), "deep_pixels": max(off)}
 
 
-def _page_text(browser: Browser, one: Contender, address: str) -> str:
-    context = opened(browser, one).context
+def _page_text(browser: Browser, contender: Contender, address: str) -> str:
+    context = opened(browser, contender).context
     try:
         return context.request.get(address).text()
     finally:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 if TYPE_CHECKING:
-    from threadline.model.found import Transcript
+    from threadline.model.homes import Transcript
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench.homes import OUT, generated
@@ -90,9 +90,9 @@ def _count_everything(transcript: Transcript) -> int:
 
 def _on_all_cores(count: Callable[[Transcript], int], paths: list[Path]) -> int:
     from threadline import homes, look
-    from threadline.survey.each import each
+    from threadline.parallel import map_transcripts
 
-    return sum(answer for _one, answer in each(count, look(homes(_home(paths))[0]).transcripts))
+    return sum(answer for _one, answer in map_transcripts(count, look(homes(_home(paths))[0]).transcripts))
 
 
 def threadline_heads_on_all_cores(paths: list[Path]) -> int:
@@ -108,15 +108,15 @@ def threadline_everything_on_all_cores(paths: list[Path]) -> int:
 def threadline_overview(paths: list[Path]) -> int:
     """What bare `threadline` does: heads of the whole home, on all cores."""
     from threadline import homes, look
-    from threadline.survey.overview import overview
+    from threadline.summary.overview import build_overview
 
-    return overview([look(home) for home in homes(_home(paths))]).entries
+    return build_overview([look(home) for home in homes(_home(paths))]).entries
 
 
 def threadline_doctor(paths: list[Path]) -> int:
     """What `threadline doctor` does: everything, strictly, with drift, on all cores."""
     from threadline import homes, look
-    from threadline.survey.doctor import examine_all
+    from threadline.reports.doctor import examine_all
 
     return examine_all(look(homes(_home(paths))[0]).transcripts).entries
 

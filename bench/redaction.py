@@ -38,8 +38,8 @@ def _generated(megabytes: int) -> bytes:
 
 
 def _speed(raw: bytes) -> None:
-    from threadline.render.redaction import Redactor
-    from threadline.render.redaction.finder import spans_of_bytes
+    from threadline.redact.redactor import Redactor
+    from threadline.redact.scanner import find_spans_in_bytes
 
     text = raw.decode(errors="replace")
     plain = re.sub(r"[^\sa-zA-Z.,;]", " ", text)
@@ -47,8 +47,8 @@ def _speed(raw: bytes) -> None:
     contenders: dict[str, Callable[[], object]] = {
         "bytes.find": lambda: raw.find(b"\0no such bytes"),
         "one pattern of re": lambda: one.search(raw),
-        "scan, secrets": lambda: spans_of_bytes(raw),
-        "scan, all": lambda: spans_of_bytes(raw, personal=True),
+        "scan, secrets": lambda: find_spans_in_bytes(raw),
+        "scan, all": lambda: find_spans_in_bytes(raw, personal=True),
         "redact, raw lines": lambda: Redactor().redact(text),
         "redact, plain words": lambda: Redactor().redact(plain),
     }
@@ -65,11 +65,11 @@ def _speed(raw: bytes) -> None:
 
 def _memory() -> None:
     """What a text of 100 MB takes beyond itself."""
-    from threadline.render.redaction.finder import spans_of_bytes
+    from threadline.redact.scanner import find_spans_in_bytes
 
     raw = b"a line of words, as many as there are; nothing else\n" * (100 * _MB // 52)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    spans_of_bytes(raw)
+    find_spans_in_bytes(raw)
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"scanning 100 MB took {(after - before) / 1024:,.0f} MB beyond the text")
 

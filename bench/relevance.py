@@ -31,11 +31,11 @@ from bench.relevance_sessions import SCRIPTS, scripts, tell
 from threadline.demo import projects
 from threadline.errors import BadQuery
 from threadline.find import homes
+from threadline.index.queries import find_titles
 from threadline.index.refresh import refresh
-from threadline.index.store import open_to_read
-from threadline.index.titles import titles
-from threadline.model.hit import Hit, Hits
-from threadline.search.searching import search
+from threadline.index.store import open_read_only
+from threadline.model.hits import Hit, Hits
+from threadline.search.engine import search
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 MEGABYTES = 50
@@ -96,19 +96,19 @@ class Home:
 
     def opened(self) -> closing[sqlite3.Connection]:
         """The index."""
-        return closing(open_to_read(self._index))
+        return closing(open_read_only(self._index))
 
     def meant(self, judged: Judged) -> dict[str, Meant]:
         """What a query means, each thing with how to know it; without what only a generated home has."""
         return {name: known for one in judged.meant for name, known in self._known(one)}
 
-    def _known(self, one: str) -> Iterator[tuple[str, Meant]]:
-        if one.startswith(_TASK):
-            for session in self._tasks.get(one.removeprefix(_TASK), ()):
+    def _known(self, text: str) -> Iterator[tuple[str, Meant]]:
+        if text.startswith(_TASK):
+            for session in self._tasks.get(text.removeprefix(_TASK), ()):
                 yield session, _of_session(session)
             return
-        either = [self._is(name) for name in one.split("|")]
-        yield one, lambda hit: any(same(hit) for same in either)
+        either = [self._is(name) for name in text.split("|")]
+        yield text, lambda hit: any(same(hit) for same in either)
 
     def _is(self, name: str) -> Meant:
         session = self._sessions[name.partition(":")[0]]
@@ -159,15 +159,15 @@ def _asked(connection: sqlite3.Connection, text: str) -> Hits:
 
 def _named(connection: sqlite3.Connection, hit: Hit, names: dict[str, str]) -> str:
     session = hit.session or ""
-    name = names.get(session) or titles(connection, [session]).get(session, session)
+    name = names.get(session) or find_titles(connection, [session]).get(session, session)
     return f"{name} ({hit.field or hit.kind}: {' '.join(hit.snippet.split())[:60]})"
 
 
 def figures(found: Iterable[Outcome]) -> dict[str, dict[str, float]]:
     """Recall and reciprocal rank, for each kind and for all together."""
     listed = list(found)
-    kinds = dict.fromkeys(one.judged.kind for one in listed)
-    by_kind = {kind: [one for one in listed if one.judged.kind == kind] for kind in kinds} | {"all": listed}
+    kinds = dict.fromkeys(outcome.judged.kind for outcome in listed)
+    by_kind = {kind: [outcome for outcome in listed if outcome.judged.kind == kind] for kind in kinds} | {"all": listed}
     return {
         kind: {
             "queries": len(some),
@@ -180,7 +180,9 @@ def figures(found: Iterable[Outcome]) -> dict[str, dict[str, float]]:
 
 def worst(found: Iterable[Outcome]) -> list[Outcome]:
     """The queries that could be answered better, the worst first."""
-    return sorted((one for one in found if not one.is_whole), key=lambda one: (one.recall, one.reciprocal))
+    return sorted(
+        (outcome for outcome in found if not outcome.is_whole), key=lambda outcome: (outcome.recall, outcome.reciprocal)
+    )
 
 
 def _of_session(session: str) -> Meant:
@@ -209,7 +211,7 @@ def main() -> None:
     print(f"{len(misses)} could be answered better; the worst:")
     for miss in misses[: options.worst]:
         _print_miss(miss)
-    kept = {"figures": told, "megabytes": options.megabytes, "misses": [_plain(one) for one in misses]}
+    kept = {"figures": told, "megabytes": options.megabytes, "misses": [_plain(outcome) for outcome in misses]}
     (OUT / "relevance.json").write_text(json.dumps(kept, ensure_ascii=False, indent=1), encoding="utf-8")
 
 

@@ -58,13 +58,13 @@ def ours(home: Path) -> Any:
     from threadline.errors import BadQuery
     from threadline.find import homes
     from threadline.index.refresh import refresh
-    from threadline.index.store import open_to_read, place
-    from threadline.search.searching import search
+    from threadline.index.store import index_path, open_read_only
+    from threadline.search.engine import search
 
     found = homes(home)
-    index = place((one.path for one in found), CACHE)
+    index = index_path((one.path for one in found), CACHE)
     refresh(index, found)
-    connection = open_to_read(index)
+    connection = open_read_only(index)
 
     class Ask:
         """One connection."""
@@ -112,21 +112,22 @@ def figures(told: list[Answer]) -> dict[str, Any]:
     """Median, p99 and more of each kind, in milliseconds."""
     made = {}
     for kind in KINDS:
-        some = [one for one in told if one.asked.kind == kind]
+        some = [answer for answer in told if answer.asked.kind == kind]
         if len(some) < LEAST:
             continue
-        times = [one.seconds * 1000 for one in some]
-        slowest = max(some, key=lambda one: one.seconds)
+        times = [answer.seconds * 1000 for answer in some]
+        slowest = max(some, key=lambda answer: answer.seconds)
         made[kind] = {
             "queries": len(some),
             "median": median(times),
             "p99": quantiles(times, n=100, method="inclusive")[98],
             "longest": max(times),
             "slowest": slowest.asked.text,
-            "refused": sum(one.hits == REFUSED for one in some),
-            "found": sum(one.hits > 0 for one in some) / len(some),
+            "refused": sum(answer.hits == REFUSED for answer in some),
+            "found": sum(answer.hits > 0 for answer in some) / len(some),
             "median_by_band": {
-                band: median([one.seconds * 1000 for one in some if one.asked.band == band] or [0.0]) for band in BANDS
+                band: median([answer.seconds * 1000 for answer in some if answer.asked.band == band] or [0.0])
+                for band in BANDS
             },
         }
     return made

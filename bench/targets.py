@@ -26,8 +26,8 @@ class Target(NamedTuple):
 def print_targets(targets: list[Target]) -> list[dict[str, Any]]:
     """Print them, and give them for JSON."""
     print()
-    for one in targets:
-        figure = f"{one.figure:>9.1f}" if one.figure is not None else f"{'-':>9}"
-        met = {True: "met", False: "missed", None: "not measured"}[one.is_met]
-        print(f"{one.name:<36}{figure}   {one.how} {one.bound:g}: {met}")
-    return [{**one._asdict(), "met": one.is_met} for one in targets]
+    for target in targets:
+        figure = f"{target.figure:>9.1f}" if target.figure is not None else f"{'-':>9}"
+        met = {True: "met", False: "missed", None: "not measured"}[target.is_met]
+        print(f"{target.name:<36}{figure}   {target.how} {target.bound:g}: {met}")
+    return [{**target._asdict(), "met": target.is_met} for target in targets]

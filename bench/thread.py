@@ -51,14 +51,14 @@ def rows(size: int) -> Iterator[str]:
 def thread(path: Path) -> dict[str, float]:
     """Thread a transcript that is read already: the best round, in microseconds an entry."""
     from threadline.parse import entries
-    from threadline.thread.loop import loop
+    from threadline.thread.threads import build_history
 
     found = list(entries(path))
     gc.freeze()  # the collector's rounds over what was read before are no work of threading
     best = float("inf")
     for _ in range(ROUNDS):
         start = time.perf_counter()
-        made = loop(found)
+        made = build_history(found)
         best = min(best, time.perf_counter() - start)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     said = len(made.conversation)

@@ -77,7 +77,7 @@ class Watch:
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
-        self.came: list[tuple[float, bytes]] = []
+        self.finished: list[tuple[float, bytes]] = []
         self._reader = threading.Thread(target=self._read, args=(process.stdout,), daemon=True)
         self._reader.start()
 
@@ -86,12 +86,12 @@ class Watch:
         while piece := os.read(stream.fileno(), 1 << 20):
             now = time.time()
             *lines, rest = (rest + piece).split(b"\n")
-            self.came += ((now, line) for line in lines)
+            self.finished += ((now, line) for line in lines)
 
     def wait_for(self, count: int, seconds: float) -> float:
         """Wait until so many lines have come; how long that took."""
         start = time.monotonic()
-        while len(self.came) < count and time.monotonic() - start < seconds:
+        while len(self.finished) < count and time.monotonic() - start < seconds:
             time.sleep(0.005)
         return time.monotonic() - start
 
@@ -127,7 +127,7 @@ def latency(home: Path, path: Path, count: int) -> list[float]:
                 file.write(row(number))
             time.sleep(0.037 + number % 7 * 0.023)
         watch.wait_for(count, 20)
-        return [when - _written(line) for when, line in watch.came]
+        return [when - _written(line) for when, line in watch.finished]
 
 
 def _written(line: bytes) -> float:
@@ -153,7 +153,7 @@ def throughput(home: Path, path: Path, rate: int, seconds: float, *words: str) -
         return {
             "a_second": sent / took,
             "sent": sent,
-            "came": len(watch.came),
+            "came": len(watch.finished),
             "seconds_behind": behind,
             "cpu": cpu / took,
             "memory": memory,

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from threadline.cli.overview import threadline
-from threadline.cli.start import COMMANDS
+from threadline.cli.commands import COMMANDS, threadline
 
 PAGE = Path(__file__).parent / "cli.md"
 _HEADING = """# The command

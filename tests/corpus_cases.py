@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from threadline.model.problem import Problem
+from threadline.model.places import Problem
 
 CORPUS = Path(__file__).with_name("corpus")
 CASES = sorted(folder.name for folder in CORPUS.iterdir() if folder.is_dir())

@@ -7,7 +7,7 @@ from typing import Any
 
 import threadline
 from threadline.model.entries import AssistantEntry, Entry
-from threadline.model.head import Head
+from threadline.model.usage import Head
 
 
 def of_entry(entry: Entry) -> tuple[Any, ...]:

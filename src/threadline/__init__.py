@@ -19,23 +19,22 @@ if TYPE_CHECKING:
     from threadline.errors import Ambiguous, BadQuery, Error, IndexBusy, Missing, NotFound, Unreadable
     from threadline.find import folder_matches, folder_name, homes, look
     from threadline.load import Session, read
-    from threadline.model.act import Act, ActKind, Turn
-    from threadline.model.agent import Agent
-    from threadline.model.block import (
+    from threadline.model.blocks import (
         Block,
         Content,
         ContentBlock,
         DocumentBlock,
         ImageBlock,
+        Message,
         OtherBlock,
         TextBlock,
         ThinkingBlock,
         ToolResultBlock,
         ToolUseBlock,
     )
-    from threadline.model.call import Call, Outcome
-    from threadline.model.charge import Charge, Flag
-    from threadline.model.context import Context
+    from threadline.model.calls import Call, Outcome
+    from threadline.model.charges import Charge, Flag, Rate
+    from threadline.model.context import Context, Request
     from threadline.model.entries import (
         KINDS,
         AnyEntry,
@@ -48,23 +47,17 @@ if TYPE_CHECKING:
         SystemEntry,
         UserEntry,
     )
-    from threadline.model.found import Found, Home, Project, SideFile, Transcript
-    from threadline.model.head import Head
-    from threadline.model.line import Line
-    from threadline.model.message import Message
-    from threadline.model.place import Place
-    from threadline.model.problem import Problem, ProblemKind
-    from threadline.model.rate import Rate
-    from threadline.model.request import Request
+    from threadline.model.homes import Found, Home, Project, SideFile, Transcript
+    from threadline.model.places import Line, Place, Problem, ProblemKind
     from threadline.model.results import OtherResult, ToolResult, typed_result
+    from threadline.model.session import Act, ActKind, Agent, Branch, Compaction, Thread, Turn
     from threadline.model.state import State
-    from threadline.model.sum import Row, Rows, Sum
     from threadline.model.text import extract_text
-    from threadline.model.thread import Branch, Compaction, Thread
-    from threadline.model.time import parse_timestamp
-    from threadline.model.usage import Usage
+    from threadline.model.times import parse_timestamp
+    from threadline.model.totals import Row, Rows, Sum
+    from threadline.model.usage import Head, Usage
     from threadline.parse import entries, heads, read_side_file
-    from threadline.survey.ledger import ledger
+    from threadline.reports.ledger import ledger
 
 _HOMES_OF_NAMES = {
     "threadline.account.ledger": "Ledger",
@@ -73,35 +66,27 @@ _HOMES_OF_NAMES = {
     "threadline.errors": "Ambiguous BadQuery Error IndexBusy Missing NotFound Unreadable",
     "threadline.find": "folder_matches folder_name homes look",
     "threadline.load": "Session read",
-    "threadline.model.act": "Act ActKind Turn",
-    "threadline.model.agent": "Agent",
-    "threadline.model.call": "Call Outcome",
-    "threadline.model.charge": "Charge Flag",
-    "threadline.model.context": "Context",
-    "threadline.model.rate": "Rate",
-    "threadline.model.request": "Request",
-    "threadline.model.state": "State",
-    "threadline.model.thread": "Branch Compaction Thread",
-    "threadline.model.block": (
-        "Block Content ContentBlock DocumentBlock ImageBlock OtherBlock TextBlock ThinkingBlock"
-        " ToolResultBlock ToolUseBlock"
+    "threadline.model.blocks": (
+        "Block Content ContentBlock DocumentBlock ImageBlock Message OtherBlock TextBlock ThinkingBlock "
+        "ToolResultBlock ToolUseBlock"
     ),
+    "threadline.model.calls": "Call Outcome",
+    "threadline.model.charges": "Charge Flag Rate",
+    "threadline.model.context": "Context Request",
     "threadline.model.entries": (
-        "KINDS AnyEntry AssistantEntry AttachmentEntry ChainEntry Entry OtherEntry ProgressEntry SystemEntry UserEntry"
+        "AnyEntry AssistantEntry AttachmentEntry ChainEntry Entry KINDS OtherEntry ProgressEntry SystemEntry UserEntry"
     ),
-    "threadline.model.found": "Found Home Project SideFile Transcript",
-    "threadline.model.head": "Head",
-    "threadline.model.line": "Line",
-    "threadline.model.message": "Message",
-    "threadline.model.place": "Place",
-    "threadline.model.problem": "Problem ProblemKind",
+    "threadline.model.homes": "Found Home Project SideFile Transcript",
+    "threadline.model.places": "Line Place Problem ProblemKind",
     "threadline.model.results": "OtherResult ToolResult typed_result",
-    "threadline.model.sum": "Row Rows Sum",
+    "threadline.model.session": "Act ActKind Agent Branch Compaction Thread Turn",
+    "threadline.model.state": "State",
     "threadline.model.text": "extract_text",
-    "threadline.model.time": "parse_timestamp",
-    "threadline.model.usage": "Usage",
+    "threadline.model.times": "parse_timestamp",
+    "threadline.model.totals": "Row Rows Sum",
+    "threadline.model.usage": "Head Usage",
     "threadline.parse": "entries heads read_side_file",
-    "threadline.survey.ledger": "ledger",
+    "threadline.reports.ledger": "ledger",
 }
 _MODULES = {name: module for module, names in _HOMES_OF_NAMES.items() for name in names.split()}
 

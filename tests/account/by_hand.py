@@ -159,8 +159,8 @@ def is_low(key: str) -> bool:
 def calls(found: list[Candidate]) -> Iterator[list[Candidate]]:
     """The candidates of each call."""
     keys: dict[str, list[Candidate]] = defaultdict(list)
-    for one in found:
-        keys[one.key].append(one)
+    for candidate in found:
+        keys[candidate.key].append(candidate)
     for key, group in keys.items():
         low = is_low(key)
         own = [one for one in group if not one.embedded]
@@ -171,15 +171,17 @@ def calls(found: list[Candidate]) -> Iterator[list[Candidate]]:
 
 
 def _split(group: list[Candidate], *, low: bool) -> Iterator[list[Candidate]]:
-    def same(one: Candidate, other: Candidate) -> bool:
-        if one.row["uuid"] is not None and one.row["uuid"] == other.row["uuid"]:
+    def same(candidate: Candidate, other: Candidate) -> bool:
+        if candidate.row["uuid"] is not None and candidate.row["uuid"] == other.row["uuid"]:
             return True
-        return one.triple == other.triple and (not low or one.scope == other.scope)
+        return candidate.triple == other.triple and (not low or candidate.scope == other.scope)
 
     parts: list[list[Candidate]] = []
-    for one in group:
-        near = [part for part in parts if any(same(one, other) for other in part)]
-        parts = [part for part in parts if part not in near] + [[one, *(other for part in near for other in part)]]
+    for candidate in group:
+        near = [part for part in parts if any(same(candidate, other) for other in part)]
+        parts = [part for part in parts if part not in near] + [
+            [candidate, *(other for part in near for other in part)]
+        ]
     empty = [part for part in parts if all(one.triple == (0, 0, 0) for one in part)]
     full = sorted((part for part in parts if part not in empty), key=lambda part: min(one.precedence for one in part))
     for part in empty:
@@ -208,13 +210,13 @@ def by_hand(files: Iterable[Path]) -> Figures:
 def _searches(group: list[Candidate], results: dict[str, tuple[int | None, bool]]) -> int:
     made = {
         block["id"]: block.get("name")
-        for one in group
-        for block in (one.message.get("content") or [])
+        for candidate in group
+        for block in (candidate.message.get("content") or [])
         if isinstance(block, dict) and block.get("type") == "tool_use"
     }
     told = [results[id_] for id_, name in made.items() if name == "WebSearch" and id_ in results]
     client = sum((1 if said is None else said) if succeeded else 0 for said, succeeded in told)
-    served = (count((one.usage.get("server_tool_use") or {}).get("web_search_requests")) for one in group)
+    served = (count((candidate.usage.get("server_tool_use") or {}).get("web_search_requests")) for candidate in group)
     return max(client, *served)
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import threadline
 from threadline.account.ledger import Ledger
-from threadline.model.charge import Charge
-from threadline.model.place import Place
-from threadline.model.sum import Sum, figures
+from threadline.model.charges import Charge
+from threadline.model.places import Place
+from threadline.model.totals import Sum, sum_fields
 
 CORPUS = Path(__file__).parent / "cases"
 CASES = sorted(folder.name for folder in CORPUS.iterdir() if folder.is_dir())
@@ -78,5 +78,5 @@ def shown(charge: Charge, names: dict[str, Any]) -> dict[str, Any]:
 
 def summed(total: Sum, names: dict[str, Any]) -> dict[str, Any]:
     """The figures of a sum that a case states."""
-    told = {**figures(total), "amount": _amount(total.amount)}
+    told = {**sum_fields(total), "amount": _amount(total.amount)}
     return {name: told[name] for name in names}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import threadline
 from threadline.account.ledger import Ledger
-from threadline.model.sum import figures
+from threadline.model.totals import sum_fields
 
 Row = dict[str, Any]
 # The price of sonnet 5.5 changes on the eighth, that of opus 4.6 in March: some messages stand on the border.
@@ -169,6 +169,6 @@ def ledger(made: Iterable[Made]) -> Ledger:
 
 def spent(made: Iterable[Made]) -> dict[str, Any]:
     """All figures of the total, but how many are known to be too low: a row alone does not tell that."""
-    told = figures(ledger(made).total)
+    told = sum_fields(ledger(made).total)
     del told["lower_bound"]
     return told

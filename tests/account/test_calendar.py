@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.account.calendar import UNKNOWN, Calendar
+from threadline.account.keys import NO_TIME, Calendar
 
 BERLIN, NEW_YORK, KOLKATA, LORD_HOWE, APIA = (
     ZoneInfo(name)
@@ -79,7 +79,7 @@ def test_the_month() -> None:
 def test_what_is_no_time_has_no_day(time: str) -> None:
     """There is a name for the day of what says none."""
     calendar = Calendar(BERLIN)
-    assert {calendar.day(time), calendar.week(time), calendar.month(time), calendar.hour(time)} == {UNKNOWN}
+    assert {calendar.day(time), calendar.week(time), calendar.month(time), calendar.hour(time)} == {NO_TIME}
 
 
 @given(

@@ -9,8 +9,8 @@ from itertools import combinations
 import pytest
 from tests.account.ledger_cases import CASES, CORPUS, charges, expected, ledger, shown, summed
 
-from threadline.account.keys import WHAT_KEYS_MEAN
-from threadline.model.sum import added
+from threadline.account.keys import KEY_DESCRIPTIONS
+from threadline.model.totals import sum_amounts
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -40,8 +40,10 @@ def test_every_report_sums_to_the_total(case: str) -> None:
     """By any two keys, rows and subtotals add up to the total, in every figure."""
     found = ledger(case)
     total = found.total
-    assert total.amount == (added(one.amount or Decimal(0) for one in found) if total.amount is not None else None)
-    for keys in combinations(WHAT_KEYS_MEAN, 2):
+    assert total.amount == (
+        sum_amounts(one.amount or Decimal(0) for one in found) if total.amount is not None else None
+    )
+    for keys in combinations(KEY_DESCRIPTIONS, 2):
         rows = found.by(*keys)
         assert rows.total == total
         assert sum(row.charges for row in rows.subtotals()) == total.charges

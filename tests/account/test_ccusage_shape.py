@@ -15,12 +15,12 @@ from zoneinfo import ZoneInfo
 import pytest
 from tests import make
 
-from threadline.account.ccusage import blocks_document, document
 from threadline.account.ledger import Ledger
-from threadline.account.windows import limit_of, windows
+from threadline.account.windows import usage_windows, window_limit
 from threadline.demo import write
 from threadline.errors import BadQuery
-from threadline.survey.ledger import ledger
+from threadline.reports.ccusage import ccusage_blocks, ccusage_report
+from threadline.reports.ledger import ledger
 
 APP, LIB = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 OPUS, HAIKU, UNKNOWN = "claude-opus-4-5-20251101", "claude-haiku-4-5-20251001", "some-unknown-model"
@@ -106,18 +106,18 @@ def made(home: Path) -> Ledger:
 )
 def test_rows_of_time(made: Ledger, report: Any, name: str, values: list[str]) -> None:
     """Rows have exactly the keys of both spellings, and both name the same period."""
-    told = document(made, report)
+    told = ccusage_report(made, report)
     assert set(told) == {report, "totals"}
     for one in told[report]:
         assert set(one) == UNIFIED | PLAIN | {name}
         assert (one["agent"], one["metadata"]) == ("all", {"agents": ["claude"]})
     assert [one[name] for one in told[report]] == [one["period"] for one in told[report]] == values
-    assert [one[name] for one in document(made, report, order="desc")[report]] == values[::-1]
+    assert [one[name] for one in ccusage_report(made, report, order="desc")[report]] == values[::-1]
 
 
 def test_a_day_in_full(made: Ledger) -> None:
     """A row as ccusage has it: tokens, cost, models by name, breakdowns by cost."""
-    first = document(made, "daily")["daily"][0]
+    first = ccusage_report(made, "daily")["daily"][0]
     assert first == {
         "date": "2026-03-01",
         "period": "2026-03-01",
@@ -154,7 +154,7 @@ def test_a_day_in_full(made: Ledger) -> None:
 def test_totals(made: Ledger) -> None:
     """Every report but blocks has the same totals; a model without a price costs 0 and is named."""
     for report in ("daily", "weekly", "monthly", "session"):
-        assert document(made, report)["totals"] == {
+        assert ccusage_report(made, report)["totals"] == {
             "inputTokens": 50,
             "outputTokens": 500,
             "cacheCreationTokens": 5000,
@@ -163,19 +163,19 @@ def test_totals(made: Ledger) -> None:
             "totalTokens": 30550,
             "unpricedModels": [UNKNOWN],
         }
-    second = document(made, "daily")["daily"][1]
+    second = ccusage_report(made, "daily")["daily"][1]
     assert [(one["cost"], one["missingPricing"]) for one in second["modelBreakdowns"]] == [(0.0, True)]
-    assert "missingPricing" not in document(made, "daily")["daily"][0]["modelBreakdowns"][0]
+    assert "missingPricing" not in ccusage_report(made, "daily")["daily"][0]["modelBreakdowns"][0]
 
 
 def test_no_unpriced_models_no_key(made: Ledger) -> None:
     """Where every model has a price, the key is not there, as in ccusage."""
-    assert set(document(made.where(model="opus"), "daily")["totals"]) == {*TOKENS, "totalCost", "totalTokens"}
+    assert set(ccusage_report(made.where(model="opus"), "daily")["totals"]) == {*TOKENS, "totalCost", "totalTokens"}
 
 
 def test_sessions(made: Ledger) -> None:
     """Agents belong to their session; the greatest cost comes first; both names lead to the same rows."""
-    told = document(made, "session")
+    told = ccusage_report(made, "session")
     assert set(told) == {"session", "sessions", "totals"}
     assert told["session"] == told["sessions"]
     for one in told["session"]:
@@ -190,9 +190,9 @@ def test_sessions(made: Ledger) -> None:
 
 def test_projects_apart(made: Ledger) -> None:
     """By project, each has its own rows under its folder's name, as `--instances` has it."""
-    told = document(made, "daily", by_project=True)
+    told = ccusage_report(made, "daily", by_project=True)
     assert set(told) == {"projects", "totals"}
-    assert {name: [one["date"] for one in rows] for name, rows in told["projects"].items()} == {
+    assert {name: [row["date"] for row in rows] for name, rows in told["projects"].items()} == {
         "-home-u-app": ["2026-03-01"],
         "-home-u-lib": ["2026-03-03", "2026-03-09"],
     }
@@ -201,8 +201,8 @@ def test_projects_apart(made: Ledger) -> None:
 
 def test_days_of_a_zone(made: Ledger) -> None:
     """Days are those of the zone."""
-    rows = document(made, "daily", zone=ZoneInfo("Asia/Tokyo"))["daily"]
-    assert [(one["date"], one["totalTokens"]) for one in rows][:2] == [("2026-03-01", 12220), ("2026-03-02", 6110)]
+    rows = ccusage_report(made, "daily", zone=ZoneInfo("Asia/Tokyo"))["daily"]
+    assert [(row["date"], row["totalTokens"]) for row in rows][:2] == [("2026-03-01", 12220), ("2026-03-02", 6110)]
 
 
 @pytest.mark.parametrize(
@@ -211,19 +211,19 @@ def test_days_of_a_zone(made: Ledger) -> None:
 )
 def test_weeks_that_begin_otherwise(made: Ledger, start: str, weeks: list[str]) -> None:
     """A week may begin on any day."""
-    assert [one["week"] for one in document(made, "weekly", start_of_week=start)["weekly"]] == weeks
+    assert [one["week"] for one in ccusage_report(made, "weekly", start_of_week=start)["weekly"]] == weeks
 
 
 def test_fast_mode_is_a_model_of_its_own(tmp_path: Path) -> None:
     """Fast mode has the model's name with `-fast`, as in ccusage."""
     one = row(1, "2026-03-01T10:00:00.000Z", APP, "claude-opus-4-6", usage={"speed": "fast"})
     make.write(tmp_path / f"projects/-p/{APP}.jsonl", one)
-    assert document(ledger(tmp_path, jobs=1), "daily")["daily"][0]["modelsUsed"] == ["claude-opus-4-6-fast"]
+    assert ccusage_report(ledger(tmp_path, jobs=1), "daily")["daily"][0]["modelsUsed"] == ["claude-opus-4-6-fast"]
 
 
 def test_blocks(made: Ledger) -> None:
     """Blocks and gaps have exactly its keys and ids."""
-    told = document(made, "blocks", now=datetime(2026, 11, 15, tzinfo=UTC))
+    told = ccusage_report(made, "blocks", now=datetime(2026, 11, 15, tzinfo=UTC))
     assert set(told) == {"blocks"}
     assert all(set(one) == BLOCK for one in told["blocks"])
     assert [one["id"] for one in told["blocks"]] == [
@@ -262,8 +262,8 @@ def test_blocks(made: Ledger) -> None:
 
 def test_the_active_block(made: Ledger) -> None:
     """The active block has a burn rate and a projection, and with a limit its status."""
-    some = windows(made, now=datetime(2026, 3, 1, 11, 40, tzinfo=UTC))
-    one = blocks_document(some)["blocks"][0]
+    some = usage_windows(made, now=datetime(2026, 3, 1, 11, 40, tzinfo=UTC))
+    one = ccusage_blocks(some)["blocks"][0]
     assert one["isActive"]
     assert set(one) == BLOCK
     assert one["burnRate"] == {
@@ -272,7 +272,7 @@ def test_the_active_block(made: Ledger) -> None:
         "costPerHour": 0.0678,
     }
     assert one["projection"] == {"totalTokens": 12220 + 611 * 200, "totalCost": 0.25, "remainingMinutes": 200}
-    limited = blocks_document(some, limit=limit_of(some, 200_000))["blocks"]
+    limited = ccusage_blocks(some, limit=window_limit(some, 200_000))["blocks"]
     assert limited[0]["tokenLimitStatus"] == {
         "limit": 200_000,
         "projectedUsage": 134_420,
@@ -286,27 +286,27 @@ def test_nothing(tmp_path: Path) -> None:
     """An empty home has empty lists and zeros."""
     (tmp_path / "projects").mkdir()
     empty = ledger(tmp_path, jobs=1)
-    assert document(empty, "daily") == {
+    assert ccusage_report(empty, "daily") == {
         "daily": [],
         "totals": {**dict.fromkeys(TOKENS, 0), "totalCost": 0.0, "totalTokens": 0},
     }
-    assert document(empty, "blocks") == {"blocks": []}
-    assert document(empty, "session")["sessions"] == []
+    assert ccusage_report(empty, "blocks") == {"blocks": []}
+    assert ccusage_report(empty, "session")["sessions"] == []
 
 
 def test_what_is_not_there(made: Ledger) -> None:
     """An unknown report or weekday is an error that names those that are."""
     with pytest.raises(BadQuery, match="daily, weekly"):
-        document(made, "hourly")  # type: ignore[arg-type]
+        ccusage_report(made, "hourly")  # type: ignore[arg-type]
     with pytest.raises(BadQuery, match="monday, tuesday"):
-        document(made, "weekly", start_of_week="someday")
+        ccusage_report(made, "weekly", start_of_week="someday")
 
 
 def test_costs_are_exact_sums_made_numbers_last(made: Ledger) -> None:
     """A total is the number nearest to the exact amount, not a sum of numbers."""
     exact = made.total.amount
     assert exact == Decimal("0.03616")
-    assert document(made, "monthly")["monthly"][0]["totalCost"] == float(exact)
+    assert ccusage_report(made, "monthly")["monthly"][0]["totalCost"] == float(exact)
 
 
 CCUSAGE = os.environ.get("THREADLINE_CCUSAGE") or shutil.which("ccusage")
@@ -328,7 +328,7 @@ def rival(home: Path, *report: str) -> Any:
 
 def tokens(rows: list[dict[str, Any]]) -> dict[str, tuple[int, ...]]:
     """The tokens of each row, by its period."""
-    return {one["period"]: tuple(one[name] for name in sorted(TOKENS)) for one in rows}
+    return {row["period"]: tuple(row[name] for name in sorted(TOKENS)) for row in rows}
 
 
 @pytest.mark.real
@@ -336,7 +336,7 @@ def tokens(rows: list[dict[str, Any]]) -> dict[str, tuple[int, ...]]:
 def test_its_keys_are_ours(home: Path, made: Ledger) -> None:
     """Whatever key the installed version prints on this home, our rows have, with the same value."""
     for report in ("daily", "weekly", "monthly", "session"):
-        ours = document(made, report)
+        ours = ccusage_report(made, report)
         theirs = rival(home, report)
         assert set(theirs) <= set(ours)
         for one, other in zip(theirs[report], ours[report], strict=True):
@@ -346,7 +346,7 @@ def test_its_keys_are_ours(home: Path, made: Ledger) -> None:
             assert sorted(one["modelsUsed"]) == other["modelsUsed"]
     now = datetime.now(UTC)
     assert [(one["id"], one["totalTokens"]) for one in rival(home, "blocks")["blocks"]] == [
-        (one["id"], one["totalTokens"]) for one in document(made, "blocks", now=now)["blocks"]
+        (one["id"], one["totalTokens"]) for one in ccusage_report(made, "blocks", now=now)["blocks"]
     ]
 
 
@@ -357,7 +357,7 @@ def test_the_corpus_day_by_day() -> None:
     """On the corpus, both count the same tokens every day, week and month."""
     ours = ledger(CORPUS)
     for report in ("daily", "weekly", "monthly"):
-        assert tokens(rival(CORPUS, report)[report]) == tokens(document(ours, report)[report])
+        assert tokens(rival(CORPUS, report)[report]) == tokens(ccusage_report(ours, report)[report])
 
 
 @pytest.mark.real
@@ -367,11 +367,11 @@ def test_a_demo_home_window_by_window(tmp_path: Path) -> None:
     write(tmp_path / "home")
     ours = ledger(tmp_path / "home")
     theirs = rival(tmp_path / "home", "blocks")["blocks"]
-    told = document(ours, "blocks")["blocks"]
-    assert [(one["startTime"], one["totalTokens"]) for one in theirs if not one["isGap"]] == [
+    told = ccusage_report(ours, "blocks")["blocks"]
+    assert [(their["startTime"], their["totalTokens"]) for their in theirs if not their["isGap"]] == [
         (one["startTime"], one["totalTokens"]) for one in told if not one["isGap"]
     ]
     totals = rival(tmp_path / "home", "session")["totals"]
     assert {name: totals[name] for name in TOKENS} == {
-        name: document(ours, "session")["totals"][name] for name in TOKENS
+        name: ccusage_report(ours, "session")["totals"][name] for name in TOKENS
     }

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from threadline.account.charges import charges
+from threadline.account.charges import compute_charges
 from threadline.account.rates import rates
-from threadline.model.charge import Charge, Flag, Reason
-from threadline.model.sighting import Origin, Pass, Sighting, is_before_final, number_of, split_writes
+from threadline.model.charges import Charge, Flag, UncountedReason
+from threadline.model.sightings import Origin, Sighting, UsagePass, lacks_final_usage, parse_amount, split_cache_writes
 
 SONNET, OPUS = "claude-sonnet-4-5", "claude-opus-4-5"
 
@@ -35,7 +35,7 @@ def _sighting(key: str = "msg_01XFDUDYJgAACzvnptvVoYEL", **fields: Any) -> Sight
 
 
 def _charges(*seen: Sighting) -> list[Charge]:
-    return list(charges(seen, rates()))
+    return list(compute_charges(seen, rates()))
 
 
 def _charge(**fields: Any) -> Charge:
@@ -96,7 +96,7 @@ def test_the_price_is_that_of_the_day_it_was_spent() -> None:
 
 def test_an_advisor_is_charged_on_top() -> None:
     """Its pass has its own model, its own counts and its own charge; searches are the message's."""
-    passes = [Pass("message", None, 1000, 100), Pass("advisor_message", OPUS, 10, 20, 30, 40, 50)]
+    passes = [UsagePass("message", None, 1000, 100), UsagePass("advisor_message", OPUS, 10, 20, 30, 40, 50)]
     main, advisor = _charges(_sighting(passes=passes, web_searches=1))
     assert (main.input, main.model, main.part, main.web_searches) == (1000, SONNET, "", 1)
     assert (advisor.input, advisor.output, advisor.model, advisor.web_searches) == (10, 20, OPUS, 0)
@@ -107,13 +107,17 @@ def test_an_advisor_is_charged_on_top() -> None:
 
 def test_several_advisors_are_charged_each() -> None:
     """Every advisor's pass counts."""
-    passes = [Pass("advisor_message", OPUS, 1), Pass("advisor_message", OPUS, 2), Pass("advisor_message", None, 4)]
+    passes = [
+        UsagePass("advisor_message", OPUS, 1),
+        UsagePass("advisor_message", OPUS, 2),
+        UsagePass("advisor_message", None, 4),
+    ]
     assert [charge.input for charge in _charges(_sighting(passes=passes))] == [1000, 1, 2, 4]
 
 
 def test_fallback_passes_that_add_up_are_priced_apart() -> None:
     """Nothing is added: what another model did is taken off the message."""
-    passes = [Pass("message", SONNET, 600, 0), Pass("fallback_message", OPUS, 400, 100)]
+    passes = [UsagePass("message", SONNET, 600, 0), UsagePass("fallback_message", OPUS, 400, 100)]
     main, other = _charges(_sighting(passes=passes))
     assert (main.input, main.output, main.model) == (600, 0, SONNET)
     assert (other.input, other.output, other.model) == (400, 100, OPUS)
@@ -122,14 +126,17 @@ def test_fallback_passes_that_add_up_are_priced_apart() -> None:
 
 def test_fallback_passes_that_do_not_add_up_leave_the_serving_model() -> None:
     """The totals are the serving model's."""
-    passes = [Pass("message", SONNET, 900, 3), Pass("fallback_message", OPUS, 1000, 100)]
+    passes = [UsagePass("message", SONNET, 900, 3), UsagePass("fallback_message", OPUS, 1000, 100)]
     (charge,) = _charges(_sighting(passes=passes))
     assert (charge.input, charge.output, charge.model) == (1000, 100, OPUS)
 
 
 def test_passes_of_the_same_model_change_nothing() -> None:
     """Iterations that restate the message are never added."""
-    assert len(_charges(_sighting(passes=[Pass("message", SONNET, 400, 0), Pass("message", SONNET, 600, 100)]))) == 1
+    assert (
+        len(_charges(_sighting(passes=[UsagePass("message", SONNET, 400, 0), UsagePass("message", SONNET, 600, 100)])))
+        == 1
+    )
 
 
 def test_a_charge_leads_back_to_every_line() -> None:
@@ -144,11 +151,11 @@ def test_a_charge_leads_back_to_every_line() -> None:
     (charge,) = _charges(*seen)
     assert (charge.place.transcript, charge.place.line, charge.place.json_path) == ("/a.jsonl", 2, "$.message.usage")
     assert [(one.place.transcript, one.place.line, one.reason) for one in charge.set_aside] == [
-        ("/a.jsonl", 1, Reason.LESS),
-        ("/a.jsonl", 3, Reason.EMPTY),
-        ("/b.jsonl", 1, Reason.COPY),
-        ("/b.jsonl", 6, Reason.COPY),
-        ("/a.jsonl", 4, Reason.REPEATED),
+        ("/a.jsonl", 1, UncountedReason.LESS),
+        ("/a.jsonl", 3, UncountedReason.EMPTY),
+        ("/b.jsonl", 1, UncountedReason.COPY),
+        ("/b.jsonl", 6, UncountedReason.COPY),
+        ("/a.jsonl", 4, UncountedReason.REPEATED),
     ]
     assert charge.set_aside[-1].place.json_path == "$.data.message.message.usage"
     assert charge.is_copied
@@ -156,7 +163,7 @@ def test_a_charge_leads_back_to_every_line() -> None:
 
 def test_the_parts_of_a_message_point_at_the_line_that_counted() -> None:
     """A pass has the place of its message, which is never set aside."""
-    seen = _sighting(rows="0 u1 100 u2", offset=100, passes=[Pass("advisor_message", OPUS, 1)])
+    seen = _sighting(rows="0 u1 100 u2", offset=100, passes=[UsagePass("advisor_message", OPUS, 1)])
     for charge in _charges(seen):
         assert charge.place.line == 2
         assert [one.place.line for one in charge.set_aside] == [1]
@@ -181,12 +188,12 @@ def test_the_parts_of_a_message_point_at_the_line_that_counted() -> None:
 )
 def test_which_versions_did_not_write_the_final_output(version: str | None, before: bool) -> None:
     """Versions are compared as numbers, whatever follows them."""
-    assert is_before_final(version) is before
+    assert lacks_final_usage(version) is before
 
 
 def test_a_part_is_no_lower_bound() -> None:
     """Only a message has an output that may be a placeholder; its passes are not marked again."""
-    found = _charges(_sighting(partial=True, passes=[Pass("advisor_message", OPUS, 1)]))
+    found = _charges(_sighting(partial=True, passes=[UsagePass("advisor_message", OPUS, 1)]))
     assert [charge.is_lower_bound for charge in found] == [True, False]
 
 
@@ -207,7 +214,7 @@ def test_a_copy_that_tells_of_a_placeholder_tells_it_of_the_call() -> None:
 )
 def test_what_a_row_says_that_it_costs(told: str | None, number: str) -> None:
     """A cost is a number that someone could have spent, or it is none."""
-    assert number_of(told) == Decimal(number)
+    assert parse_amount(told) == Decimal(number)
 
 
 def test_reported_is_the_greatest_of_all_copies() -> None:
@@ -224,7 +231,7 @@ def test_reported_is_the_greatest_of_all_copies() -> None:
 )
 def test_cache_writes_by_lifetime(flat: int, five: int, hour: int, expected: tuple[int, int]) -> None:
     """The split is right where it says more; what it leaves of the flat count was for five minutes."""
-    assert split_writes(flat, five, hour) == expected
+    assert split_cache_writes(flat, five, hour) == expected
 
 
 def test_a_charge_without_a_time_says_so() -> None:

@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 from tests.make import START, Pen, Row, write
 
-from threadline.account.ccusage import document
-from threadline.account.charges import charges
+from threadline.account.charges import compute_charges
 from threadline.account.ledger import Ledger
 from threadline.account.rates import rates
-from threadline.account.windows import limit_of, windows
+from threadline.account.windows import usage_windows, window_limit
 from threadline.find import look
-from threadline.model.sighting import Origin, Sighting
-from threadline.render.reconciliation import record
-from threadline.survey import asked
-from threadline.survey.ledger import ledger
-from threadline.survey.receipts import receipt
-from threadline.survey.reported import reported
+from threadline.model.sightings import Origin, Sighting
+from threadline.render.reconciliation import reconciliation_record
+from threadline.reports import receipts
+from threadline.reports.ccusage import ccusage_report
+from threadline.reports.ledger import ledger
+from threadline.reports.receipts import build_receipt
+from threadline.reports.reconciliation import reconcile
 
 MODEL = "claude-sonnet-4-5-20250929"
 NOW = START + timedelta(hours=1)
@@ -62,14 +62,14 @@ def home(tmp_path: Path) -> Path:
 
 def _everything(home: Path) -> dict[str, str]:
     book, found = ledger(home), [look(home)]
-    whole = receipt(book, asked.of_session(book, Pen().session, ()), found)
-    made = windows(book, now=NOW)
+    whole = build_receipt(book, receipts.query_session(book, Pen().session, ()), found)
+    made = usage_windows(book, now=NOW)
     return {
         "charges": str([charge.amount for charge in book]),
         "rows": str(book.by("model", "tool").records()),
-        "windows": str([one.record(limit_of(made, 7)) for one in made]),
-        "ccusage": json.dumps([document(book, one, now=NOW) for one in ("daily", "session", "blocks")]),
-        "reported": str(record(reported(found, book))),
+        "windows": str([one.record(window_limit(made, 7)) for one in made]),
+        "ccusage": json.dumps([ccusage_report(book, one, now=NOW) for one in ("daily", "session", "blocks")]),
+        "reported": str(reconciliation_record(reconcile(found, book))),
         "receipt": str((whole.total, whole.rates, [item.products for item in whole.items])),
     }
 
@@ -106,9 +106,9 @@ def test_the_most_that_counts_can_say_within_a_microsecond_is_a_window_like_any_
         )
         for at, time in enumerate(times)
     ]
-    book = Ledger(charges(seen, rates()), rates())
-    (one,) = windows(book, now=datetime(2026, 1, 5, 9, 30, tzinfo=UTC))
-    told = one.record(limit_of([one], 1))
+    book = Ledger(compute_charges(seen, rates()), rates())
+    (one,) = usage_windows(book, now=datetime(2026, 1, 5, 9, 30, tzinfo=UTC))
+    told = one.record(window_limit([one], 1))
     assert round(told["tokens_per_minute"]) == 8 * most * 60_000_000
     assert told["projected_tokens"] // 10**6 == (8 * most + 8 * most * 60_000_000 * 270) // 10**6
     assert told["share"] == float(8 * most)

@@ -9,8 +9,16 @@ import pytest
 from tests.account.made_homes import Made, Row, home
 
 import threadline
-from threadline.account.calendar import Calendar
-from threadline.account.keys import MAIN, NO_CALL, NONE, TIMES, WHAT_KEYS_MEAN, key, shares
+from threadline.account.keys import (
+    KEY_DESCRIPTIONS,
+    MAIN,
+    NO_CALL,
+    NONE,
+    TIME_KEYS,
+    Calendar,
+    key_function,
+    tool_shares,
+)
 from threadline.account.ledger import Ledger
 
 SESSION = "5e551011-0000-4000-8000-000000000001"
@@ -60,7 +68,7 @@ def _ledger(*rows: Row, agent: str | None = None) -> Ledger:
 def test_what_a_key_takes(name: str, value: str) -> None:
     """Each key takes what it says."""
     (charge,) = _ledger(_row(1, version="2.1.232", gitBranch="main", attributionSkill="review"))
-    assert key(name, Calendar())(charge) == value
+    assert key_function(name, Calendar())(charge) == value
 
 
 def test_the_home_is_the_directory() -> None:
@@ -76,7 +84,7 @@ def test_the_home_is_the_directory() -> None:
 def test_an_agents_charge(name: str, value: str) -> None:
     """An agent's charge is its session's, and its own."""
     (charge,) = _ledger(_row(1, isSidechain=True, agentId="a1", attributionAgent="explorer"), agent="a1")
-    assert key(name, Calendar())(charge) == value
+    assert key_function(name, Calendar())(charge) == value
 
 
 @pytest.mark.parametrize("name", ["skill", "branch", "version", "model"])
@@ -85,24 +93,24 @@ def test_what_is_not_said_has_a_name(name: str) -> None:
     row = _row(1)
     row["message"]["model"] = None
     (charge,) = _ledger(row)
-    assert key(name, Calendar())(charge) == NONE
+    assert key_function(name, Calendar())(charge) == NONE
 
 
 def test_a_side_agents_charge_is_a_part_of_its_own() -> None:
     """What the program spent for itself is neither main nor agents."""
     (charge,) = _ledger(_row(1, isSidechain=True), agent="acompact-0123456789abcdef")
-    assert key("part", Calendar())(charge) == "side agents"
+    assert key_function("part", Calendar())(charge) == "side agents"
 
 
 def test_every_key_but_tool_has_a_function() -> None:
     """The table of meanings is the table of keys."""
     (charge,) = _ledger(_row(1))
-    for name in WHAT_KEYS_MEAN:
+    for name in KEY_DESCRIPTIONS:
         if name != "tool":
-            assert isinstance(key(name, Calendar())(charge), str)
+            assert isinstance(key_function(name, Calendar())(charge), str)
     with pytest.raises(KeyError):
-        key("colour", Calendar())
-    assert set(TIMES) <= set(WHAT_KEYS_MEAN)
+        key_function("colour", Calendar())
+    assert set(TIME_KEYS) <= set(KEY_DESCRIPTIONS)
 
 
 def test_times_are_in_the_zone_of_the_reader() -> None:
@@ -115,7 +123,7 @@ def test_times_are_in_the_zone_of_the_reader() -> None:
 def test_calls_share_a_charge() -> None:
     """A tool that is called twice has two shares, and what does not divide is not lost."""
     found = _ledger(_row(1, "Bash", "Read", "Bash"), _row(2))
-    assert sorted(map(shares, found)) == [(NO_CALL,), ("Bash", "Read", "Bash")]
+    assert sorted(map(tool_shares, found)) == [(NO_CALL,), ("Bash", "Read", "Bash")]
     rows = {row.keys["tool"]: row for row in found.by("tool")}
     told = {tool: (row.input, row.output) for tool, row in rows.items()}
     assert told == {"Bash": (7, 5), "Read": (3, 2), NO_CALL: (10, 7)}

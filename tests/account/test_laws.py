@@ -15,21 +15,21 @@ from tests.account.ledger_cases import CASES, homes
 from tests.account.made_homes import Made, copied, cut, home, ledger, spent, transcripts, word
 
 import threadline
-from threadline.account.charges import charges
-from threadline.account.keys import WHAT_KEYS_MEAN
-from threadline.account.placed import placed
+from threadline.account.charges import compute_charges
+from threadline.account.dedupe import with_origin
+from threadline.account.keys import KEY_DESCRIPTIONS
 from threadline.account.rates import rates
 from threadline.find import look
-from threadline.model.found import Transcript
-from threadline.model.sum import figures
-from threadline.parse.line_numbers import LineNumbers
-from threadline.parse.sightings import sightings
+from threadline.model.homes import Transcript
+from threadline.model.totals import sum_fields
+from threadline.parse.lines import LineNumbers
+from threadline.parse.sightings import read_sightings
 
 _LAW = settings(deadline=None)
 
 
 def _transcripts(case: str) -> list[Transcript]:
-    return [one for path in homes(case) for one in look(path).transcripts]
+    return [transcript for path in homes(case) for transcript in look(path).transcripts]
 
 
 @_LAW
@@ -38,7 +38,7 @@ def test_names_and_order_change_nothing(made: list[Made], random: object) -> Non
     """Transcripts may lie in any folder, and be found in any order."""
     folders = [f"-work-{word(random, at, length=6)}" for at in range(len(made))]
     moved = [replace(one, folder=folder) for one, folder in zip(made, folders, strict=True)]
-    assert figures(ledger(moved).total) == figures(ledger(made).total)
+    assert sum_fields(ledger(moved).total) == sum_fields(ledger(made).total)
 
 
 @_LAW
@@ -47,7 +47,7 @@ def test_transcripts_twice_change_nothing(made: list[Made], data: st.DataObject)
     """A transcript that lies elsewhere once more adds nothing."""
     again = data.draw(st.lists(st.sampled_from(made), min_size=1, max_size=3))
     more = [replace(one, folder=f"-copy-{at}") for at, one in enumerate(again)]
-    assert figures(ledger([*made, *more]).total) == figures(ledger(made).total)
+    assert sum_fields(ledger([*made, *more]).total) == sum_fields(ledger(made).total)
 
 
 @_LAW
@@ -101,7 +101,7 @@ def test_more_transcripts_are_never_fewer_charges(made: list[Made]) -> None:
 def test_every_report_sums_to_the_total(made: list[Made], data: st.DataObject) -> None:
     """By any keys, in any order, the rows add up to the total, and the total to the charges."""
     found = ledger(made)
-    keys = data.draw(st.lists(st.sampled_from(sorted(WHAT_KEYS_MEAN)), unique=True, max_size=4))
+    keys = data.draw(st.lists(st.sampled_from(sorted(KEY_DESCRIPTIONS)), unique=True, max_size=4))
     rows = found.by(*keys)
     assert rows.total == found.total
     assert sum((charge.amount or Decimal(0) for charge in found), Decimal(0)) == (found.total.amount or 0)
@@ -146,7 +146,12 @@ def test_every_order_of_reading_gives_one_answer(case: str) -> None:
     """The rule sees sightings in whatever order workers hand them over."""
     answers = set()
     for order in permutations(_transcripts(case)):
-        told = ((sightings(one), one, "p", LineNumbers(str(one.path))) for one in order)
-        seen = [one for parts in told for one in placed(*parts)]
-        answers.add(frozenset((one.place, one.session, one.output, one.amount) for one in charges(seen, rates())))
+        told = ((read_sightings(one), one, "p", LineNumbers(str(one.path))) for one in order)
+        seen = [one for parts in told for one in with_origin(*parts)]
+        answers.add(
+            frozenset(
+                (charge.place, charge.session, charge.output, charge.amount)
+                for charge in compute_charges(seen, rates())
+            )
+        )
     assert len(answers) == 1

@@ -18,8 +18,8 @@ import threadline
 from threadline.account.ledger import Ledger
 from threadline.account.rates import rates
 from threadline.errors import BadQuery, NotFound
-from threadline.model.problem import ProblemKind
-from threadline.survey.ledger import ledger_of
+from threadline.model.places import ProblemKind
+from threadline.reports.ledger import build_ledger
 
 SESSION = "5e551011-0000-4000-8000-000000000001"
 OTHER = "5e551011-0000-4000-8000-000000000002"
@@ -108,7 +108,9 @@ def test_a_file_that_may_not_be_read_is_a_problem(tmp_path: Path) -> None:
     with patch("os.open", refusing):
         found = _ledger(top)
     assert found.total.charges == 1
-    assert [(one.kind, one.place.transcript) for one in found.problems] == [(ProblemKind.UNREADABLE, str(path))]
+    assert [(problem.kind, problem.place.transcript) for problem in found.problems] == [
+        (ProblemKind.UNREADABLE, str(path))
+    ]
     assert "Permission denied" in found.problems[0].message
 
 
@@ -117,9 +119,9 @@ def test_a_file_that_is_gone_when_it_is_read_is_a_problem(tmp_path: Path) -> Non
     top = _home(_home(tmp_path, _row(1)), _row(2, OTHER), session=OTHER)
     found = threadline.look(top)
     (top / f"projects/-work-app/{OTHER}.jsonl").unlink()
-    told = ledger_of([found], rates(), jobs=1)
+    told = build_ledger([found], rates(), jobs=1)
     assert told.total.charges == 1
-    assert [one.kind for one in told.problems] == [ProblemKind.UNREADABLE]
+    assert [problem.kind for problem in told.problems] == [ProblemKind.UNREADABLE]
     assert OTHER in told.problems[0].message
 
 
@@ -178,8 +180,8 @@ def test_a_file_of_an_impossible_time_is_counted(tmp_path: Path, seconds: int) -
     row = _row(1)
     del row["timestamp"]
     found = threadline.look(_home(tmp_path, row))
-    odd = [replace(one, mtime_ns=seconds * 10**9) for one in found.transcripts]
-    told = ledger_of([replace(found, transcripts=tuple(odd))], rates(), jobs=1)
+    odd = [replace(transcript, mtime_ns=seconds * 10**9) for transcript in found.transcripts]
+    told = build_ledger([replace(found, transcripts=tuple(odd))], rates(), jobs=1)
     (week,) = told.by("week")
     assert (week.charges, week.keys["week"][4:5]) == (1, "-")
 

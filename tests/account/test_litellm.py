@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from threadline.account.litellm import read_litellm
-from threadline.account.price_file import Model, PriceFile, read_price_file, written
-from threadline.account.rates import rates, shipped
+from threadline.account.prices import ModelPrices, PriceFile, encode_price_file, read_price_file
+from threadline.account.rates import rates, shipped_rates
 from threadline.errors import BadQuery
 
 KINDS = ("input", "output", "cache_write_5m", "cache_write_1h", "cache_read")
@@ -28,7 +28,7 @@ def read(**entries: Any) -> PriceFile:
     return read_litellm(json.dumps(named).encode(), "litellm.json")
 
 
-def five(model: Model) -> list[str]:
+def five(model: ModelPrices) -> list[str]:
     """The five prices of a model's only period."""
     (period,) = model.periods
     return [f"{getattr(period, kind).normalize():f}" for kind in KINDS]
@@ -61,7 +61,7 @@ def test_prices_are_exact() -> None:
 def test_it_agrees_with_what_is_shipped() -> None:
     """A model that both have at the same prices has the same row."""
     model = read(claude_sonnet_4_5_20250929=SONNET).models["claude-sonnet-4-5"]
-    ours = [row for row in shipped().rows() if row.model == "claude-sonnet-4-5"]
+    ours = [row for row in shipped_rates().rows() if row.model == "claude-sonnet-4-5"]
     assert [getattr(ours[0], kind) for kind in KINDS] == [getattr(model.periods[0], kind) for kind in KINDS]
 
 
@@ -217,10 +217,10 @@ def test_it_is_read_by_its_shape(tmp_path: Path) -> None:
         "litellm, unchecked confidence: no price for cache write 5m and cache read: by rule from input",
     )
     assert table.rate("glm-5.10", "2026-11-01", 1) is None
-    assert table.rate("claude-opus-5-5", "2026-11-01", 1) == shipped().rate("claude-opus-5-5", "2026-11-01", 1)
+    assert table.rate("claude-opus-5-5", "2026-11-01", 1) == shipped_rates().rate("claude-opus-5-5", "2026-11-01", 1)
 
 
 def test_what_was_imported_reads_back() -> None:
     """The models, written in our schema, are read back equal."""
     found = read(claude_sonnet_4_5_20250929=SONNET, gpt_9=entry(1.25e-06, 1e-05, "openai"))
-    assert read_price_file(written(found, "a test"), "again").models == found.models
+    assert read_price_file(encode_price_file(found, "a test"), "again").models == found.models

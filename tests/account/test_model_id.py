@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.account.model_id import normalise, region
-from threadline.account.rates import shipped
+from threadline.account.prices import cloud_region, normalise_model_id
+from threadline.account.rates import shipped_rates
 
 SPELLINGS = {
     "claude-opus-4-6-thinking": "claude-opus-4-6",
@@ -51,28 +51,28 @@ FOREIGN = {
 @pytest.mark.parametrize(("written", "meant"), [*SPELLINGS.items(), *FOREIGN.items()])
 def test_spellings_are_one(written: str, meant: str) -> None:
     """Every spelling seen is the model it means; `-fast` and `-thinking` come off Claude's ids alone."""
-    assert normalise(written) == meant
-    assert normalise(meant) == meant
+    assert normalise_model_id(written) == meant
+    assert normalise_model_id(meant) == meant
 
 
 @pytest.mark.parametrize("written", SPELLINGS)
 def test_spellings_are_priced(written: str) -> None:
     """Every spelling of a Claude model has a price."""
-    assert shipped().rate(written, "2026-11-01", 1) is not None
+    assert shipped_rates().rate(written, "2026-11-01", 1) is not None
 
 
 @pytest.mark.parametrize("written", FOREIGN)
 def test_foreign_models_are_not(written: str) -> None:
     """No other model has one."""
-    assert shipped().rate(written, "2026-11-01", 1) is None
+    assert shipped_rates().rate(written, "2026-11-01", 1) is None
 
 
 def test_every_alias_and_key_is_found() -> None:
     """Each key and alias of the shipped file names its model, as it is and behind a provider's path."""
-    for row in shipped().rows():
+    for row in shipped_rates().rows():
         for name in (row.model, *row.aliases):
-            assert shipped().model(name) == row.model
-            assert shipped().model(f"openrouter/anthropic/{name.upper()}") == row.model
+            assert shipped_rates().model(name) == row.model
+            assert shipped_rates().model(f"openrouter/anthropic/{name.upper()}") == row.model
 
 
 @pytest.mark.parametrize(
@@ -81,32 +81,32 @@ def test_every_alias_and_key_is_found() -> None:
 )
 def test_odd_ids_name_nothing(written: str) -> None:
     """What is left of an odd id names no model; a line end is part of an id and never passed over."""
-    assert shipped().model(written) is None
-    assert region(written) in {None, "us"}
+    assert shipped_rates().model(written) is None
+    assert cloud_region(written) in {None, "us"}
 
 
 @pytest.mark.parametrize("unit", ["a", "[", "]", "[1m]", "-20250929", ".", "1.", "/", "us.", "-v1:0", "\u212a"])
 def test_endless_ids_are_nobodys(unit: str) -> None:
     """An id of a megabyte is given back as it is, at once, and names nothing."""
     written = "claude-opus-5" + unit * (1_000_000 // len(unit))
-    assert normalise(written) == written
-    assert shipped().model(written) is None
-    assert region(written) is None
+    assert normalise_model_id(written) == written
+    assert shipped_rates().model(written) is None
+    assert cloud_region(written) is None
 
 
 def test_letters_of_other_scripts_do_not_become_ours() -> None:
     """A Kelvin sign is no k, and full-width or Arabic digits are no digits, though Python would take them for such."""
     for written in ("claude-hai\u212au-4-5", "claude-opus-\uff15", "claude-opus-\u0665", "claude-opus-5-\u0662" * 8):
-        assert normalise(written) == written
-        assert shipped().model(written) is None
+        assert normalise_model_id(written) == written
+        assert shipped_rates().model(written) is None
 
 
 @given(st.text(alphabet="claudeopus-.:/@[]v0123456789\n ", max_size=60))
 def test_what_is_found_is_a_whole_id(written: str) -> None:
     """Whatever an id is made of, it names a model only when nothing of it is left over."""
-    found = shipped().model(written)
-    names = {name: row.model for row in shipped().rows() for name in (row.model, *row.aliases)}
-    assert found == names.get(written.lower(), names.get(normalise(written)))
+    found = shipped_rates().model(written)
+    names = {name: row.model for row in shipped_rates().rows() for name in (row.model, *row.aliases)}
+    assert found == names.get(written.lower(), names.get(normalise_model_id(written)))
 
 
 @pytest.mark.parametrize(
@@ -122,4 +122,4 @@ def test_what_is_found_is_a_whole_id(written: str) -> None:
 )
 def test_regions(written: str, where: str | None) -> None:
     """The region is what stands before the first dot behind the path, where it is one that is known."""
-    assert region(written) == where
+    assert cloud_region(written) == where

@@ -9,7 +9,7 @@ import pytest
 
 import threadline
 from threadline.demo import write
-from threadline.model.ids import SessionId
+from threadline.model.places import SessionId
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 5])
@@ -26,7 +26,9 @@ def test_what_sessions_share_is_the_originals(tmp_path: Path, seed: int) -> None
     assert not {(copy, owner) for owner, copy in owners} & set(owners)
     paths = {path.stem: path for path in home.glob("projects/*/*.jsonl")}
     for owner, copy in owners:
-        continued = {one.session: one.forward for one in threadline.read(paths[owner]).continuations}
+        continued = {
+            continuation.session: continuation.forward for continuation in threadline.read(paths[owner]).continuations
+        }
         assert continued[SessionId(copy)]
 
 

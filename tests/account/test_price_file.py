@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.account.price_file import PriceFile, read_price_file, written
-from threadline.account.price_source import price_source, shipped_source
+from threadline.account.prices import PriceFile, encode_price_file, read_price_file
+from threadline.account.rates import read_price_source, shipped_price_source
 from threadline.errors import BadQuery, NotFound, Unreadable
 
 GOOD: dict[str, Any] = {
@@ -168,7 +168,7 @@ def test_what_is_no_price_file(tmp_path: Path, data: bytes, said: str) -> None:
     path = tmp_path / "own.json"
     path.write_bytes(data)
     with pytest.raises(BadQuery) as caught:
-        price_source(path)
+        read_price_source(path)
     assert str(caught.value).startswith(f"{path} is no price file: ")
     assert said in str(caught.value)
 
@@ -176,30 +176,30 @@ def test_what_is_no_price_file(tmp_path: Path, data: bytes, said: str) -> None:
 def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is not there, a directory, a name that can be none, and one without an end: a sentence each."""
     with pytest.raises(NotFound, match="There is no price file"):
-        price_source(tmp_path / "nowhere.json")
+        read_price_source(tmp_path / "nowhere.json")
     with pytest.raises(Unreadable, match="cannot be read"):
-        price_source(tmp_path)
+        read_price_source(tmp_path)
     with pytest.raises(Unreadable, match="cannot be read"):
-        price_source("a\0b")
-    monkeypatch.setattr("threadline.account.price_source._LARGEST", 10)
+        read_price_source("a\0b")
+    monkeypatch.setattr("threadline.account.rates._MAX_FILE_SIZE", 10)
     (tmp_path / "large.json").write_bytes(b" " * 11)
     with pytest.raises(BadQuery, match="more than 10 bytes"):
-        price_source(tmp_path / "large.json")
+        read_price_source(tmp_path / "large.json")
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no such device here")
 def test_a_device_ends_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """What never ends is read no further than a price file could be."""
-    monkeypatch.setattr("threadline.account.price_source._LARGEST", 100_000)
+    monkeypatch.setattr("threadline.account.rates._MAX_FILE_SIZE", 100_000)
     with pytest.raises(BadQuery, match="more than 100,000 bytes"):
-        price_source(os.devnull.replace("null", "zero"))
+        read_price_source(os.devnull.replace("null", "zero"))
 
 
 def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
     """A file that an editor has put a byte order mark before is read."""
     path = tmp_path / "own.json"
     path.write_bytes(b"\xef\xbb\xbf" + json.dumps(GOOD).encode())
-    assert list(price_source(path).prices.models) == ["m", "n"]
+    assert list(read_price_source(path).prices.models) == ["m", "n"]
 
 
 def test_prices_may_be_numbers_or_text() -> None:
@@ -212,8 +212,8 @@ def test_prices_may_be_numbers_or_text() -> None:
 
 def test_a_written_file_reads_back() -> None:
     """What is written in our schema is read back equal, and no number has an exponent."""
-    for file in (shipped_source().prices, read_price_file(json.dumps(GOOD).encode(), "own.json")):
-        data = written(file, "a test")
+    for file in (shipped_price_source().prices, read_price_file(json.dumps(GOOD).encode(), "own.json")):
+        data = encode_price_file(file, "a test")
         again = read_price_file(data, "again")
         assert again.models == file.models
         assert b"E+" not in data

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.account.rates import Rates, rates, shipped
-from threadline.model.rate import Rate
+from threadline.account.rates import Rates, rates, shipped_rates
+from threadline.model.charges import Rate
 
 PRICES = Path(__file__).parents[2] / "src/threadline/account/prices.json"
 SHARED = Path(__file__).parents[3] / "shared/prices.json"
@@ -24,7 +24,7 @@ KINDS = ("input", "output", "cache_write_5m", "cache_write_1h", "cache_read")
 
 def rate_of(model: str, day: str = "2026-11-01", prompt: int = 1000, table: Rates | None = None, **mode: str) -> Rate:
     """The rate, which there must be."""
-    found = (table or shipped()).rate(model, day, prompt, **mode)
+    found = (table or shipped_rates()).rate(model, day, prompt, **mode)
     assert found is not None
     return found
 
@@ -83,12 +83,12 @@ def test_a_longer_id_is_another_model() -> None:
 )
 def test_an_unknown_model_has_no_rate(model: str | None) -> None:
     """What is no model of the table has no price: no other family's, no prefix's, no likeness's."""
-    assert shipped().rate(model, "2026-11-01", 10) is None
+    assert shipped_rates().rate(model, "2026-11-01", 10) is None
 
 
 def test_one_hour_writes_cost_twice_input() -> None:
     """Every shipped row has 1-hour cache writes at twice its input, long-context rows included."""
-    rows = list(shipped().rows())
+    rows = list(shipped_rates().rows())
     assert len(rows) == 33
     assert all(row.cache_write_1h == 2 * row.input for row in rows)
 
@@ -140,9 +140,9 @@ def test_fast_mode_multiplies_all_five() -> None:
 
 def test_fast_mode_without_a_known_price_has_none() -> None:
     """A model that has no fast mode, or not on that day, has no known price for it: nothing is guessed."""
-    assert shipped().rate("claude-sonnet-5", "2026-11-01", 1, speed="fast") is None
-    assert shipped().rate("claude-opus-4-6", "2026-02-06", 1, speed="fast") is None
-    assert shipped().rate("claude-opus-4-7", "2026-07-24", 1, speed="fast") is None
+    assert shipped_rates().rate("claude-sonnet-5", "2026-11-01", 1, speed="fast") is None
+    assert shipped_rates().rate("claude-opus-4-6", "2026-02-06", 1, speed="fast") is None
+    assert shipped_rates().rate("claude-opus-4-7", "2026-07-24", 1, speed="fast") is None
     assert rate_of("claude-opus-4-7", "2026-07-23", speed="fast").input == 30
 
 
@@ -179,7 +179,7 @@ def test_multipliers_multiply() -> None:
 
 def test_the_same_row_is_the_same_object() -> None:
     """Every day and spelling that leads to one row gives one object, so that sums can be kept by it."""
-    table = shipped()
+    table = shipped_rates()
     first = table.rate("claude-opus-4-6", "2026-03-01", 1, speed="standard", tier="standard")
     assert first is table.rate("anthropic/claude-opus-4.6", "2026-03-12", 199_999)
     assert first is not table.rate("claude-opus-4-6", "2026-03-01", 200_001)
@@ -188,8 +188,8 @@ def test_the_same_row_is_the_same_object() -> None:
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many models and days a home names, little is remembered, and the same row stays the same object."""
-    monkeypatch.setattr("threadline.account.rates._MOST_REMEMBERED", 10)
-    table = Rates(*shipped().sources)
+    monkeypatch.setattr("threadline.account.rates._MAX_CACHED", 10)
+    table = Rates(*shipped_rates().sources)
     first = table.rate("claude-opus-5", "2026-08-01", 1)
     for number in range(100):
         table.rate(f"model-{number}", "2026-08-01", 1)
@@ -200,8 +200,8 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_table_travels_to_a_worker() -> None:
     """A table can be pickled and answers the same."""
-    twin = pickle.loads(pickle.dumps(shipped()))  # noqa: S301 - our own
-    assert twin.digest == shipped().digest
+    twin = pickle.loads(pickle.dumps(shipped_rates()))  # noqa: S301 - our own
+    assert twin.digest == shipped_rates().digest
     assert twin.rate("claude-opus-5", "2026-08-01", 1) == rate_of("claude-opus-5", "2026-08-01", 1)
 
 
@@ -241,14 +241,14 @@ def test_a_receipt_names_the_row() -> None:
 def test_the_digest_is_of_the_bytes() -> None:
     """The digest of the shipped rates is the SHA-256 of the file."""
     digest = hashlib.sha256(PRICES.read_bytes()).hexdigest()
-    assert (shipped().digest, shipped().digests) == (digest, (("threadline", digest),))
-    assert rates() is shipped()
+    assert (shipped_rates().digest, shipped_rates().digests) == (digest, (("threadline", digest),))
+    assert rates() is shipped_rates()
 
 
 def test_prices_are_read_as_written() -> None:
     """Every price in the file is a decimal of exactly its digits, never a float's."""
     raw = json.loads(PRICES.read_bytes(), parse_float=Decimal, parse_int=Decimal)
-    told = {(row.model, row.begins, row.long_context): row for row in shipped().rows()}
+    told = {(row.model, row.begins, row.long_context): row for row in shipped_rates().rows()}
     for key, model in raw["models"].items():
         for period in model["periods"]:
             long = period.get("long_context")
@@ -256,15 +256,15 @@ def test_prices_are_read_as_written() -> None:
                 assert getattr(told[key, period["from"], None], kind) == period[kind]
                 if long is not None:
                     assert getattr(told[key, period["from"], int(long["over_prompt_tokens"])], kind) == long[kind]
-    assert shipped().web_search_fee == Decimal("0.01")
+    assert shipped_rates().web_search_fee == Decimal("0.01")
 
 
 def test_every_day_has_a_price() -> None:
     """The periods of each shipped model leave no day without a price."""
     days = [(date(2025, 1, 1) + timedelta(days=number)).isoformat() for number in range(0, 800, 3)]
-    models = {row.model for row in shipped().rows()}
+    models = {row.model for row in shipped_rates().rows()}
     assert len(models) == 25
-    assert all(shipped().rate(model, day, 1) is not None for model in models for day in ["", *days])
+    assert all(shipped_rates().rate(model, day, 1) is not None for model in models for day in ["", *days])
 
 
 @pytest.mark.real

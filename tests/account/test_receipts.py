@@ -15,11 +15,18 @@ from tests.make import MODEL, SESSION, Part, Pen, Row, call, chain, prompt, repl
 from threadline.account.ledger import Ledger
 from threadline.demo import write as write_demo
 from threadline.errors import Ambiguous, NotFound
-from threadline.model.receipt import Item, Receipt
-from threadline.model.sum import added
-from threadline.survey.asked import Asked, of_agent, of_day, of_message, of_place, of_session
-from threadline.survey.ledger import ledger
-from threadline.survey.receipts import receipt
+from threadline.model.receipts import Receipt, ReceiptItem
+from threadline.model.totals import sum_amounts
+from threadline.reports.ledger import ledger
+from threadline.reports.receipts import (
+    ReceiptQuery,
+    build_receipt,
+    query_agent,
+    query_day,
+    query_line,
+    query_message,
+    query_session,
+)
 
 OTHER = "5e551011-0000-4000-8000-000000000002"
 
@@ -52,10 +59,10 @@ def home_with(folder: Path, *parts: Part, session: str = SESSION, **pen: Any) ->
 def of(folder: Path, session: str = SESSION) -> Receipt:
     """The receipt of a session."""
     made = ledger(folder)
-    return receipt(made, of_session(made, session))
+    return build_receipt(made, query_session(made, session))
 
 
-def only(made: Receipt) -> Item:
+def only(made: Receipt) -> ReceiptItem:
     """The one item of a receipt."""
     (item,) = made.items
     return item
@@ -71,17 +78,23 @@ def test_every_line_has_its_own_counts_and_reason(tmp_path: Path) -> None:
         reply("c", message=message(412)),
     )
     item = only(of(tmp_path))
-    assert [(one.place.line, one.counts and one.counts.output, one.counted) for one in item.mentions] == [
+    assert [
+        (mention.place.line, mention.counts and mention.counts.output, mention.counted) for mention in item.mentions
+    ] == [
         (2, 3, False),
         (3, 412, False),
         (4, 412, True),
     ]
-    assert [one.why for one in item.mentions] == [
+    assert [mention.why for mention in item.mentions] == [
         "output 3 is a placeholder, the counted line says 412",
         "says the same",
         "tells most of 3 lines",
     ]
-    assert [one.counts and one.counts.stop_reason for one in item.mentions] == [None, "end_turn", "end_turn"]
+    assert [mention.counts and mention.counts.stop_reason for mention in item.mentions] == [
+        None,
+        "end_turn",
+        "end_turn",
+    ]
 
 
 def test_the_multiplication(tmp_path: Path) -> None:
@@ -89,7 +102,7 @@ def test_the_multiplication(tmp_path: Path) -> None:
     served = {"server_tool_use": {"web_search_requests": 2}}
     home_with(tmp_path, reply("a", message=message(412) | {"usage": usage(412) | served}))
     made = of(tmp_path)
-    products = [(one.kind, one.number, str(one.price), one.amount) for one in only(made).products]
+    products = [(product.kind, product.number, str(product.price), product.amount) for product in only(made).products]
     assert products == [
         ("input", 3, "5", Decimal("0.000015")),
         ("output", 412, "25", Decimal("0.0103")),
@@ -97,7 +110,7 @@ def test_the_multiplication(tmp_path: Path) -> None:
         ("cache read", 3180, "0.5", Decimal("0.00159")),
         ("web search", 2, "0.01", Decimal("0.02")),
     ]
-    assert made.total.amount == added(one[3] for one in products) == Decimal("0.055905")
+    assert made.total.amount == sum_amounts(product[3] for product in products) == Decimal("0.055905")
     assert made.rates[0].amount == made.total.amount
 
 
@@ -129,7 +142,7 @@ def test_what_a_session_only_copied_is_not_in_its_sum(tmp_path: Path) -> None:
     home_with(tmp_path, *said, own, session=OTHER, start=later, forkedFrom={"sessionId": SESSION})
     made = of(tmp_path, OTHER)
     assert [(item.here, item.charge.session) for item in made.items] == [(True, OTHER), (False, SESSION)]
-    assert [one.why for one in made.items[1].mentions] == [
+    assert [mention.why for mention in made.items[1].mentions] == [
         "both lines say the same",
         f"a copy in a fork, session {OTHER[:8]}",
     ]
@@ -148,12 +161,12 @@ def test_progress_repeats_an_agent(tmp_path: Path) -> None:
     agent = main.with_suffix("") / "subagents/agent-a1b2c3.jsonl"
     write(agent, *transcript(prompt("look"), reply("a", message=message(40)), pen=pen))
     made = ledger(tmp_path)
-    whole = receipt(made, of_session(made, SESSION))
-    assert [(one.counted, one.why) for one in only(whole).mentions] == [
+    whole = build_receipt(made, query_session(made, SESSION))
+    assert [(mention.counted, mention.why) for mention in only(whole).mentions] == [
         (True, "both lines say the same"),
         (False, "an agent's progress repeats it"),
     ]
-    alone = receipt(made, of_agent(made, "a1b2c3", str(agent)))
+    alone = build_receipt(made, query_agent(made, "a1b2c3", str(agent)))
     assert (alone.kind, alone.total.amount) == ("agent", whole.total.amount)
 
 
@@ -161,14 +174,14 @@ def test_sums_are_those_of_the_ledger(tmp_path: Path) -> None:
     """Of every session and every day of a made-up home: the items, the rates and the ledger come to one amount."""
     write_demo(tmp_path / "home")
     made = ledger(tmp_path / "home")
-    asked = [of_session(made, row.keys["session"]) for row in made.by("session")]
-    asked += [of_day(made, row.keys["day"], UTC) for row in made.by("day")]
+    asked = [query_session(made, row.keys["session"]) for row in made.by("session")]
+    asked += [query_day(made, row.keys["day"], UTC) for row in made.by("day")]
     assert len(asked) > 10
     total = {"session": Decimal(0), "day": Decimal(0)}
     for one in asked:
-        told = receipt(made, one)
+        told = build_receipt(made, one)
         amounts = [item.charge.amount for item in told.items if item.here and item.charge.amount is not None]
-        assert (told.total.amount or 0) == added(amounts) == added(rate.amount for rate in told.rates)
+        assert (told.total.amount or 0) == sum_amounts(amounts) == sum_amounts(rate.amount for rate in told.rates)
         assert all(sum(mention.counted for mention in item.mentions) == 1 for item in told.items)
         assert all(mention.counts is not None for item in told.items for mention in item.mentions)
         total[one.kind] += told.total.amount or 0
@@ -180,7 +193,7 @@ def test_a_transcript_that_changes_meanwhile_is_told(tmp_path: Path, change: str
     """What was counted stays the sum; lines that are not there any more are marked, and named as missing."""
     path = home_with(tmp_path, prompt("go"), reply("a", message=message(412)))
     made = ledger(tmp_path)
-    asked = of_session(made, SESSION)
+    asked = query_session(made, SESSION)
     data = path.read_bytes()
     if change == "cut":
         path.write_bytes(data[: len(data) // 2])
@@ -188,7 +201,7 @@ def test_a_transcript_that_changes_meanwhile_is_told(tmp_path: Path, change: str
         path.write_bytes(data.replace(b'"output_tokens":412', b'"output_tokens":9  '))
     else:
         path.unlink()
-    told = receipt(made, asked)
+    told = build_receipt(made, asked)
     assert told.total.amount == Decimal("0.035905")
     (mention,) = only(told).mentions
     assert (mention.counts, mention.counted) == (None, True)
@@ -214,7 +227,9 @@ def test_notes_say_why_a_charge_is_special(tmp_path: Path) -> None:
     assert notes["cccc", ""].startswith("One of 2 calls under this id")
     assert notes["dddd", "advisor"].startswith("An advisor's pass")
     (passed,) = [item for item in made.items if item.charge.part]
-    assert [(one.counted, one.why) for one in passed.mentions] == [(True, "the advisor's pass within this line")]
+    assert [(mention.counted, mention.why) for mention in passed.mentions] == [
+        (True, "the advisor's pass within this line")
+    ]
     assert {one.kind: one.number for one in made.missing} == {"lower-bound": 1, "unpriced": 1, "side-calls": None}
 
 
@@ -246,31 +261,34 @@ def test_a_day_is_the_readers(tmp_path: Path) -> None:
     home_with(tmp_path, reply("a"), reply("b"), start=late)
     made = ledger(tmp_path)
     berlin = ZoneInfo("Europe/Berlin")
-    assert len(of_day(made, "2026-01-05", UTC).charges) == 2
-    assert (of_day(made, "2026-01-05", berlin).charges, len(of_day(made, "2026-01-06", berlin).charges)) == ((), 2)
+    assert len(query_day(made, "2026-01-05", UTC).charges) == 2
+    assert (query_day(made, "2026-01-05", berlin).charges, len(query_day(made, "2026-01-06", berlin).charges)) == (
+        (),
+        2,
+    )
 
 
 def test_a_place_is_the_message_of_its_line(tmp_path: Path) -> None:
     """A line leads to its message, all lines of which are shown; one that tells no usage names the nearest."""
     path = str(home_with(tmp_path, prompt("go"), reply("a", "b"), prompt("on"), reply("c")).resolve())
     made = ledger(tmp_path)
-    told = receipt(made, of_place(made, path, 2))
-    assert [one.place.line for one in only(told).mentions] == [2, 3]
+    told = build_receipt(made, query_line(made, path, 2))
+    assert [mention.place.line for mention in only(told).mentions] == [2, 3]
     with pytest.raises(NotFound, match="the nearest line that does is 3"):
-        of_place(made, path, 4)
+        query_line(made, path, 4)
 
 
 def test_a_message_by_the_start_of_its_id(tmp_path: Path) -> None:
     """The start of an id will do when one message has it; several are listed, and none is said."""
     ids = ("msg_01aaaa12d94e55ac0d1e2201", "msg_01aabb12d94e55ac0d1e2202")
-    home_with(tmp_path, *(reply("a", message=message(30, one)) for one in ids))
+    home_with(tmp_path, *(reply("a", message=message(30, id_)) for id_ in ids))
     made = ledger(tmp_path)
-    assert [of_message(made, one).name for one in (ids[0], ids[1][:11])] == list(ids)
+    assert [query_message(made, one).name for one in (ids[0], ids[1][:11])] == list(ids)
     with pytest.raises(Ambiguous, match="2 messages") as several:
-        of_message(made, "msg_01aa")
-    assert all(one in str(several.value) for one in ids)
+        query_message(made, "msg_01aa")
+    assert all(id_ in str(several.value) for id_ in ids)
     with pytest.raises(NotFound):
-        of_message(made, "msg_02")
+        query_message(made, "msg_02")
 
 
 def test_glued_rows_are_two_lines_of_one_number(tmp_path: Path) -> None:
@@ -280,7 +298,7 @@ def test_glued_rows_are_two_lines_of_one_number(tmp_path: Path) -> None:
     first, second, third = path.read_bytes().splitlines()
     path.write_bytes(first + b"\n" + second + third + b"\n")
     item = only(of(tmp_path))
-    assert [(one.place.line, one.counted) for one in item.mentions] == [(2, True), (2, False)]
+    assert [(mention.place.line, mention.counted) for mention in item.mentions] == [(2, True), (2, False)]
 
 
 def test_ten_thousand_messages_are_explained(tmp_path: Path) -> None:
@@ -288,8 +306,8 @@ def test_ten_thousand_messages_are_explained(tmp_path: Path) -> None:
     some = [reply("a", message={"id": f"msg_01{number:022x}"}, read=number) for number in range(10_000)]
     home_with(tmp_path, *some)
     made = ledger(tmp_path)
-    asked: Asked = of_day(made, "2026-01-05", UTC)
-    told = receipt(made, asked)
+    asked: ReceiptQuery = query_day(made, "2026-01-05", UTC)
+    told = build_receipt(made, asked)
     assert (len(told.items), told.lines, told.total.charges) == (10_000, 10_000, 10_000)
     assert replace(asked, charges=()).charges == ()
     assert isinstance(made, Ledger)

@@ -13,11 +13,11 @@ from tests.make import MODEL, START, Part, Pen, Writer, call, chain, meta, promp
 
 from threadline.account.rates import rates
 from threadline.find import look
-from threadline.model.reported import TOLERANCE, Cause, Reported, ReportedSession
-from threadline.parse.cost_states import cost_states
-from threadline.render.reconciliation import lines, record, session_lines
-from threadline.survey.ledger import ledger_of
-from threadline.survey.reported import reported
+from threadline.model.reconciliation import TOLERANCE, DifferenceCause, ReportedSession, ReportedUsage
+from threadline.parse.receipts import read_cost_states
+from threadline.render.reconciliation import reconciliation_lines, reconciliation_record, reported_session_lines
+from threadline.reports.ledger import build_ledger
+from threadline.reports.reconciliation import reconcile
 
 FIRST, SECOND = (f"5e551011-0000-4000-8000-00000000000{number}" for number in (1, 2))
 # 1,000 tokens in and 100 out, by the prices of claude-sonnet-4-5.
@@ -42,10 +42,10 @@ def home(folder: Path, *parts: Part, session: str = FIRST) -> Path:
     return folder
 
 
-def told(folder: Path) -> Reported:
+def told(folder: Path) -> ReportedUsage:
     """What is reported in a home."""
     found = [look(folder)]
-    return reported(found, ledger_of(found, rates()))
+    return reconcile(found, build_ledger(found, rates()))
 
 
 def only(folder: Path) -> ReportedSession:
@@ -54,9 +54,9 @@ def only(folder: Path) -> ReportedSession:
     return one
 
 
-def adds_up(one: ReportedSession) -> bool:
+def adds_up(session: ReportedSession) -> bool:
     """Whether the reasons come to the difference."""
-    return abs(sum((why.amount for why in one.why), Decimal()) - one.difference) <= TOLERANCE
+    return abs(sum((why.amount for why in session.why), Decimal()) - session.difference) <= TOLERANCE
 
 
 def test_a_total_that_agrees(tmp_path: Path) -> None:
@@ -65,16 +65,16 @@ def test_a_total_that_agrees(tmp_path: Path) -> None:
     one = only(tmp_path)
     assert (one.reported, one.computed) == (Decimal("0.009000000000000001"), 2 * ONE)
     assert one.agrees
-    assert [why.cause for why in one.why] == [Cause.AGREES]
+    assert [why.cause for why in one.why] == [DifferenceCause.AGREES]
     assert one.tokens == ()
     assert one.place.line == 6
-    assert session_lines(one)[0].endswith("computed is the same, to the last digit.")
+    assert reported_session_lines(one)[0].endswith("computed is the same, to the last digit.")
 
 
 def test_money_is_kept_to_the_last_digit(tmp_path: Path) -> None:
     """A total is read as it is written, not as a float."""
     row = b'{"type":"cost-state","sessionId":"s","totalCostUSD":0.1234567890123456789012345,"modelUsage":{}}\n'
-    (state,) = cost_states(write(tmp_path / "a.jsonl", row)).states
+    (state,) = read_cost_states(write(tmp_path / "a.jsonl", row)).states
     assert str(state.amount) == "0.1234567890123456789012345"
 
 
@@ -86,7 +86,7 @@ def test_a_total_that_is_no_amount(tmp_path: Path, bad: str) -> None:
     found = told(tmp_path)
     assert found.reported == ONE
     assert [problem.place.line for problem in found.problems] == [4]
-    assert any(line.startswith("Not read: ") for line in lines(found))
+    assert any(line.startswith("Not read: ") for line in reconciliation_lines(found))
 
 
 def test_words_are_not_a_total(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_side_calls(tmp_path: Path) -> None:
     home(tmp_path, prompt("a"), said(), total(0.005075, modelUsage=used))
     one = only(tmp_path)
     (why,) = one.why
-    assert (why.cause, why.amount) == (Cause.SIDE_CALLS, Decimal("0.000575"))
+    assert (why.cause, why.amount) == (DifferenceCause.SIDE_CALLS, Decimal("0.000575"))
     assert "claude-haiku-4-5 +500 input, +15 output" in why.words
     assert [tokens.model for tokens in one.tokens] == ["claude-haiku-4-5"]
 
@@ -119,9 +119,9 @@ def test_a_compaction(tmp_path: Path) -> None:
     within = home(
         tmp_path / "within", prompt("a"), said(), total(0.0045, 1), boundary, said(), total(0.01, 2, unseen=9)
     )
-    assert [why.cause for why in only(before).why] == [Cause.SIDE_CALLS]
+    assert [why.cause for why in only(before).why] == [DifferenceCause.SIDE_CALLS]
     (why,) = only(within).why
-    assert (why.cause, why.amount) == (Cause.COMPACTION, Decimal("0.0010"))
+    assert (why.cause, why.amount) == (DifferenceCause.COMPACTION, Decimal("0.0010"))
     assert "/compact" in why.words
 
 
@@ -134,13 +134,13 @@ def test_a_fork_continues_its_parent(tmp_path: Path) -> None:
     copies = [{**row, "sessionId": SECOND, "forkedFrom": {"sessionId": FIRST}} for row in rows if isinstance(row, dict)]
     own = transcript(prompt("b"), said(), total(0.0095, 2, unseen=9), pen=pen)
     write(tmp_path / f"projects/-work-app/{SECOND}.jsonl", *copies, *own)
-    sessions = {one.session: one for one in told(tmp_path).sessions}
+    sessions = {session.session: session for session in told(tmp_path).sessions}
     (why,) = sessions[SECOND].why
-    assert (why.cause, why.amount, why.proven) == (Cause.CONTINUES, Decimal("0.005"), True)
+    assert (why.cause, why.amount, why.proven) == (DifferenceCause.CONTINUES, Decimal("0.005"), True)
     assert FIRST in why.words
     assert "--fork-session" in why.words
     assert sessions[SECOND].computed == ONE
-    assert [why.cause for why in sessions[FIRST].why] == [Cause.SIDE_CALLS]
+    assert [why.cause for why in sessions[FIRST].why] == [DifferenceCause.SIDE_CALLS]
 
 
 def test_a_fork_of_what_is_gone(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_fork_of_what_is_gone(tmp_path: Path) -> None:
     own = transcript(prompt("b"), said(), total(0.009, 2), pen=Pen(SECOND))
     write(tmp_path / f"projects/-work-app/{SECOND}.jsonl", *copies, *own)
     (why,) = only(tmp_path).why
-    assert (why.cause, why.amount, why.proven) == (Cause.CONTINUES, ONE, True)
+    assert (why.cause, why.amount, why.proven) == (DifferenceCause.CONTINUES, ONE, True)
 
 
 def test_a_run_that_was_ended(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_run_that_was_ended(tmp_path: Path) -> None:
     last = reply("c", input=10, output=1)
     home(tmp_path, prompt("a"), said(), said(), prompt("b"), last, total(0.000045, modelUsage=used))
     (why,) = only(tmp_path).why
-    assert (why.cause, why.amount, why.proven) == (Cause.UNCLOSED, -2 * ONE, True)
+    assert (why.cause, why.amount, why.proven) == (DifferenceCause.UNCLOSED, -2 * ONE, True)
     assert why.words.startswith("2 messages of a run that ended without writing its total")
 
 
@@ -168,7 +168,7 @@ def test_a_run_that_goes_on(tmp_path: Path) -> None:
     """Messages after the last total are not yet in it."""
     home(tmp_path, prompt("a"), said(), total(0.0045, 1), prompt("b"), said())
     (why,) = only(tmp_path).why
-    assert (why.cause, why.amount) == (Cause.UNCLOSED, -ONE)
+    assert (why.cause, why.amount) == (DifferenceCause.UNCLOSED, -ONE)
     assert "after the last total" in why.words
 
 
@@ -176,20 +176,20 @@ def test_a_total_that_began_again(tmp_path: Path) -> None:
     """A total that is lower than the one before it began again, and lacks what came before."""
     home(tmp_path, prompt("a"), said(), said(), total(0.009, 2), prompt("b"), said(), total(0.0045, 1))
     (why,) = only(tmp_path).why
-    assert (why.cause, why.amount, why.proven) == (Cause.RESTARTED, -2 * ONE, True)
+    assert (why.cause, why.amount, why.proven) == (DifferenceCause.RESTARTED, -2 * ONE, True)
 
 
 def test_a_reply_that_broke_off(tmp_path: Path) -> None:
     """Claude Code counts nothing of a reply whose stream broke off; what was sent is in the computed amount."""
     home(tmp_path, prompt("a"), said(message={"stop_reason": None}), said(), total(0.0045, 1))
-    assert [why.cause for why in only(tmp_path).why] == [Cause.CUT]
+    assert [why.cause for why in only(tmp_path).why] == [DifferenceCause.CUT]
 
 
 def test_other_prices(tmp_path: Path) -> None:
     """Where the tokens agree and the amount does not, the prices are the reason, and the models are named."""
     home(tmp_path, prompt("a"), said(), total(0.009, 1))
     (why,) = only(tmp_path).why
-    assert (why.cause, why.amount) == (Cause.PRICES, ONE)
+    assert (why.cause, why.amount) == (DifferenceCause.PRICES, ONE)
     assert "claude-sonnet-4-5 0.009 USD reported, 0.0045 USD computed" in why.words
 
 
@@ -198,7 +198,7 @@ def test_a_long_prompt_priced_as_a_short_one(tmp_path: Path) -> None:
     used = {MODEL: {"inputTokens": 4, "outputTokens": 10, "cacheReadInputTokens": 300_000}}
     home(tmp_path, prompt("a"), reply("b", read=300_000), total(0.090162, modelUsage=used))
     (why,) = only(tmp_path).why
-    assert why.cause is Cause.PRICES
+    assert why.cause is DifferenceCause.PRICES
     assert why.words.startswith("Claude Code priced long prompts as short ones")
 
 
@@ -208,8 +208,8 @@ def test_a_model_without_a_price(tmp_path: Path) -> None:
     home(tmp_path, prompt("a"), said(message={"model": model}), total(0.01, 1, model=model, hasUnknownModelCost=True))
     one = only(tmp_path)
     assert (one.computed, one.is_floor) == (Decimal(0), True)
-    assert [(why.cause, why.amount) for why in one.why] == [(Cause.UNPRICED, Decimal("0.01"))]
-    assert any("only the least" in line for line in lines(told(tmp_path)))
+    assert [(why.cause, why.amount) for why in one.why] == [(DifferenceCause.UNPRICED, Decimal("0.01"))]
+    assert any("only the least" in line for line in reconciliation_lines(told(tmp_path)))
 
 
 def test_web_calls(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_web_calls(tmp_path: Path) -> None:
     fetched = call("WebFetch", {"url": "u", "prompt": "p"}, "text", input=1000, output=100)
     home(tmp_path, prompt("a"), fetched, total(0.01, 1, unseen=9))
     (why,) = only(tmp_path).why
-    assert (why.cause, why.amount) == (Cause.WEB, Decimal("0.0055"))
+    assert (why.cause, why.amount) == (DifferenceCause.WEB, Decimal("0.0055"))
     assert "WebFetch (1)" in why.words
 
 
@@ -226,16 +226,16 @@ def test_a_search_that_only_we_count(tmp_path: Path) -> None:
     usage = {"input_tokens": 1000, "output_tokens": 100, "server_tool_use": {"web_search_requests": 2}}
     home(tmp_path, prompt("a"), said(message={"usage": usage}), total(0.0045, 1))
     (why,) = only(tmp_path).why
-    assert (why.cause, why.amount, why.proven) == (Cause.WEB, Decimal("-0.02"), True)
+    assert (why.cause, why.amount, why.proven) == (DifferenceCause.WEB, Decimal("-0.02"), True)
 
 
 def test_more_computed_than_reported_is_never_passed_over(tmp_path: Path) -> None:
     """What nothing explains is called what it is: counting may have gone wrong."""
     home(tmp_path, prompt("a"), said(), said(), total(0.0001, 0))
     found = told(tmp_path)
-    assert [why.cause for why in found.sessions[0].why] == [Cause.LARGER]
+    assert [why.cause for why in found.sessions[0].why] == [DifferenceCause.LARGER]
     assert not found.sessions[0].is_explained
-    assert any("please report this" in line for line in lines(found))
+    assert any("please report this" in line for line in reconciliation_lines(found))
 
 
 def test_an_agent_belongs_to_the_run_that_started_it(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_an_agent_belongs_to_the_run_that_started_it(tmp_path: Path) -> None:
     write(first.with_suffix("") / "subagents/agent-a1b2c3d.jsonl", *agent)
     one = only(tmp_path)
     assert one.charges == 3
-    assert [why.cause for why in one.why] == [Cause.AGREES]
+    assert [why.cause for why in one.why] == [DifferenceCause.AGREES]
 
 
 def test_amounts_on_rows(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_amounts_on_rows(tmp_path: Path) -> None:
     home(tmp_path, prompt("a", version="1.0.3"), said_so, said(version="1.0.3"))
     one = only(tmp_path)
     assert (one.source.value, one.reported, one.computed) == ("costUSD", ONE, 2 * ONE)
-    assert [(why.cause, why.amount) for why in one.why] == [(Cause.SILENT, -ONE)]
+    assert [(why.cause, why.amount) for why in one.why] == [(DifferenceCause.SILENT, -ONE)]
 
 
 def test_reasons_add_up(tmp_path: Path) -> None:
@@ -267,7 +267,12 @@ def test_reasons_add_up(tmp_path: Path) -> None:
     ends = (total(0.02, 2, unseen=99), cut, total(0.02, 2, unseen=99), said())
     home(tmp_path, *parts, *ends)
     one = only(tmp_path)
-    assert [why.cause for why in one.why] == [Cause.SIDE_CALLS, Cause.COMPACTION, Cause.CUT, Cause.UNCLOSED]
+    assert [why.cause for why in one.why] == [
+        DifferenceCause.SIDE_CALLS,
+        DifferenceCause.COMPACTION,
+        DifferenceCause.CUT,
+        DifferenceCause.UNCLOSED,
+    ]
     assert adds_up(one)
 
 
@@ -295,7 +300,10 @@ def test_days_that_are_gone(tmp_path: Path) -> None:
     assert not day.is_partly
     assert not day.with_cache
     assert (found.reported, found.computed, found.silent_computed) == (Decimal(0), Decimal(0), ONE)
-    assert any(line.startswith("2025-12-01: 7 messages, 2 sessions, 3 calls, 4,000 tokens") for line in lines(found))
+    assert any(
+        line.startswith("2025-12-01: 7 messages, 2 sessions, 3 calls, 4,000 tokens")
+        for line in reconciliation_lines(found)
+    )
 
 
 def test_a_day_that_is_partly_gone(tmp_path: Path) -> None:
@@ -322,7 +330,7 @@ def test_a_record_for_programs(tmp_path: Path) -> None:
     """The record is JSON, with amounts as exact text."""
     home(tmp_path, prompt("a"), said(), total(0.0045, 1))
     cache(tmp_path, ("2025-12-01", 2, 4000), ("2026-01-05", 3, 4000))
-    made = json.loads(json.dumps(record(told(tmp_path))))
+    made = json.loads(json.dumps(reconciliation_record(told(tmp_path))))
     assert (made["reported"], made["computed"], made["difference"]) == ("0.0045", "0.0045", "0")
     (one,) = made["sessions"]
     assert one["why"] == [{"cause": "agrees", "amount": "0", "words": "agrees to the last digit", "proven": True}]
@@ -338,5 +346,5 @@ def test_an_amount_on_a_row_that_is_none(tmp_path: Path, cost: str) -> None:
     path.write_bytes(path.read_bytes().replace(b'"COST"', cost.encode()))
     found = told(tmp_path)
     assert found.computed + found.silent_computed == ONE
-    json.dumps(record(found))
-    assert lines(found)
+    json.dumps(reconciliation_record(found))
+    assert reconciliation_lines(found)

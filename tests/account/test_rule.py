@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.account import rule
-from threadline.account.rule import Call, calls, is_random
-from threadline.model.sighting import Origin, Pass, Sighting
+from threadline.account import dedupe
+from threadline.account.dedupe import ApiCall, is_unique_id, resolve_calls
+from threadline.model.sightings import Origin, Sighting, UsagePass
 
 RANDOM = "msg_01XFDUDYJgAACzvnptvVoYEL"
 LOW = "msg_1"
@@ -46,8 +46,8 @@ def _sighting(
     )
 
 
-def _calls(*seen: Sighting) -> list[Call]:
-    return calls({seen[0].key: list(seen)})[seen[0].key]
+def _calls(*seen: Sighting) -> list[ApiCall]:
+    return resolve_calls({seen[0].key: list(seen)})[seen[0].key]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def _calls(*seen: Sighting) -> list[Call]:
 )
 def test_ids_of_sixteen_random_characters_are_random(key: str) -> None:
     """Ids as the API and most gateways make them hold everywhere."""
-    assert is_random(key)
+    assert is_unique_id(key)
 
 
 @pytest.mark.parametrize(
@@ -85,13 +85,13 @@ def test_ids_of_sixteen_random_characters_are_random(key: str) -> None:
 )
 def test_times_counters_and_constants_are_not_random(key: str) -> None:
     """Ids that two agents may well share hold within one agent of one session."""
-    assert not is_random(key)
+    assert not is_unique_id(key)
 
 
 @given(st.text(max_size=60))
 def test_any_text_may_be_an_id(key: str) -> None:
     """Whatever an id is made of, it is random or it is not."""
-    assert is_random(key) in {True, False}
+    assert is_unique_id(key) in {True, False}
 
 
 def test_what_was_sent_makes_one_call() -> None:
@@ -205,17 +205,19 @@ def test_repeated_goes_where_it_agrees_best(data: st.DataObject, key: str) -> No
         for at in range(data.draw(st.integers(1, 8)))
     ]
     own = [one for one in seen if not one.repeated]
-    parts = [list(call.sightings) for call in calls({key: own})[key]] if own else []
+    parts = [list(call.sightings) for call in resolve_calls({key: own})[key]] if own else []
     left = [one for one in seen if one.repeated and not _laid_by_hand(one, parts, key)]
     if left:
-        parts += [list(call.sightings) for call in calls({key: left})[key]]
-    assert [[id(one) for one in call.sightings] for call in _calls(*seen)] == [[id(one) for one in p] for p in parts]
+        parts += [list(call.sightings) for call in resolve_calls({key: left})[key]]
+    assert [[id(sighting) for sighting in call.sightings] for call in _calls(*seen)] == [
+        [id(one) for one in p] for p in parts
+    ]
 
 
 def _laid_by_hand(repeated: Sighting, parts: list[list[Sighting]], key: str) -> bool:
-    def near(one: Sighting) -> bool:
-        same_scope = is_random(key) or one.origin.session == repeated.origin.session
-        return same_scope or not {*one.uuids}.isdisjoint(filter(None, repeated.uuids))
+    def near(sighting: Sighting) -> bool:
+        same_scope = is_unique_id(key) or sighting.origin.session == repeated.origin.session
+        return same_scope or not {*sighting.uuids}.isdisjoint(filter(None, repeated.uuids))
 
     found = [(part, one) for part in parts for one in part if near(one)]
     if not found:
@@ -234,12 +236,12 @@ def test_a_thousand_rows_and_their_repetitions_are_not_held_against_each_other(
     """An id that a hostile file has on every row takes steps that grow with the rows."""
     looked: list[Sighting] = []
 
-    def counted(one: Sighting) -> tuple[object, ...]:
-        looked.append(one)
-        return precedence(one)
+    def counted(sighting: Sighting) -> tuple[object, ...]:
+        looked.append(sighting)
+        return precedence(sighting)
 
-    precedence = rule._precedence
-    monkeypatch.setattr(rule, "_precedence", counted)
+    precedence = dedupe._precedence
+    monkeypatch.setattr(dedupe, "_precedence", counted)
     own = [_sighting(f"u{at}", (at + 1, 0, 0)) for at in range(1000)]
     again = [_sighting(f"p{at}", (at + 1, 0, 0), repeated=True) for at in range(1000)]
     assert [len(call.sightings) for call in _calls(*own, *again)] == [2] * 1000
@@ -255,7 +257,7 @@ def test_a_thousand_rows_and_their_repetitions_are_not_held_against_each_other(
         ({}, {"stopped": False}),
         ({"origin": _origin("s1", "a1")}, {"stopped": False}),
         ({}, {"origin": _origin("s1", "a1")}),
-        ({"passes": [Pass("advisor_message", "m")]}, {}),
+        ({"passes": [UsagePass("advisor_message", "m")]}, {}),
     ],
 )
 def test_which_sighting_counts(better: dict[str, Any], worse: dict[str, Any]) -> None:

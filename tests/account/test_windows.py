@@ -13,15 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import make
 
-from threadline.account.charges import charges
+from threadline.account.charges import compute_charges
 from threadline.account.ledger import Ledger
-from threadline.account.rates import shipped
-from threadline.account.windows import active, limit_of, windows
-from threadline.model.charge import Charge
-from threadline.model.sighting import Origin, Sighting
-from threadline.model.sum import Sum
-from threadline.model.window import Projection, UsageWindow, WindowLimit
-from threadline.survey.ledger import ledger
+from threadline.account.rates import shipped_rates
+from threadline.account.windows import active_window, usage_windows, window_limit
+from threadline.model.charges import Charge
+from threadline.model.sightings import Origin, Sighting
+from threadline.model.totals import Projection, Sum, UsageWindow, WindowLimit
+from threadline.reports.ledger import ledger
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 LATER = datetime(2026, 11, 15, tzinfo=UTC)
@@ -50,17 +49,20 @@ def charged(*times: str, model: str | None = OPUS, output: int = 100) -> list[Ch
         )
         for number, when in enumerate(times)
     ]
-    return list(charges(seen, shipped()))
+    return list(compute_charges(seen, shipped_rates()))
 
 
 def spans(found: Sequence[UsageWindow]) -> list[str]:
     """Windows as text: `10:00-15:00`, and `gap 15:40-23:50`."""
-    return [f"{'gap ' if one.is_gap else ''}{one.begins:%H:%M}-{one.ends:%H:%M}" for one in found]
+    return [
+        f"{'gap ' if usage_window.is_gap else ''}{usage_window.begins:%H:%M}-{usage_window.ends:%H:%M}"
+        for usage_window in found
+    ]
 
 
 def test_a_window_begins_with_the_hour() -> None:
     """It begins with the hour of its first charge, and ends five hours later, however late in that hour it was."""
-    (found,) = windows(charged("10:59:59.900", "12:00:00"), now=LATER)
+    (found,) = usage_windows(charged("10:59:59.900", "12:00:00"), now=LATER)
     assert (found.begins, found.ends) == (DAY + timedelta(hours=10), DAY + timedelta(hours=15))
     assert (found.first, found.last) == (DAY + timedelta(hours=10, minutes=59, seconds=59.9), DAY + timedelta(hours=12))
     assert (found.sum.charges, found.sum.tokens, found.is_gap, found.is_active) == (2, 12220, False, False)
@@ -81,12 +83,12 @@ def test_a_window_begins_with_the_hour() -> None:
 )
 def test_where_another_begins(times: tuple[str, ...], expected: list[str]) -> None:
     """A charge after the end opens a window; only one more than five hours after the charge before makes a gap."""
-    assert spans(windows(charged(*times), now=LATER)) == expected
+    assert spans(usage_windows(charged(*times), now=LATER)) == expected
 
 
 def test_a_gap_is_nothing() -> None:
     """A gap begins five hours after the last charge and ends with the next; it has no sum, model or rate."""
-    _, gap, _ = windows(charged("10:20:30.123", "10:40:30.5", "23:50:00"), now=LATER)
+    _, gap, _ = usage_windows(charged("10:20:30.123", "10:40:30.5", "23:50:00"), now=LATER)
     assert gap == UsageWindow(
         DAY + timedelta(hours=15, minutes=40, seconds=30.5), DAY + timedelta(hours=23, minutes=50)
     )
@@ -100,7 +102,7 @@ def test_the_burn_of_the_active_one() -> None:
     a minute, 5.8076923076923075 without the cache, 0.011326923076923078 USD an hour, 44,384 tokens and 0.05 USD.
     """
     some = charged("11:10:14") + charged("12:28:14", model=HAIKU, output=333)
-    (found,) = windows(some, now=DAY + timedelta(hours=12, minutes=40, seconds=14))
+    (found,) = usage_windows(some, now=DAY + timedelta(hours=12, minutes=40, seconds=14))
     assert (found.is_active, found.models) == (True, (OPUS, HAIKU))
     assert (found.sum.tokens, found.sum.amount) == (12453, Decimal("0.014725"))
     assert found.burn is not None
@@ -114,20 +116,20 @@ def test_the_burn_of_the_active_one() -> None:
 
 def test_one_moment_has_no_rate() -> None:
     """Where all was spent at one moment, nothing follows from it."""
-    (found,) = windows(charged("12:00:00", "12:00:00"), now=DAY + timedelta(hours=12, minutes=1))
+    (found,) = usage_windows(charged("12:00:00", "12:00:00"), now=DAY + timedelta(hours=12, minutes=1))
     assert (found.is_active, found.burn, found.projection) == (True, None, None)
 
 
 @pytest.mark.parametrize(("hour", "expected"), [(14, True), (14.999, True), (15, False), (40, False)])
 def test_active_until_it_ends(hour: float, expected: bool) -> None:
     """A window is active until its end, and no window is after that."""
-    found = windows(charged("10:30:00", "13:00:00"), now=DAY + timedelta(hours=hour))
-    assert (active(found) is not None) is expected
+    found = usage_windows(charged("10:30:00", "13:00:00"), now=DAY + timedelta(hours=hour))
+    assert (active_window(found) is not None) is expected
 
 
 def test_amounts_of_unknown_models() -> None:
     """A model without a price leaves no amount, no amount an hour and none to come, and is counted as unpriced."""
-    (found,) = windows(charged("12:00:00", "12:30:00", model="no-such"), now=DAY + timedelta(hours=13))
+    (found,) = usage_windows(charged("12:00:00", "12:30:00", model="no-such"), now=DAY + timedelta(hours=13))
     assert (found.sum.amount, found.sum.unpriced, found.sum.tokens) == (None, 2, 12220)
     assert found.burn is not None
     assert found.projection is not None
@@ -136,10 +138,12 @@ def test_amounts_of_unknown_models() -> None:
 
 def test_the_limit() -> None:
     """It is what was given, or the most of a window that is over; above four fifths is a warning."""
-    found = windows(charged("01:00:00", "01:01:00", "12:00:00", "12:30:00", "12:31:00"), now=DAY + timedelta(hours=13))
-    assert limit_of(found) == WindowLimit(12220, is_given=False)
-    assert limit_of(found, 500) == WindowLimit(500, is_given=True)
-    assert limit_of([]) is None
+    found = usage_windows(
+        charged("01:00:00", "01:01:00", "12:00:00", "12:30:00", "12:31:00"), now=DAY + timedelta(hours=13)
+    )
+    assert window_limit(found) == WindowLimit(12220, is_given=False)
+    assert window_limit(found, 500) == WindowLimit(500, is_given=True)
+    assert window_limit([]) is None
     limit = WindowLimit(1000, is_given=True)
     assert [limit.status(tokens) for tokens in (800, 801, 1000, 1001)] == ["ok", "warning", "warning", "exceeds"]
     assert found[-1].record(limit)["limit_remaining"] == 0
@@ -148,13 +152,13 @@ def test_the_limit() -> None:
 
 def test_charges_without_a_time_are_in_no_window() -> None:
     """A time that is none puts a charge into no window, and does not stop the others."""
-    assert spans(windows(charged("10:30:00", "2026-99-99Tnever"), now=LATER)) == ["10:00-15:00"]
-    assert windows(charged("2026-99-99Tnever"), now=LATER) == []
+    assert spans(usage_windows(charged("10:30:00", "2026-99-99Tnever"), now=LATER)) == ["10:00-15:00"]
+    assert usage_windows(charged("2026-99-99Tnever"), now=LATER) == []
 
 
 def test_the_end_of_time() -> None:
     """A window at the last hour of the last year ends with its last charge."""
-    (found,) = windows(charged("9999-12-31T23:30:00Z"), now=LATER)
+    (found,) = usage_windows(charged("9999-12-31T23:30:00Z"), now=LATER)
     assert found.ends == found.last
 
 
@@ -165,10 +169,10 @@ def test_the_end_of_time() -> None:
 def test_laws(moments: list[datetime], hours: int) -> None:
     """Every charge is in one window, within its time; windows do not overlap in charges and sums are the ledger's."""
     some = charged(*(f"{when.isoformat()}Z" for when in moments))
-    found = windows(some, now=LATER, hours=hours)
+    found = usage_windows(some, now=LATER, hours=hours)
     spent = [one for one in found if not one.is_gap]
-    assert Sum.of(one.sum for one in spent) == Ledger(some, shipped()).total
-    assert windows(some[::-1], now=LATER, hours=hours) == found
+    assert Sum.of(one.sum for one in spent) == Ledger(some, shipped_rates()).total
+    assert usage_windows(some[::-1], now=LATER, hours=hours) == found
     for one in spent:
         assert one.first is not None
         assert one.last is not None
@@ -195,5 +199,5 @@ def test_a_copy_opens_no_window(tmp_path: Path) -> None:
     for row in copy:
         row.update(sessionId=other, timestamp="2026-01-06T12:00:00.000Z")
     make.write(folder / f"{other}.jsonl", *copy)
-    (found,) = windows(ledger(tmp_path, jobs=1), now=LATER)
+    (found,) = usage_windows(ledger(tmp_path, jobs=1), now=LATER)
     assert (found.sum.charges, found.begins.day) == (1, 5)

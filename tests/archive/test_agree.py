@@ -15,8 +15,8 @@ from tests.real.client import SHARED
 import threadline
 from threadline.archive import Archive
 from threadline.demo import write
-from threadline.parse import chunks
-from threadline.survey.sessions import Wanted
+from threadline.parse import lines
+from threadline.summary.sessions import SessionFilter
 
 ROOT = Path(__file__).parents[1]
 REAL = SHARED / "corpus/home"
@@ -27,8 +27,8 @@ NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 ASKED: dict[str, Callable[[Archive], Any]] = {
     "overview": lambda archive: archive.overview(),
     "sessions": lambda archive: archive.sessions(),
-    "the newest sessions": lambda archive: archive.sessions(Wanted(limit=2)),
-    "sessions since": lambda archive: archive.sessions(Wanted(since=NOON)),
+    "the newest sessions": lambda archive: archive.sessions(SessionFilter(limit=2)),
+    "sessions since": lambda archive: archive.sessions(SessionFilter(since=NOON)),
     "days": lambda archive: archive.ledger().by("day", zone="Asia/Kathmandu"),
     "sessions and models": lambda archive: archive.ledger().by("session", "model"),
     "projects and branches": lambda archive: archive.ledger().by("project", "branch"),
@@ -120,13 +120,13 @@ def test_the_index_is_really_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         quick.refresh()
         torn = {path for (path,) in quick.connection.execute("SELECT path FROM transcripts WHERE read_to < size")}
         opened: set[str] = set()
-        really = chunks.open_transcript
+        really = lines.open_transcript
 
         def noted(path: str | Path) -> int:
             opened.add(str(path))
             return really(path)
 
-        monkeypatch.setattr(chunks, "open_transcript", noted)
+        monkeypatch.setattr(lines, "open_transcript", noted)
         quick.overview()
         quick.sessions()
         assert quick.ledger().by("day", "session").total.charges

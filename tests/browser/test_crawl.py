@@ -36,7 +36,7 @@ def _is_short(path: str) -> bool:
 def test_every_link_of_hostile_sessions_answers(hostile_served: Served) -> None:
     """Ids, names and paths full of markup, quotes and controls make links that lead where they say."""
     with hostile_served.client() as client:
-        done = crawl(client, ["/", *(f"/session/{one}" for one in hostile.sessions())])
+        done = crawl(client, ["/", *(f"/session/{session}" for session in hostile.sessions())])
     # An id with a slash in it, which no client writes, has no page of its own.
-    assert [one for one in done.failures if "%2F" not in one.partition("?")[0]] == []
+    assert [failure for failure in done.failures if "%2F" not in failure.partition("?")[0]] == []
     assert done.pages["/session/ID"] > len(hostile.MARKUP)

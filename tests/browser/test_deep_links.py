@@ -15,7 +15,7 @@ PATIENCE = 600
 def anchors(visit: Visitor) -> list[str]:
     """Anchors of first items of sections all over the session, and of none at its ends."""
     shape = visit.served.json(f"{LONGEST}/shape.json")
-    found = [str(one["first"]) for one in _sections(shape)]
+    found = [str(section["first"]) for section in _sections(shape)]
     return [found[len(found) * part // 10] for part in range(1, 10)]
 
 

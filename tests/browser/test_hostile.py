@@ -92,7 +92,9 @@ def test_hostile_text_in_the_address_runs_nothing(visit_hostile: Visitor) -> Non
             assert answer.status in {200, 400, 404}
             assert strange(page) == NOTHING, path
     visit_hostile.watched.complaints = [
-        one for one in visit_hostile.watched.complaints if "status of 400" not in one and "status of 404" not in one
+        complaint
+        for complaint in visit_hostile.watched.complaints
+        if "status of 400" not in complaint and "status of 404" not in complaint
     ]
 
 

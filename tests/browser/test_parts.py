@@ -16,11 +16,11 @@ from tests.make import SESSION
 from tests.web.asking import TOKEN
 from tests.web.conftest import session_rows, write_home
 
-from threadline.find.home_places import homes
-from threadline.web import where
+from threadline.find.home_dirs import homes
 from threadline.web.app import App
+from threadline.web.archive_pool import ArchivePool
 from threadline.web.guard import cookie_name
-from threadline.web.holding import Holding
+from threadline.web.session import position
 
 _PAGE = f"/session/{SESSION}"
 
@@ -30,11 +30,11 @@ def visit_parts(
     browser: Browser, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Visitor]:
     """A server in this process, whose pages hold only two sections each."""
-    monkeypatch.setattr(where, "PART", 2)
+    monkeypatch.setattr(position, "SECTIONS_PER_PART", 2)
     home = write_home(tmp_path_factory.mktemp("parts") / "home", session_rows(turns=400))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-        app = App(Holding(tuple(homes(home))), token=TOKEN, port=port)
+        app = App(ArchivePool(tuple(homes(home))), token=TOKEN, port=port)
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none", timeout_graceful_shutdown=1))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()

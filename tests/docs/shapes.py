@@ -11,12 +11,12 @@ from msgspec import Struct, inspect
 
 import threadline.model
 from threadline.model.attachments import Attachment
-from threadline.model.block import Block, ContentBlock
+from threadline.model.blocks import Block, ContentBlock
 from threadline.model.entries import KINDS, InternalEntry
-from threadline.model.entries.progress import ProgressData
-from threadline.model.head import Head, MessageHead
+from threadline.model.entries.conversation import ProgressData
 from threadline.model.results import OtherResult, ToolResult
-from threadline.shape import OTHER, Shape, wire_fields
+from threadline.model.usage import Head, MessageHead
+from threadline.shape import OTHER_TAG, Shape, wire_fields
 
 NOT_ON_DISK: frozenset[type[Struct]] = frozenset({Head, MessageHead, OtherResult, Block, ToolResult, InternalEntry})
 """Structs that stand for no shape of their own: less of an entry, what is not known, and bases without fields."""
@@ -39,7 +39,7 @@ def shapes() -> dict[str, type[Struct]]:
     """Give every struct of the model that is read from disk, by name."""
     for module in pkgutil.walk_packages(threadline.model.__path__, "threadline.model."):
         importlib.import_module(module.name)
-    return {shape.__name__: shape for shape in _below(Shape) if shape not in NOT_ON_DISK and tag(shape) != OTHER}
+    return {shape.__name__: shape for shape in _below(Shape) if shape not in NOT_ON_DISK and tag(shape) != OTHER_TAG}
 
 
 def _below(shape: type[Struct]) -> Iterator[type[Struct]]:
@@ -89,7 +89,9 @@ def type_words(info: inspect.Type) -> str:
 
 def tags_of(union: Any) -> dict[str, str]:
     """Give the members of a tagged union, class by tag, without the one for what is not known."""
-    return {word: member.__name__ for member in get_args(union) if (word := tag(member)) not in {None, OTHER} and word}
+    return {
+        word: member.__name__ for member in get_args(union) if (word := tag(member)) not in {None, OTHER_TAG} and word
+    }
 
 
 ATTACHMENTS = tags_of(Attachment)

@@ -16,8 +16,8 @@ import click
 import pytest
 
 import threadline
-from threadline.cli.overview import threadline as command
-from threadline.cli.start import COMMANDS
+from threadline.cli.commands import COMMANDS
+from threadline.cli.commands import threadline as command
 from threadline.demo import write
 
 ROOT = Path(__file__).parents[2]
@@ -84,7 +84,7 @@ def test_every_python_example_works(page: str, number: int, environment: dict[st
 
 def test_every_doctest_works() -> None:
     """Every example in a docstring of every module gives what it says."""
-    found = [one.name for one in pkgutil.walk_packages(threadline.__path__, "threadline.")]
+    found = [package.name for package in pkgutil.walk_packages(threadline.__path__, "threadline.")]
     results = {name: doctest.testmod(import_module(name)) for name in ["threadline", *found]}
     assert {name for name, result in results.items() if result.failed} == set()
     assert sum(result.attempted for result in results.values()) >= 5

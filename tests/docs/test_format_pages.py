@@ -20,9 +20,9 @@ from tests.docs.shapes import (
 
 import threadline
 from threadline.model.entries import KINDS, SUBTYPES, OtherEntry, SystemEntry
-from threadline.model.found import SideFileKind
+from threadline.model.homes import SideFileKind
 from threadline.model.results import TOOL_RESULTS
-from threadline.shape import unknown, wire_fields
+from threadline.shape import find_unknown, wire_fields
 
 EVIDENCE = {"official", "corpus", "client", "peers", "one source", "seed"}
 COLUMNS = ["field", "attribute", "type", "versions", "meaning", "evidence"]
@@ -127,7 +127,7 @@ def test_examples_are_entries_of_their_page(kind: str, line: str, tmp_path: Path
     (entry,) = threadline.entries(transcript)
     assert type(entry) is KINDS[kind]
     assert entry.problems == ()
-    assert list(unknown(entry.data, KINDS[kind])) == []
+    assert list(find_unknown(entry.data, KINDS[kind])) == []
 
 
 def test_every_subtype_of_system_has_a_row() -> None:

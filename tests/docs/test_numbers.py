@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import pytest
 
-from threadline.account.keys import WHAT_KEYS_MEAN, WHAT_READ_KEYS_MEAN
-from threadline.survey.ledger import ledger
+from threadline.account.keys import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS
+from threadline.reports.ledger import ledger
 
 PAGE = Path(__file__).parents[2] / "docs" / "numbers.md"
 SESSION, FORK = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
@@ -162,5 +162,5 @@ def test_ccusage_says_what_the_page_says(tmp_path: Path) -> None:
 
 def test_every_key_is_on_the_page() -> None:
     """What charges can be summed by, in the words of the program."""
-    for key, meaning in {**WHAT_KEYS_MEAN, **WHAT_READ_KEYS_MEAN}.items():
+    for key, meaning in {**KEY_DESCRIPTIONS, **SESSION_KEY_DESCRIPTIONS}.items():
         assert f"| `{key}` | {meaning} |" in PAGE.read_text()

@@ -11,8 +11,7 @@ from tests.docs.pages import DOCS, sections, unquoted
 from threadline.demo import write
 from threadline.find import homes
 from threadline.index.refresh import refresh
-from threadline.index.schema import VERSION
-from threadline.index.store import open_to_read
+from threadline.index.store import VERSION, open_read_only
 
 PAGE = DOCS / "index.md"
 _OF_FULL_TEXT = "text_"
@@ -24,7 +23,7 @@ def columns(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     folder = tmp_path_factory.mktemp("schema")
     write(folder / "home", megabytes=0.2)
     refresh(folder / "index.sqlite", homes(folder / "home"))
-    with closing(open_to_read(folder / "index.sqlite")) as connection:
+    with closing(open_read_only(folder / "index.sqlite")) as connection:
         named = [
             name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table','view')")
         ]

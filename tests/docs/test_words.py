@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.docs.pages import DOCS, sections
 
-from threadline.model.problem import ProblemKind
+from threadline.model.places import ProblemKind
 
 GLOSSARY = [
     "home",

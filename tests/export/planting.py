@@ -12,13 +12,13 @@ from typing import Any
 from tests.render.planted import formed_value, password, private_key, seeded, service_value
 
 from threadline.demo import write
-from threadline.render.redaction.formed import FORMATS
-from threadline.render.redaction.services import SERVICES
-from threadline.render.redaction.wordlist import words
+from threadline.redact.formats import SERVICES
+from threadline.redact.heuristics import word_set
+from threadline.redact.tokens import FORMATS
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 # What holds the transcript together: nothing can be planted there without making another transcript of it.
-HOLDS = words(
+HOLDS = word_set(
     "type subtype role uuid parentUuid logicalParentUuid leafUuid sessionId session_id id tool_use_id toolUseID"
     " parentToolUseID sourceToolUseID sourceToolAssistantUUID messageId requestId agentId timestamp isoTimestamp"
     " promptId taskId task_id attributionSkill media_type data"

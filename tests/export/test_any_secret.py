@@ -12,15 +12,14 @@ from tests.make import Pen, call, lines, prompt, reply, transcript
 from tests.render.planted import formed_value, seeded
 from tests.render.test_redaction_rules import CONTEXTS
 
-from threadline.export.copies import Copies
-from threadline.export.exporting import Order, _Maker
-from threadline.export.forms import Form
-from threadline.render.html.view import Amount, View
-from threadline.render.options import Agents
-from threadline.render.redaction import Settings
-from threadline.render.redaction.formed import FORMATS
+from threadline.export.exporter import ExportOptions, _Exporter
+from threadline.export.formats import ExportFormat
+from threadline.export.redacted_copies import RedactedCopies
+from threadline.redact.settings import Settings
+from threadline.redact.tokens import FORMATS
+from threadline.render.view import AgentDetail, Detail, View
 
-WHOLE = View(thinking=Amount.FULL, calls=Amount.FULL, agents=Agents.FULL, images=False, everything=True)
+WHOLE = View(thinking=Detail.FULL, calls=Detail.FULL, agents=AgentDetail.FULL, images=False, everything=True)
 AROUND = st.text(alphabet=" \nabcXYZ09.,:;-_/\"'{}[]<>&`*#|\\é→", max_size=30)
 
 
@@ -37,10 +36,10 @@ def test_no_form_holds_a_planted_secret(data: st.DataObject) -> None:
         folder = Path(name)
         path = folder / f"{Pen().session}.jsonl"
         path.write_bytes(lines(*transcript(*parts)))
-        copies = Copies(folder / "copies", Settings())
+        copies = RedactedCopies(folder / "copies", Settings())
         every = copies.make([path])
-        for form in (Form.HTML, Form.MD, Form.JSON, Form.JSONL, Form.TXT):
-            (file,) = _Maker(Order(form, WHOLE), folder / str(form), copies.redactor).all(every)
+        for form in (ExportFormat.HTML, ExportFormat.MD, ExportFormat.JSON, ExportFormat.JSONL, ExportFormat.TXT):
+            (file,) = _Exporter(ExportOptions(form, WHOLE), folder / str(form), copies.redactor).all(every)
             text = file.path.read_text(encoding="utf-8")
             assert value not in text, form
             assert value not in html.unescape(text), form

@@ -15,9 +15,9 @@ from tests.faces.asking import Asker
 from tests.make import Part, Pen, lines, prompt, reply, transcript
 from tests.render.planted import formed_value, seeded
 
-from threadline.export import pdf
-from threadline.export.lines import Lines
-from threadline.render.redaction.formed import FORMATS
+from threadline.export import formats
+from threadline.export.redacted_copies import LineRedactor
+from threadline.redact.tokens import FORMATS
 
 FORMS = ("html", "md", "json", "jsonl", "txt")
 TOKEN = formed_value(next(rule for rule in FORMATS if rule.kind == "github-token"), seeded(1))
@@ -162,7 +162,7 @@ def test_the_report_does_not_replace_the_export(session: Path, ask: Asker, tmp_p
 @pytest.mark.parametrize("form", ["html", "json", "jsonl"])
 def test_what_would_be_left_is_refused(form: str, session: Path, ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the second look finds something, nothing is written, and kinds and counts are told, never the thing."""
-    monkeypatch.setattr("threadline.export.lines.Lines.redact", lambda _self, raw, _place: raw)
+    monkeypatch.setattr("threadline.export.redacted_copies.LineRedactor.redact", lambda _self, raw, _place: raw)
     answer = ask("export", str(session), "--to", form, "--out", "x", "--report", "r.json")
     assert answer.code == 2
     assert "Nothing was written" in answer.err
@@ -309,7 +309,7 @@ def test_sessions_are_chosen_by_project(demo_home: Path, ask: Asker) -> None:
 
 def test_a_pdf_is_printed_where_there_is_a_browser(session: Path, ask: Asker) -> None:
     """A PDF is the same each time; without Chromium the sentence names the package."""
-    if pdf.browser() is None:
+    if formats.find_browser() is None:
         answer = ask("export", str(session), "--to", "pdf")
         assert answer.code == 2
         assert "`chromium`" in answer.err
@@ -373,7 +373,7 @@ def test_the_place_that_is_full_is_named(
         patched.setattr(shutil, "copyfile", full)
         answer = ask("export", str(session), "--out", "talk.html")
     assert (answer.code, answer.err) == (2, "threadline: 'talk.html' cannot be written: No space left on device.\n")
-    monkeypatch.setattr(Lines, "redact", lambda *_given: full(Path(), tmp_path / "work/copy"))
+    monkeypatch.setattr(LineRedactor, "redact", lambda *_given: full(Path(), tmp_path / "work/copy"))
     answer = ask("export", str(session), "--out", "talk.html")
     assert (answer.code, "make room there, or name another with the variable TMPDIR" in answer.err) == (2, True)
     assert not Path("talk.html").exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.shell import ROOT, each_run
 
 from threadline.load import read
-from threadline.render.as_json import session_value
+from threadline.render.session_json import session_to_json
 
 PAGE = ROOT / "docs/export.md"
 
@@ -31,11 +31,11 @@ def test_every_key_is_told(demo_home: Path) -> None:
     told = set(re.findall(r"`([a-z0-9_]+)`", PAGE.read_text().split("## Keys")[1]))
     biggest = max((demo_home / "projects").glob("*/*.jsonl"), key=lambda path: path.stat().st_size)
     whole = read(biggest)
-    value = session_value(whole, total=whole.ledger.total)
+    value = session_to_json(whole, total=whole.ledger.total)
     assert set(value) <= told
     assert set(value["spent"]) <= told
     left = next(one for path in (demo_home / "projects").glob("*/*.jsonl") if (one := read(path)).branches)
-    assert all(set(branch) <= told for branch in session_value(left)["branches"])
+    assert all(set(branch) <= told for branch in session_to_json(left)["branches"])
     for turn in value["turns"]:
         assert set(turn) <= told
     for agent in value["agents"]:

@@ -14,7 +14,7 @@ import pytest
 from tests.faces.asking import Asker
 from tests.make import Pen, call, lines, prompt, reply, transcript
 
-from threadline.export.pdf import browser
+from threadline.export.formats import find_browser
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -93,13 +93,13 @@ def test_every_link_leads_to_something(site: Path) -> None:
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     """Debian's browser, driven by Playwright."""
-    if find_spec("playwright") is None or browser() is None:
+    if find_spec("playwright") is None or find_browser() is None:
         pytest.skip("there is no Chromium, or no Playwright")
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - an extra
 
     with sync_playwright() as playwright:
         options = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-        started = playwright.chromium.launch(executable_path=browser(), args=options)
+        started = playwright.chromium.launch(executable_path=find_browser(), args=options)
         yield started
         started.close()
 

@@ -11,14 +11,15 @@ from tests.export.test_cli_export import TOKEN
 from tests.make import SESSION, prompt, reply, transcript, write
 from tests.render.planted import seeded
 
-from threadline.export import checked
-from threadline.export.as_html import session_page
-from threadline.export.checked import Looking, leftovers
-from threadline.export.exporting import Order, export
-from threadline.export.forms import Form
+from threadline.export import leak_check
+from threadline.export.exporter import ExportOptions, export_sessions
+from threadline.export.formats import ExportFormat
+from threadline.export.html_files import render_session_page
+from threadline.export.leak_check import StreamChecker, find_leftovers
 from threadline.load import read
-from threadline.render.html.view import View
-from threadline.render.redaction import Finding, Redactor, Settings
+from threadline.redact.redactor import Finding, Redactor
+from threadline.redact.settings import Settings
+from threadline.render.view import View
 
 
 @pytest.fixture
@@ -30,13 +31,17 @@ def long_session(tmp_path: Path) -> Path:
 
 def test_no_piece_holds_much_of_a_long_session(long_session: Path, tmp_path: Path) -> None:
     """Together the pieces are the file, to the byte, none of them much of it; the work is told to its end."""
-    made = session_page(read(long_session), View())
+    made = render_session_page(read(long_session), View())
     pieces = list(made.each)
     assert len(pieces) == made.many > 10
     # The first has the style, the list of turns and nothing that was said.
     assert max(map(len, pieces[1:])) < sum(map(len, pieces[1:])) / 5
     done: list[int] = []
-    written = export([long_session], Order(settings=None), tmp_path / "work", done.append).files[0].path.read_text()
+    written = (
+        export_sessions([long_session], ExportOptions(settings=None), tmp_path / "work", done.append)
+        .files[0]
+        .path.read_text()
+    )
     head, told = ("".join(pieces).partition("</h1>")[0], written.partition("</h1>")[0])
     assert head == told
     assert written.partition('<div class="feed">')[2] == "".join(pieces).partition('<div class="feed">')[2]
@@ -47,7 +52,7 @@ def test_no_piece_holds_much_of_a_long_session(long_session: Path, tmp_path: Pat
 @pytest.mark.parametrize("size", [1, 40, 5000])
 def test_the_second_look_at_pieces_finds_what_it_finds_in_the_whole(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the pieces are, what stands in one, in several and across two of them is found, and counted once."""
-    monkeypatch.setattr(checked, "_PIECE", size)
+    monkeypatch.setattr(leak_check, "_CHECK_SIZE", size)
     body = [seeded(at).randbytes(48).hex() for at in range(12)]
     key = ["-----BEGIN RSA PRIVATE " + "KEY-----", *body, "-----END RSA PRIVATE " + "KEY-----"]
     pieces = [
@@ -56,25 +61,25 @@ def test_the_second_look_at_pieces_finds_what_it_finds_in_the_whole(size: int, m
         *(f"<span>{line}\n</span>" for line in key),
         f'<p title="{TOKEN}">and more</p>',
     ]
-    looking = Looking(Redactor(Settings()), "x.html")
+    looking = StreamChecker(Redactor(Settings()), "x.html")
     for piece in pieces:
         looking.more(piece)
-    whole = leftovers(Redactor(Settings()), "html", "".join(pieces), "x.html")
+    whole = find_leftovers(Redactor(Settings()), "html", "".join(pieces), "x.html")
     assert _counts(whole) == {"github-token": 2, "private-key": 1}
     assert _counts(looking.end()) == {"github-token": 2, "private-key": 1}
 
 
 def _counts(found: list[Finding]) -> Counter[str]:
     counts = Counter[str]()
-    for one in found:
-        counts[one.kind] += one.count
+    for finding in found:
+        counts[finding.kind] += finding.count
     return counts
 
 
 def test_what_is_clean_stays_clean(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looking at the same words twice, where pieces meet, finds nothing that is not there."""
-    monkeypatch.setattr(checked, "_PIECE", 1)
-    looking = Looking(Redactor(Settings()), "x.html")
+    monkeypatch.setattr(leak_check, "_CHECK_SIZE", 1)
+    looking = StreamChecker(Redactor(Settings()), "x.html")
     for at in range(100):
         looking.more(f"<p>turn {at}: all is well</p>")
     assert looking.end() == []
@@ -86,10 +91,10 @@ def test_the_second_look_at_lines_holds_few_of_them(tmp_path: Path) -> None:
     row = session.read_bytes()
     with session.open("ab") as file:
         file.writelines([row] * 800)
-    order = Order(form=Form.JSONL)
+    order = ExportOptions(form=ExportFormat.JSONL)
     tracemalloc.start()
     try:
-        export([session], order, tmp_path / "work")
+        export_sessions([session], order, tmp_path / "work")
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -11,16 +11,15 @@ import pytest
 from tests.export.planting import Planted, plant
 from tests.render.test_redaction_oracle import findings, scanner
 
-from threadline.export.copies import Copies
-from threadline.export.exporting import Exported, Order, _Maker
-from threadline.export.forms import Form
+from threadline.export.exporter import ExportOptions, ExportResult, _Exporter
+from threadline.export.formats import ExportFormat
+from threadline.export.redacted_copies import RedactedCopies
 from threadline.find import homes, look
-from threadline.model.found import TranscriptKind
-from threadline.render.html.view import Amount, View
-from threadline.render.options import Agents
-from threadline.render.redaction import Settings
+from threadline.model.homes import TranscriptKind
+from threadline.redact.settings import Settings
+from threadline.render.view import AgentDetail, Detail, View
 
-WHOLE = View(thinking=Amount.FULL, calls=Amount.FULL, agents=Agents.FULL, images=False, everything=True)
+WHOLE = View(thinking=Detail.FULL, calls=Detail.FULL, agents=AgentDetail.FULL, images=False, everything=True)
 FORMS = ("html", "md", "json", "jsonl", "txt", "site")
 
 
@@ -32,22 +31,24 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Plante
 
 
 @pytest.fixture(scope="module")
-def exports(planted: tuple[Path, list[Planted]], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Exported]:
+def exports(planted: tuple[Path, list[Planted]], tmp_path_factory: pytest.TempPathFactory) -> dict[str, ExportResult]:
     """All sessions of it in every form, each with everything shown; copied once, which takes the most time."""
     home, _every = planted
-    mains = [one.path for one in look(homes(home)[0]).transcripts if one.kind is TranscriptKind.MAIN]
+    mains = [
+        transcript.path for transcript in look(homes(home)[0]).transcripts if transcript.kind is TranscriptKind.MAIN
+    ]
     folder = tmp_path_factory.mktemp("exports")
-    copies = Copies(folder / "copies", Settings())
+    copies = RedactedCopies(folder / "copies", Settings())
     every = copies.make(mains)
     found = tuple(copies.redactor.findings)
     made = {}
     for form in FORMS:
-        order = Order(Form("html" if form == "site" else form), WHOLE, Settings(), site=form == "site")
-        made[form] = Exported(tuple(_Maker(order, folder / form, copies.redactor).all(every)), found)
+        order = ExportOptions(ExportFormat("html" if form == "site" else form), WHOLE, Settings(), site=form == "site")
+        made[form] = ExportResult(tuple(_Exporter(order, folder / form, copies.redactor).all(every)), found)
     return made
 
 
-def texts(made: Exported) -> Iterator[tuple[str, str]]:
+def texts(made: ExportResult) -> Iterator[tuple[str, str]]:
     """What the files say, as bytes and as a reader sees it."""
     for file in made.files:
         text = file.path.read_text(encoding="utf-8")
@@ -70,7 +71,7 @@ def test_enough_was_planted(planted: tuple[Path, list[Planted]]) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_none_survives(form: str, planted: tuple[Path, list[Planted]], exports: dict[str, Exported]) -> None:
+def test_none_survives(form: str, planted: tuple[Path, list[Planted]], exports: dict[str, ExportResult]) -> None:
     """None of them stands in any file of this form, nor does a line of a private key; most of it is a session still."""
     made = exports[form]
     assert len(made.files) > 50
@@ -81,7 +82,9 @@ def test_none_survives(form: str, planted: tuple[Path, list[Planted]], exports: 
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_report_tells_none(form: str, planted: tuple[Path, list[Planted]], exports: dict[str, Exported]) -> None:
+def test_the_report_tells_none(
+    form: str, planted: tuple[Path, list[Planted]], exports: dict[str, ExportResult]
+) -> None:
     """What was taken out is told by kind, place and placeholder, and by no value."""
     told = repr(exports[form].findings)
     assert [one.kind for one in planted[1] for line in one.lines if line in told] == []
@@ -91,7 +94,7 @@ def test_the_report_tells_none(form: str, planted: tuple[Path, list[Planted]], e
 @pytest.mark.skipif(scanner() is None, reason="kingfisher-bin is not installed")
 @pytest.mark.parametrize("form", FORMS)
 def test_another_scanner_finds_nothing(
-    form: str, planted: tuple[Path, list[Planted]], exports: dict[str, Exported]
+    form: str, planted: tuple[Path, list[Planted]], exports: dict[str, ExportResult]
 ) -> None:
     """Kingfisher finds nothing in the exports, though it finds plenty in the transcripts."""
     folder = exports[form].files[0].path.parent

@@ -12,8 +12,8 @@ import pytest
 from tests import make
 from tests.faces.asking import Asker, steering
 
-from threadline.account.windows import windows
-from threadline.survey.ledger import ledger
+from threadline.account.windows import usage_windows
+from threadline.reports.ledger import ledger
 
 NOW = "2026-03-05T12:40:14"
 OPUS, HAIKU = "claude-opus-4-5-20251101", "claude-haiku-4-5-20251001"
@@ -74,7 +74,7 @@ def test_json_is_exact(tell: Any, home: Path) -> None:
     """Every window of the library is a row with its figures; amounts are text, and the total is that of the ledger."""
     told = tell("--json").json
     counted = ledger(home, jobs=1)
-    made = windows(counted, now=datetime.fromisoformat(f"{NOW}+00:00"))
+    made = usage_windows(counted, now=datetime.fromisoformat(f"{NOW}+00:00"))
     assert [row["tokens"] for row in told["rows"]] == [one.sum.tokens for one in made]
     assert Decimal(told["total"]["amount"]) == counted.total.amount
     assert told["total"]["charges"] == len(counted) == 4

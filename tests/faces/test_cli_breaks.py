@@ -13,7 +13,7 @@ from tests.make import line, prompt, reply, transcript, write
 import threadline
 from threadline.demo import write as demo
 from threadline.model.entries import Entry
-from threadline.parse.reader import Reader
+from threadline.parse.reader import TranscriptReader
 
 _SESSION = "00000000-0000-4000-8000-000000000001"
 
@@ -83,20 +83,20 @@ def test_a_file_that_grows_while_it_is_checked_is_no_failure(
 ) -> None:
     """Rows that a live session appends after the reading do not make the round trip fail; lost bytes do."""
     path = a_home(tmp_path / "home")
-    real = Reader.entries
+    real = TranscriptReader.entries
 
-    def growing(self: Reader, place: Path) -> Iterator[Entry]:
+    def growing(self: TranscriptReader, place: Path) -> Iterator[Entry]:
         yield from real(self, place)
         with path.open("ab") as file:
             file.write(b'{"type":"mode"}\n')
 
-    monkeypatch.setattr(Reader, "entries", growing)
+    monkeypatch.setattr(TranscriptReader, "entries", growing)
     assert ask("doctor", "--check", str(path), "--json").json["round_trip"] is True
 
-    def losing(self: Reader, place: Path) -> Iterator[Entry]:
+    def losing(self: TranscriptReader, place: Path) -> Iterator[Entry]:
         yield from list(real(self, place))[:-1]
 
-    monkeypatch.setattr(Reader, "entries", losing)
+    monkeypatch.setattr(TranscriptReader, "entries", losing)
     assert ask("doctor", "--check", str(path), "--json").code == 2
 
 

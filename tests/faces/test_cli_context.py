@@ -9,7 +9,7 @@ from tests.faces.asking import Asker, steering
 from tests.make import SESSION, Pen, call, chain, prompt, reply, transcript, write
 from tests.thread.context_rows import called, said, usage
 
-from threadline.render.context import bar, tokens
+from threadline.render.context import padded_bar, short_tokens
 
 HOSTILE = "\x1b]0;owned\x07\u202ename\x9b31m"
 
@@ -61,7 +61,7 @@ def test_rows_are_turns(ask: Asker, home: Path) -> None:
 @pytest.mark.parametrize("width", ["60", "80", "120"])
 def test_a_page_fits_and_cannot_steer(ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
     """The page shows each turn that made requests, and what fills the window; no name in it steers the terminal."""
-    monkeypatch.setattr("threadline.cli.screen.width", lambda: int(width))
+    monkeypatch.setattr("threadline.cli.screen.page_width", lambda: int(width))
     answer = ask("context", "--home", home, "--all", "--breaks")
     assert answer.code == 0
     assert not steering(answer.out)
@@ -121,7 +121,14 @@ def test_every_demo_session_has_a_context(ask: Asker, demo_home: Path) -> None:
 def test_figures_are_short() -> None:
     """Tokens take six columns at most up to a billion, and a bar is as wide as it should be."""
     figures = [0, 999, 1_000, 9_949, 9_950, 167_300, 999_499, 999_500, 1_200_000, -60_300]
-    assert [tokens(one) for one in figures] == [
+    assert [short_tokens(figure) for figure in figures] == [
         "0", "999", "1.0k", "9.9k", "10k", "167k", "999k", "1.00M", "1.20M", "-60k",
     ]  # fmt: skip
-    assert [bar(share, 4) for share in (None, 0, 0.0001, 0.5, 1, 7)] == ["    ", "    ", "▏   ", "██  ", "████", "████"]
+    assert [padded_bar(share, 4) for share in (None, 0, 0.0001, 0.5, 1, 7)] == [
+        "    ",
+        "    ",
+        "▏   ",
+        "██  ",
+        "████",
+        "████",
+    ]

@@ -15,9 +15,9 @@ from tests.faces.asking import Asker, ask_alone
 from tests.make import Pen, call, chain, line, meta, prompt, reply, transcript, write
 
 from threadline.model.entries import Entry
-from threadline.model.found import Found, Home
-from threadline.parse.reader import Reader
-from threadline.survey import doctor
+from threadline.model.homes import Found, Home
+from threadline.parse.reader import TranscriptReader
+from threadline.reports import doctor
 
 KEYS = {
     "transcripts",
@@ -232,7 +232,7 @@ def test_nothing_there_is_an_error_and_nothing_found_is_one(ask: Asker, tmp_path
     assert "either PATH or --home" in both.err
 
 
-class Forgetful(Reader):
+class Forgetful(TranscriptReader):
     """A reader that loses an entry."""
 
     def entries(self, path: str | Path, *, offset: int = 0, number: int = 1) -> Iterator[Entry]:
@@ -245,7 +245,7 @@ class Forgetful(Reader):
 def test_a_failed_round_trip_is_an_error(ask: Asker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Were an entry lost, `--check` would find out: exit code 2, `round_trip` false, the transcript named."""
     home, path = home_of(tmp_path, *transcript(prompt("a"), prompt("b"), prompt("c")))
-    monkeypatch.setattr(doctor, "Reader", Forgetful)
+    monkeypatch.setattr(doctor, "TranscriptReader", Forgetful)
     assert ask("doctor", home).code == 0
     answer = ask("doctor", home, "--check")
     assert answer.code == 2
@@ -262,7 +262,7 @@ def test_what_cannot_be_read_is_a_problem_and_the_rest_is_read(
     """A transcript that vanishes between listing and opening is a problem; the others are read and checked."""
     home, path = home_of(tmp_path, *transcript(prompt("a")))
     gone = write(path.with_name("5e551011-0000-4000-8000-000000000002.jsonl"), *transcript(prompt("b")))
-    looking = import_module("threadline.find.looking")
+    looking = import_module("threadline.find.listing")
     really = looking.look
 
     def look(home: Home) -> Found:

@@ -265,7 +265,11 @@ def test_raw_gives_the_bytes_back(ask: Asker, demo_home: Path, tmp_path: Path) -
         answer = ask("entries", path, "--raw")
         assert (answer.code, answer.raw) == (0, path.read_bytes())
     path = counting.mains(demo_home)[0]
-    users = [one for one in path.read_bytes().splitlines(keepends=True) if json.loads(one)["type"] == "user"]
+    users = [
+        splitline
+        for splitline in path.read_bytes().splitlines(keepends=True)
+        if json.loads(splitline)["type"] == "user"
+    ]
     assert ask("entries", path, "--raw", "--kind", "user").raw == b"".join(users)
 
 

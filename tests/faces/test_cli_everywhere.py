@@ -14,7 +14,7 @@ def test_calls_of_all_sessions_come_newest_first_and_each_once(ask: Asker, demo_
     """As many as all sessions have together, copies counted once, in the order of time."""
     rows = ask("calls", "--home", demo_home, "--limit", "100000", "--json").json
     with threadline.open(demo_home, index=False) as archive:
-        told = {call.id for one in archive.sessions().sessions for call in threadline.read(one.path).calls}
+        told = {call.id for session in archive.sessions().sessions for call in threadline.read(session.path).calls}
     assert {row["call"] for row in rows} >= told
     assert len({row["call"] for row in rows}) == len(rows)
     times = [row["timestamp"] for row in rows]

@@ -9,8 +9,8 @@ from tests.faces import counting
 from tests.faces.asking import Asker
 
 import threadline
-from threadline.cli.keep import ACTIONS
-from threadline.cli.start import COMMANDS
+from threadline.cli.commands import COMMANDS
+from threadline.cli.keep.run import ACTIONS
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS, *(f"keep {action}" for action in ACTIONS)])

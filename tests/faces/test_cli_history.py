@@ -15,8 +15,8 @@ from tests.faces.asking import Asker, environment, steering
 from tests.faces.test_cli_hostile import STEER
 from tests.make import SESSION, line, prompt, transcript, write
 
-from threadline.survey import history
-from threadline.survey.history import _lines_backwards
+from threadline.reports import history
+from threadline.reports.history import _lines_backwards
 
 GONE = "5e551011-0000-4000-8000-00000000dead"
 NOON = 1_767_614_400_000  # 2026-01-05T12:00:00Z

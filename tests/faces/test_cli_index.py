@@ -14,8 +14,7 @@ from tests.faces import counting
 from tests.faces.asking import Asker, steering
 from tests.faces.test_cli_streams import on_a_terminal
 
-from threadline.index.schema import VERSION
-from threadline.index.store import alone
+from threadline.index.store import VERSION, write_lock
 
 
 @pytest.fixture
@@ -142,9 +141,9 @@ def test_damage_that_shows_while_it_is_asked_is_one_sentence(ask: Asker, home: P
 
 def test_an_index_that_is_busy(ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While another refreshes, refresh and rebuild say so; status and path answer."""
-    monkeypatch.setattr("threadline.index.store._WAIT_MS", 20)
+    monkeypatch.setattr("threadline.index.store._BUSY_TIMEOUT_MS", 20)
     ask("index", "refresh", "--home", home)
-    with alone(_index(home)):
+    with write_lock(_index(home)):
         for action in ("refresh", "rebuild"):
             answer = ask("index", action, "--home", home)
             assert (answer.code, answer.out) == (2, "")

@@ -18,11 +18,11 @@ from tests.faces import counting
 from tests.faces.asking import Asker, steering
 from tests.faces.test_cli_streams import answer_on_a_terminal
 
-from threadline.keep import durable
-from threadline.keep.manifest import End, File, Run
-from threadline.keep.pieces import Piece
+from threadline import atomic
+from threadline.keep.chunking import Piece
+from threadline.keep.manifest import EndRow, FileRow, RunRow
+from threadline.keep.pack import PackWriter
 from threadline.keep.store import Store
-from threadline.keep.writing import Packing
 
 DAY = 86400
 
@@ -99,7 +99,7 @@ def test_a_second_run_tells_what_grew_and_what_it_saved(ask: Asker, home: Path) 
     assert "1 grown, 1 gone" in ask("keep", "diff").out
     assert ask("keep", "diff", "2").code == 1
     runs = ask("keep", "diff", "--runs", "--jsonl").jsonl
-    assert [(one["number"], one["label"]) for one in runs] == [(1, "desk"), (2, "desk")]
+    assert [(run["number"], run["label"]) for run in runs] == [(1, "desk"), (2, "desk")]
 
 
 @pytest.mark.usefixtures("home")
@@ -184,7 +184,7 @@ def test_everything_is_restored_into_another_home(ask: Asker, home: Path, tmp_pa
     before = _looks(home)
     assert all(before[path] == looks for path, looks in _looks(tmp_path / "new").items())
     listed = [ask("list", "--home", where, "--no-keep", "--json").json for where in (home, tmp_path / "new")]
-    first, second = ([(one["id"], one["title"], one["turns"]) for one in rows] for rows in listed)
+    first, second = ([(row["id"], row["title"], row["turns"]) for row in rows] for rows in listed)
     assert first == second
     assert first
 
@@ -331,7 +331,9 @@ def test_a_keep_that_was_merged_names_no_home_to_write_into(ask: Asker, home: Pa
     text = json.dumps({"type": "user", "sessionId": session}).encode() + b"\n"
     files = (f"projects/-p/{session}.jsonl", f"file-history/{session}/x", f"etc/cron.d/{session}", "settings.json")
     own = (tmp_path / "data" / "threadline" / "machine").read_text().strip()
-    _forge(tmp_path / "forged", Run(1, own, "desk", 77, None, "2026-11-15T00:00:00Z", (str(elsewhere),)), files, text)
+    _forge(
+        tmp_path / "forged", RunRow(1, own, "desk", 77, None, "2026-11-15T00:00:00Z", (str(elsewhere),)), files, text
+    )
     assert ask("keep", "merge", tmp_path / "forged").code == 0
     refused = ask("keep", "restore", session)
     assert (refused.code, elsewhere.exists()) == (2, False)
@@ -342,13 +344,13 @@ def test_a_keep_that_was_merged_names_no_home_to_write_into(ask: Asker, home: Pa
     assert ask("keep", "restore", counting.mains(home)[0].stem).code == 0
 
 
-def _forge(folder: Path, run: Run, files: tuple[str, ...], data: bytes) -> None:
+def _forge(folder: Path, run: RunRow, files: tuple[str, ...], data: bytes) -> None:
     store = Store.make(folder)
     piece = Piece.of(data)
-    with Packing(store, run.machine) as packing:
+    with PackWriter(store, run.machine) as packing:
         packing.add(piece)
-    rows = [File(run.homes[0], path, 0o777, time.time_ns(), len(data), (piece.hash,), 0, None, 0) for path in files]
-    store.put_run([run, *rows, End(run.began, len(files), len(data))])
+    rows = [FileRow(run.homes[0], path, 0o777, time.time_ns(), len(data), (piece.hash,), 0, None, 0) for path in files]
+    store.put_run([run, *rows, EndRow(run.began, len(files), len(data))])
 
 
 def _row_of(ask: Asker, main: Path) -> Any:
@@ -545,18 +547,18 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_kept(
 ) -> None:
     """Exit code 2 and its place, also when quiet; all other sessions are kept."""
     main = counting.mains(home)[0]
-    opened = durable.opened
+    opened = atomic.open_regular_file
 
     def refusing(path: Path) -> object:
         if Path(path) == main:
             raise PermissionError(13, "Permission denied", str(path))
         return opened(path)
 
-    monkeypatch.setattr(durable, "opened", refusing)
+    monkeypatch.setattr(atomic, "open_regular_file", refusing)
     answer = ask("keep", "--quiet")
     assert (answer.code, answer.out) == (2, "")
     assert main.name in answer.err
-    monkeypatch.setattr(durable, "opened", opened)
+    monkeypatch.setattr(atomic, "open_regular_file", opened)
     assert ask("keep", "list", "--json").json
     (row,) = ask("keep", "status", "--jsonl").jsonl
     assert (row["session"], row["state"]) == (main.stem, "new")

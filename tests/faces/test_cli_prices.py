@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.faces.asking import Asker, steering
 
-from threadline.account.rates import rates, shipped
+from threadline.account.rates import rates, shipped_rates
 
 KEYS = {
     "model",
@@ -60,9 +60,9 @@ def test_the_table_fits(ask: Asker, monkeypatch: pytest.MonkeyPatch, width: str)
     assert (answer.code, answer.err) == (0, "")
     lines = answer.out.splitlines()
     assert max(map(len, lines)) <= int(width)
-    for row in shipped().rows():
+    for row in shipped_rates().rows():
         assert any(line.startswith(f"  {row.model} ") for line in lines)
-    assert lines[-1] == f"  digest {shipped().digest}"
+    assert lines[-1] == f"  digest {shipped_rates().digest}"
     assert ("official+litellm, high" in answer.out) == (width != "80")
     assert ("until 2026-07-24" in answer.out) == (width == "200")
 
@@ -79,11 +79,11 @@ def test_rows_for_programs_are_exact(ask: Asker) -> None:
     whole = ask("prices", "--json").json
     assert set(whole) == {"rows", "digest", "files", "web_search_fee", "notes"}
     assert whole["files"] == [{"name": "threadline", "digest": whole["digest"]}]
-    assert (whole["digest"], whole["web_search_fee"], whole["notes"]) == (shipped().digest, "0.01", [])
+    assert (whole["digest"], whole["web_search_fee"], whole["notes"]) == (shipped_rates().digest, "0.01", [])
     rows = ask("prices", "--jsonl").jsonl
     assert rows == whole["rows"]
     assert all(set(row) == KEYS for row in rows)
-    for told, row in zip(rows, shipped().rows(), strict=True):
+    for told, row in zip(rows, shipped_rates().rows(), strict=True):
         assert [Decimal(told[word]) for word in FIVE] == [getattr(row, word) for word in FIVE]
         assert not any("E" in told[word] for word in FIVE)
     cells = ask("prices", "--csv").csv
@@ -122,7 +122,7 @@ def test_a_file_is_laid_over(ask: Asker, tmp_path: Path) -> None:
     assert answer.code == 0
     assert "my contract" in answer.out
     assert "  own.json" in answer.out.replace(str(tmp_path) + "/", "  ")
-    assert answer.out.splitlines()[-1] == f"  digest {rates(path).digest}" != f"  digest {shipped().digest}"
+    assert answer.out.splitlines()[-1] == f"  digest {rates(path).digest}" != f"  digest {shipped_rates().digest}"
     (row,) = ask("prices", "--prices", path, "--model", "zai/glm-5.1", "--jsonl").jsonl
     assert (row["input"], row["file"]) == ("0.125", str(path))
 

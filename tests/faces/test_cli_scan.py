@@ -9,7 +9,7 @@ import pytest
 from tests.faces.asking import Answer, Asker
 from tests.render.planted import formed_value, seeded
 
-from threadline.render.redaction.formed import FORMATS
+from threadline.redact.tokens import FORMATS
 
 KINDS = {rule.kind: rule for rule in FORMATS}
 TOKEN = formed_value(KINDS["github-token"], seeded(1))

@@ -9,7 +9,7 @@ from tests.faces.asking import Asker
 from tests.make import Pen, call, meta, prompt, reply, transcript, write
 
 from threadline.find import homes
-from threadline.index.store import open_to_write, place
+from threadline.index.store import index_path, open_for_writing
 
 FIRST, SECOND = "5e551011-0000-4000-8000-000000000001", "5e551022-0000-4000-8000-000000000002"
 
@@ -135,8 +135,8 @@ def test_what_was_written_since_is_found(ask: Asker, home: Path) -> None:
 def test_a_busy_index_answers_as_it_is(ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process is at it: the answer is of what is there, and says so."""
     assert ask("search", "harbour", "--home", home).code == 0
-    monkeypatch.setattr("threadline.index.store._WAIT_MS", 10)
-    with open_to_write(place(one.path for one in homes(home))) as connection:
+    monkeypatch.setattr("threadline.index.store._BUSY_TIMEOUT_MS", 10)
+    with open_for_writing(index_path(one.path for one in homes(home))) as connection:
         connection.execute("BEGIN IMMEDIATE")
         answer = ask("search", "harbour", "--home", home)
     assert answer.code == 0

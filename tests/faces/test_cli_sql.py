@@ -12,10 +12,10 @@ from tests.faces import counting
 from tests.faces.asking import Asker, start, steering
 from tests.faces.test_cli_hostile import EVERYTHING, hostile_home
 
-from threadline.cli import sql_shown
-from threadline.index.asking import Answer, reading
+from threadline.cli import sql_answers
 from threadline.index.schema import TABLES, VIEWS
-from threadline.index.store import alone, open_to_read
+from threadline.index.sql import QueryResult, open_for_sql
+from threadline.index.store import open_read_only, write_lock
 
 FOREVER = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT MAX(x) FROM n"
 
@@ -181,10 +181,10 @@ def test_a_question_ends_in_time(ask: Asker, home: Path) -> None:
 def test_a_long_answer_is_never_held_whole(ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Long cells come a few at a time; a table of very many rows is shown in parts, and has them all."""
     ask("sql", "SELECT 1", "--home", home)
-    with reading(_index(home)) as connection:
-        answer = Answer(connection, "SELECT zeroblob(5000000) FROM entries LIMIT 7", 60)
+    with open_for_sql(_index(home)) as connection:
+        answer = QueryResult(connection, "SELECT zeroblob(5000000) FROM entries LIMIT 7", 60)
         assert [len(chunk) for chunk in answer.chunks(500)] == [2, 2, 2, 1]
-    monkeypatch.setattr(sql_shown, "_PAGE", 10)
+    monkeypatch.setattr(sql_answers, "_ROWS_PER_TABLE", 10)
     shown = ask("sql", "SELECT entry_id AS number FROM entries ORDER BY 1 LIMIT 25", "--home", home).out.split()
     assert shown.count("number") == 3
     assert len(shown) == 28
@@ -227,11 +227,11 @@ def test_while_another_refreshes_the_index_answers_as_it_is(
     ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer comes all the same; standard error says of what it is, where there would be something to read."""
-    monkeypatch.setattr("threadline.index.store._WAIT_MS", 20)
+    monkeypatch.setattr("threadline.index.store._BUSY_TIMEOUT_MS", 20)
     ask("index", "refresh", "--home", home)
     with next((home / "projects").rglob("*.jsonl")).open("ab") as file:
         file.write(b'{"type":"mode","mode":"normal"}\n')
-    with alone(_index(home)):
+    with write_lock(_index(home)):
         answer = ask("sql", "SELECT 1 AS one", "--home", home, "--json")
     assert (answer.code, answer.json) == (0, [{"one": 1}])
     assert "This answer is of the index as it is." in answer.err
@@ -241,7 +241,7 @@ def test_the_schema_names_every_table_and_column(ask: Asker, home: Path) -> None
     """`--schema` has the columns of a real index, without one."""
     rows = ask("sql", "--schema", "--jsonl").jsonl
     ask("index", "refresh", "--home", home)
-    with closing(open_to_read(_index(home))) as connection:
+    with closing(open_read_only(_index(home))) as connection:
         for name in (*TABLES, *VIEWS):
             named = [column for (column,) in connection.execute("SELECT name FROM pragma_table_info(?)", (name,))]
             assert [row["column"] for row in rows if row["table"] == name] == named

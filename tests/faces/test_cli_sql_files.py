@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.faces.asking import Asker
 
-from threadline.cli import sql_out
+from threadline.cli import sql_answers
 from threadline.index.schema import PRIVATE, TABLES, VIEWS
 
 pa = pytest.importorskip("pyarrow")
@@ -201,4 +201,4 @@ def test_formats_are_those_of_the_help(ask: Asker) -> None:
     """Each ending that the help names can be written."""
     said = " ".join(ask("sql", "--help").out.split())
     assert "Write the rows there: .parquet, .csv, .jsonl or .json." in said
-    assert {".parquet", ".csv", ".jsonl", ".json"} <= set(sql_out.FORMATS)
+    assert {".parquet", ".csv", ".jsonl", ".json"} <= set(sql_answers.FORMAT_BY_SUFFIX)

@@ -21,10 +21,10 @@ from tests import make
 from tests.faces import counting
 from tests.faces.asking import COMMAND, Answer, Asker, environment, steering
 
-from threadline.account.windows import active, windows
+from threadline.account.windows import active_window, usage_windows
 from threadline.cli import statusline as command
-from threadline.parse import tail
-from threadline.survey.ledger import ledger
+from threadline.parse import sightings
+from threadline.reports.ledger import ledger
 
 OTHER = "5e551011-0000-4000-8000-000000000002"
 DAY = timedelta(days=1)
@@ -130,7 +130,7 @@ def test_today_costs_what_the_ledger_says(
         assert found["today"]["day"] == row.keys["day"]
         assert Decimal(found["today"]["amount"]) == (row.amount or 0)
         assert found["today"]["is_whole"]
-        running = active(windows(whole.where(until=moment), now=moment))
+        running = active_window(usage_windows(whole.where(until=moment), now=moment))
         assert running is not None
         assert datetime.fromisoformat(found["window"]["begins"]) == running.begins
         assert Decimal(found["window"]["amount"]) == (running.sum.amount or 0)
@@ -138,12 +138,16 @@ def test_today_costs_what_the_ledger_says(
 
 def test_other_days_are_not_opened(line: Ask, now: Callable[[datetime], None], dated_home: Path) -> None:
     """Only the session's transcripts and those that changed within a day are opened."""
-    path = max(counting.mains(dated_home), key=lambda one: one.stat().st_mtime)
+    path = max(counting.mains(dated_home), key=lambda main: main.stat().st_mtime)
     moment = datetime.fromtimestamp(path.stat().st_mtime, UTC) + timedelta(minutes=1)
     now(moment)
     with opened() as seen:
         assert line(told(path), "--home", dated_home).code == 0
-    fresh = {str(one) for one in counting.transcripts(dated_home) if one.stat().st_mtime > (moment - DAY).timestamp()}
+    fresh = {
+        str(transcript)
+        for transcript in counting.transcripts(dated_home)
+        if transcript.stat().st_mtime > (moment - DAY).timestamp()
+    }
     assert str(path) in seen
     assert set(seen) == fresh
     assert len(fresh) < len(counting.transcripts(dated_home)) / 5
@@ -178,8 +182,8 @@ def test_the_end_is_found_however_blocks_fall(
     line: Ask, now: Callable[[datetime], None], dated_home: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
     """A day's figures do not depend on how the reading goes back."""
-    monkeypatch.setattr(tail, "_SMALL", 0)
-    monkeypatch.setattr(tail, "_BLOCK", block)
+    monkeypatch.setattr(sightings, "_SMALL_FILE_SIZE", 0)
+    monkeypatch.setattr(sightings, "_TAIL_BLOCK_SIZE", block)
     whole = ledger(dated_home)
     for row in [row for row in whole.by("day") if not row.keys["day"].startswith("(")][::3]:
         now(datetime.fromisoformat(f"{row.keys['day']}T23:59:59+00:00"))
@@ -433,7 +437,7 @@ def test_a_mistake_of_ours_does_not_break_the_prompt(
     def fails(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("threadline.survey.today.charges", fails)
+    monkeypatch.setattr("threadline.reports.statusline.compute_charges", fails)
     given = told(session(tmp_path, make.reply("a")), model={"display_name": "Opus"}, cost={"total_cost_usd": 2.5})
     answer = line(given)
     assert (answer.code, answer.out) == (0, "Opus | session $2.50 reported\n")

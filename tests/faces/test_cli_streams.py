@@ -30,7 +30,7 @@ QUESTIONS: tuple[list[str], ...] = (
 
 def enlarged(demo: Path, path: Path, megabytes: int) -> Path:
     """A transcript of that size, made of the lines of a demo home's."""
-    piece = b"".join(one.read_bytes() for one in counting.mains(demo) if one.read_bytes().endswith(b"\n"))
+    piece = b"".join(main.read_bytes() for main in counting.mains(demo) if main.read_bytes().endswith(b"\n"))
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         for _ in range(megabytes * 1_000_000 // len(piece)):

@@ -120,10 +120,10 @@ def test_a_keep_that_is_away_is_missed(ask: Asker, home: Path, tmp_path: Path, c
 def test_a_keep_that_is_begun_later_is_read(ask: Asker, home: Path) -> None:
     """An archive that stays open, as the page's does, has what a keep has that was begun since."""
     with threadline.open(home) as archive:
-        many = len(archive.look_into_keep())
+        many = len(archive.reload_kept_homes())
         assert ask("keep", "--home", home).code == 0
         assert list(sweep(home))
-        assert len(archive.look_into_keep()) == many + 1
+        assert len(archive.reload_kept_homes()) == many + 1
 
 
 def sweep(home: Path, days: int = 30) -> Iterator[Path]:

@@ -20,12 +20,12 @@ from tests.faces.asking import COMMAND, Asker, ask_alone, environment, steering
 from tests.faces.test_cli_hostile import EVERYTHING, STEER, hostile_home
 from tests.make import MODEL, Pen, Row, call, prompt, reply, transcript, write
 
-from threadline.account.keys import WHAT_KEYS_MEAN, WHAT_READ_KEYS_MEAN
+from threadline.account.keys import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS
 from threadline.find import look
-from threadline.render.terminal_text import columns
-from threadline.survey.session_titles import session_titles
+from threadline.render.safe_text import display_width
+from threadline.summary.fold import read_session_titles
 
-KEYS = (*WHAT_KEYS_MEAN, *WHAT_READ_KEYS_MEAN)
+KEYS = (*KEY_DESCRIPTIONS, *SESSION_KEY_DESCRIPTIONS)
 NESTS = (
     "project,model",
     "day,tool",
@@ -407,10 +407,10 @@ def test_a_table_fits_its_page(
     """No line is wider than the page; the amount is never dropped, and figures stand below their headings."""
     monkeypatch.setenv("COLUMNS", str(width))
     answer = ask("usage", "--home", demo_home, "--by", by, "--limit", "9")
-    assert max(map(columns, answer.out.splitlines())) <= width
+    assert max(map(display_width, answer.out.splitlines())) <= width
     lines = table(answer.out)
     assert lines[0].endswith("amount")
-    assert {columns(line) for line in lines if "$" in line} == {columns(lines[0])}
+    assert {display_width(line) for line in lines if "$" in line} == {display_width(lines[0])}
     assert not set(answer.out) & set("▏▎▍▌▋▊▉█▁▂▃▄▅▆▇")
 
 
@@ -443,7 +443,7 @@ def test_sessions_are_named_by_their_titles(ask: Asker, tmp_path: Path) -> None:
 def test_sessions_have_the_titles_of_the_list(ask: Asker, demo_home: Path) -> None:
     """Every session of a report is called as `threadline list` calls it."""
     listed = {one["id"]: one["title"] for one in ask("list", "--home", demo_home, "--json").json}
-    named = session_titles([look(demo_home)], set(listed))
+    named = read_session_titles([look(demo_home)], set(listed))
     assert {one: named.get(one, "") for one in listed} == listed
     assert len(listed) > 10
 
@@ -570,9 +570,9 @@ def test_start_up_loads_only_what_is_used(tmp_path: Path) -> None:
         "concurrent.futures",
         "multiprocessing",
         "threadline.load",
-        "threadline.survey.threads",
+        "threadline.reports.branches",
     }
-    assert not {name for name in loaded if name.startswith("threadline.cli.usage_page")}
+    assert not {name for name in loaded if name.startswith("threadline.cli.usage_table")}
 
 
 def told_home(tmp_path: Path) -> Path:

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.cli.sql_kinds import Kind, declared, widened
-from threadline.cli.sql_parquet import write_parquet
+from threadline.cli.sql_answers import ColumnKind, declared_kind, widen_kind, write_parquet
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -47,7 +46,7 @@ def test_every_cell_is_kept(rows: list[tuple[Any, ...]], most: int) -> None:
     chunks = [rows[at : at + most] for at in range(0, len(rows), most)]
     with TemporaryDirectory() as folder:
         path = Path(folder) / "a.parquet"
-        assert write_parquet(path, ["a", "b", "c"], [Kind.NOTHING] * 3, chunks) == len(rows)
+        assert write_parquet(path, ["a", "b", "c"], [ColumnKind.NOTHING] * 3, chunks) == len(rows)
         table = pq.read_table(path)
         assert [one.name for one in Path(folder).iterdir()] == ["a.parquet"]
     kept = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
@@ -71,16 +70,16 @@ def test_every_cell_is_kept(rows: list[tuple[Any, ...]], most: int) -> None:
 def test_amounts_are_decimals_where_all_of_them_are(tmp_path: Path, cells: list[Any], typed: Any, kept: Any) -> None:
     """A column of amounts is exact; one that holds something else is text, none of it changed."""
     chunks = [[(cell,)] for cell in cells]
-    write_parquet(tmp_path / "a.parquet", ["amount"], [declared("amount", "TEXT")], chunks)
+    write_parquet(tmp_path / "a.parquet", ["amount"], [declared_kind("amount", "TEXT")], chunks)
     (column,) = pq.read_table(tmp_path / "a.parquet").columns
     assert (column.type, column.to_pylist()) == (typed, kept)
 
 
 def test_whole_numbers_that_a_float_cannot_tell_apart_are_text() -> None:
     """A column of both is of floats, unless that would change a number."""
-    assert widened(Kind.INTEGER, [0.5]) is Kind.REAL
-    assert widened(Kind.REAL, [2**53]) is Kind.REAL
-    assert widened(Kind.REAL, [2**53 + 1]) is Kind.TEXT
+    assert widen_kind(ColumnKind.INTEGER, [0.5]) is ColumnKind.REAL
+    assert widen_kind(ColumnKind.REAL, [2**53]) is ColumnKind.REAL
+    assert widen_kind(ColumnKind.REAL, [2**53 + 1]) is ColumnKind.TEXT
 
 
 def test_a_file_that_breaks_off_is_not_there(tmp_path: Path) -> None:
@@ -92,5 +91,5 @@ def test_a_file_that_breaks_off_is_not_there(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_parquet(tmp_path / "a.parquet", ["a"], [Kind.NOTHING], chunks())
+        write_parquet(tmp_path / "a.parquet", ["a"], [ColumnKind.NOTHING], chunks())
     assert list(tmp_path.iterdir()) == []

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.cli.when import moment
 from threadline.errors import BadQuery
+from threadline.model.times import parse_moment
 
 NOW = datetime(2026, 11, 15, 12, 30, tzinfo=UTC)  # a Sunday
 BERLIN, KOLKATA, LORD_HOWE = map(ZoneInfo, ("Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe"))
@@ -20,7 +20,7 @@ TICK = timedelta(microseconds=1)
 def span(text: str, zone: str | None = None, now: datetime = NOW) -> tuple[str, str]:
     """The first moment that a word means, and the moment after its last, in UTC."""
     here = ZoneInfo(zone) if zone is not None else None
-    first, last = moment(text, now=now, zone=here), moment(text, now=now, end=True, zone=here) + TICK
+    first, last = parse_moment(text, now=now, zone=here), parse_moment(text, now=now, end=True, zone=here) + TICK
     return f"{first:%Y-%m-%dT%H:%M}", f"{last:%Y-%m-%dT%H:%M}"
 
 
@@ -77,8 +77,8 @@ def test_days_follow_one_another_without_a_gap(day: datetime, zone: ZoneInfo) ->
         after = day + timedelta(days=1)
     except OverflowError:
         return
-    ends = moment(f"{day:%Y-%m-%d}".zfill(10), end=True, zone=zone)
-    assert moment(f"{after:%Y-%m-%d}".zfill(10), zone=zone) - ends == TICK
+    ends = parse_moment(f"{day:%Y-%m-%d}".zfill(10), end=True, zone=zone)
+    assert parse_moment(f"{after:%Y-%m-%d}".zfill(10), zone=zone) - ends == TICK
 
 
 def test_today_is_the_readers_today() -> None:
@@ -91,29 +91,33 @@ def test_today_is_the_readers_today() -> None:
 
 def test_a_time_without_an_offset_is_the_readers() -> None:
     """A written time is in the zone, unless it says its own offset; without a zone it is in UTC, as ever."""
-    assert moment("2026-07-01T14:00", zone=BERLIN) == datetime(2026, 7, 1, 12, tzinfo=UTC)
-    assert moment("2026-07-01T14:00Z", zone=BERLIN) == datetime(2026, 7, 1, 14, tzinfo=UTC)
-    assert moment("2026-07-01T14:00-05:00", zone=BERLIN) == datetime(2026, 7, 1, 19, tzinfo=UTC)
-    assert moment("2026-07-01T14:00") == datetime(2026, 7, 1, 14, tzinfo=UTC)
+    assert parse_moment("2026-07-01T14:00", zone=BERLIN) == datetime(2026, 7, 1, 12, tzinfo=UTC)
+    assert parse_moment("2026-07-01T14:00Z", zone=BERLIN) == datetime(2026, 7, 1, 14, tzinfo=UTC)
+    assert parse_moment("2026-07-01T14:00-05:00", zone=BERLIN) == datetime(2026, 7, 1, 19, tzinfo=UTC)
+    assert parse_moment("2026-07-01T14:00") == datetime(2026, 7, 1, 14, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(("text", "hours"), [("90m", 1.5), ("12h", 12), ("7d", 168), ("30d", 720), ("2w", 336)])
 def test_a_span_ago_is_the_same_everywhere(text: str, hours: float) -> None:
     """Spans are counted back from now in hours, in any zone and across any change of clocks."""
     expected = NOW - timedelta(hours=hours)
-    assert {moment(text, now=NOW), moment(text, now=NOW, zone=BERLIN), moment(text, now=NOW, end=True)} == {expected}
-    assert moment("999999w", now=NOW) == datetime.min.replace(tzinfo=UTC)
+    assert {
+        parse_moment(text, now=NOW),
+        parse_moment(text, now=NOW, zone=BERLIN),
+        parse_moment(text, now=NOW, end=True),
+    } == {expected}
+    assert parse_moment("999999w", now=NOW) == datetime.min.replace(tzinfo=UTC)
 
 
 def test_the_last_day_of_all_time_has_an_end() -> None:
     """The first and the last day that can be written are days as others are."""
-    assert moment("9999-12-31", end=True) == datetime.max.replace(tzinfo=UTC)
-    assert moment("9999-12-31", end=True, zone=LORD_HOWE) == datetime.max.replace(tzinfo=UTC)
-    assert moment("0001-01-01", zone=BERLIN) == datetime.min.replace(tzinfo=UTC)
+    assert parse_moment("9999-12-31", end=True) == datetime.max.replace(tzinfo=UTC)
+    assert parse_moment("9999-12-31", end=True, zone=LORD_HOWE) == datetime.max.replace(tzinfo=UTC)
+    assert parse_moment("0001-01-01", zone=BERLIN) == datetime.min.replace(tzinfo=UTC)
 
 
 @pytest.mark.parametrize("text", ["", "frob", "next week", "last", "2026", "2026-13", "2026-02-30", "7y", "1e9d", "-"])
 def test_what_is_no_time_says_what_is(text: str) -> None:
     """Anything else is an error that shows what to write."""
     with pytest.raises(BadQuery, match="is no time; write 2026-11-03"):
-        moment(text, zone=BERLIN)
+        parse_moment(text, zone=BERLIN)

@@ -14,12 +14,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from threadline import parallel as crews
 from threadline.demo import write
 from threadline.find import homes, look
-from threadline.model.found import Transcript
-from threadline.survey import crew as crews
-from threadline.survey.crew import MOST_TASKS, crew
-from threadline.survey.each import each
+from threadline.model.homes import Transcript
+from threadline.parallel import MAX_TASKS, fork_map, map_transcripts
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +46,8 @@ def die_once(transcript: Transcript) -> int:
 def test_workers_answer_for_every_transcript(home: Path) -> None:
     """Big transcripts go one by one and small ones together, and none is forgotten."""
     transcripts = look(homes(home)[0]).transcripts
-    answers = dict(each(size_of, transcripts, jobs=2))
-    assert answers == {one: one.size for one in transcripts}
+    answers = dict(map_transcripts(size_of, transcripts, jobs=2))
+    assert answers == {transcript: transcript.size for transcript in transcripts}
 
 
 def test_what_a_killed_worker_left_is_read_all_the_same(
@@ -58,7 +57,9 @@ def test_what_a_killed_worker_left_is_read_all_the_same(
     monkeypatch.setenv("THREADLINE_TEST_MARK", str(tmp_path / "mark"))
     monkeypatch.setenv("THREADLINE_TEST_PARENT", str(os.getpid()))
     transcripts = look(homes(home)[0]).transcripts
-    assert dict(each(die_once, transcripts, jobs=2)) == {one: one.size for one in transcripts}
+    assert dict(map_transcripts(die_once, transcripts, jobs=2)) == {
+        transcript: transcript.size for transcript in transcripts
+    }
 
 
 def square(number: int) -> int:
@@ -90,12 +91,12 @@ def test_where_the_system_gives_no_more_forks_or_pipes_fewer_work(
 
     before, others = _open_files(), _children(os.getpid())
     monkeypatch.setattr(os, call, few)
-    assert dict(crew(square, range(100), 4)) == SQUARES
+    assert dict(fork_map(square, range(100), 4)) == SQUARES
     assert _children(os.getpid()) == others
     assert _open_files() == before
 
 
-@pytest.mark.parametrize("count", [MOST_TASKS, 40_000])
+@pytest.mark.parametrize("count", [MAX_TASKS, 40_000])
 def test_more_tasks_than_a_pipe_holds_are_all_done(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where a pipe holds no more than a page, as for somebody who has many."""
     fcntl = pytest.importorskip("fcntl")
@@ -109,7 +110,7 @@ def test_more_tasks_than_a_pipe_holds_are_all_done(count: int, monkeypatch: pyte
         return read, write
 
     monkeypatch.setattr(os, "pipe", small)
-    assert dict(crew(square, range(count), 1)) == {number: number * number for number in range(count)}
+    assert dict(fork_map(square, range(count), 1)) == {number: number * number for number in range(count)}
 
 
 def test_no_more_batches_are_made_than_the_smallest_pipe_holds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,13 +119,13 @@ def test_no_more_batches_are_made_than_the_smallest_pipe_holds(home: Path, monke
 
     def counted(function: Any, tasks: Any, workers: int) -> Any:
         made.append(len(tasks))
-        return crews.crew(function, tasks, workers)
+        return crews.fork_map(function, tasks, workers)
 
-    monkeypatch.setattr("threadline.survey.each.crew", counted)
+    monkeypatch.setattr("threadline.parallel.fork_map", counted)
     one = look(homes(home)[0]).transcripts[0]
     many = [replace(one, size=size) for size in (10**10, *[5_000_000] * 20_000, *[0] * 20_000)]
-    assert sum(1 for _ in each(str, many, jobs=2)) == len(many)
-    assert made[0] <= MOST_TASKS
+    assert sum(1 for _ in map_transcripts(str, many, jobs=2)) == len(many)
+    assert made[0] <= MAX_TASKS
 
 
 def test_no_more_workers_are_made_than_there_are_batches(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,9 +136,11 @@ def test_no_more_workers_are_made_than_there_are_batches(home: Path, monkeypatch
         asked.append((len(tasks), workers))
         return ((task, function(task)) for task in tasks)
 
-    monkeypatch.setattr("threadline.survey.each.crew", counted)
+    monkeypatch.setattr("threadline.parallel.fork_map", counted)
     transcripts = look(homes(home)[0]).transcripts
-    assert dict(each(size_of, transcripts, jobs=10**20)) == {one: one.size for one in transcripts}
+    assert dict(map_transcripts(size_of, transcripts, jobs=10**20)) == {
+        transcript: transcript.size for transcript in transcripts
+    }
     assert asked[0][1] == asked[0][0] - 1 < len(transcripts) - 1
 
 
@@ -149,7 +152,7 @@ def test_workers_answer_in_a_process_with_thousands_of_open_files() -> None:
         pytest.skip("so many files may not be open here")
     held = [os.dup(0) for _ in range(1100)]
     try:
-        assert dict(crew(square, range(100), 2)) == SQUARES
+        assert dict(fork_map(square, range(100), 2)) == SQUARES
     finally:
         for one in held:
             os.close(one)
@@ -159,7 +162,7 @@ def test_workers_answer_where_ended_children_are_ignored() -> None:
     """With SIGCHLD ignored, there is nothing to wait for."""
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
-        assert dict(crew(square, range(100), 2)) == SQUARES
+        assert dict(fork_map(square, range(100), 2)) == SQUARES
     finally:
         signal.signal(signal.SIGCHLD, before)
 
@@ -178,7 +181,7 @@ def test_an_interrupt_while_workers_are_made_leaves_none_behind(monkeypatch: pyt
     others = _children(os.getpid())
     monkeypatch.setattr(os, "fork", fork)
     with pytest.raises(KeyboardInterrupt):
-        list(crew(square, range(100), 4))
+        list(fork_map(square, range(100), 4))
     assert made == [2]
     assert _children(os.getpid()) == others
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
@@ -186,7 +189,7 @@ def test_an_interrupt_while_workers_are_made_leaves_none_behind(monkeypatch: pyt
 
 def test_a_worker_that_nobody_listens_to_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     """The answers that nobody wants any more end with their worker, without a word."""
-    asked = crew(bytes, [100_000] * 200, 2)
+    asked = fork_map(bytes, [100_000] * 200, 2)
     next(asked)
     asked.close()
     read, write = os.pipe()
@@ -195,7 +198,7 @@ def test_a_worker_that_nobody_listens_to_says_nothing(capfd: pytest.CaptureFixtu
     if pid == 0:
         done = crews._Outbox()
         done.put(b"answer")
-        crews._send(write, done)
+        crews._send_answers(write, done)
         os._exit(0)
     os.close(write)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
@@ -205,8 +208,8 @@ def test_a_worker_that_nobody_listens_to_says_nothing(capfd: pytest.CaptureFixtu
 _ASK = """
 import sys, time
 from threadline.find import homes, look
-from threadline.survey import each as module
-from threadline.survey.each import each
+from threadline import parallel as module
+from threadline.parallel import map_transcripts as each
 
 module._BATCH_BYTES = 0  # so that there is work for all of them
 

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from threadline.account.calendar import ahead
+from threadline.account.keys import utc_offset
 from threadline.errors import BadQuery
-from threadline.model.zone import Local, in_zone, zone, zone_name
+from threadline.model.times import LocalZone, in_zone, parse_zone, zone_name
 
 pytestmark = pytest.mark.skipif(not hasattr(time, "tzset"), reason="a process cannot change its zone here")
 SINCE_1971 = st.integers(366 * 86400, 68 * 365 * 86400)
@@ -36,8 +36,8 @@ def here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 @pytest.mark.parametrize("name", ["utc", "UTC", " Z "])
 def test_utc_needs_no_database(name: str) -> None:
     """UTC is UTC, however it is written."""
-    assert zone(name) is UTC
-    assert zone_name(zone(name)) == "UTC"
+    assert parse_zone(name) is UTC
+    assert zone_name(parse_zone(name)) == "UTC"
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_utc_needs_no_database(name: str) -> None:
 )
 def test_a_zone_is_known_by_its_name_in_any_case(name: str, is_: str) -> None:
     """An IANA name, in capitals or not, with a space or an underscore."""
-    assert zone_name(zone(name)) == is_.replace(" ", "_")
+    assert zone_name(parse_zone(name)) == is_.replace(" ", "_")
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_zone_is_known_by_its_name_in_any_case(name: str, is_: str) -> None:
 def test_an_unknown_zone_says_what_was_meant(name: str, meant: str) -> None:
     """A city alone, a slip, or a name that nothing is near to; a path opens no file."""
     with pytest.raises(BadQuery, match=r"There is no time zone") as refused:
-        zone(name)
+        parse_zone(name)
     assert meant in str(refused.value)
     assert len(str(refused.value)) < 400
 
@@ -77,7 +77,7 @@ def test_an_unknown_zone_says_what_was_meant(name: str, meant: str) -> None:
 def test_this_machines_zone_is_the_one_of_its_name(here: str, seconds: int) -> None:
     """Every moment is the same time here as in the zone of the same name, and comes back as the same moment."""
     when = datetime.fromtimestamp(seconds, UTC)
-    local, named = when.astimezone(zone()), when.astimezone(ZoneInfo(here))
+    local, named = when.astimezone(parse_zone()), when.astimezone(ZoneInfo(here))
     assert local.replace(tzinfo=None) == named.replace(tzinfo=None)
     assert (local.utcoffset(), local.fold) == (named.utcoffset(), named.fold)
     assert local.astimezone(UTC) == when
@@ -88,7 +88,7 @@ def test_this_machines_zone_is_the_one_of_its_name(here: str, seconds: int) -> N
 def test_the_first_and_last_day_of_all_time_are_shown_somehow(here: str, when: datetime) -> None:
     """Where the clocks here cannot show a moment, it is shown as it is: one line's time ends no report."""
     del here
-    shown = in_zone(when.replace(tzinfo=UTC), zone())
+    shown = in_zone(when.replace(tzinfo=UTC), parse_zone())
     assert abs(shown.replace(tzinfo=None) - when) <= timedelta(hours=15)
 
 
@@ -96,10 +96,10 @@ def test_the_first_and_last_day_of_all_time_are_shown_somehow(here: str, when: d
 def test_the_hour_that_comes_twice_is_told_apart(here: str) -> None:
     """When clocks are set back, both hours of the same name are known, first and second."""
     first = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
-    shown = [(first + timedelta(hours=more)).astimezone(zone("local")) for more in (0, 1)]
+    shown = [(first + timedelta(hours=more)).astimezone(parse_zone("local")) for more in (0, 1)]
     assert [f"{one:%H:%M}" for one in shown] == ["02:30", "02:30"]
     assert [one.fold for one in shown] == [0, 1]
-    assert zone_name(zone()) == here
+    assert zone_name(parse_zone()) == here
 
 
 @pytest.mark.parametrize(
@@ -114,16 +114,16 @@ def test_the_hour_that_comes_twice_is_told_apart(here: str) -> None:
 )
 def test_this_machines_zone_has_a_name_where_it_can_be_known(here: str, name: str) -> None:
     """TZ may hold a name, a path or a rule; a rule has no name, and its days are right all the same."""
-    assert isinstance(zone(), Local)
-    assert zone_name(zone()) == name
+    assert isinstance(parse_zone(), LocalZone)
+    assert zone_name(parse_zone()) == name
     if "," in here:
-        assert datetime(2026, 7, 1, 22, 30, tzinfo=UTC).astimezone(zone()).day == 2
-        assert datetime(2026, 1, 1, 22, 30, tzinfo=UTC).astimezone(zone()).day == 1
+        assert datetime(2026, 7, 1, 22, 30, tzinfo=UTC).astimezone(parse_zone()).day == 2
+        assert datetime(2026, 1, 1, 22, 30, tzinfo=UTC).astimezone(parse_zone()).day == 1
 
 
 def test_this_machines_zone_loads_no_database() -> None:
     """The local zone and UTC are known without `zoneinfo`."""
-    code = "import sys; from threadline.model.zone import zone; zone(); zone('UTC'); print('zoneinfo' in sys.modules)"
+    code = "import sys; from threadline.model.times import parse_zone as zone; zone(); zone('UTC'); print('zoneinfo' in sys.modules)"
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src"), "TZ": "Europe/Berlin"}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True, text=True, timeout=60)  # noqa: S603 - our own code
     assert done.stdout == "False\n"
@@ -135,10 +135,10 @@ def test_the_short_way_tells_the_same_offset(name: str, monkeypatch: pytest.Monk
     monkeypatch.setenv("TZ", name)
     time.tzset()
     try:
-        here = zone()
+        here = parse_zone()
         for hours in range(0, 24 * 366 * 3, 5):
             moment = datetime(2010, 12, 1, tzinfo=UTC) + timedelta(hours=hours, minutes=15)
-            assert ahead(here, moment) == moment.astimezone(here).utcoffset(), moment
+            assert utc_offset(here, moment) == moment.astimezone(here).utcoffset(), moment
     finally:
         monkeypatch.undo()
         time.tzset()

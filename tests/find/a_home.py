@@ -6,12 +6,12 @@ import json
 from typing import TYPE_CHECKING
 
 from threadline.find import look
-from threadline.model.found import Home
+from threadline.model.homes import Home
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from threadline.model.found import Found, Project
+    from threadline.model.homes import Found, Project
 
 SESSION = "01234567-89ab-4cde-8f01-23456789abcd"
 ANOTHER = "fedcba98-7654-4321-8fed-cba987654321"

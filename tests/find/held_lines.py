@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from threadline.find.changes import changes
-from threadline.find.seen import seen
-from threadline.model.change import Change, ChangeKind, Changes, Known
-from threadline.model.found import Home
+from threadline.find.changes import detect_changes, make_fingerprint
+from threadline.model.homes import ChangeKind, Home, TranscriptChange, TranscriptChanges, TranscriptFingerprint
 
 SECOND = 1_000_000_000
 KEEPS = frozenset({ChangeKind.GROWN, ChangeKind.MOVED})
@@ -28,13 +26,13 @@ class HeldLines:
 
     def __init__(self, *homes: Path) -> None:
         self.homes = [Home(home, "option") for home in homes]
-        self.known: dict[str, Known] = {}
+        self.known: dict[str, TranscriptFingerprint] = {}
         self.lines: dict[str, list[bytes]] = {}
         self.read = 0
 
-    def refresh(self, now_ns: int) -> Changes:
+    def refresh(self, now_ns: int) -> TranscriptChanges:
         """Do what `changes` says, and give that."""
-        found = changes(self.known.values(), self.homes, now_ns=now_ns)
+        found = detect_changes(self.known.values(), self.homes, now_ns=now_ns)
         for change in found.changed:
             self._apply(change)
         for one in found.renewed:
@@ -45,7 +43,7 @@ class HeldLines:
         """Refresh, and give the kinds of what changed."""
         return [str(change.kind) for change in self.refresh(now_ns).changed]
 
-    def _apply(self, change: Change) -> None:
+    def _apply(self, change: TranscriptChange) -> None:
         if change.kind is ChangeKind.UNREADABLE:
             return
         kept: list[bytes] = []
@@ -67,4 +65,4 @@ class HeldLines:
         read_to = sum(map(len, self.lines[path]))
         before = change.known if change.kind in KEEPS else None
         last = self.lines[path][-1] if self.lines[path] else b""
-        self.known[path] = seen(change.looked, read_to, before=before, last=last)
+        self.known[path] = make_fingerprint(change.looked, read_to, before=before, last=last)

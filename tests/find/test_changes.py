@@ -12,14 +12,12 @@ import pytest
 from tests.find.a_home import ANOTHER, SESSION, write
 from tests.find.held_lines import SECOND, HeldLines, whole_lines
 
+from threadline.find import changes as seen_module
 from threadline.find import look
-from threadline.find import seen as seen_module
-from threadline.find.changes import changes
-from threadline.find.listing import Listing, stats
-from threadline.find.seen import END, fingerprint, seen
-from threadline.model.change import ChangeKind, Known, Looked
-from threadline.model.found import Home
-from threadline.model.problem import ProblemKind
+from threadline.find.changes import END, detect_changes, hash_ends, make_fingerprint
+from threadline.find.walk import TranscriptWalk, stat_transcripts
+from threadline.model.homes import ChangeKind, Home, TranscriptFingerprint, TranscriptStat
+from threadline.model.places import ProblemKind
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has neither inodes in directories nor these files")
 
@@ -61,7 +59,7 @@ def held(home: Path) -> HeldLines:
 
 def is_right(lines: HeldLines) -> bool:
     """Whether the lines are those of the files, no more and no less."""
-    there = {path: whole_lines(Path(path).read_bytes()) for home in lines.homes for path, _ in stats(home)}
+    there = {path: whole_lines(Path(path).read_bytes()) for home in lines.homes for path, _ in stat_transcripts(home)}
     return lines.lines == there
 
 
@@ -99,7 +97,7 @@ def test_a_new_transcript_is_read_from_its_start(tmp_path: Path) -> None:
     put(tmp_path, MAIN, LINES)
     put(tmp_path, f"projects/-a/{SESSION}/subagents/agent-1.jsonl", LINES)
     put(tmp_path, f"projects/-a/{SESSION}/subagents/agent-1.meta.json", b"{}")
-    found = changes([], [Home(tmp_path, "option")])
+    found = detect_changes([], [Home(tmp_path, "option")])
     assert {(change.kind, change.read_from) for change in found.changed} == {(ChangeKind.NEW, 0)}
     assert tuple(change.transcript for change in found.changed) == look(Home(tmp_path, "option")).transcripts
 
@@ -419,7 +417,7 @@ def test_a_file_that_may_not_be_read_any_more_keeps_its_lines(tmp_path: Path, mo
         patched.setattr(os, "open", refuse)
         found = lines.refresh(LATER)
     assert [change.kind for change in found.changed] == [ChangeKind.UNREADABLE]
-    assert [(one.kind, one.message) for one in found.problems] == [
+    assert [(problem.kind, problem.message) for problem in found.problems] == [
         (ProblemKind.UNREADABLE, "could not be read: Permission denied")
     ]
     assert lines.kinds(LATER) == ["grown"]
@@ -443,7 +441,7 @@ def test_files_of_a_closed_directory_have_not_vanished(tmp_path: Path, monkeypat
     monkeypatch.setattr(os, "scandir", refuse)
     found = lines.refresh(LATER)
     assert [change.kind for change in found.changed] == [ChangeKind.VANISHED, ChangeKind.UNREADABLE]
-    assert [one.kind for one in found.problems] == [ProblemKind.UNREADABLE]
+    assert [problem.kind for problem in found.problems] == [ProblemKind.UNREADABLE]
 
 
 def test_a_file_that_became_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
@@ -454,9 +452,9 @@ def test_a_file_that_became_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(file)
     found = lines.refresh(LATER)
     assert [change.kind for change in found.changed] == [ChangeKind.VANISHED]
-    assert [one.message for one in found.problems] == ["a named pipe"]
+    assert [problem.message for problem in found.problems] == ["a named pipe"]
     with pytest.raises(OSError, match="not a regular file"):
-        fingerprint(file, 10)
+        hash_ends(file, 10)
 
 
 @pytest.mark.parametrize("at", [0, -5 * SECOND, THEN - 3600 * SECOND, LATER + 3600 * SECOND])
@@ -511,11 +509,11 @@ def test_a_file_just_written_to_is_compared_by_its_ends(tmp_path: Path, sizes_re
 def test_what_is_written_while_it_is_read_is_found_next_time(tmp_path: Path) -> None:
     """What is known is from before the reading: bytes that come meanwhile are not taken for read."""
     file = put(tmp_path, MAIN, LINES)
-    looked = changes([], [Home(tmp_path, "option")], now_ns=LATER).changed[0].looked
+    looked = detect_changes([], [Home(tmp_path, "option")], now_ns=LATER).changed[0].looked
     assert looked is not None
     append(file, b'{"more":1}\n')
-    known = seen(looked, len(LINES), last=LINES[-100:])
-    found = changes([known], [Home(tmp_path, "option")], now_ns=LATER).changed
+    known = make_fingerprint(looked, len(LINES), last=LINES[-100:])
+    found = detect_changes([known], [Home(tmp_path, "option")], now_ns=LATER).changed
     assert [(change.kind, change.read_from) for change in found] == [(ChangeKind.GROWN, len(LINES))]
 
 
@@ -527,11 +525,11 @@ def test_what_is_written_while_it_is_read_is_found_next_time(tmp_path: Path) -> 
 def test_what_is_rewritten_while_it_is_read_is_read_again(tmp_path: Path, data: bytes, last: bytes) -> None:
     """If the last bytes that were read are not there any more, or no line ends there, the file will not match."""
     file = put(tmp_path, MAIN, LINES)
-    looked = changes([], [Home(tmp_path, "option")], now_ns=LATER).changed[0].looked
+    looked = detect_changes([], [Home(tmp_path, "option")], now_ns=LATER).changed[0].looked
     assert looked is not None
     overwrite(file, data, at=THEN)
-    known = seen(looked, len(LINES), last=last)
-    found = changes([known], [Home(tmp_path, "option")], now_ns=LATER).changed
+    known = make_fingerprint(looked, len(LINES), last=last)
+    found = detect_changes([known], [Home(tmp_path, "option")], now_ns=LATER).changed
     assert [(change.kind, change.read_from) for change in found] == [(ChangeKind.REWRITTEN, 0)]
 
 
@@ -539,15 +537,15 @@ def test_what_is_rewritten_while_it_is_read_is_read_again(tmp_path: Path, data: 
 def test_a_fingerprint_is_of_the_bytes_before_its_end(tmp_path: Path, read_to: int) -> None:
     """What follows does not change it, what precedes does; an extended checksum is that of the whole."""
     file = put(tmp_path, MAIN, LINES)
-    before = fingerprint(file, read_to)
+    before = hash_ends(file, read_to)
     append(file, b"more")
-    assert fingerprint(file, read_to) == before
-    looked = Looked(str(file), 1, 1, len(LINES), 1, racy=False)
-    part = seen(looked, read_to)
-    assert seen(looked, len(LINES), before=part) == seen(looked, len(LINES))
+    assert hash_ends(file, read_to) == before
+    looked = TranscriptStat(str(file), 1, 1, len(LINES), 1, racy=False)
+    part = make_fingerprint(looked, read_to)
+    assert make_fingerprint(looked, len(LINES), before=part) == make_fingerprint(looked, len(LINES))
     if read_to:
         overwrite(file, b"#" + LINES[1:])
-        assert fingerprint(file, read_to)[0] != before[0]
+        assert hash_ends(file, read_to)[0] != before[0]
 
 
 def test_what_is_known_is_stored_in_few_bytes(tmp_path: Path) -> None:
@@ -555,7 +553,7 @@ def test_what_is_known_is_stored_in_few_bytes(tmp_path: Path) -> None:
     file = put(tmp_path, MAIN, LINES)
     known = held(tmp_path).known[str(file)]
     stored = msgspec.msgpack.encode(known)
-    assert msgspec.msgpack.decode(stored, type=Known) == known
+    assert msgspec.msgpack.decode(stored, type=TranscriptFingerprint) == known
     assert len(stored) < len(known.path) + 100
 
 
@@ -626,7 +624,7 @@ def test_the_lean_listing_is_what_look_lists(tmp_path: Path) -> None:
     (circle / "projects").symlink_to(circle)
     for top in (home, moved, circle, tmp_path / "nowhere"):
         one = Home(top, "option")
-        listing = Listing(one)
+        listing = TranscriptWalk(one)
         made = {listing.transcript(*each) for each in listing.stats()}
         expected = look(one, side_files=False) if top.exists() else None
         assert made == set(expected.transcripts if expected else ())
@@ -637,15 +635,15 @@ def test_the_lean_listing_is_what_look_lists(tmp_path: Path) -> None:
 def test_a_name_in_capitals_is_listed(tmp_path: Path) -> None:
     """A suffix is one in any case, as `look` has it."""
     file = put(tmp_path, "projects/-a/LOUD.JSONL", LINES)
-    assert [path for path, _ in stats(Home(tmp_path, "option"))] == [str(file)]
-    assert [one.path for one in look(Home(tmp_path, "option")).transcripts] == [file]
+    assert [path for path, _ in stat_transcripts(Home(tmp_path, "option"))] == [str(file)]
+    assert [transcript.path for transcript in look(Home(tmp_path, "option")).transcripts] == [file]
 
 
 def test_the_clock_is_the_machines_unless_told(tmp_path: Path) -> None:
     """A file of this moment is racy, an old one is not."""
     put(tmp_path, MAIN, LINES, at=time.time_ns())
     put(tmp_path, OTHER, LINES)
-    found = changes([], [Home(tmp_path, "option")]).changed
+    found = detect_changes([], [Home(tmp_path, "option")]).changed
     assert [one.looked and one.looked.racy for one in found] == [True, False]
 
 

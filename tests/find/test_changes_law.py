@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tests.find.held_lines import SECOND, HeldLines, whole_lines
 
-from threadline.find.listing import stats
-from threadline.model.change import ChangeKind
+from threadline.find.walk import stat_transcripts
+from threadline.model.homes import ChangeKind
 
 NAMES = [f"-{folder}/{name}.jsonl" for folder in "ab" for name in ("one", "two", "s/subagents/agent-1")]
 THEN = 1_700_000_000 * SECOND
@@ -34,7 +34,7 @@ class Transcripts(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.small = patch("threadline.find.seen.END", 32)
+        self.small = patch("threadline.find.changes.END", 32)
         self.small.start()
         self.folder = tempfile.TemporaryDirectory()
         self.home = Path(os.path.realpath(self.folder.name))
@@ -181,7 +181,7 @@ class Transcripts(RuleBasedStateMachine):
 
     def check(self) -> None:
         """The lines that are held are those of the files."""
-        there = {path: whole_lines(Path(path).read_bytes()) for path, _ in stats(self.held.homes[0])}
+        there = {path: whole_lines(Path(path).read_bytes()) for path, _ in stat_transcripts(self.held.homes[0])}
         assert self.held.lines == there
 
     def path(self, name: str) -> Path:

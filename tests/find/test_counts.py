@@ -10,8 +10,8 @@ import pytest
 
 from threadline.errors import NotFound
 from threadline.find import look
-from threadline.find.looking import side_file_counts
-from threadline.model.found import Home
+from threadline.find.listing import count_side_files
+from threadline.model.homes import Home
 
 
 def test_side_files_are_counted_as_they_are_listed(tmp_path: Path) -> None:
@@ -52,8 +52,8 @@ def test_side_files_are_counted_as_they_are_listed(tmp_path: Path) -> None:
     (folder / "outside.txt").symlink_to(tmp_path / ".claude.json")
     os.mkfifo(home / "todos" / "pipe")
     found = look(home)
-    counted = side_file_counts(found.home)
-    assert list(counted.kinds.items()) == list(Counter(str(one.kind) for one in found.side_files).items())
+    counted = count_side_files(found.home)
+    assert list(counted.kinds.items()) == list(Counter(str(file.kind) for file in found.side_files).items())
     assert sorted(map(str, counted.problems)) == sorted(map(str, found.problems))
     assert counted.kinds["todos"] == 2
     assert len(counted.problems) >= 4
@@ -62,7 +62,7 @@ def test_side_files_are_counted_as_they_are_listed(tmp_path: Path) -> None:
 def test_a_home_that_is_gone_is_not_counted(tmp_path: Path) -> None:
     """It is an error, as a look at it is."""
     with pytest.raises(NotFound):
-        side_file_counts(Home(tmp_path / "gone", "option"))
+        count_side_files(Home(tmp_path / "gone", "option"))
 
 
 def test_where_the_machine_refuses_all_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +99,7 @@ def test_where_the_machine_refuses_all_is_looked_at(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(os, "scandir", Listing)
     found = look(Home(home, "option"))
-    counted = side_file_counts(found.home)
+    counted = count_side_files(found.home)
     assert counted.kinds == {"plan": 1}
     assert sorted(map(str, counted.problems)) == sorted(map(str, found.problems))
     assert len(counted.problems) == 2

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from threadline.find import folder_matches, folder_name
-from threadline.find.known_paths import KnownPaths
+from threadline.find.project_paths import PathsByFolder
 
 LONG = "/home/u/" + 200 * "x"
 ANY_TEXT = st.text(st.characters(), max_size=300)
@@ -53,14 +53,14 @@ def test_a_name_matches_its_own_path(path: str) -> None:
     name = folder_name(path)
     assert folder_matches(name, path)
     assert folder_matches(name, unicodedata.normalize("NFD", path))
-    assert KnownPaths([path]).of(name) == (path or None)
+    assert PathsByFolder([path]).of(name) == (path or None)
 
 
 @given(st.lists(ANY_TEXT.filter(bool), max_size=5), ANY_TEXT)
 def test_known_paths_agree_with_matching(paths: list[str], path: str) -> None:
     """A known path is found for a folder exactly when one of the paths matches it."""
     folder = folder_name(path)
-    known = KnownPaths(paths).of(folder)
+    known = PathsByFolder(paths).of(folder)
     assert (known is not None) == any(folder_matches(folder, one) for one in paths)
     assert known is None or folder_matches(folder, known)
 
@@ -77,8 +77,8 @@ def test_case_counts_except_on_windows() -> None:
     """`c--x` and `C--x` are one project; `-x` and `-X` are two."""
     assert folder_matches("c--users-ann", "C:\\Users\\Ann")
     assert not folder_matches("-users-ann", "/Users/Ann")
-    assert KnownPaths(["C:\\Users\\Ann"]).of("c--users-ann") == "C:\\Users\\Ann"
-    assert KnownPaths(["/Users/Ann"]).of("-users-ann") is None
+    assert PathsByFolder(["C:\\Users\\Ann"]).of("c--users-ann") == "C:\\Users\\Ann"
+    assert PathsByFolder(["/Users/Ann"]).of("-users-ann") is None
 
 
 def test_paths_that_collide_share_a_folder() -> None:

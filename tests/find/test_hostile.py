@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.find.a_home import ANOTHER, SESSION, found, write
 
-from threadline.find import project_path, reading
-from threadline.find.listing import Listing
-from threadline.find.session_files import transcript_at
-from threadline.model.found import Home, SideFileKind
-from threadline.model.problem import ProblemKind
+from threadline.find import project_paths, safe_read
+from threadline.find.lookup import transcript_at
+from threadline.find.walk import TranscriptWalk
+from threadline.model.homes import Home, SideFileKind
+from threadline.model.places import ProblemKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ def problems(home: Path) -> list[tuple[str, ProblemKind, str]]:
 
 def transcripts(home: Path) -> list[Path]:
     """Give the paths of the transcripts."""
-    return [one.path for one in found(home).transcripts]
+    return [transcript.path for transcript in found(home).transcripts]
 
 
 def test_a_pipe_is_skipped_and_does_not_block(tmp_path: Path) -> None:
@@ -57,9 +57,9 @@ def test_a_file_that_becomes_a_pipe_does_not_block(tmp_path: Path) -> None:
     """Even if a file is swapped for a pipe after it was listed, reading it gives up at once."""
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="not a regular file"):
-        list(reading.lines(tmp_path / "pipe", 100))
+        list(safe_read.lines(tmp_path / "pipe", 100))
     with pytest.raises(OSError, match="not a regular file"):
-        reading.whole(tmp_path, 100)
+        safe_read.read_whole(tmp_path, 100)
 
 
 def test_a_socket_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,8 +122,8 @@ def test_projects_itself_may_be_a_link(tmp_path: Path) -> None:
     main = write(tmp_path, f"disk/stored/-a/{SESSION}.jsonl", {"cwd": "/a"})
     (tmp_path / "disk/stored/-a/copy.jsonl").symlink_to(main)
     (home / "projects").symlink_to(tmp_path / "disk/stored")
-    assert [(one.path, one.folder) for one in found(home).transcripts] == [(main, "-a")]
-    assert [one.path for one in found(home).projects] == ["/a"]
+    assert [(transcript.path, transcript.folder) for transcript in found(home).transcripts] == [(main, "-a")]
+    assert [project.path for project in found(home).projects] == ["/a"]
     assert problems(home) == []
 
 
@@ -170,8 +170,8 @@ def test_secrets_are_not_opened_through_links_either(tmp_path: Path) -> None:
     (tmp_path / ".env").symlink_to("/dev/zero")
     assert transcripts(tmp_path) == []
     assert problems(tmp_path) == [(MAIN, ProblemKind.SKIPPED, "a link to a secret")]
-    secrets = [one for one in found(tmp_path).side_files if one.kind is SideFileKind.SECRET]
-    assert [(one.path.name, one.size) for one in secrets] == [(".credentials.json", 0), (".env", 0)]
+    secrets = [file for file in found(tmp_path).side_files if file.kind is SideFileKind.SECRET]
+    assert [(secret.path.name, secret.size) for secret in secrets] == [(".credentials.json", 0), (".env", 0)]
 
 
 def test_nothing_but_heads_and_hints_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,12 +268,12 @@ def test_what_vanishes_meanwhile_is_no_problem(tmp_path: Path, monkeypatch: pyte
 
     def gone(path: Path, limit: int) -> Iterator[bytes]:
         path.unlink()
-        return reading.lines(path, limit)
+        return safe_read.lines(path, limit)
 
     monkeypatch.setattr(os, "scandir", then_delete)
-    monkeypatch.setattr(project_path, "lines", gone)
+    monkeypatch.setattr(project_paths, "lines", gone)
     result = found(tmp_path)
-    assert [one.path for one in result.transcripts] == [second]
+    assert [transcript.path for transcript in result.transcripts] == [second]
     assert [project.path for project in result.projects] == [None, None, None]
     assert result.problems == ()
 
@@ -293,7 +293,7 @@ def test_a_name_as_long_as_names_may_be_is_listed(tmp_path: Path) -> None:
     """Of an agent whose transcript's name has 255 bytes, no .meta.json can lie beside it; that is no failure."""
     named = f"agent-{'a' * (255 - len('agent-.jsonl'))}.jsonl"
     file = write(tmp_path, f"projects/-a/{named}", {"type": "user"})
-    listing = Listing(Home(tmp_path, "option"))
+    listing = TranscriptWalk(Home(tmp_path, "option"))
     ((path, status),) = listing.stats()
     assert listing.transcript(path, status) == found(tmp_path).transcripts[0]
     assert transcript_at(file).meta is None
@@ -348,5 +348,5 @@ def test_any_name_is_listed(tmp_path: Path, name: bytes) -> None:
     if name.lower().endswith(b".jsonl"):
         assert [problem.kind for problem in result.problems] == [ProblemKind.SKIPPED]
     else:
-        assert [os.fsencode(one.path) for one in result.transcripts] == [file]
+        assert [os.fsencode(transcript.path) for transcript in result.transcripts] == [file]
         assert result.transcripts[0].path.read_bytes() == b'{"cwd":"/x"}\n'

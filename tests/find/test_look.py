@@ -8,13 +8,13 @@ import pytest
 from tests.find.a_home import ANOTHER, SESSION, found, write
 
 from threadline.errors import NotFound
-from threadline.find.transcripts import naming
-from threadline.model.found import SideFileKind, TranscriptKind
+from threadline.find.layout import parse_transcript_name
+from threadline.model.homes import SideFileKind, TranscriptKind
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from threadline.model.found import Transcript
+    from threadline.model.homes import Transcript
 
 KIND = TranscriptKind
 SIDE = SideFileKind
@@ -94,7 +94,7 @@ def test_empty_transcripts_and_empty_projects_are_listed(tmp_path: Path) -> None
 
 def test_a_path_that_names_no_parts_is_other() -> None:
     """A file right in the folder is judged by its name alone."""
-    assert naming(("x.jsonl",)).kind is KIND.OTHER
+    assert parse_transcript_name(("x.jsonl",)).kind is KIND.OTHER
 
 
 @pytest.mark.parametrize(
@@ -187,8 +187,8 @@ def test_everything_is_in_order_of_path(tmp_path: Path) -> None:
         write(tmp_path, f"plans/{name}.md")
     first = found(tmp_path)
     assert [project.folder for project in first.projects] == ["-b", "M", "a", "z"]
-    transcripts = [str(one.path) for one in first.transcripts]
-    side_files = [str(one.path) for one in first.side_files]
+    transcripts = [str(transcript.path) for transcript in first.transcripts]
+    side_files = [str(file.path) for file in first.side_files]
     assert (transcripts, side_files) == (sorted(transcripts), sorted(side_files))
     assert found(tmp_path) == first
 

@@ -9,7 +9,7 @@ import pytest
 from tests.find.a_home import ANOTHER, SESSION, project, write
 
 from threadline.find import folder_name
-from threadline.model.found import PathSource
+from threadline.model.homes import PathSource
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from threadline.find import folder_matches, homes, look
-from threadline.model.found import TranscriptKind
+from threadline.model.homes import TranscriptKind
 
 HOME = Path(__file__).parents[3] / "shared" / "corpus" / "home"
 
@@ -22,12 +22,12 @@ def test_all_transcripts_are_found() -> None:
     """All 90 transcripts are found: 78 right in the folders and 12 below `subagents`."""
     (home,) = homes(HOME)
     found = look(home)
-    print(Counter(one.kind.value for one in found.transcripts))  # noqa: T201 - figures are wanted here
-    print(Counter(one.kind.value for one in found.side_files))  # noqa: T201 - the same
-    beside = [one for one in found.transcripts if one.path.parent.name == one.folder]
-    below = [one for one in found.transcripts if one.path.parent.name == "subagents"]
+    print(Counter(transcript.kind.value for transcript in found.transcripts))  # noqa: T201 - figures are wanted here
+    print(Counter(file.kind.value for file in found.side_files))  # noqa: T201 - the same
+    beside = [transcript for transcript in found.transcripts if transcript.path.parent.name == transcript.folder]
+    below = [transcript for transcript in found.transcripts if transcript.path.parent.name == "subagents"]
     assert (len(found.transcripts), len(beside), len(below)) == (90, 78, 12)
-    assert not [one for one in found.transcripts if one.kind is TranscriptKind.OTHER]
+    assert not [transcript for transcript in found.transcripts if transcript.kind is TranscriptKind.OTHER]
     assert found.problems == ()
 
 

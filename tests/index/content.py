@@ -17,8 +17,8 @@ import msgspec
 from threadline.find import homes
 from threadline.index.refresh import refresh
 from threadline.index.schema import FIELDS, TABLES, VIEWS
-from threadline.index.seen import SeenAgain, ranks
-from threadline.index.state import unpacked_state
+from threadline.index.sightings import StoredSightings, home_ranks
+from threadline.index.state import decode_state
 from threadline.index.vocabulary import Vocabulary
 
 Content = dict[str, list[Any]]
@@ -69,16 +69,16 @@ def anew(home: Path, folder: Path) -> Content:
     return content(path)
 
 
-def differences(one: Content, other: Content) -> dict[str, Any]:
+def differences(content: Content, other: Content) -> dict[str, Any]:
     """What is told by only one of them: nothing, if they are the same."""
     return {
         name: {
-            "more": [row for row in one[name] if row not in other[name]],
-            "fewer": [row for row in other[name] if row not in one[name]],
-            "rows": (len(one[name]), len(other[name])),
+            "more": [row for row in content[name] if row not in other[name]],
+            "fewer": [row for row in other[name] if row not in content[name]],
+            "rows": (len(content[name]), len(other[name])),
         }
-        for name in one
-        if one[name] != other[name]
+        for name in content
+        if content[name] != other[name]
     }
 
 
@@ -132,7 +132,7 @@ class _Reading:
                 answered.setdefault(number, set()).add(call)
         made = []
         for number, path, packed in self._connection.execute("SELECT transcript_id, path, state FROM transcripts"):
-            state = unpacked_state(packed)
+            state = decode_state(packed)
             if state.work is not None:
                 _drop(state.work.calls.loose, known.get(number, set()))
                 _drop(state.work.calls.waiting, answered.get(number, set()))
@@ -166,10 +166,10 @@ class _Reading:
 
     def sightings(self) -> list[Any]:
         """What transcripts tell of each message, joined where it was read in parts."""
-        seen = SeenAgain(self._connection, ranks(self._connection))
+        seen = StoredSightings(self._connection, home_ranks(self._connection))
         return sorted(map(repr, self._sightings(seen)))
 
-    def _sightings(self, seen: SeenAgain) -> Iterator[tuple[Any, ...]]:
+    def _sightings(self, seen: StoredSightings) -> Iterator[tuple[Any, ...]]:
         for _number, key, some in seen.groups("(SELECT DISTINCT message_id FROM sightings)"):
             for one in some:
                 told = {name: getattr(one, name) for name in one.__struct_fields__}

@@ -14,14 +14,11 @@ from tests.make import SESSION, Pen, call, prompt, transcript, write
 
 from threadline.demo import write as write_demo
 from threadline.find import homes
-from threadline.index.call_list import calls
-from threadline.index.file_list import files
+from threadline.index.listings import CallFilter, list_calls, list_files
 from threadline.index.refresh import refresh
-from threadline.index.store import open_to_read
-from threadline.index.wanted import Wanted
+from threadline.index.store import open_read_only
 from threadline.load import Session
-from threadline.model.call import Outcome
-from threadline.model.listed import ListedCall
+from threadline.model.calls import ListedCall, Outcome
 
 ALL = 1_000_000
 
@@ -44,17 +41,17 @@ def told(home: Path) -> list[Session]:
 def connection(home: Path) -> Iterator[sqlite3.Connection]:
     """An index of it."""
     refresh(home.parent / "index.sqlite", homes(home))
-    with closing(open_to_read(home.parent / "index.sqlite")) as opened:
+    with closing(open_read_only(home.parent / "index.sqlite")) as opened:
         yield opened
 
 
 def test_every_call_is_listed_once_newest_first(connection: sqlite3.Connection, told: list[Session]) -> None:
     """All calls of all sessions, whatever copies there are, each as one of its sessions tells it."""
-    listed = calls(connection, Wanted(limit=ALL))
+    listed = list_calls(connection, CallFilter(limit=ALL))
     known = {
-        (one.id, one.tool, one.outcome, one.timestamp, one.duration, one.agent, one.place)
+        (call.id, call.tool, call.outcome, call.timestamp, call.duration, call.agent, call.place)
         for session in told
-        for one in session.calls
+        for call in session.calls
     }
     ids = [one.id for one in listed]
     assert len(set(ids)) == len(ids)
@@ -63,12 +60,12 @@ def test_every_call_is_listed_once_newest_first(connection: sqlite3.Connection, 
         (one.id, one.tool, one.outcome, one.timestamp, one.duration, one.agent, one.place) for one in listed
     } <= known
     times = [one.timestamp for one in listed if one.timestamp is not None]
-    assert [int(one.timestamp()) for one in times] == sorted((int(one.timestamp()) for one in times), reverse=True)
+    assert [int(time.timestamp()) for time in times] == sorted((int(time.timestamp()) for time in times), reverse=True)
 
 
 def test_calls_are_narrowed(connection: sqlite3.Connection) -> None:
     """By tool, outcome, project and time, and by several at once: what is left is what fits, in the same order."""
-    every = calls(connection, Wanted(limit=ALL))
+    every = list_calls(connection, CallFilter(limit=ALL))
     middle = every[len(every) // 2].timestamp
     project = every[0].project
     assert middle is not None
@@ -78,25 +75,33 @@ def test_calls_are_narrowed(connection: sqlite3.Connection) -> None:
     def fits(keep: Callable[[ListedCall], bool]) -> list[ListedCall]:
         return [one for one in every if keep(one)]
 
-    def when(one: ListedCall) -> float:
-        return one.timestamp.timestamp() if one.timestamp is not None else 0.0
+    def when(listed_call: ListedCall) -> float:
+        return listed_call.timestamp.timestamp() if listed_call.timestamp is not None else 0.0
 
-    assert calls(connection, Wanted(limit=ALL), tools=["Bash", "Read"]) == fits(
+    assert list_calls(connection, CallFilter(limit=ALL), tools=["Bash", "Read"]) == fits(
         lambda one: one.tool in ("Bash", "Read")
     )
-    assert calls(connection, Wanted(limit=ALL), outcomes=bad) == fits(lambda one: one.outcome in bad)
-    assert calls(connection, Wanted(limit=ALL), outcomes=["ok", "error"]) == fits(
+    assert list_calls(connection, CallFilter(limit=ALL), outcomes=bad) == fits(lambda one: one.outcome in bad)
+    assert list_calls(connection, CallFilter(limit=ALL), outcomes=["ok", "error"]) == fits(
         lambda one: one.outcome in ("ok", "error")
     )
-    assert calls(connection, Wanted(project=project.upper(), limit=ALL)) == fits(lambda one: project in one.project)
-    assert calls(connection, Wanted(since=middle, limit=ALL)) == fits(lambda one: when(one) >= middle.timestamp())
-    assert calls(connection, Wanted(until=later, limit=ALL)) == fits(lambda one: 0 < when(one) <= later.timestamp())
-    assert calls(connection, Wanted(project=project, limit=ALL), tools=["Bash"], outcomes=["error"]) == fits(
+    assert list_calls(connection, CallFilter(project=project.upper(), limit=ALL)) == fits(
+        lambda one: project in one.project
+    )
+    assert list_calls(connection, CallFilter(since=middle, limit=ALL)) == fits(
+        lambda one: when(one) >= middle.timestamp()
+    )
+    assert list_calls(connection, CallFilter(until=later, limit=ALL)) == fits(
+        lambda one: 0 < when(one) <= later.timestamp()
+    )
+    assert list_calls(connection, CallFilter(project=project, limit=ALL), tools=["Bash"], outcomes=["error"]) == fits(
         lambda one: one.tool == "Bash" and one.outcome is Outcome.ERROR and project in one.project
     )
-    assert calls(connection, Wanted(limit=7)) == every[:7]
+    assert list_calls(connection, CallFilter(limit=7)) == every[:7]
     assert (
-        calls(connection, Wanted(), tools=["NoSuchTool"]) == calls(connection, Wanted(project="no such project")) == []
+        list_calls(connection, CallFilter(), tools=["NoSuchTool"])
+        == list_calls(connection, CallFilter(project="no such project"))
+        == []
     )
     assert fits(lambda one: one.outcome in bad)
 
@@ -106,15 +111,15 @@ def test_a_sessions_calls_are_all_that_its_transcripts_hold(
 ) -> None:
     """With the start of an id, the calls are those of the session, its agents' included."""
     for session in told:
-        listed = calls(connection, Wanted(session=str(session.id), limit=ALL))
+        listed = list_calls(connection, CallFilter(session=str(session.id), limit=ALL))
         assert sorted((one.id, str(one.place)) for one in listed) == sorted(
-            (one.id, str(one.place)) for one in session.calls
+            (call.id, str(call.place)) for call in session.calls
         )
 
 
 def test_files_are_listed_by_session(connection: sqlite3.Connection, told: list[Session]) -> None:
     """Each file and session once, with how often it was read and written; a path may be named by its end."""
-    listed = files(connection, Wanted(limit=ALL))
+    listed = list_files(connection, CallFilter(limit=ALL))
     asked = "SELECT path, session, project, reads, writes FROM files"
     assert {(one.path, one.session, one.project, one.reads, one.writes) for one in listed} == set(
         connection.execute(asked)
@@ -122,16 +127,20 @@ def test_files_are_listed_by_session(connection: sqlite3.Connection, told: list[
     lasts = [int(one.last.timestamp()) for one in listed if one.last is not None]
     assert lasts == sorted(lasts, reverse=True)
     name = listed[0].path.rsplit("/", 1)[-1]
-    assert files(connection, Wanted(limit=ALL), name) == [one for one in listed if one.path.endswith(f"/{name}")]
-    assert files(connection, Wanted(), listed[0].path) == [one for one in listed if one.path == listed[0].path]
+    assert list_files(connection, CallFilter(limit=ALL), name) == [
+        one for one in listed if one.path.endswith(f"/{name}")
+    ]
+    assert list_files(connection, CallFilter(), listed[0].path) == [one for one in listed if one.path == listed[0].path]
     session = listed[0].session
-    assert files(connection, Wanted(session=session, limit=ALL)) == [one for one in listed if one.session == session]
-    assert files(connection, Wanted(project=listed[0].project, limit=ALL)) == [
+    assert list_files(connection, CallFilter(session=session, limit=ALL)) == [
+        one for one in listed if one.session == session
+    ]
+    assert list_files(connection, CallFilter(project=listed[0].project, limit=ALL)) == [
         one for one in listed if listed[0].project in one.project
     ]
-    assert files(connection, Wanted(limit=3)) == listed[:3]
+    assert list_files(connection, CallFilter(limit=3)) == listed[:3]
     assert told
-    assert files(connection, Wanted(), "no-such-file") == []
+    assert list_files(connection, CallFilter(), "no-such-file") == []
 
 
 def test_time_narrows_files_to_what_was_done_in_it(tmp_path: Path) -> None:
@@ -143,10 +152,10 @@ def test_time_narrows_files_to_what_was_done_in_it(tmp_path: Path) -> None:
     )
     write(tmp_path / f"home/projects/-a/{SESSION}.jsonl", *rows)
     refresh(tmp_path / "index.sqlite", homes(tmp_path / "home"))
-    with closing(open_to_read(tmp_path / "index.sqlite")) as connection:
-        (whole,) = files(connection, Wanted())
-        (later,) = files(connection, Wanted(since=whole.last))
-        (before,) = files(connection, Wanted(until=whole.first))
+    with closing(open_read_only(tmp_path / "index.sqlite")) as connection:
+        (whole,) = list_files(connection, CallFilter())
+        (later,) = list_files(connection, CallFilter(since=whole.last))
+        (before,) = list_files(connection, CallFilter(until=whole.first))
     assert (whole.reads, whole.writes) == (1, 1)
     assert (later.reads, later.writes) == (0, 1)
     assert (before.reads, before.writes) == (1, 0)
@@ -161,8 +170,8 @@ def test_of_copies_the_original_is_listed(tmp_path: Path, turned: bool) -> None:
     write(tmp_path / f"home/projects/-a/{first * 8}{SESSION[8:]}.jsonl", *rows)
     write(tmp_path / f"home/projects/-a/{second * 8}{SESSION[8:]}.jsonl", *rows, *more)
     refresh(tmp_path / "index.sqlite", homes(tmp_path / "home"))
-    with closing(open_to_read(tmp_path / "index.sqlite")) as connection:
-        listed = calls(connection, Wanted())
+    with closing(open_read_only(tmp_path / "index.sqlite")) as connection:
+        listed = list_calls(connection, CallFilter())
         owners = dict(connection.execute("SELECT message, path FROM charges JOIN transcripts USING(transcript_id)"))
         messages = dict(connection.execute("SELECT call, message FROM calls JOIN entries USING(entry_id)").fetchall())
         both = connection.execute("SELECT COUNT(*) FROM call_rows").fetchone()

@@ -26,7 +26,7 @@ from tests.make import write as write_lines
 
 from threadline.find import homes
 from threadline.index import store
-from threadline.index.fresh import fresh
+from threadline.index.freshness import open_fresh
 from threadline.index.refresh import refresh
 
 SOURCE = str(Path(__file__).parents[2] / "src")
@@ -97,7 +97,7 @@ print(done, busy)
 READING = """
 import sys, pathlib, time
 from contextlib import closing
-from threadline.index.store import open_to_read
+from threadline.index.store import open_read_only as open_to_read
 until = time.monotonic() + float(sys.argv[2])
 asked = 0
 while time.monotonic() < until:
@@ -147,7 +147,7 @@ def _killed(code: str, seconds: float, *arguments: object) -> bool:
 def _gone_on_with(index: Path, home: Path, *, is_asked: bool) -> None:
     """What a killed one left is finished by the next refresh, or by the next one that asks; nothing else lies about."""
     if is_asked:
-        made = fresh(index, homes(home))
+        made = open_fresh(index, homes(home))
         assert made is not None
         made.connection.close()
     else:
@@ -181,7 +181,7 @@ def test_a_killed_refresh_is_gone_on_with(growing: Changing, tmp_path: Path, wor
     for number in count():
         is_first = killed < KILLS // 2  # while it is made from nothing; the second half on the way to changes
         if is_first and random.random() < 1 / 2:
-            store.remove(index)
+            store.remove_index(index)
         else:
             growing.change()
         began = time.monotonic()
@@ -214,7 +214,7 @@ def _counting(counted: Callable[[int], object]) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(store, "_prepare", prepare_and_count)
-        patched.setattr("threadline.index.refresh._COMMIT_EVERY", 0.0)
+        patched.setattr("threadline.index.refresh._COMMIT_SECONDS", 0.0)
         yield
 
 
@@ -294,14 +294,14 @@ def test_killed_at_each_statement(tmp_path: Path) -> None:
     at, every = 0, max(1, 120 // KILLS)
     told = anew(home, tmp_path)
     while True:
-        store.remove(index)
+        store.remove_index(index)
         shutil.copy(before, index)
         if not _dies_at(at, index, home):
             break
         if at % 2:
             refresh(index, homes(home))
         else:
-            made = fresh(index, homes(home))
+            made = open_fresh(index, homes(home))
             assert made is not None
             made.connection.close()
         differs = differences(content(index), told)
@@ -320,7 +320,7 @@ def test_when_lines_began_is_not_taken_from_those_before_them(tmp_path: Path) ->
     write_lines(path, told[0])
     for statement in count(0, max(1, 36 // KILLS)):
         copy = tmp_path / "copy.sqlite"
-        store.remove(copy)
+        store.remove_index(copy)
         shutil.copy(index, copy)
         if not _dies_at(statement, copy, home):
             break

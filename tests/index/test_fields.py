@@ -15,30 +15,29 @@ from hypothesis import strategies as st
 
 import threadline
 from threadline.demo import write
-from threadline.index.base64 import RUN, without_base64
-from threadline.index.fields import FIELDS, LONGEST, fields
-from threadline.index.words import searchable, tokens
+from threadline.index.text import BASE64_RUN, FIELDS, MAX_FIELD_CHARS, extract_fields, strip_base64
+from threadline.index.vocabulary import normalize_text, tokenize
 from threadline.model.entries import KINDS, ProgressEntry
 from threadline.model.session import Session
-from threadline.render.call_text import body
+from threadline.render.call_summary import summarize_input
+from threadline.render.call_text import call_body
 from threadline.render.outline import (
-    Called,
-    Compacted,
-    Ended,
-    Failed,
+    BranchItem,
+    CallItem,
+    CompactionItem,
+    FailureItem,
     Item,
-    Left,
-    Notice,
-    Output,
-    Reply,
-    Said,
-    Thought,
-    Told,
-    named,
-    outline,
+    NoticeItem,
+    OutputItem,
+    PromptItem,
+    ReplyItem,
+    TaskItem,
+    TaskUpdateItem,
+    ThinkingItem,
+    build_outline,
+    entry_key,
 )
-from threadline.render.telling import telling
-from threadline.thread.notifications import notifications
+from threadline.thread.evidence import find_notifications
 
 Say = Callable[[Any], dict[str, str]]
 _IMAGE = base64.b64encode(Random(1).randbytes(3000)).decode()  # noqa: S311 - noise
@@ -52,7 +51,7 @@ def say(tmp_path: Path) -> Say:
         path = tmp_path / "one.jsonl"
         path.write_bytes(row if isinstance(row, bytes) else json.dumps(row).encode() + b"\n")
         entry, *_ = threadline.entries(path)
-        return fields(entry)
+        return extract_fields(entry)
 
     return said
 
@@ -428,7 +427,7 @@ def test_a_certificate_is_left_out_but_for_what_it_is() -> None:
     """Base64 in lines of one width is left out, but not the words below it."""
     lines = [_IMAGE[at : at + 64] for at in range(0, 3200, 64)]
     text = "\n".join(["-----BEGIN CERTIFICATE-----", *lines, "-----END CERTIFICATE-----", "done"])
-    left = without_base64(text)
+    left = strip_base64(text)
     assert len(left) < 500
     assert left.startswith("-----BEGIN CERTIFICATE-----\n")
     assert left.endswith("-----END CERTIFICATE-----\ndone")
@@ -449,29 +448,29 @@ def test_a_certificate_is_left_out_but_for_what_it_is() -> None:
 )
 def test_paths_rulers_code_and_lists_are_no_base64(text: str) -> None:
     """What only looks like base64 from afar stays as it is."""
-    assert without_base64(text) is text
+    assert strip_base64(text) is text
 
 
-@given(st.lists(st.one_of(st.text("ab/ \n.", max_size=400), st.just("Ab1" * RUN), st.just(_IMAGE)), max_size=8))
+@given(st.lists(st.one_of(st.text("ab/ \n.", max_size=400), st.just("Ab1" * BASE64_RUN), st.just(_IMAGE)), max_size=8))
 def test_only_long_runs_of_base64_go(parts: list[str]) -> None:
     """Whatever stands around it, a long run goes and everything else stays, in its order."""
-    text = without_base64(" ".join(parts))
+    text = strip_base64(" ".join(parts))
     assert "Ab1" not in text
     assert _IMAGE not in text
-    kept = " ".join(part for part in parts if part not in ("Ab1" * RUN, _IMAGE))
+    kept = " ".join(part for part in parts if part not in ("Ab1" * BASE64_RUN, _IMAGE))
     assert text.split() == kept.split()
 
 
 def test_a_field_ends_at_a_word_after_a_million_characters(say: Say) -> None:
     """What is longer than anybody reads is cut, and not in the middle of a word."""
     said = say(_result("words " * 400_000))["result"]
-    assert LONGEST - 10 < len(said) <= LONGEST
+    assert MAX_FIELD_CHARS - 10 < len(said) <= MAX_FIELD_CHARS
     assert said.endswith("words")
 
 
 def test_a_field_without_spaces_is_cut_as_well(say: Say) -> None:
     """Where no word ends, the cut is where it is."""
-    assert len(say(_result("文字" * 800_000))["result"]) == LONGEST
+    assert len(say(_result("文字" * 800_000))["result"]) == MAX_FIELD_CHARS
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
@@ -504,7 +503,7 @@ def test_no_value_in_any_place_is_too_odd(say: Say, kind: str, values: dict[str,
     for name, text in say({**values, "type": kind}).items():
         assert name in FIELDS
         assert text.strip()
-        searchable(text).encode()
+        normalize_text(text).encode()
 
 
 def test_ten_thousand_strings_cost_no_more_than_their_length(say: Say) -> None:
@@ -536,43 +535,45 @@ _OWN_WORDS = frozenset(
 
 def _seen(session: Session) -> Iterator[tuple[str, set[str]]]:
     """The words that a person is shown of a session, by what they are shown as."""
-    news = {named(one.entry): [one] for one in notifications(session)}
+    news = {entry_key(notification.entry): [notification] for notification in find_notifications(session)}
     for agent in (session.main, *session.agents):
-        for item in outline(agent, news=news):
-            keys = _keys(item.call.input) if isinstance(item, Called) else set()
+        for item in build_outline(agent, news=news):
+            keys = _keys(item.call.input) if isinstance(item, CallItem) else set()
             for text in _texts(item):
-                yield type(item).__name__, set(tokens(searchable(text))) - keys
-            if isinstance(item, Called):
-                lines = body(item.call, 10**6, whole=True)
-                shown = tokens(searchable("\n".join("".join(span.text for span in line) for line in lines)))
+                yield type(item).__name__, set(tokenize(normalize_text(text))) - keys
+            if isinstance(item, CallItem):
+                lines = call_body(item.call, 10**6, whole=True)
+                shown = tokenize(normalize_text("\n".join("".join(span.text for span in line) for line in lines)))
                 yield "body", {word for word in shown if not word.isdigit()} - _OWN_WORDS
 
 
 def _keys(given: Any) -> set[str]:
     """Where no input tells most, the first ones are shown with their names."""
-    return set(tokens(searchable(" ".join(given)))) if isinstance(given, dict) else set()
+    return set(tokenize(normalize_text(" ".join(given)))) if isinstance(given, dict) else set()
 
 
 def _texts(item: Item) -> list[str]:  # noqa: PLR0911 - a line an item
     match item:
-        case Said():
+        case PromptItem():
             return [item.act.text]
-        case Failed():
+        case FailureItem():
             return [item.text.partition(" · attempt")[0]]
-        case Told() | Reply() | Thought() | Output() | Left() | Notice():
+        case TaskItem() | ReplyItem() | ThinkingItem() | OutputItem() | BranchItem() | NoticeItem():
             return [] if isinstance(item.entry, ProgressEntry) else [item.text]
-        case Called():
-            return [telling(item.call.tool, item.call.input), item.call.feedback or ""]
-        case Ended():
+        case CallItem():
+            return [summarize_input(item.call.tool, item.call.input), item.call.feedback or ""]
+        case TaskUpdateItem():
             return [item.news.summary or "", item.news.result or ""]
-        case Compacted() if item.compaction.summary is not None:
+        case CompactionItem() if item.compaction.summary is not None:
             return [item.compaction.summary.text]
     return []
 
 
 def _held(session: Session) -> set[str]:
     entries = [entry for agent in (session.main, *session.agents) for entry in agent.entries]
-    return {word for entry in entries for text in fields(entry).values() for word in tokens(searchable(text))}
+    return {
+        word for entry in entries for text in extract_fields(entry).values() for word in tokenize(normalize_text(text))
+    }
 
 
 def _check(paths: list[Path]) -> None:

@@ -11,7 +11,7 @@ from tests.index.content import anew, content
 from tests.index.test_refresh import _refreshed
 from tests.make import write as write_lines
 
-from threadline.index.store import open_to_read
+from threadline.index.store import open_read_only
 
 SESSION = "5e551011-0000-4000-8000-000000000001"
 _HEAD = f'"sessionId":"{SESSION}","version":"2.1.0","timestamp":"2026-01-05T09:00:0'
@@ -48,7 +48,7 @@ def test_a_search_whose_result_comes_later_is_charged(tmp_path: Path) -> None:
             with path.open("a") as file:
                 file.write(line)
         _refreshed(home, index)
-        with closing(open_to_read(index)) as connection:
+        with closing(open_read_only(index)) as connection:
             told += connection.execute("SELECT web_searches, (SELECT COUNT(*) FROM waiting) FROM charges").fetchall()
         assert content(index) == anew(home, tmp_path)
     assert told == [(0, 1), (0, 1), (3, 0), (3, 0)]

@@ -15,17 +15,16 @@ from hypothesis import strategies as st
 from tests.account import ledger_cases
 
 import threadline
-from threadline.account.calendar import zone_named
-from threadline.account.keys import WHAT_KEYS_MEAN
+from threadline.account.keys import KEY_DESCRIPTIONS, time_zone
 from threadline.account.ledger import Ledger
 from threadline.account.rates import rates
 from threadline.demo import write
 from threadline.find import homes, look
 from threadline.index.ledger import IndexedLedger
 from threadline.index.refresh import refresh
-from threadline.index.store import open_to_read
-from threadline.model.charge import Charge
-from threadline.survey.agent_types import fill_agent_types
+from threadline.index.store import open_read_only
+from threadline.model.charges import Charge
+from threadline.reports.ledger import fill_agent_types
 
 ZONES = ("UTC", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Africa/Monrovia")
 NESTS = [
@@ -38,7 +37,7 @@ NESTS = [
 def indexed(index: Path, *paths: Path) -> Iterator[IndexedLedger]:
     """The ledger of an index that is brought up to date."""
     refresh(index, homes(*paths), jobs=1)
-    with closing(open_to_read(index)) as connection:
+    with closing(open_read_only(index)) as connection:
         yield IndexedLedger(connection)
 
 
@@ -89,7 +88,7 @@ def test_every_charge_is_the_same(ledgers: tuple[Ledger, IndexedLedger]) -> None
 def test_every_sum_is_the_same(ledgers: tuple[Ledger, IndexedLedger], zone: str) -> None:
     """By every key and nests of them, in the same order, wherever days begin."""
     plain, found = ledgers
-    for names in [(), *((name,) for name in WHAT_KEYS_MEAN if name != "agent-type"), *NESTS]:
+    for names in [(), *((name,) for name in KEY_DESCRIPTIONS if name != "agent-type"), *NESTS]:
         assert found.by(*names, zone=zone) == plain.by(*names, zone=zone)
     assert found.total == plain.total
 
@@ -140,8 +139,8 @@ def test_any_choice_has_the_same_sums(  # noqa: PLR0917 - what hypothesis gives
 ) -> None:
     """Of a time that begins and ends anywhere, of projects, models and sessions, and of some of those."""
     plain, found = (
-        one.where(since=since, until=until, project=project, model=model, session=session).where(since=again)
-        for one in ledgers
+        ledger.where(since=since, until=until, project=project, model=model, session=session).where(since=again)
+        for ledger in ledgers
     )
     assert found.by(*names, zone=zone) == plain.by(*names, zone=zone)
     assert (found.total, len(found)) == (plain.total, len(plain))
@@ -160,7 +159,7 @@ def test_a_choices_charges_are_the_same(ledgers: tuple[Ledger, IndexedLedger]) -
 
 def test_a_choice_of_ones_own_is_the_same(ledgers: tuple[Ledger, IndexedLedger]) -> None:
     """A function is asked about real charges, as are keys of one's own."""
-    plain, found = (one.where(lambda charge: charge.output % 2 == 0, since="2025-02-01") for one in ledgers)
+    plain, found = (ledger.where(lambda charge: charge.output % 2 == 0, since="2025-02-01") for ledger in ledgers)
     assert all_told(found) == all_told(plain)
     extra = {"size": lambda charge: str(len(str(charge.output)))}
     assert ledgers[1].by("size", extra=extra) == ledgers[0].by("size", extra=extra)
@@ -170,7 +169,7 @@ def test_a_choice_of_ones_own_is_the_same(ledgers: tuple[Ledger, IndexedLedger])
 @pytest.mark.parametrize("since", [None, "2025-07-08T02:37:11.500Z"])
 def test_windows_are_the_same(ledgers: tuple[Ledger, IndexedLedger], hours: float, since: str | None) -> None:
     """Of any length, with their sums, gaps, and the one that is running."""
-    plain, found = (one.where(since=since) for one in ledgers)
+    plain, found = (ledger.where(since=since) for ledger in ledgers)
     last = max(one.timestamp for one in plain if one.timestamp is not None)
     for now in (last, last + timedelta(minutes=3), last + timedelta(days=3)):
         made = plain.windows(now=now, hours=hours)
@@ -208,7 +207,7 @@ def test_what_receipts_ask_for_is_the_same(ledgers: tuple[Ledger, IndexedLedger]
     ids = {copied.message, next(iter(plain)).message, "no such"}
     assert _same(found.of_messages(ids), plain.of_messages(ids))
     assert _same(found.of_sessions({copied.session}), plain.of_sessions({copied.session}))
-    for zone in map(zone_named, ZONES):
+    for zone in map(time_zone, ZONES):
         day = plain.by("day", zone=zone)[-1].keys["day"]
         assert _same(found.of_day(day, zone), plain.of_day(day, zone))
 
@@ -257,7 +256,7 @@ def test_every_case_is_the_same(case: str, tmp_path: Path) -> None:
         assert all_told(found) == all_told(plain)
         for names in [
             (),
-            *((name,) for name in WHAT_KEYS_MEAN if name != "agent-type"),
+            *((name,) for name in KEY_DESCRIPTIONS if name != "agent-type"),
             *permutations(("day", "hour", "model")),
         ]:
             for zone in ZONES:
@@ -277,7 +276,7 @@ def test_the_real_corpus_is_the_same(tmp_path: Path) -> None:
     with indexed(tmp_path / "index.sqlite", REAL) as found:
         assert (len(found), str(found.total.amount)) == (len(plain), str(plain.total.amount))
         assert found.total.charges == 5_277
-        for names in [*((name,) for name in WHAT_KEYS_MEAN if name != "agent-type"), *NESTS]:
+        for names in [*((name,) for name in KEY_DESCRIPTIONS if name != "agent-type"), *NESTS]:
             for zone in ZONES:
                 assert found.by(*names, zone=zone) == plain.by(*names, zone=zone)
         assert all_told(found) == all_told(plain)

@@ -27,10 +27,10 @@ from tests.make import lines, transcript
 
 import threadline
 from threadline.find import homes
-from threadline.find.seen import END
-from threadline.index.fresh import fresh
+from threadline.find.changes import END
+from threadline.index.freshness import open_fresh
 from threadline.index.refresh import rebuild, refresh
-from threadline.index.texts import as_text
+from threadline.index.store import storable_text
 
 LONG = bool(os.environ.get("THREADLINE_LONG"))
 SECOND = 1_000_000_000
@@ -355,7 +355,7 @@ class Transcripts(RuleBasedStateMachine):
 
     def refresh_fresh(self, most: int | None) -> None:
         """As the archive does."""
-        made = fresh(self.index, homes(self.home), most=most)
+        made = open_fresh(self.index, homes(self.home), most=most)
         assert made is not None
         made.connection.close()
 
@@ -388,7 +388,9 @@ def _sums(archive: threadline.archive.Archive, *names: str) -> Any:
 
 
 ANSWERS: dict[str, Callable[[threadline.archive.Archive], Any]] = {
-    "sessions": lambda archive: [replace(one, title=as_text(one.title)) for one in archive.sessions().sessions],
+    "sessions": lambda archive: [
+        replace(session, title=storable_text(session.title)) for session in archive.sessions().sessions
+    ],
     "overview": lambda archive: _fields(archive.overview()),
     "charges": _charges,
     "by day": lambda archive: _sums(archive, "day"),

@@ -12,7 +12,7 @@ from tests.make import SESSION, Pen, Row, call, chain, prompt, transcript
 
 from threadline.find import homes
 from threadline.index.refresh import refresh
-from threadline.index.store import open_to_read
+from threadline.index.store import open_read_only
 
 HALF = "half \ud83d of a pair"
 HUGE = 10**30
@@ -65,6 +65,6 @@ def test_a_transcript_whose_name_is_no_text_is_told_of(tmp_path: Path) -> None:
     for told in (rows, [*rows, rows[-1].replace(b'"is_error": true', b'"is_error": false')]):
         path.write_bytes(b"".join(told))
         refresh(tmp_path / "index.sqlite", homes(home))
-        with closing(open_to_read(tmp_path / "index.sqlite")) as connection:
+        with closing(open_read_only(tmp_path / "index.sqlite")) as connection:
             outcomes = connection.execute("SELECT outcome, result_line FROM calls").fetchall()
     assert outcomes == [("ok", 4)]

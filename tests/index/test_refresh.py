@@ -17,9 +17,9 @@ import threadline
 from threadline.demo import write
 from threadline.errors import IndexBusy, Unreadable
 from threadline.find import homes
-from threadline.index.fresh import fresh
-from threadline.index.refresh import Refreshed, refresh
-from threadline.index.store import cache_folder, open_to_read, open_to_write, place
+from threadline.index.freshness import open_fresh
+from threadline.index.refresh import RefreshResult, refresh
+from threadline.index.store import cache_folder, index_path, open_for_writing, open_read_only
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def home(tmp_path: Path) -> Path:
     return where
 
 
-def _refreshed(home: Path, index: Path) -> Refreshed:
+def _refreshed(home: Path, index: Path) -> RefreshResult:
     return refresh(index, homes(home))
 
 
@@ -39,7 +39,7 @@ def test_the_index_has_every_entry_at_its_place(home: Path, tmp_path: Path) -> N
     index = tmp_path / "index.sqlite"
     done = _refreshed(home, index)
     found = threadline.look(home)
-    told = [entry for one in found.transcripts for entry in threadline.entries(one.path)]
+    told = [entry for transcript in found.transcripts for entry in threadline.entries(transcript.path)]
     whole = [entry for entry in told if entry.raw.endswith(b"\n") or not entry.problems]
     assert done.entries == len(whole)
     told_of = {(e.place.transcript, e.line.number, e.line.offset, len(e.raw), e.kind) for e in whole}
@@ -51,7 +51,7 @@ def test_the_indexs_charges_are_the_ledgers(home: Path, tmp_path: Path) -> None:
     index = tmp_path / "index.sqlite"
     _refreshed(home, index)
     ledger = threadline.ledger(home)
-    with closing(open_to_read(index)) as connection:
+    with closing(open_read_only(index)) as connection:
         told = connection.execute("SELECT message, session, project, output, amount FROM charges").fetchall()
     assert sorted(told) == sorted(
         (one.message, one.session, one.project, one.output, format(one.amount, "f").rstrip("0").rstrip("."))
@@ -66,7 +66,7 @@ def test_a_refresh_with_nothing_changed_reads_nothing(home: Path, tmp_path: Path
     index = tmp_path / "index.sqlite"
     _refreshed(home, index)
     before = content(index)
-    assert _refreshed(home, index) == Refreshed()
+    assert _refreshed(home, index) == RefreshResult()
     assert content(index) == before
 
 
@@ -142,10 +142,10 @@ def test_an_appended_line_costs_that_line(home: Path, tmp_path: Path) -> None:
 
 def test_one_writes_and_others_are_told(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second refresh at the same time says that it must wait; readers go on."""
-    monkeypatch.setattr("threadline.index.store._WAIT_MS", 50)
+    monkeypatch.setattr("threadline.index.store._BUSY_TIMEOUT_MS", 50)
     index = tmp_path / "index.sqlite"
     _refreshed(home, index)
-    with open_to_write(index) as connection:
+    with open_for_writing(index) as connection:
         connection.execute("BEGIN IMMEDIATE")
         with pytest.raises(IndexBusy, match="Another threadline is refreshing"):
             _refreshed(home, index)
@@ -157,7 +157,7 @@ def test_a_damaged_index_is_told(tmp_path: Path) -> None:
     index = tmp_path / "index.sqlite"
     index.write_bytes(b"no database at all, but some text" * 300)
     with pytest.raises(Unreadable, match="index rebuild"):
-        open_to_read(index)
+        open_read_only(index)
     with pytest.raises(Unreadable, match="index rebuild"):
         refresh(index, [])
 
@@ -182,8 +182,8 @@ def test_an_index_that_lacks_something_is_left_alone(home: Path, tmp_path: Path,
     with pytest.raises(Unreadable, match="index rebuild"):
         _refreshed(home, index)
     with pytest.raises(Unreadable, match="index rebuild"):
-        fresh(index, homes(home))
-    assert fresh(index, homes(home), most=1 << 30) is None
+        open_fresh(index, homes(home))
+    assert open_fresh(index, homes(home), most=1 << 30) is None
 
 
 def test_tables_that_are_no_text_are_told(home: Path, tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_tables_that_are_no_text_are_told(home: Path, tmp_path: Path) -> None:
     written = index.read_bytes()
     index.write_bytes(written.replace(b"CREATE TABLE meta(", b"CREATE TABLE \xba\xff((("))
     with pytest.raises(Unreadable, match="index rebuild"):
-        open_to_read(index)
+        open_read_only(index)
     with pytest.raises(Unreadable, match="index rebuild"):
         _refreshed(home, index)
 
@@ -223,7 +223,7 @@ def test_an_index_of_another_owner_is_told(home: Path, tmp_path: Path, monkeypat
     monkeypatch.setattr(Path, "chmod", refused)
     with pytest.raises(Unreadable, match="Operation not permitted"):
         _refreshed(home, index)
-    assert fresh(index, homes(home), most=1 << 30) is None
+    assert open_fresh(index, homes(home), most=1 << 30) is None
 
 
 @pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="other folders are the platform's there")
@@ -238,12 +238,12 @@ def test_a_relative_folder_for_caches_does_not_count(tmp_path: Path, monkeypatch
 
 def test_an_index_is_private_and_has_its_homes_name(home: Path, tmp_path: Path) -> None:
     """Nobody else may read it; the same homes have the same index, in whatever order."""
-    index = place([home, "/other"], tmp_path / "cache")
-    assert index == place(["/other", home], tmp_path / "cache")
+    index = index_path([home, "/other"], tmp_path / "cache")
+    assert index == index_path(["/other", home], tmp_path / "cache")
     _refreshed(home, index)
     assert index.stat().st_mode & 0o777 == 0o600
     assert index.parent.stat().st_mode & 0o777 == 0o700
-    with pytest.raises(sqlite3.OperationalError, match="readonly"), closing(open_to_read(index)) as connection:
+    with pytest.raises(sqlite3.OperationalError, match="readonly"), closing(open_read_only(index)) as connection:
         connection.execute("DELETE FROM entries")
 
 
@@ -255,8 +255,8 @@ def test_a_transcript_whose_name_is_no_text_is_indexed(home: Path, tmp_path: Pat
     odd.write_bytes(source.read_bytes())
     index = tmp_path / "index.sqlite"
     _refreshed(home, index)
-    assert _refreshed(home, index) == Refreshed()
-    with closing(open_to_read(index)) as connection:
+    assert _refreshed(home, index) == RefreshResult()
+    with closing(open_read_only(index)) as connection:
         paths = [os.fsdecode(path) for (path,) in connection.execute("SELECT path FROM transcripts")]
     assert str(odd) in paths
 

@@ -16,15 +16,14 @@ from tests.account.made_homes import Made, Row, copied, transcripts, word
 from tests.index.test_ledger import all_told
 
 import threadline
-from threadline.account.adding import COUNTS
+from threadline.account.totals import COUNTS
 from threadline.demo import write
 from threadline.find import homes
 from threadline.index.ledger import IndexedLedger
 from threadline.index.refresh import refresh
-from threadline.index.stamp import stamp, written
-from threadline.index.store import open_to_read
-from threadline.index.told import packed, sighting, unpacked
-from threadline.model.sighting import Pass, Sighting
+from threadline.index.sightings import decode_sighting, encode_sighting, restore_sighting
+from threadline.index.store import decode_time, encode_time, open_read_only
+from threadline.model.sightings import Sighting, UsagePass
 
 REGROUPED = """
 SELECT CASE typeof(time) WHEN 'integer' THEN time / 900000 ELSE time END, origin_id, rate_id, SUM(part IS NULL),
@@ -46,7 +45,7 @@ def check(index: Path, home: Path) -> None:
     """The index is what the transcripts are: its ledger, its sums, and nothing that is left over."""
     refresh(index, homes(home), jobs=1)
     plain = threadline.ledger(home, jobs=1)
-    with closing(open_to_read(index)) as connection:
+    with closing(open_read_only(index)) as connection:
         found = IndexedLedger(connection)
         assert all_told(found) == all_told(plain)
         assert found.by("day", "session") == plain.by("day", "session")
@@ -199,13 +198,13 @@ def _reply(at: int) -> Row:
     }
 
 
-@given(st.datetimes() | st.text(max_size=30) | st.integers(0, 10**13).map(written), st.booleans())
+@given(st.datetimes() | st.text(max_size=30) | st.integers(0, 10**13).map(decode_time), st.booleans())
 def test_a_time_comes_back_as_it_was_written(time: Any, millis: bool) -> None:
     """Whatever it is; and those that are written as usual sort as numbers as they do as text."""
     text = time if isinstance(time, str) else f"{time.isoformat(timespec='milliseconds' if millis else 'auto')}Z"
-    assert written(stamp(text)) == text
-    later = stamp("2026-01-05T09:00:00.000Z")
-    kept = stamp(text)
+    assert decode_time(encode_time(text)) == text
+    later = encode_time("2026-01-05T09:00:00.000Z")
+    kept = encode_time(text)
     if isinstance(kept, int) and isinstance(later, int):
         assert (kept < later) == (text < "2026-01-05T09:00:00.000Z")
 
@@ -220,14 +219,14 @@ CALLS = st.text("abcXYZ019_-+/=", min_size=24, max_size=24).map(lambda text: f"t
     rows=st.lists(st.tuples(st.integers(0, 10**9), IDS), min_size=1, max_size=4, unique_by=lambda row: row[0]),
     calls=st.lists(st.tuples(CALLS, st.sampled_from(["Bash", "mcp__x__y z", ""])), max_size=3),
     rare=st.tuples(st.sampled_from([None, "fast", ""]), st.booleans(), st.integers(0, 3)),
-    passes=st.sampled_from([None, [], [Pass("advisor_message", "m", 1, 2)]]),
+    passes=st.sampled_from([None, [], [UsagePass("advisor_message", "m", 1, 2)]]),
     stopped=st.booleans(),
 )
 def test_a_sighting_comes_back_as_it_was_packed(
     rows: list[tuple[int, str]],
     calls: list[tuple[str, str]],
     rare: tuple[str | None, bool, int],
-    passes: list[Pass] | None,
+    passes: list[UsagePass] | None,
     stopped: bool,
 ) -> None:
     """With every id, of whatever kind, and all that is seldom there."""
@@ -242,7 +241,7 @@ def test_a_sighting_comes_back_as_it_was_packed(
         repeated=repeated,
         passes=passes,
     )
-    assert sighting(unpacked(packed(told)), "key", "model", "time", rows[0][0]) == told
+    assert restore_sighting(decode_sighting(encode_sighting(told)), "key", "model", "time", rows[0][0]) == told
 
 
 def test_views_tell_of_messages_and_charges(tmp_path: Path) -> None:
@@ -251,7 +250,7 @@ def test_views_tell_of_messages_and_charges(tmp_path: Path) -> None:
     write(home, megabytes=1)
     refresh(index, homes(home))
     ledger = threadline.ledger(home)
-    with closing(open_to_read(index)) as connection:
+    with closing(open_read_only(index)) as connection:
         told = connection.execute("SELECT id, output, charges, entries, transcripts FROM messages").fetchall()
         amounts = connection.execute("SELECT message, timestamp, amount FROM charges").fetchall()
     by_id: dict[str, list[threadline.Charge]] = {}

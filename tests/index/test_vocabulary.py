@@ -15,10 +15,17 @@ from tests.make import Pen, prompt, reply, transcript, write
 from threadline.find import homes
 from threadline.index import vocabulary
 from threadline.index.refresh import refresh
-from threadline.index.store import open_to_read
-from threadline.index.tables.entries import FIELDS
-from threadline.index.vocabulary import VOCABULARY, Noting, Vocabulary, rebuild
-from threadline.index.words import TOKENIZER, searchable, tokens
+from threadline.index.schema import FIELDS
+from threadline.index.store import open_read_only
+from threadline.index.vocabulary import (
+    TOKENIZER,
+    VOCABULARY,
+    Vocabulary,
+    VocabularyWriter,
+    normalize_text,
+    rebuild_vocabulary,
+    tokenize,
+)
 
 SAID = ["parseTimestamp decode", "Café ENCODE 数据库 decoder", "E404 \U0001d400 ГОРОД decoding", "encoded a1b2c3"]
 MANY = 1000
@@ -40,25 +47,25 @@ def _made() -> sqlite3.Connection:
     return made
 
 
-def _say(index: sqlite3.Connection, noting: Noting, *texts: str) -> None:
+def _say(index: sqlite3.Connection, noting: VocabularyWriter, *texts: str) -> None:
     """Write entries as a refresh does."""
     index.execute("BEGIN IMMEDIATE")
     (number,) = index.execute("SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'next_entry'").fetchone()
     for at, text in enumerate(texts):
-        index.execute("INSERT INTO text(rowid, prompt) VALUES(?, ?)", (number + at, searchable(text)))
-    noting.add([None, searchable(text)] for text in texts)
+        index.execute("INSERT INTO text(rowid, prompt) VALUES(?, ?)", (number + at, normalize_text(text)))
+    noting.add([None, normalize_text(text)] for text in texts)
     noting.commit(number + len(texts))
     index.execute("UPDATE meta SET value = ? WHERE name = 'next_entry'", (str(number + len(texts)),))
     index.execute("COMMIT")
 
 
 def _words(texts: list[str]) -> set[str]:
-    return {word for text in texts for word in tokens(searchable(text))}
+    return {word for text in texts for word in tokenize(normalize_text(text))}
 
 
 def test_words_are_found_by_any_part(index: sqlite3.Connection) -> None:
     """In the middle, at the end, as a whole; without case and accents."""
-    noting = Noting(index)
+    noting = VocabularyWriter(index)
     _say(index, noting, *SAID)
     with noting.finishing(None):
         pass
@@ -75,7 +82,7 @@ def test_words_are_found_by_any_part(index: sqlite3.Connection) -> None:
 
 def test_too_many_words_are_none(index: sqlite3.Connection) -> None:
     """They would narrow nothing."""
-    noting = Noting(index)
+    noting = VocabularyWriter(index)
     _say(index, noting, *SAID)
     with noting.finishing(None):
         pass
@@ -86,7 +93,7 @@ def test_too_many_words_are_none(index: sqlite3.Connection) -> None:
 
 def test_a_word_that_is_cut_off_may_be_any(index: sqlite3.Connection) -> None:
     """Full text keeps the beginning of a very long word: what stood behind is not known."""
-    noting = Noting(index)
+    noting = VocabularyWriter(index)
     _say(index, noting, "a" * 40_000 + "needle", "needle", "straw")
     with noting.finishing(None):
         pass
@@ -104,11 +111,11 @@ def test_a_word_that_is_cut_off_may_be_any(index: sqlite3.Connection) -> None:
 def test_whatever_is_said_is_known(refreshes: list[list[str]], part: str, run: int) -> None:
     """After any number of refreshes, each of which writes some entries, with runs of any length: no word is missing."""
     with pytest.MonkeyPatch.context() as patch, closing(_made()) as index:
-        patch.setattr(vocabulary, "_RUN", run)
-        patch.setattr(vocabulary, "_SHARE", 0.5)
+        patch.setattr(vocabulary, "_RUN_BYTES", run)
+        patch.setattr(vocabulary, "_REBUILD_SHARE", 0.5)
         said: list[str] = []
         for texts in refreshes:
-            noting = Noting(index)
+            noting = VocabularyWriter(index)
             _say(index, noting, *texts)
             with noting.finishing(None):
                 pass
@@ -122,12 +129,12 @@ def test_whatever_is_said_is_known(refreshes: list[list[str]], part: str, run: i
 
 def test_small_refreshes_leave_few_runs(index: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred of them are merged as they come, and full text is not asked for all words again."""
-    _say(index, Noting(index), *SAID)
-    rebuild(index)
-    monkeypatch.setattr(vocabulary, "_SHARE", 0)
-    monkeypatch.setattr(vocabulary, "rebuild", _never)
+    _say(index, VocabularyWriter(index), *SAID)
+    rebuild_vocabulary(index)
+    monkeypatch.setattr(vocabulary, "_REBUILD_SHARE", 0)
+    monkeypatch.setattr(vocabulary, "rebuild_vocabulary", _never)
     for number in range(100):
-        noting = Noting(index)
+        noting = VocabularyWriter(index)
         _say(index, noting, f"word{number}")
         with noting.finishing(None):
             pass
@@ -142,9 +149,9 @@ def _never(*_: object) -> None:
 
 def test_a_refresh_that_was_killed_leaves_no_half_vocabulary(index: sqlite3.Connection) -> None:
     """What was committed without its words is told by `is_whole`, and made good by the next refresh."""
-    _say(index, Noting(index), *SAID)  # too much to be taken apart, and killed before the end
+    _say(index, VocabularyWriter(index), *SAID)  # too much to be taken apart, and killed before the end
     assert not Vocabulary(index).is_whole
-    noting = Noting(index)
+    noting = VocabularyWriter(index)
     _say(index, noting, "one more")
     assert not Vocabulary(index).is_whole
     with noting.finishing(None):
@@ -167,12 +174,12 @@ def test_a_refresh_keeps_it(tmp_path: Path) -> None:
     assert _knows(path) == {"needle": True, "haystack": True}
     file.unlink()
     refresh(path, homes(home), jobs=1)
-    with closing(open_to_read(path)) as connection:
+    with closing(open_read_only(path)) as connection:
         assert Vocabulary(connection).is_whole
 
 
 def _knows(path: Path) -> dict[str, bool]:
-    with closing(open_to_read(path)) as connection:
+    with closing(open_read_only(path)) as connection:
         words = Vocabulary(connection)
         assert words.is_whole
         return {word: bool(words.containing(word[1:-1], MANY)) for word in ("needle", "haystack")}

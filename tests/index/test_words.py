@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from threadline.index.words import TOKENIZER, searchable, tokens
+from threadline.index.vocabulary import TOKENIZER, normalize_text, tokenize
 
 # Any text that SQLite takes, much of it of the characters that divide, fold or stand apart.
 _SPECIAL = st.sampled_from(
@@ -33,7 +33,7 @@ def _by_sqlite(text: str) -> list[str]:
 @example("x" * 40_000)
 def test_tokens_are_those_that_sqlite_makes(text: str) -> None:
     """The tokens in Python are SQLite's own, in its order."""
-    assert tokens(text) == _by_sqlite(text)
+    assert tokenize(text) == _by_sqlite(text)
 
 
 def test_every_character_is_folded_as_sqlite_folds_it() -> None:
@@ -44,26 +44,26 @@ def test_every_character_is_folded_as_sqlite_folds_it() -> None:
         text = "".join(
             f"b{chr(one)} {chr(one)}b " for one in range(start, start + 0x8000, step) if not 0xD800 <= one <= 0xDFFF
         )
-        assert tokens(text) == (_by_sqlite(text) if text else [])
+        assert tokenize(text) == (_by_sqlite(text) if text else [])
 
 
 @given(_ANY)
 def test_what_is_searchable_can_be_handed_to_sqlite(text: str) -> None:
     """Whatever a transcript holds, half of a surrogate pair too, SQLite takes it."""
-    assert _by_sqlite(searchable(text)) == tokens(searchable(text))
+    assert _by_sqlite(normalize_text(text)) == tokenize(normalize_text(text))
 
 
 @given(_ANY)
 def test_searchable_text_stays_as_it_is(text: str) -> None:
     """Making text searchable twice gives the same tokens as once."""
-    once = searchable(text)
-    assert tokens(searchable(once)) == tokens(once)
+    once = normalize_text(text)
+    assert tokenize(normalize_text(once)) == tokenize(once)
 
 
 @given(st.text(st.characters(max_codepoint=127, exclude_characters="\x1b")))
 def test_ascii_is_handed_over_as_it_is(text: str) -> None:
     """Text that needs no change is not copied."""
-    assert searchable(text) is text
+    assert normalize_text(text) is text
 
 
 @pytest.mark.parametrize(
@@ -93,20 +93,20 @@ def test_ascii_is_handed_over_as_it_is(text: str) -> None:
 )
 def test_words_in_many_scripts(text: str, expected: list[str]) -> None:
     """Words are found as a person would type them."""
-    assert tokens(searchable(text)) == expected
+    assert tokenize(normalize_text(text)) == expected
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
     [("가각", "\u1100\u1161\u1100\u1161\u11a8"), ("ガ", "カ\u3099"), ("é", "e\u0301"), ("ｶﾞ", "ガ")],
 )
-def test_forms_of_the_same_letter_are_the_same_token(one: str, other: str) -> None:
+def test_forms_of_the_same_letter_are_the_same_token(text: str, other: str) -> None:
     """Whether a letter is written in one piece or several makes no difference: names of files come in both ways."""
-    assert tokens(searchable(one)) == tokens(searchable(other))
+    assert tokenize(normalize_text(text)) == tokenize(normalize_text(other))
 
 
 @given(st.text(st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF), min_size=1), _TEXT, _TEXT)
 def test_a_word_without_spaces_is_a_phrase_of_its_characters(word: str, before: str, after: str) -> None:
     """Wherever Chinese words stand, their characters are adjacent tokens."""
-    found, wanted = tokens(searchable(f"{before}{word}{after}")), list(word)
+    found, wanted = tokenize(normalize_text(f"{before}{word}{after}")), list(word)
     assert any(found[at : at + len(wanted)] == wanted for at in range(len(found)))

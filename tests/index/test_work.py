@@ -17,7 +17,7 @@ from tests.thread.session_cases import CASES, folder
 from threadline.demo import write as write_demo
 from threadline.find import homes
 from threadline.index.refresh import refresh
-from threadline.index.store import open_to_read
+from threadline.index.store import open_read_only
 
 # What another transcript of the session answers is not looked for.
 _ANSWERED_ELSEWHERE = {"forked-agent-that-copied-its-history", "result-in-another-file-of-the-session"}
@@ -29,7 +29,7 @@ def _compare(home: Path, index: Path, *, but: frozenset[str] = frozenset()) -> i
     """Hold what the index tells of each session against what the session tells; gives how many calls there were."""
     refresh(index, homes(home))
     count = 0
-    with closing(open_to_read(index)) as connection:
+    with closing(open_read_only(index)) as connection:
         for session in sessions(home):
             told, found = of_session(session), indexed(connection, session)
             known = {str(agent.id): str(agent.link.call) for agent in session.agents}
@@ -185,6 +185,6 @@ def test_rows_that_are_written_again_take_nothing_back(tmp_path: Path) -> None:
     for rows in (told, told + told[1:7]):
         write(path, *rows)
         refresh(tmp_path / "index.sqlite", homes(tmp_path / "home"))
-        with closing(open_to_read(tmp_path / "index.sqlite")) as connection:
+        with closing(open_read_only(tmp_path / "index.sqlite")) as connection:
             listed = connection.execute("SELECT list, content, status FROM todos ORDER BY list").fetchall()
         assert listed == [("task", "build", "completed"), ("todo", "second", "pending")]

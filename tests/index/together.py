@@ -25,8 +25,8 @@ from threadline.errors import IndexBusy
 from threadline.find import homes
 from threadline.index import store
 from threadline.index.refresh import rebuild, refresh
-from threadline.index.store import open_to_read
-from threadline.model.sum import Row
+from threadline.index.store import open_read_only
+from threadline.model.totals import Row
 
 SESSIONS = 4
 _EACH = struct.Struct("<2q")
@@ -115,7 +115,7 @@ def _check_sentence(error: IndexBusy, index: Path) -> None:
 
 def refreshing(index: Path, home: Path, seconds: float, wait_ms: int, rebuilds: int) -> None:
     """Refresh as often as can be, with every so manyth an index made anew; being told to wait is no error."""
-    store._WAIT_MS = wait_ms  # how patient it is
+    store._BUSY_TIMEOUT_MS = wait_ms  # how patient it is
     done = busy = 0
     until = time.monotonic() + seconds
     while time.monotonic() < until:
@@ -143,7 +143,7 @@ class Reading:
 
     def ask(self) -> None:
         """Ask all that must fit together, of one moment."""
-        with closing(open_to_read(self._index)) as connection:
+        with closing(open_read_only(self._index)) as connection:
             connection.execute("BEGIN")
             self._entries(connection)
             self._charges(connection)
@@ -213,7 +213,7 @@ class Asking:
         """Sessions, what was spent, and a word."""
         before = [self._counters.done(number) for number in range(SESSIONS)]
         with threadline.open(self._home, index=self._index) as archive:
-            entries = {str(one.id): one.entries for one in archive.sessions().sessions}
+            entries = {str(session.id): session.entries for session in archive.sessions().sessions}
             spent = {row.keys["session"]: row for row in archive.ledger().by("session")}
             number = self._random.randrange(SESSIONS)
             looked_for = word(number, self._random.randint(1, max(1, before[number])))

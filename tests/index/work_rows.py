@@ -9,18 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import threadline
-from threadline.index.store import open_to_read
+from threadline.index.store import open_read_only
 from threadline.load import Session
-from threadline.model.agent import LinkStep
-from threadline.model.call import Outcome
-from threadline.model.found import TranscriptKind
-from threadline.model.state import How
+from threadline.model.calls import Outcome
+from threadline.model.homes import TranscriptKind
+from threadline.model.session import LinkEvidence
+from threadline.model.state import EvidenceKind
 from threadline.thread.calls import exit_code
 from threadline.thread.state import state_at
 
 Rows = dict[str, list[Any]]
-_HOWS = frozenset({How.READ, How.WRITE, How.EDIT, How.USER_MODIFIED, How.ATTACHED})
-_STEPS = frozenset({LinkStep.RESULT, LinkStep.PROGRESS, LinkStep.RESULT_TEXT})
+_HOWS = frozenset(
+    {EvidenceKind.READ, EvidenceKind.WRITE, EvidenceKind.EDIT, EvidenceKind.USER_MODIFIED, EvidenceKind.ATTACHED}
+)
+_STEPS = frozenset({LinkEvidence.RESULT, LinkEvidence.PROGRESS, LinkEvidence.RESULT_TEXT})
 _CALLS = """SELECT t.path, e.line, k.tool, c.outcome, rt.path, r.line, c.exit_code, c.started
     FROM call_rows c JOIN tools k USING(tool_id) JOIN entries e USING(entry_id) JOIN transcripts t USING(transcript_id)
     LEFT JOIN entries r ON r.entry_id = c.result_entry_id
@@ -42,7 +44,7 @@ QUESTIONS = {
 
 def content(index: Path) -> Rows:
     """All that an index tells of it."""
-    with closing(open_to_read(index)) as connection:
+    with closing(open_read_only(index)) as connection:
         return {name: sorted(connection.execute(asked), key=repr) for name, asked in QUESTIONS.items()}
 
 
@@ -63,9 +65,16 @@ def of_session(session: Session) -> Rows:
             key=repr,
         ),
         "compactions": _ordered(
-            (str(one.kind), one.trigger, one.tokens_before, one.tokens_after, agent.id, str(one.place))
+            (
+                str(compaction.kind),
+                compaction.trigger,
+                compaction.tokens_before,
+                compaction.tokens_after,
+                agent.id,
+                str(compaction.place),
+            )
             for agent in (session.main, *session.agents)
-            for one in agent.compactions
+            for compaction in agent.compactions
         ),
         "todos": sorted([*_todos(state), *_tasks(state)], key=repr),
         "agents": _ordered((str(agent.id), agent.model, str(agent.transcript)) for agent in session.agents),
@@ -77,7 +86,7 @@ def _ordered(rows: Iterable[Any]) -> list[Any]:
     return sorted(rows, key=repr)
 
 
-def _touches(state: Any) -> Iterable[tuple[str, How, str]]:
+def _touches(state: Any) -> Iterable[tuple[str, EvidenceKind, str]]:
     return (
         (file.path, one.how, str(one.place))
         for file in state.files.values()

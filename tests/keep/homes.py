@@ -15,11 +15,11 @@ import pytest
 
 from threadline.find import homes
 from threadline.keep.catalogue import Catalogue, Version
-from threadline.keep.keeping import Kept, keep
+from threadline.keep.keep import KeepResult, run_keep
 from threadline.keep.machine import Machine
-from threadline.keep.sources import sources
+from threadline.keep.paths import find_source_files
 from threadline.keep.store import Store
-from threadline.keep.verifying import verify
+from threadline.keep.verify import verify_keep
 
 FIRST, SECOND = Machine("first_1", "first"), Machine("second_2", "second")
 SOURCE = str(Path(__file__).parents[2] / "src")
@@ -36,19 +36,19 @@ class Looks(NamedTuple):
 
 def small_packs(patch: pytest.MonkeyPatch) -> None:
     """Frames and packs that are small enough for a made-up home to fill several."""
-    patch.setattr("threadline.keep.writing.FRAME", SMALL_FRAME)
-    patch.setattr("threadline.keep.writing.PACK", SMALL_PACK)
+    patch.setattr("threadline.keep.pack.FRAME_SIZE", SMALL_FRAME)
+    patch.setattr("threadline.keep.pack.PACK_SIZE", SMALL_PACK)
 
 
-def kept(store: Store, home: Path, machine: Machine = FIRST) -> Kept:
+def kept(store: Store, home: Path, machine: Machine = FIRST) -> KeepResult:
     """Keep a home once."""
-    return keep(store, homes(home), machine)
+    return run_keep(store, homes(home), machine)
 
 
 def on_disk(home: Path) -> dict[str, Looks]:
     """The files of a home that are to be kept, by their paths below it."""
     found = {}
-    for source in sources(homes(home)[0], []):
+    for source in find_source_files(homes(home)[0], []):
         status = source.file.lstat()
         hash_ = sha256(source.file.read_bytes()).hexdigest()
         found[source.path] = Looks(hash_, stat.S_IMODE(status.st_mode), status.st_mtime_ns)
@@ -80,18 +80,18 @@ def held(store: Store) -> Held:
 
 
 def _held(catalogue: Catalogue) -> Iterator[tuple[str, str, str, int, int, str]]:
-    for one in catalogue.all_versions():
-        pieces = sha256("".join(one.pieces).encode()).hexdigest()
-        yield one.machine, one.home, one.path, one.mode, one.mtime_ns, pieces
+    for version in catalogue.all_versions():
+        pieces = sha256("".join(version.pieces).encode()).hexdigest()
+        yield version.machine, version.home, version.path, version.mode, version.mtime_ns, pieces
 
 
 def assert_whole(store: Store, before: Held = frozenset()) -> None:
     """Every byte is what its hash says, every version can be given back, and those that were there before still are."""
-    told = verify(store)
+    told = verify_keep(store)
     assert told.problems == ()
     assert told.touched == ()
     catalogue = Catalogue(store)
-    missing = {hash_ for one in catalogue.all_versions() for hash_ in one.pieces} - set(catalogue.located)
+    missing = {hash_ for version in catalogue.all_versions() for hash_ in version.pieces} - set(catalogue.located)
     assert not missing
     assert before <= frozenset(_held(catalogue))
 

@@ -8,10 +8,10 @@ from random import Random
 
 from threadline.find import homes
 from threadline.keep.catalogue import Catalogue, Version
-from threadline.keep.keeping import Kept, keep
+from threadline.keep.keep import KeepResult, run_keep
 from threadline.keep.machine import Machine
 from threadline.keep.store import Store
-from threadline.keep.verifying import verify
+from threadline.keep.verify import verify_keep
 
 HERE, THERE = Machine("here_1", "here"), Machine("there_2", "there")
 
@@ -45,9 +45,9 @@ def home_with(folder: Path, files: dict[str, bytes]) -> Path:
     return folder
 
 
-def kept(store: Store, home: Path, machine: Machine = HERE) -> Kept:
+def kept(store: Store, home: Path, machine: Machine = HERE) -> KeepResult:
     """One run over a home."""
-    return keep(store, homes(os.fspath(home)), machine)
+    return run_keep(store, homes(os.fspath(home)), machine)
 
 
 def given_back(store: Store) -> dict[str, list[bytes]]:
@@ -62,16 +62,16 @@ def given_back(store: Store) -> dict[str, list[bytes]]:
 
 def listed(store: Store) -> list[tuple[str, str, str, int, int, tuple[str, ...]]]:
     """The versions that a keep lists, in order."""
-    return [_told(one) for one in Catalogue(store).all_versions()]
+    return [_told(version) for version in Catalogue(store).all_versions()]
 
 
-def _told(one: Version) -> tuple[str, str, str, int, int, tuple[str, ...]]:
-    return one.machine, one.home, one.path, one.run, one.size, tuple(one.pieces)
+def _told(version: Version) -> tuple[str, str, str, int, int, tuple[str, ...]]:
+    return version.machine, version.home, version.path, version.run, version.size, tuple(version.pieces)
 
 
 def is_clean(store: Store) -> bool:
     """Whether every byte of a keep is what it should be."""
-    verified = verify(store)
+    verified = verify_keep(store)
     return not verified.problems and not verified.touched
 
 

@@ -19,18 +19,18 @@ import threadline
 from threadline.archive import Archive
 from threadline.demo import write
 from threadline.find import homes
-from threadline.keep import kept_home, listing
+from threadline.keep import kept_files, kept_home
 from threadline.keep.catalogue import Catalogue
-from threadline.keep.forgetting import forget
-from threadline.keep.keeping import keep
+from threadline.keep.forget import forget_session
+from threadline.keep.keep import run_keep
 from threadline.keep.machine import Machine
-from threadline.keep.restoring import restore
+from threadline.keep.restore import restore_files
 from threadline.keep.store import Store
-from threadline.model.kept import KEEP
-from threadline.survey.sessions import Wanted
+from threadline.model.homes import KEEP_SOURCE
+from threadline.summary.sessions import SessionFilter
 
 ASKED: dict[str, Callable[[Archive], Any]] = {
-    "sessions": lambda archive: [_without_path(one) for one in archive.sessions().sessions],
+    "sessions": lambda archive: [_without_path(session) for session in archive.sessions().sessions],
     "days": lambda archive: archive.ledger().by("day"),
     "homes": lambda archive: archive.ledger().by("home"),
     "sessions and models": lambda archive: archive.ledger().by("session", "model"),
@@ -60,7 +60,7 @@ class Place:
 
     def run(self, machine: Machine | None = None) -> None:
         """Keep what there is now."""
-        keep(Store.make(self.keep), homes(self.home), machine or self.machine)
+        run_keep(Store.make(self.keep), homes(self.home), machine or self.machine)
 
     def open(self, **given: Any) -> Archive:
         """The archive of the home."""
@@ -75,7 +75,7 @@ class Place:
     def kept(self) -> set[str]:
         """The files of the kept home, by their paths below it."""
         with self.open() as archive:
-            tops = [home.path for home in archive.homes if home.source == KEEP]
+            tops = [home.path for home in archive.homes if home.source == KEEP_SOURCE]
         return {str(path.relative_to(top)) for top in tops for path in top.rglob("*") if path.is_file()}
 
     def transcripts(self) -> list[Path]:
@@ -135,7 +135,7 @@ def test_the_index_only_makes_it_quick(place: Place) -> None:
         assert quick.overview() == plain.overview()
         assert quick.ledger().by("project", "home") == plain.ledger().by("project", "home")
         assert quick.search("test", every=True, limit=None).hits
-        kept = {str(one.id) for one in quick.sessions().sessions if one.kept}
+        kept = {str(session.id) for session in quick.sessions().sessions if session.kept}
         assert kept
         assert kept.isdisjoint(path.stem for path in place.transcripts())
         assert {hit.session for hit in quick.search("test", limit=None).hits if hit.kept} <= kept
@@ -152,7 +152,7 @@ def test_what_is_deleted_moves_in_the_index(place: Place) -> None:
     with place.open() as archive:
         archive.refresh()
         assert archive.connection.execute("SELECT MAX(entry_id), COUNT(*) FROM entries").fetchone() == before
-        assert any(home.source == KEEP for home in archive.homes)
+        assert any(home.source == KEEP_SOURCE for home in archive.homes)
 
 
 def test_nothing_is_put_back_that_is_there(place: Place) -> None:
@@ -164,7 +164,7 @@ def test_nothing_is_put_back_that_is_there(place: Place) -> None:
     os.truncate(cut, cut.stat().st_size // 2)
     with place.open() as archive:
         assert [home.source for home in archive.homes] == ["option"]
-        assert not any(one.kept for one in archive.sessions().sessions)
+        assert not any(session.kept for session in archive.sessions().sessions)
 
 
 def test_what_comes_back_leaves(place: Place) -> None:
@@ -217,10 +217,10 @@ def test_what_was_forgotten_is_gone(place: Place) -> None:
         path.unlink()
     place.kept()
     store = Store(place.keep)
-    files = [one for one in Catalogue(store).all_versions() if first.stem in one.path]
-    forget(store, place.machine, first.stem, files, "no longer wanted")
+    files = [version for version in Catalogue(store).all_versions() if first.stem in version.path]
+    forget_session(store, place.machine, first.stem, files, "no longer wanted")
     assert place.kept() == place.below([second])
-    assert first.stem not in {str(one.id) for one in place.open().sessions().sessions}
+    assert first.stem not in {str(session.id) for session in place.open().sessions().sessions}
 
 
 def test_it_may_be_thrown_away(place: Place) -> None:
@@ -232,7 +232,7 @@ def test_it_may_be_thrown_away(place: Place) -> None:
     before = place.told()
     shutil.rmtree(place.cache / "kept")
     assert place.told() == before
-    (top,) = (home.path for home in place.open().homes if home.source == KEEP)
+    (top,) = (home.path for home in place.open().homes if home.source == KEEP_SOURCE)
     assert {stat.S_IMODE(one.stat().st_mode) for one in (top, *top.rglob("*"))} == {0o700, 0o600}
     shutil.rmtree(top)
     assert place.told() == before
@@ -249,8 +249,8 @@ def test_nothing_is_looked_for_twice(place: Place, monkeypatch: pytest.MonkeyPat
     def never(*_given: object, **_more: object) -> None:
         raise AssertionError("the keep was opened, or a home was listed")
 
-    monkeypatch.setattr(kept_home, "missing", never)
-    monkeypatch.setattr(listing, "opened", never)
+    monkeypatch.setattr(kept_home, "find_missing_files", never)
+    monkeypatch.setattr(kept_files, "open_catalogue", never)
     assert [home.path for home in place.open().homes] == before
 
 
@@ -277,20 +277,20 @@ def test_another_machine(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     other.unlink()
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(place.home))
     with threadline.open() as archive:
-        assert {str(one.id) for one in archive.sessions().sessions if one.kept} == {other.stem}
+        assert {str(session.id) for session in archive.sessions().sessions if session.kept} == {other.stem}
         assert {row.keys["home"] for row in archive.ledger().by("home")} <= {str(place.home), f"second:{place.home}"}
     with place.open() as archive:
-        assert not any(one.kept for one in archive.sessions().sessions)
+        assert not any(session.kept for session in archive.sessions().sessions)
 
 
 def test_a_keep_that_cannot_be_read_hides_nothing(place: Place) -> None:
     """What is wrong with a keep is told; the home is read all the same, and what was put back before stays."""
     place.run()
     place.transcripts()[0].unlink()
-    before = {str(one.id) for one in place.open().sessions().sessions}
+    before = {str(session.id) for session in place.open().sessions().sessions}
     whole = (place.keep / "keep.json").read_bytes()
     (place.keep / "keep.json").write_text("{")
-    assert {str(one.id) for one in place.open().sessions().sessions} == before
+    assert {str(session.id) for session in place.open().sessions().sessions} == before
     (place.keep / "keep.json").write_bytes(whole)
     for path in (place.keep / "runs").iterdir():
         path.write_bytes(b"not a manifest")
@@ -298,13 +298,13 @@ def test_a_keep_that_cannot_be_read_hides_nothing(place: Place) -> None:
     with place.open() as archive:
         assert archive.keep_problems
         assert {path.stem for path in place.transcripts()} <= before
-        assert {str(one.id) for one in archive.sessions().sessions} <= before
+        assert {str(session.id) for session in archive.sessions().sessions} <= before
 
 
 def test_a_path_that_leads_out_is_not_put_back(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """A keep may come from anywhere: no path in it leads out of the kept home."""
     place.run()
-    really = listing.opened
+    really = kept_files.open_catalogue
 
     def hostile(folder: Path) -> Catalogue:
         made = really(folder)
@@ -315,10 +315,10 @@ def test_a_path_that_leads_out_is_not_put_back(place: Place, monkeypatch: pytest
                 f"projects/../../out/{path}",
                 "out\\..\\x",
             ):
-                made.versions[machine, home, bad] = [replace(one, path=bad) for one in versions]
+                made.versions[machine, home, bad] = [replace(version, path=bad) for version in versions]
         return made
 
-    monkeypatch.setattr(listing, "opened", hostile)
+    monkeypatch.setattr(kept_files, "open_catalogue", hostile)
     gone = place.transcripts()[:2]
     for path in gone:
         path.unlink()
@@ -353,7 +353,7 @@ def test_projects_may_be_a_link(place: Place, tmp_path: Path, lost: str, inside:
         path.unlink()
     assert place.told() == before
     catalogue = Catalogue(Store(place.keep))
-    assert not restore(catalogue, catalogue.newest(), place.home).refused
+    assert not restore_files(catalogue, catalogue.newest(), place.home).refused
     assert all(path.is_file() for path in gone)
 
 
@@ -407,20 +407,20 @@ def test_what_other_machines_kept_is_told_apart(
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(place.home))
     write(tmp_path / "there", megabytes=1, seed=7)
     place.run()
-    keep(Store.make(place.keep), homes(tmp_path / "there"), SECOND)
+    run_keep(Store.make(place.keep), homes(tmp_path / "there"), SECOND)
     with threadline.open(place.home, keep=False, index=False) as archive:
-        own = archive.ledger().total, {one.id for one in archive.sessions().sessions}
+        own = archive.ledger().total, {session.id for session in archive.sessions().sessions}
     with threadline.open(tmp_path / "there", keep=False, index=False) as archive:
-        others = archive.ledger().total, {one.id for one in archive.sessions().sessions}
+        others = archive.ledger().total, {session.id for session in archive.sessions().sessions}
     place.transcripts()[0].unlink()
     with threadline.open(index=index) as archive:
         sums = {row.keys["machine"]: row.amount for row in archive.ledger().by("machine")}
         assert sums == {"first": own[0].amount, "second": others[0].amount}
         for name, ids in (("first", own[1]), ("Second", others[1])):
-            listed = archive.sessions(Wanted(machine=name)).sessions
+            listed = archive.sessions(SessionFilter(machine=name)).sessions
             assert {one.id for one in listed} == ids
             assert {one.machine for one in listed} == {name.lower()}
-        assert not archive.sessions(Wanted(machine="third")).sessions
+        assert not archive.sessions(SessionFilter(machine="third")).sessions
 
 
 def test_what_there_is_no_room_for_hides_nothing_else(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -434,7 +434,7 @@ def test_what_there_is_no_room_for_hides_nothing_else(place: Place, monkeypatch:
     monkeypatch.setattr("shutil.disk_usage", lambda _path: SimpleNamespace(free=room))
     with place.open() as archive:
         assert "the largest 2 of its" in archive.keep_problems[0]
-        (kept,) = (home.path for home in archive.homes if home.source == KEEP)
+        (kept,) = (home.path for home in archive.homes if home.source == KEEP_SOURCE)
         assert len([path for path in kept.rglob("*") if path.is_file()]) == len(lost) - 2
 
 
@@ -444,9 +444,9 @@ def test_machines_of_one_name_are_told_apart(place: Place, tmp_path: Path, monke
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(place.home))
     write(tmp_path / "there", megabytes=1, seed=7)
     place.run()
-    keep(Store.make(place.keep), homes(tmp_path / "there"), replace(SECOND, label="first"))
+    run_keep(Store.make(place.keep), homes(tmp_path / "there"), replace(SECOND, label="first"))
     with threadline.open() as archive:
-        assert {one.machine for one in archive.sessions().sessions} == {"first", f"first ({SECOND.id})"}
+        assert {session.machine for session in archive.sessions().sessions} == {"first", f"first ({SECOND.id})"}
 
 
 CUTS: dict[str, float] = {"to nothing": 0.0, "to a beginning": 0.6}
@@ -472,14 +472,14 @@ def test_what_a_cut_took_is_told_though_the_session_went_on(place: Place, left: 
     assert _sums(place, index=index) == wanted
     assert main.read_bytes() == b"".join([*rest, *tail])
     with place.open(index=index) as archive:
-        told = [one for one in archive.sessions().sessions if archive.session(str(one.id)).id == main.stem]
+        told = [session for session in archive.sessions().sessions if archive.session(str(session.id)).id == main.stem]
         assert sorted(one.kept for one in told) == [False, True]
         assert sum(one.entries for one in told) == len(lines)
         assert archive.session(main.stem).path == main
     main.unlink()
     assert _sums(place, index=index) == wanted
     with place.open(index=index) as archive:
-        (one,) = (one for one in archive.sessions().sessions if one.id == main.stem)
+        (one,) = (session for session in archive.sessions().sessions if session.id == main.stem)
         assert (one.kept, one.entries, Path(one.path).read_bytes()) == (True, len(lines), b"".join(lines))
 
 
@@ -532,5 +532,5 @@ def test_two_cuts_are_told_in_order(place: Place) -> None:
     main.unlink()
     (path,) = place.kept()
     with place.open() as archive:
-        (home,) = (one.path for one in archive.homes if one.source == KEEP)
+        (home,) = (one.path for one in archive.homes if one.source == KEEP_SOURCE)
     assert (home / path).read_bytes() == b"".join(lines)

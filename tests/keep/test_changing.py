@@ -21,12 +21,12 @@ from tests.keep.homes import (
 )
 from tests.make import SESSION
 
+from threadline import atomic
 from threadline.find import homes
-from threadline.keep import durable
 from threadline.keep.catalogue import Catalogue
-from threadline.keep.keeping import keep
+from threadline.keep.keep import run_keep
 from threadline.keep.store import Store
-from threadline.model.problem import ProblemKind
+from threadline.model.places import ProblemKind
 
 _LINE = b'{"type":"user","sessionId":"%s","message":{"role":"user","content":"line %08d %s"}}\n'
 
@@ -63,7 +63,7 @@ class _Meddled:
 @contextmanager
 def _meddling(path: Path, happens: Callable[[], object], times: int) -> Iterator[None]:
     """Have something happen to a file in the middle of each of the first so many times that it is read."""
-    opened = durable.opened
+    opened = atomic.open_regular_file
     left = times
 
     def meddled(one: Path) -> object:
@@ -75,7 +75,7 @@ def _meddling(path: Path, happens: Callable[[], object], times: int) -> Iterator
         return _Meddled(file, 2, happens)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(durable, "opened", meddled)
+        patch.setattr(atomic, "open_regular_file", meddled)
         yield
 
 
@@ -137,7 +137,7 @@ def test_a_file_that_changes_while_it_is_read(name: str, times: int, large: Path
     for version in catalogue.all_versions():
         data = b"".join(catalogue.data(version))
         assert version.torn or any(one.startswith(data) for one in was)
-        assert not version.torn or [one.kind for one in told.problems] == [ProblemKind.CHANGED]
+        assert not version.torn or [problem.kind for problem in told.problems] == [ProblemKind.CHANGED]
     kept(store, home)
     assert newest(store, home) == on_disk(home)
     assert not any(one.torn for one in Catalogue(store).newest() if one.gone is None)
@@ -196,9 +196,9 @@ def test_a_clock_that_goes_back(tmp_path: Path) -> None:
         path = min((home.path / "projects").glob("*/*-*.jsonl"))
         path.write_bytes(path.read_bytes() + _line(year))
         os.utime(path, (year, year))
-        keep(store, homes(home.path), FIRST, now=lambda year=year: datetime(year, 1, 1, tzinfo=UTC))  # type: ignore[misc]
+        run_keep(store, homes(home.path), FIRST, now=lambda year=year: datetime(year, 1, 1, tzinfo=UTC))  # type: ignore[misc]
         assert newest(store, home.path) == on_disk(home.path)
-    assert [one.run.number for one in Catalogue(store).manifests] == [1, 2, 3, 4]
+    assert [manifest.run.number for manifest in Catalogue(store).manifests] == [1, 2, 3, 4]
     assert_whole(store)
 
 

@@ -29,9 +29,8 @@ from tests.keep.homes import (
 )
 from tests.keep.steps import Step, dies_at, stepping
 
-from threadline.keep.forgetting import forget
-from threadline.keep.merging import merge
-from threadline.keep.repacking import repack
+from threadline.keep.forget import forget_session, repack
+from threadline.keep.merge import merge_keeps
 from threadline.keep.store import Store
 
 KILLS = int(os.environ.get("THREADLINE_KILLS", "8"))
@@ -39,11 +38,11 @@ _OFTEN = 10
 _BEGIN = """
 import sys, pathlib
 from threadline.find import homes
-from threadline.keep import writing
-from threadline.keep.keeping import keep
+from threadline.keep import pack as writing
+from threadline.keep.keep import run_keep as keep
 from threadline.keep.machine import Machine
-from threadline.keep.merging import merge
-from threadline.keep.repacking import repack
+from threadline.keep.merge import merge_keeps as merge
+from threadline.keep.forget import repack
 from threadline.keep.store import Store
 writing.FRAME, writing.PACK = 100_000, 200_000
 machine = Machine("first_1", "first", pathlib.Path(sys.argv[2]))
@@ -113,7 +112,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
         assert_whole(Store.make(folder), before)
         if number % _OFTEN == 0:
             _gone_on_with(folder, memory, here, other)
-    assert sum(one.killed for one in kills.values()) == KILLS
+    assert sum(kill.killed for kill in kills.values()) == KILLS
     _gone_on_with(folder, memory, here, other)
 
 
@@ -141,7 +140,7 @@ def _later(made: Callable[[], Store], home: Changing, _other: Store) -> Callable
 
 def _merge(made: Callable[[], Store], home: Changing, other: Store) -> Callable[[], object]:
     kept(made(), home.path)
-    return lambda: merge(made(), FIRST, [other])
+    return lambda: merge_keeps(made(), FIRST, [other])
 
 
 def _pack(made: Callable[[], Store], home: Changing, _other: Store) -> Callable[[], object]:
@@ -200,7 +199,7 @@ def test_a_killed_forget_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.Mon
     for number in count(1, max(1, 24 // KILLS)):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(saved, folder)
-        if not dies_at(number, lambda: forget(Store(folder), FIRST, session, (), "asked to")):
+        if not dies_at(number, lambda: forget_session(Store(folder), FIRST, session, (), "asked to")):
             break
         assert_whole(Store(folder), stays)
         told = any(session in one[2] for one in held(Store(folder)))

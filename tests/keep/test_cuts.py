@@ -13,8 +13,8 @@ from tests.keep.stores import home_with, kept, lines, transcript
 from tests.often import often
 
 from threadline.keep.catalogue import Catalogue, Version
-from threadline.keep.cuts import joined
 from threadline.keep.store import Store
+from threadline.keep.truncation import join_lost_parts
 
 
 def _versions(folder: Path, texts: list[bytes]) -> tuple[Catalogue, list[Version]]:
@@ -59,10 +59,10 @@ def test_every_entry_is_there_once(tmp_path: Path, seed: int) -> None:
     """Whatever a cut took stands where it stood, as often as it was cut; and nothing is there twice."""
     texts = list(_life(Random(seed)))  # noqa: S311 - seeded, so that a failure comes again
     catalogue, versions = _versions(tmp_path, texts)
-    whole = joined(catalogue, versions)
+    whole = join_lost_parts(catalogue, versions)
     data = b"".join(catalogue.data(whole))
     assert len(data) == whole.size
-    assert Counter(_ids(data)) == dict.fromkeys((one for text in texts for one in _ids(text)), 1)
+    assert Counter(_ids(data)) == dict.fromkeys((id_ for text in texts for id_ in _ids(text)), 1)
 
 
 @pytest.mark.parametrize(
@@ -71,14 +71,14 @@ def test_every_entry_is_there_once(tmp_path: Path, seed: int) -> None:
 def test_what_a_crash_leaves_is_no_edit(tmp_path: Path, after: bytes) -> None:
     """A transcript of which only a title, zeros or half a line is left was cut off, and nobody wanted that."""
     catalogue, versions = _versions(tmp_path, [lines(1, 20), after])
-    assert lines(1, 20) in b"".join(catalogue.data(joined(catalogue, versions)))
+    assert lines(1, 20) in b"".join(catalogue.data(join_lost_parts(catalogue, versions)))
 
 
 @pytest.mark.parametrize("after", [b"{}\n", b"[]\n", b'"gone"\n'])
 def test_what_is_no_transcript_any_more_was_rewritten(tmp_path: Path, after: bytes) -> None:
     """Where somebody put something else in its place, that is what is given."""
     catalogue, versions = _versions(tmp_path, [lines(1, 20), after])
-    assert b"".join(catalogue.data(joined(catalogue, versions))) == after
+    assert b"".join(catalogue.data(join_lost_parts(catalogue, versions))) == after
 
 
 def test_what_is_written_again_and_again_stays_where_it_was(tmp_path: Path) -> None:
@@ -88,5 +88,5 @@ def test_what_is_written_again_and_again_stays_where_it_was(tmp_path: Path) -> N
     for number, rest in enumerate((b"", mode + entries[0])):
         texts = [first, rest, rest + entries[2] + mode + entries[3]]
         catalogue, versions = _versions(tmp_path / str(number), texts)
-        told = b"".join(catalogue.data(joined(catalogue, versions)))
+        told = b"".join(catalogue.data(join_lost_parts(catalogue, versions)))
         assert told == first + entries[2] + mode + entries[3]

@@ -9,7 +9,7 @@ from tests.keep.stores import HERE, THERE, home_with, kept, lines, session_id, t
 
 from threadline.errors import NotFound
 from threadline.keep.catalogue import Catalogue
-from threadline.keep.difference import between, differences, runs
+from threadline.keep.status import list_differences, list_runs, select_runs
 from threadline.keep.store import Store
 
 
@@ -38,7 +38,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def _found(store: Store, after: int, until: int) -> list[tuple[str, str, int]]:
-    found = differences(Catalogue(store), HERE.id, after, until)
+    found = list_differences(Catalogue(store), HERE.id, after, until)
     return [(one.change, one.session or one.path, one.bytes) for one in found]
 
 
@@ -73,11 +73,11 @@ def test_over_several_runs_it_is_what_came_of_it_in_all(store: Store) -> None:
 def test_which_runs_are_compared(store: Store) -> None:
     """Of none the last and the one before, of one that and the last, of two both, however they are ordered."""
     catalogue = Catalogue(store)
-    assert [one.number for one in runs(catalogue, HERE.id)] == [1, 2, 3, 4]
-    assert [one.files for one in runs(catalogue, HERE.id)] == [3, 5, 5, 5]
+    assert [run.number for run in list_runs(catalogue, HERE.id)] == [1, 2, 3, 4]
+    assert [run.files for run in list_runs(catalogue, HERE.id)] == [3, 5, 5, 5]
     for said, meant in (((), (3, 4)), ((2,), (2, 4)), ((0,), (0, 4)), ((3, 1), (1, 3)), ((1, 3), (1, 3))):
-        assert between(catalogue, HERE.id, said) == meant
+        assert select_runs(catalogue, HERE.id, said) == meant
     with pytest.raises(NotFound, match="There is no run 9; the runs are 1 to 4"):
-        between(catalogue, HERE.id, (9,))
+        select_runs(catalogue, HERE.id, (9,))
     with pytest.raises(NotFound, match="No run of this machine"):
-        between(catalogue, THERE.id, ())
+        select_runs(catalogue, THERE.id, ())

@@ -30,8 +30,8 @@ from tests.make import SESSION
 
 from threadline.errors import Unreadable
 from threadline.keep.catalogue import Catalogue
-from threadline.keep.merging import merge
-from threadline.keep.repacking import repack
+from threadline.keep.forget import repack
+from threadline.keep.merge import merge_keeps
 from threadline.keep.store import Store
 
 SOURCE = str(Path(__file__).parents[2] / "src")
@@ -50,7 +50,7 @@ def _line(number: int) -> bytes:
 def _kinds(home: Changing, other: Store) -> dict[str, Work]:
     return {
         "keep": lambda store: kept(store, home.path),
-        "merge": lambda store: merge(store, FIRST, [other]),
+        "merge": lambda store: merge_keeps(store, FIRST, [other]),
         "pack": lambda store: repack(store, FIRST),
     }
 

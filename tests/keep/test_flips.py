@@ -16,10 +16,10 @@ from tests.often import often
 
 from threadline.errors import Unreadable
 from threadline.keep.catalogue import Catalogue, Version
-from threadline.keep.merging import merge
-from threadline.keep.restoring import restore
+from threadline.keep.merge import merge_keeps
+from threadline.keep.restore import restore_files
 from threadline.keep.store import Store
-from threadline.keep.verifying import Verified, verify
+from threadline.keep.verify import VerifyResult, verify_keep
 
 _EDGE = 6
 """So many bytes at either end of a file are flipped, each; between them some anywhere."""
@@ -47,7 +47,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Known, Pieces
     homes = {FIRST: Changing(folder / "here", 21, 0.6), SECOND: Changing(folder / "there", 22, 0.6)}
     with pytest.MonkeyPatch.context() as patch:
         small_packs(patch)
-        patch.setattr("threadline.keep.training._LEAST", 20_000)
+        patch.setattr("threadline.keep.pack._MIN_SAMPLE_SIZE", 20_000)
         for _ in range(3):
             for machine, home in homes.items():
                 home.change()
@@ -58,8 +58,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Known, Pieces
     versions = list(catalogue.all_versions())
     return (
         store,
-        {_key(one): looks(catalogue, one) for one in versions},
-        {_key(one): tuple(one.pieces) for one in versions},
+        {_key(version): looks(catalogue, version) for version in versions},
+        {_key(version): tuple(version.pieces) for version in versions},
     )
 
 
@@ -99,7 +99,7 @@ def _as_it_was(store: Store, known: Known) -> tuple[set[Key], Catalogue]:
     return right, catalogue
 
 
-def _named(told: Verified) -> set[str]:
+def _named(told: VerifyResult) -> set[str]:
     """The sessions that verify names."""
     said = (*(one.path for one in told.touched), *told.problems, *told.sessions)
     return {found for text in said for found in _UUID.findall(text)}
@@ -107,7 +107,7 @@ def _named(told: Verified) -> set[str]:
 
 def _untold(known: Known, pieces: Pieces, right: set[Key], catalogue: Catalogue) -> Iterator[set[str]]:
     """Of each transcript with bytes that no manifest tells of any more: the sessions that it may be said to be of."""
-    there = {hash_ for one in catalogue.all_versions() for hash_ in one.pieces}
+    there = {hash_ for version in catalogue.all_versions() for hash_ in version.pieces}
     for key in known.keys() - right:
         inside = [catalogue.piece(hash_) for hash_ in pieces[key] if hash_ not in there]
         named = {found for data in inside for found in _UUID.findall(b"".join(_SAID.findall(data)).decode())}
@@ -126,14 +126,14 @@ def test_a_flipped_bit_is_found(kind: str, made: tuple[Store, Known, Pieces]) ->
         for offset in sorted(_offsets(path, random)):
             with _flipped(path, offset, random.randrange(8)):
                 spoilt = Store(store.folder)
-                told = verify(spoilt)
+                told = verify_keep(spoilt)
                 assert told.problems, (path.name, offset)
                 right, catalogue = _as_it_was(spoilt, known)
                 touched = {_key(one) for one in told.touched}
                 assert not touched & right
-                assert {_key(one) for one in catalogue.all_versions()} - right == touched
+                assert {_key(version) for version in catalogue.all_versions()} - right == touched
                 assert all(names & _named(told) for names in _untold(known, pieces, right, catalogue))
-    assert verify(store).problems == ()
+    assert verify_keep(store).problems == ()
 
 
 def test_all_else_is_restored(made: tuple[Store, Known, Pieces], tmp_path: Path) -> None:
@@ -143,8 +143,8 @@ def test_all_else_is_restored(made: tuple[Store, Known, Pieces], tmp_path: Path)
         with _flipped(path, path.stat().st_size // 3, 2):
             catalogue = Catalogue(store)
             wanted = [one for one in catalogue.newest() if one.machine == FIRST.id]
-            touched = {one.path for one in verify(store).touched if one in wanted}
-            put = restore(catalogue, wanted, tmp_path / str(number))
+            touched = {one.path for one in verify_keep(store).touched if one in wanted}
+            put = restore_files(catalogue, wanted, tmp_path / str(number))
             assert len(put.files) + len(put.refused) == len(wanted)
             assert {said.split(": ")[0] for said in put.refused} == touched
             assert not list((tmp_path / str(number)).rglob("*.new"))
@@ -161,14 +161,16 @@ def test_a_missing_or_swapped_file_is_found(made: tuple[Store, Known, Pieces]) -
                 path.unlink()
                 if other is not None:
                     path.write_bytes(other)
-                told = verify(store)
+                told = verify_keep(store)
                 right, catalogue = _as_it_was(store, known)
                 path.write_bytes(data)
                 newest = max((key for key in known if key[0] == FIRST.id), key=lambda key: key[3])
                 is_last_run = kind == "runs" and other is None and f"-{newest[3]:06d}-" in path.name
                 assert told.problems or is_last_run, (path.name, other and len(other))
-                assert {_key(one) for one in catalogue.all_versions()} - right == {_key(one) for one in told.touched}
-    assert verify(store).problems == ()
+                assert {_key(version) for version in catalogue.all_versions()} - right == {
+                    _key(one) for one in told.touched
+                }
+    assert verify_keep(store).problems == ()
 
 
 SPOILT: dict[str, Callable[[Path], object]] = {
@@ -187,11 +189,11 @@ def test_a_copy_mends_dictionaries_and_the_text(made: tuple[Store, Known, Pieces
     store = Store(tmp_path / "spoilt")
     for path in (*store.dictionary_files(), store.folder / "README.txt"):
         SPOILT[spoilt](path)
-    assert verify(store).touched
-    assert merge(store, FIRST, [made[0]]).mended >= 2
-    verified = verify(store)
+    assert verify_keep(store).touched
+    assert merge_keeps(store, FIRST, [made[0]]).mended >= 2
+    verified = verify_keep(store)
     assert (verified.problems, verified.touched) == ((), ())
-    assert merge(store, FIRST, [made[0]]).mended == 0
+    assert merge_keeps(store, FIRST, [made[0]]).mended == 0
 
 
 def test_the_next_run_writes_the_text_anew(made: tuple[Store, Known, Pieces], tmp_path: Path) -> None:
@@ -201,4 +203,4 @@ def test_the_next_run_writes_the_text_anew(made: tuple[Store, Known, Pieces], tm
     (store.folder / "README.txt").unlink()
     (tmp_path / "home" / "projects").mkdir(parents=True)
     kept(store, tmp_path / "home", FIRST)
-    assert not verify(store).problems
+    assert not verify_keep(store).problems

@@ -15,10 +15,9 @@ import zstandard
 from tests.keep.stores import HERE, THERE, all_bytes, given_back, home_with, kept, lines, session_id, transcript
 
 from threadline.keep.catalogue import Catalogue
-from threadline.keep.forgetting import forget
-from threadline.keep.merging import merge
-from threadline.keep.repacking import repack
-from threadline.keep.store import README, Store
+from threadline.keep.forget import forget_session, repack
+from threadline.keep.merge import merge_keeps
+from threadline.keep.store import README_TEXT, Store
 
 _PAGE = Path(__file__).parents[2] / "docs" / "keep-format.md"
 _UUID = 36
@@ -124,7 +123,7 @@ def store(tmp_path: Path) -> Store:
     kept(store, home)
     other = Store.make(tmp_path / "other")
     kept(other, home_with(tmp_path / "there", {transcript(9): lines(9, 50)}), THERE)
-    merge(store, HERE, [other])
+    merge_keeps(store, HERE, [other])
     return store
 
 
@@ -139,7 +138,7 @@ def test_the_page_is_enough_after_packing_and_forgetting(store: Store) -> None:
     """The same holds for a keep that was written anew."""
     repack(store, HERE)
     assert Reader(store.folder).files() == given_back(store)
-    forget(store, HERE, session_id(2), [], "a wish")
+    forget_session(store, HERE, session_id(2), [], "a wish")
     found = Reader(store.folder).files()
     assert found == given_back(store)
     assert transcript(2) not in found
@@ -168,12 +167,12 @@ def test_zstd_alone_gives_the_lines(store: Store) -> None:
 
 def test_the_page_names_every_key() -> None:
     """Every key that is written is told on the page."""
-    from threadline.keep.manifest import End, File, Forgot, Gone, Run  # noqa: PLC0415
-    from threadline.keep.pack import Contents, Frame  # noqa: PLC0415
-    from threadline.keep.store import About  # noqa: PLC0415
+    from threadline.keep.manifest import EndRow, FileRow, ForgetRow, GoneRow, RunRow  # noqa: PLC0415
+    from threadline.keep.pack import Frame, PackContents  # noqa: PLC0415
+    from threadline.keep.store import KeepInfo  # noqa: PLC0415
 
     page = _PAGE.read_text()
-    for struct_ in (Run, File, Gone, Forgot, End, Frame, Contents, About):
+    for struct_ in (RunRow, FileRow, GoneRow, ForgetRow, EndRow, Frame, PackContents, KeepInfo):
         for key in struct_.__struct_fields__:
             assert f"`{key}`" in page or f'"{key}"' in page
 
@@ -186,5 +185,5 @@ def test_only_the_owner_may_look(store: Store) -> None:
 
 def test_the_readme_tells_the_format(store: Store) -> None:
     """A keep says in plain words what it is."""
-    assert (store.folder / "README.txt").read_text() == README
-    assert README.encode() in all_bytes(store)
+    assert (store.folder / "README.txt").read_text() == README_TEXT
+    assert README_TEXT.encode() in all_bytes(store)

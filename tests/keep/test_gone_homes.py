@@ -12,7 +12,7 @@ from tests.keep.test_archive import ASKED, Place
 import threadline
 from threadline.errors import NotFound
 from threadline.find import homes
-from threadline.keep.keeping import keep
+from threadline.keep.keep import run_keep
 from threadline.keep.store import Store
 
 
@@ -36,7 +36,7 @@ def test_a_home_that_is_gone_is_told_as_before(place: Place, index: bool) -> Non
     with place.open(index=index) as archive:
         assert archive.gone == (str(place.home),)
         assert {name: asked(archive) for name, asked in ASKED.items()} == before
-        assert all(one.kept for one in archive.sessions().sessions)
+        assert all(session.kept for session in archive.sessions().sessions)
         kept = archive.homes
     with threadline.open(index=index) as archive:
         assert archive.homes == kept
@@ -54,7 +54,7 @@ def test_a_home_that_goes_is_seen_to_go(place: Place, tmp_path: Path, monkeypatc
 
     def told() -> tuple[int, tuple[str, ...]]:
         with threadline.open() as archive:
-            return sum(one.path.stem in mains for one in archive.sessions().sessions), archive.gone
+            return sum(session.path.stem in mains for session in archive.sessions().sessions), archive.gone
 
     mains = {path.stem for path in place.transcripts()}
     assert told() == (0, ())
@@ -71,21 +71,23 @@ def test_a_home_that_goes_is_seen_to_go(place: Place, tmp_path: Path, monkeypatc
 def test_a_home_that_moved_is_told_once(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What went elsewhere with its home is read there; what that lost on the way is read from the keep."""
     place.run()
-    sessions = sorted(str(one.id) for one in place.open().sessions().sessions)
+    sessions = sorted(str(session.id) for session in place.open().sessions().sessions)
     prompts = len(list(place.open().history().prompts()))
     moved = place.home.rename(tmp_path / "moved")
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(moved))
     lost = min(moved.glob("projects/*/*-*-*.jsonl"))
     for again in (False, True):
         with threadline.open() as archive:
-            assert sorted(str(one.id) for one in archive.sessions().sessions) == sessions
-            assert {str(one.id) for one in archive.sessions().sessions if one.kept} == ({lost.stem} if again else set())
+            assert sorted(str(session.id) for session in archive.sessions().sessions) == sessions
+            assert {str(session.id) for session in archive.sessions().sessions if session.kept} == (
+                {lost.stem} if again else set()
+            )
             assert len(list(archive.history().prompts())) == prompts
-        keep(Store(place.keep), homes(moved), place.machine)
+        run_keep(Store(place.keep), homes(moved), place.machine)
         lost.unlink(missing_ok=True)
     moved.rename(tmp_path / "aside")
     with threadline.open() as archive:
-        assert sorted(str(one.id) for one in archive.sessions().sessions) == sessions
+        assert sorted(str(session.id) for session in archive.sessions().sessions) == sessions
         assert len(list(archive.history().prompts())) == prompts
 
 
@@ -99,7 +101,7 @@ def test_a_home_that_nobody_kept_is_not_there(place: Place, tmp_path: Path, monk
     place.home.rename(tmp_path / "aside")
     with threadline.open([place.home, tmp_path / "aside"]) as archive:
         assert [home.source for home in archive.homes][:1] == ["option"]
-        assert not any(one.kept for one in archive.sessions().sessions)
+        assert not any(session.kept for session in archive.sessions().sessions)
     with pytest.raises(NotFound):
         place.open(keep=False)
     monkeypatch.setenv("THREADLINE_KEEP", "off")

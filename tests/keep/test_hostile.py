@@ -15,15 +15,15 @@ from tests.often import often
 
 from threadline.errors import Error, Unreadable
 from threadline.keep.catalogue import Catalogue
-from threadline.keep.cuts import joined
-from threadline.keep.manifest import End, File, Run
-from threadline.keep.merging import merge
-from threadline.keep.pieces import Piece
-from threadline.keep.repacking import repack
-from threadline.keep.restoring import restore
+from threadline.keep.chunking import Piece
+from threadline.keep.forget import repack
+from threadline.keep.manifest import EndRow, FileRow, RunRow
+from threadline.keep.merge import merge_keeps
+from threadline.keep.pack import PackWriter
+from threadline.keep.restore import restore_files
 from threadline.keep.store import Store
-from threadline.keep.verifying import verify
-from threadline.keep.writing import Packing
+from threadline.keep.truncation import join_lost_parts
+from threadline.keep.verify import verify_keep
 
 Spoil = Callable[[Path, Path, Random], object]
 
@@ -88,7 +88,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     here, there = Changing(folder / "here", 51, 0.4), Changing(folder / "there", 52, 0.4)
     with pytest.MonkeyPatch.context() as patch:
         small_packs(patch)
-        patch.setattr("threadline.keep.training._LEAST", 20_000)
+        patch.setattr("threadline.keep.pack._MIN_SAMPLE_SIZE", 20_000)
         kept(ours, here.path)
         for _ in range(3):
             there.change()
@@ -107,7 +107,7 @@ def copies(stores: tuple[Path, Path], tmp_path: Path) -> tuple[Path, Path]:
 def _spoil(folder: Path, how: Spoil, random: Random) -> None:
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith((".lock", "keep")))
     for path in random.sample(files, random.choice((1, 1, 2, len(files) // 2))):
-        others = [one for one in files if one != path and one.is_file() and not one.is_symlink()]
+        others = [file for file in files if file != path and file.is_file() and not file.is_symlink()]
         if path.is_file() and not path.is_symlink():
             how(path, random.choice(others), random)
 
@@ -124,7 +124,7 @@ def test_what_tells_of_the_keep_is_spoilt(how: str, name: str, copies: tuple[Pat
     except Unreadable:
         assert name == "keep.json"
         return
-    assert verify(store).problems
+    assert verify_keep(store).problems
     assert held(store) == before
 
 
@@ -137,7 +137,7 @@ def test_a_spoilt_keep_is_merged(how: str, seed: int, copies: tuple[Path, Path])
     random = Random(f"{how} {seed}")  # noqa: S311 - seeded, so that a failure comes again
     _spoil(theirs.folder, SPOILING[how], random)
     for _ in range(2):
-        merge(ours, FIRST, [Store(theirs.folder)])
+        merge_keeps(ours, FIRST, [Store(theirs.folder)])
         assert_whole(ours, before)
         assert held(ours) <= before | there
 
@@ -148,21 +148,21 @@ def test_a_spoilt_keep_is_used(how: str, seed: int, copies: tuple[Path, Path], t
     """Listing, verifying, packing, restoring, keeping: each gives what is right, or says what is not, in a sentence."""
     store = Store(copies[1])
     catalogue = Catalogue(store)
-    known = {(one.path, one.run): looks(catalogue, one) for one in catalogue.all_versions()}
+    known = {(version.path, version.run): looks(catalogue, version) for version in catalogue.all_versions()}
     random = Random(f"{how} {seed}")  # noqa: S311 - seeded, so that a failure comes again
     _spoil(store.folder, SPOILING[how], random)
     store = Store(store.folder)
-    verify(store)
+    verify_keep(store)
     catalogue = Catalogue(store)
     right = set()
-    for one in catalogue.all_versions():
+    for version in catalogue.all_versions():
         try:
-            assert looks(catalogue, one) == known[one.path, one.run]
-            right.add((one.path, one.run))
+            assert looks(catalogue, version) == known[version.path, version.run]
+            right.add((version.path, version.run))
         except Unreadable:
             continue
     newest = list(catalogue.newest())
-    put = restore(catalogue, newest, tmp_path / "home")
+    put = restore_files(catalogue, newest, tmp_path / "home")
     assert len(put.files) == sum((one.path, one.run) in right for one in newest)
     for work in (lambda: repack(store, SECOND), lambda: kept(store, tmp_path / "home", SECOND)):
         try:
@@ -170,7 +170,9 @@ def test_a_spoilt_keep_is_used(how: str, seed: int, copies: tuple[Path, Path], t
         except Error as error:
             assert str(error).endswith(".")  # noqa: PT017 - most of the time there is none
     catalogue = Catalogue(Store(store.folder))
-    assert all(looks(catalogue, one) for one in catalogue.all_versions() if (one.path, one.run) in right)
+    assert all(
+        looks(catalogue, version) for version in catalogue.all_versions() if (version.path, version.run) in right
+    )
 
 
 @pytest.mark.parametrize(("filling", "times"), [(b"\n", 300), (b"{}\n", 100), (b"x", 2000)])
@@ -180,15 +182,15 @@ def test_lines_without_end_are_not_looked_through(
     """Versions of a transcript may name one piece a thousand times: what was lost by a cut is not sought in such."""
     store = Store.make(tmp_path / "keep")
     pieces = [Piece.of(filling * 1_000_000), Piece.of(b'{"uuid":"a"}\n'), Piece.of(b'{"uuid":"b"}\n')]
-    with Packing(store, "evil_9") as packing:
-        for one in pieces:
-            packing.add(one)
+    with PackWriter(store, "evil_9") as packing:
+        for piece in pieces:
+            packing.add(piece)
     session = "00000000-0000-4000-8000-000000000000"
     for number, hashes in ((1, (pieces[1].hash, *[pieces[0].hash] * times)), (2, (pieces[2].hash,))):
-        size = sum(len(one.data) * hashes.count(one.hash) for one in pieces)
-        row = File("/home", f"projects/-a/{session}.jsonl", 0o600, number, size, hashes)
-        run = Run(1, "evil_9", "evil", number, None, "2026-11-15T00:00:00Z", ("/home",))
-        store.put_run([run, row, End("2026-11-15T00:00:00Z", 1, size)])
+        size = sum(len(piece.data) * hashes.count(piece.hash) for piece in pieces)
+        row = FileRow("/home", f"projects/-a/{session}.jsonl", 0o600, number, size, hashes)
+        run = RunRow(1, "evil_9", "evil", number, None, "2026-11-15T00:00:00Z", ("/home",))
+        store.put_run([run, row, EndRow("2026-11-15T00:00:00Z", 1, size)])
     catalogue = Catalogue(store)
     (versions,) = catalogue.versions.values()
     read: list[str] = []
@@ -199,5 +201,5 @@ def test_lines_without_end_are_not_looked_through(
         return real(hash_)
 
     monkeypatch.setattr(catalogue, "piece", counted)
-    assert joined(catalogue, versions) == versions[-1]
+    assert join_lost_parts(catalogue, versions) == versions[-1]
     assert len(read) < 10

@@ -12,16 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from threadline.errors import Unreadable
-from threadline.keep.install import (
-    BEFORE,
-    EVENT,
-    apply,
-    cron_line,
-    hook_of,
-    installing,
-    is_ours,
-    uninstalling,
-)
+from threadline.keep.install import BEFORE, EVENT, apply, cron_line, hook_of, installing, is_ours, uninstalling
 from threadline.keep.settings_text import hooks_of, with_hook, without_hook
 
 COMMAND = ("/opt/my tools/threadline", "keep", "--quiet", "--home", "/home/a b/50%")
@@ -198,7 +189,7 @@ def test_settings_that_cannot_be_read_are_told_and_left_alone(home: Path, data: 
     """Why, and what to do; the timer is written all the same."""
     (home / "settings.json").write_bytes(data)
     writes = installing([home], COMMAND, home / "units")
-    assert [one.path.name for one in writes if one.wrong and "by hand" in one.wrong] == ["settings.json"]
+    assert [write.path.name for write in writes if write.wrong and "by hand" in write.wrong] == ["settings.json"]
     apply(writes)
     assert (home / "settings.json").read_bytes() == data
     assert (home / "units/threadline-keep.timer").exists()

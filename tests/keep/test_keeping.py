@@ -15,16 +15,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.keep.stores import HERE, THERE, given_back, home_with, is_clean, kept, lines, transcript
 
+from threadline import atomic
 from threadline.errors import IndexBusy, Unreadable
 from threadline.find import homes
-from threadline.keep import durable, keeping
+from threadline.keep import keep as keeping
 from threadline.keep.catalogue import Catalogue
-from threadline.keep.keeping import keep
+from threadline.keep.keep import run_keep
 from threadline.keep.machine import Machine
+from threadline.keep.pack import DictionaryTrainer
 from threadline.keep.store import Store
-from threadline.keep.training import Teaching
-from threadline.keep.verifying import verify
-from threadline.model.problem import ProblemKind
+from threadline.keep.verify import verify_keep
+from threadline.model.places import ProblemKind
 
 
 @pytest.fixture
@@ -213,14 +214,14 @@ def test_a_file_that_is_replaced_while_it_is_read_is_read_again(
     """What is cut off and written anew while it is read is kept as it was in the end, not as a mix."""
     home = home_with(tmp_path / "home", {transcript(1): lines(1, 8000)})
     once = iter([True])
-    hear = Teaching.hear
+    hear = DictionaryTrainer.hear
 
-    def meanwhile(self: Teaching, data: bytes) -> None:
+    def meanwhile(self: DictionaryTrainer, data: bytes) -> None:
         hear(self, data)
         if next(once, False):
             (home / transcript(1)).write_bytes(lines(2, 12_000))
 
-    monkeypatch.setattr(Teaching, "hear", meanwhile)
+    monkeypatch.setattr(DictionaryTrainer, "hear", meanwhile)
     assert not kept(store, home).problems
     assert given_back(store)[transcript(1)] == [lines(2, 12_000)]
 
@@ -229,15 +230,15 @@ def test_a_file_that_never_holds_still_is_told(store: Store, tmp_path: Path, mon
     """What changes at every try is kept as it was read, marked, told, and read again by the next run."""
     home = home_with(tmp_path / "home", {transcript(1): lines(1, 8000)})
     numbers = iter(range(2, 99))
-    hear = Teaching.hear
+    hear = DictionaryTrainer.hear
 
-    def meanwhile(self: Teaching, data: bytes) -> None:
+    def meanwhile(self: DictionaryTrainer, data: bytes) -> None:
         hear(self, data)
         (home / transcript(1)).write_bytes(lines(next(numbers), 8000))
 
     with monkeypatch.context() as patched:
-        patched.setattr(Teaching, "hear", meanwhile)
-        assert [one.kind for one in kept(store, home).problems] == [ProblemKind.CHANGED]
+        patched.setattr(DictionaryTrainer, "hear", meanwhile)
+        assert [problem.kind for problem in kept(store, home).problems] == [ProblemKind.CHANGED]
     assert Catalogue(store).versions.popitem()[1][-1].torn
     assert not kept(store, home).problems
     assert given_back(store)[transcript(1)][-1] == (home / transcript(1)).read_bytes()
@@ -248,15 +249,15 @@ def test_a_file_that_grows_while_it_is_read_is_whole(
 ) -> None:
     """What is appended while it is read is this run's or the next one's; no line is lost."""
     home = home_with(tmp_path / "home", {transcript(1): lines(1, 8000)})
-    hear = Teaching.hear
+    hear = DictionaryTrainer.hear
 
-    def meanwhile(self: Teaching, data: bytes) -> None:
+    def meanwhile(self: DictionaryTrainer, data: bytes) -> None:
         hear(self, data)
         with (home / transcript(1)).open("ab") as file:
             file.write(b"{}\n")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Teaching, "hear", meanwhile)
+        patched.setattr(DictionaryTrainer, "hear", meanwhile)
         assert not kept(store, home).problems
     kept(store, home)
     whole = (home / transcript(1)).read_bytes()
@@ -274,7 +275,7 @@ def test_a_write_that_fails_ends_the_run(store: Store, tmp_path: Path, monkeypat
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(durable, "write", full)
+        patched.setattr(atomic, "write_all", full)
         with pytest.raises(Unreadable, match="No space left on device"):
             kept(store, home)
     assert not list(store.folder.rglob("*.new"))
@@ -306,9 +307,9 @@ def test_the_clock_may_go_back(store: Store, tmp_path: Path) -> None:
     home = home_with(tmp_path / "home", {transcript(1): lines(1, 5)})
     day = datetime(2026, 11, 15, tzinfo=UTC)
     found = homes(os.fspath(home))
-    keep(store, found, HERE, now=lambda: day)
+    run_keep(store, found, HERE, now=lambda: day)
     home_with(home, {transcript(1): lines(2, 5)})
-    keep(store, found, HERE, now=lambda: day - timedelta(days=400))
+    run_keep(store, found, HERE, now=lambda: day - timedelta(days=400))
     assert given_back(store)[transcript(1)] == [lines(1, 5), lines(2, 5)]
 
 
@@ -343,23 +344,23 @@ def test_packs_that_vanish_during_a_run_are_made_up_for(
     kept(store, home)
     home_with(home, {transcript(2): lines(1, 500)})
     once = iter([True])
-    store_all = keeping._Keeping._store_all
+    store_all = keeping._KeepRun._store_all
 
-    def meanwhile(self: keeping._Keeping, changed: object) -> int:
+    def meanwhile(self: keeping._KeepRun, changed: object) -> int:
         stored = store_all(self, changed)  # type: ignore[arg-type]
         if next(once, False):
             for path in store.pack_files():
                 path.unlink()
         return stored
 
-    monkeypatch.setattr(keeping._Keeping, "_store_all", meanwhile)
+    monkeypatch.setattr(keeping._KeepRun, "_store_all", meanwhile)
     kept(store, home)
     assert is_clean(store)
 
 
 def test_one_machine_writes_once_at_a_time(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second run of the same machine is refused; one of another machine is not."""
-    monkeypatch.setattr("threadline.keep.locking.PATIENCE", 0.1)
+    monkeypatch.setattr("threadline.locks.TIMEOUT_SECONDS", 0.1)
     home = home_with(tmp_path / "home", {transcript(1): lines(1, 500)})
     with store.adding(HERE.id):
         with pytest.raises(IndexBusy):
@@ -369,8 +370,8 @@ def test_one_machine_writes_once_at_a_time(store: Store, tmp_path: Path, monkeyp
 
 def test_two_machines_do_not_sweep_each_other(store: Store) -> None:
     """What another machine is writing is left alone; what this one left unfinished is not."""
-    ours, file = durable.begun(store.packs, HERE.id)
-    theirs, other = durable.begun(store.packs, THERE.id)
+    ours, file = atomic.create_temporary_file(store.packs, HERE.id)
+    theirs, other = atomic.create_temporary_file(store.packs, THERE.id)
     file.close()
     other.close()
     with store.adding(HERE.id):
@@ -405,9 +406,9 @@ def test_a_pack_that_was_cut_off_is_kept_again(store: Store, tmp_path: Path) -> 
     os.truncate(cut, cut.stat().st_size // 2)
     again = kept(store, home, machine)
     assert again.stored
-    assert any("cut off" in one.message for one in again.problems)
+    assert any("cut off" in problem.message for problem in again.problems)
     catalogue = Catalogue(store)
     assert {one.path: b"".join(catalogue.data(one)) for one in catalogue.newest()} == {
         transcript(number): lines(number, 500) for number in (1, 2)
     }
-    assert not verify(store).touched
+    assert not verify_keep(store).touched

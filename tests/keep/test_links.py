@@ -10,15 +10,15 @@ from tests.keep.test_archive import Place
 
 import threadline
 from threadline.find import homes
-from threadline.keep import keeping
+from threadline.keep import keep as keeping
 from threadline.keep.catalogue import Catalogue
-from threadline.keep.keeping import keep
-from threadline.keep.restoring import restore
-from threadline.keep.sessions import sessions
-from threadline.keep.sources import sources
-from threadline.keep.status import status
+from threadline.keep.keep import run_keep
+from threadline.keep.paths import find_source_files
+from threadline.keep.restore import restore_files
+from threadline.keep.sessions import list_sessions
+from threadline.keep.status import read_status
 from threadline.keep.store import Store
-from threadline.model.problem import Problem
+from threadline.model.places import Problem
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 
 
 def _paths(home: Path, problems: list[Problem] | None = None) -> list[str]:
-    return [one.path for one in sources(homes(home)[0], problems if problems is not None else [])]
+    return [file.path for file in find_source_files(homes(home)[0], problems if problems is not None else [])]
 
 
 @pytest.mark.parametrize("where", ["store", "../disk", "/"])
@@ -47,9 +47,9 @@ def test_what_a_link_leads_to_has_its_name_in_the_home(place: Place, tmp_path: P
     place.run()
     catalogue = Catalogue(Store(place.keep))
     assert {one.path for one in catalogue.newest()} == set(before)
-    mains = [one.main for one in sessions(catalogue) if one.main is not None]
-    assert {one.path for one in mains} == {str(path.relative_to(place.home)) for path in place.transcripts()}
-    told = status(catalogue, homes(place.home), place.machine.id)
+    mains = [session.main for session in list_sessions(catalogue) if session.main is not None]
+    assert {main.path for main in mains} == {str(path.relative_to(place.home)) for path in place.transcripts()}
+    told = read_status(catalogue, homes(place.home), place.machine.id)
     assert (told.at_risk, told.misnamed, told.sessions) == ((), (), told.homes[0].sessions)
 
 
@@ -60,15 +60,15 @@ def test_a_transcript_may_be_a_link(place: Place) -> None:
     (place.home / "store").mkdir()
     real = link.rename(place.home / "store" / link.name)
     link.symlink_to(Path("../../store") / link.name)
-    before = {str(one.id) for one in place.open().sessions().sessions}
+    before = {str(session.id) for session in place.open().sessions().sessions}
     place.run()
     link.unlink()
     real.unlink()
     with place.open() as archive:
-        assert {str(one.id) for one in archive.sessions().sessions} == before
+        assert {str(session.id) for session in archive.sessions().sessions} == before
         assert archive.session(link.stem).kept
     catalogue = Catalogue(Store(place.keep))
-    assert not restore(catalogue, catalogue.newest(), place.home).refused
+    assert not restore_files(catalogue, catalogue.newest(), place.home).refused
     assert link.read_bytes() == whole
     assert not link.is_symlink()
 
@@ -86,7 +86,7 @@ def test_links_that_are_not_followed_are_not_kept(place: Place, tmp_path: Path) 
     assert not [path for path in paths if path.startswith((f"projects/{folder.name}/", "..", "/"))]
     assert str(link.relative_to(place.home)) not in paths
     assert {str(folder), str(link)} <= {problem.place.transcript for problem in problems}
-    keep(Store.make(place.keep), homes(place.home), FIRST)
+    run_keep(Store.make(place.keep), homes(place.home), FIRST)
     assert {one.path for one in Catalogue(Store(place.keep)).newest()} == set(paths)
 
 
@@ -97,10 +97,10 @@ def test_what_was_kept_by_another_path_is_told_until_it_is_kept(
     (place.home / "projects").rename(tmp_path / "disk")
     (place.home / "projects").symlink_to(tmp_path / "disk")
     with monkeypatch.context() as patch:
-        really = sources
+        really = find_source_files
         patch.setattr(
             keeping,
-            "sources",
+            "find_source_files",
             lambda home, problems: (
                 type(one)(one.home, one.file, one.path.replace("projects/", "../disk/"))
                 for one in really(home, problems)
@@ -108,7 +108,7 @@ def test_what_was_kept_by_another_path_is_told_until_it_is_kept(
         )
         place.run()
     catalogue = Catalogue(Store(place.keep))
-    (said,) = status(catalogue, homes(place.home), place.machine.id).misnamed
+    (said,) = read_status(catalogue, homes(place.home), place.machine.id).misnamed
     assert str(place.home) in said
     assert "../disk/" in said
     with place.open() as archive:
@@ -117,11 +117,13 @@ def test_what_was_kept_by_another_path_is_told_until_it_is_kept(
         file.write(b'{"type":"summary","summary":"more","leafUuid":"x"}\n')
     place.run()
     catalogue = Catalogue(Store(place.keep))
-    assert status(catalogue, homes(place.home), place.machine.id).misnamed == ()
+    assert read_status(catalogue, homes(place.home), place.machine.id).misnamed == ()
     mains = place.below(place.transcripts())
     for path in place.transcripts():
         path.unlink()
     with threadline.open(place.home) as archive:
         assert not archive.keep_problems
-        assert {one.main.path for one in sessions(catalogue) if one.main} == mains
-        assert {f"projects/{one.path.parent.name}/{one.path.name}" for one in archive.sessions().sessions} <= mains
+        assert {session.main.path for session in list_sessions(catalogue) if session.main} == mains
+        assert {
+            f"projects/{session.path.parent.name}/{session.path.name}" for session in archive.sessions().sessions
+        } <= mains

@@ -11,29 +11,29 @@ from hypothesis import strategies as st
 
 from threadline.errors import Unreadable
 from threadline.keep.manifest import (
-    VERSION,
+    MANIFEST_VERSION,
     AnyRow,
-    End,
-    File,
-    Forgot,
-    Gone,
-    Run,
-    as_path,
-    as_text,
-    packed,
-    parsed,
-    text_of,
-    unpacked,
+    EndRow,
+    FileRow,
+    ForgetRow,
+    GoneRow,
+    RunRow,
+    compress_manifest,
+    decompress_manifest,
+    encode_rows,
+    parse_manifest,
+    path_from_json,
+    path_to_json,
 )
 
 _MOMENT = "2026-11-15T00:00:00Z"
-_RUN = Run(VERSION, "here_1", "here", 1, None, _MOMENT, ("/home",))
-_END = End(_MOMENT, 1, 2)
+_RUN = RunRow(MANIFEST_VERSION, "here_1", "here", 1, None, _MOMENT, ("/home",))
+_END = EndRow(_MOMENT, 1, 2)
 _hashes = st.binary(max_size=4).map(lambda data: sha256(data).hexdigest())
 _counts = st.integers(0, 2**63 - 1)
 _rows = st.one_of(
     st.builds(
-        File,
+        FileRow,
         st.text(),
         st.text(),
         _counts,
@@ -43,16 +43,16 @@ _rows = st.one_of(
         _counts,
         st.none() | _hashes,
     ),
-    st.builds(Gone, st.text(), st.text()),
-    st.builds(Forgot, st.text(), st.text(), st.lists(st.text(), max_size=3).map(tuple)),
+    st.builds(GoneRow, st.text(), st.text()),
+    st.builds(ForgetRow, st.text(), st.text(), st.lists(st.text(), max_size=3).map(tuple)),
 )
 
 
 @given(st.lists(_rows, max_size=5))
 def test_rows_come_back(rows: list[AnyRow]) -> None:
     """Any rows, with any text in them, are read as they were written, and the hash is that of the text."""
-    text = text_of([_RUN, *rows, _END])
-    manifest = parsed(unpacked(packed(text), "one"), "one")
+    text = encode_rows([_RUN, *rows, _END])
+    manifest = parse_manifest(decompress_manifest(compress_manifest(text), "one"), "one")
     assert (manifest.run, manifest.rows) == (_RUN, (*rows, _END))
     assert manifest.hash == sha256(text).hexdigest()
 
@@ -61,28 +61,28 @@ def test_rows_come_back(rows: list[AnyRow]) -> None:
 def test_any_bytes_are_no_manifest(data: bytes) -> None:
     """Bytes that are no manifest are told to be none."""
     with pytest.raises(Unreadable):
-        parsed(unpacked(data, "one"), "one")
+        parse_manifest(decompress_manifest(data, "one"), "one")
     with pytest.raises(Unreadable):
-        parsed(data, "one")
+        parse_manifest(data, "one")
 
 
 @pytest.mark.parametrize("rows", [[], [_RUN], [_END], [_END, _RUN]])
 def test_what_is_cut_off_is_seen(rows: list[AnyRow]) -> None:
     """A manifest begins with its run and ends with its end."""
     with pytest.raises(Unreadable):
-        parsed(text_of(rows), "one")
+        parse_manifest(encode_rows(rows), "one")
 
 
 def test_a_later_version_is_not_guessed_at() -> None:
     """A manifest of a later version says to update."""
-    later = Run(VERSION + 1, "here_1", "here", 1, None, _MOMENT, ())
+    later = RunRow(MANIFEST_VERSION + 1, "here_1", "here", 1, None, _MOMENT, ())
     with pytest.raises(Unreadable, match="update threadline"):
-        parsed(text_of([later, _END]), "one")
+        parse_manifest(encode_rows([later, _END]), "one")
 
 
 @given(st.binary(max_size=30).filter(lambda data: b"\0" not in data))
 def test_any_path_comes_back(raw: bytes) -> None:
     """A path of any bytes is told so that it comes back, and as text that JSON can hold."""
-    text, told = as_text(os.fsdecode(raw))
-    assert os.fsencode(as_path(text, told)) == raw
+    text, told = path_to_json(os.fsdecode(raw))
+    assert os.fsencode(path_from_json(text, told)) == raw
     assert text.encode().decode() == text

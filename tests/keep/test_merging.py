@@ -29,15 +29,13 @@ from tests.keep.stores import (
 
 from threadline.errors import Unreadable
 from threadline.keep.catalogue import Catalogue
-from threadline.keep.forgetting import forget
+from threadline.keep.chunking import Piece
+from threadline.keep.forget import forget_session, repack
 from threadline.keep.machine import Machine
-from threadline.keep.manifest import VERSION, AnyRow, End, File, Forgot, Run
-from threadline.keep.merging import merge
-from threadline.keep.pack import Frame, table, written
-from threadline.keep.pieces import Piece
-from threadline.keep.repacking import repack
+from threadline.keep.manifest import MANIFEST_VERSION, AnyRow, EndRow, FileRow, ForgetRow, RunRow
+from threadline.keep.merge import merge_keeps
+from threadline.keep.pack import Frame, PackWriter, build_footer, encode_table
 from threadline.keep.store import Store
-from threadline.keep.writing import Packing
 
 _MOMENT = "2026-11-15T00:00:00Z"
 
@@ -57,17 +55,17 @@ def _copy(store: Store, to: Path) -> Store:
     return Store(to)
 
 
-def _run(machine: str = "evil_9", number: int = 1, before: str | None = None) -> Run:
-    return Run(VERSION, machine, "evil", number, before, _MOMENT, ("/home",))
+def _run(machine: str = "evil_9", number: int = 1, before: str | None = None) -> RunRow:
+    return RunRow(MANIFEST_VERSION, machine, "evil", number, before, _MOMENT, ("/home",))
 
 
 def _evil(store: Store, *rows: AnyRow) -> None:
     """A manifest of somebody else's, whatever it says."""
-    store.put_run([_run(), *rows, End(_MOMENT, 0, 0)])
+    store.put_run([_run(), *rows, EndRow(_MOMENT, 0, 0)])
 
 
 def _pack(store: Store, frames: bytes, told: list[Frame]) -> Path:
-    data = frames + written(table(told))
+    data = frames + build_footer(encode_table(told))
     place = store.packs / f"{sha256(data).hexdigest()}.zst"
     place.write_bytes(data)
     return place
@@ -85,13 +83,13 @@ def test_merging_is_commutative_and_idempotent(
     folder = tmp_path_factory.mktemp("merge")
     first, second = _keep(folder / "a", one, HERE), _keep(folder / "b", other, THERE)
     this, that = _copy(first, folder / "c"), _copy(second, folder / "d")
-    assert not merge(this, HERE, [second]).refused
-    assert not merge(that, THERE, [first]).refused
+    assert not merge_keeps(this, HERE, [second]).refused
+    assert not merge_keeps(that, THERE, [first]).refused
     assert listed(this) == listed(that)
     assert given_back(this) == given_back(that)
     assert {*listed(first), *listed(second)} == {*listed(this)}
     before = sorted(this.folder.rglob("*"))
-    again = merge(this, HERE, [second, first, that])
+    again = merge_keeps(this, HERE, [second, first, that])
     assert (again.packs, again.runs, again.bytes) == (0, 0, 0)
     assert sorted(this.folder.rglob("*")) == before
     assert is_clean(this)
@@ -105,7 +103,7 @@ def test_copies_that_went_on_apart_come_together(tmp_path: Path) -> None:
     home = tmp_path / "home"
     kept(store, home_with(home, {transcript(1): lines(2, 60)}))
     kept(copy, home_with(home, {transcript(1): lines(3, 60)}))
-    merge(store, HERE, [copy])
+    merge_keeps(store, HERE, [copy])
     assert sorted(given_back(store)[transcript(1)]) == sorted(lines(seed, 60) for seed in (1, 2, 3))
     kept(store, home_with(home, {transcript(1): lines(4, 60)}))
     assert is_clean(store)
@@ -117,8 +115,8 @@ def test_a_packed_keep_merges_with_one_that_is_not(tmp_path: Path) -> None:
     store = _keep(tmp_path, [{1: 1}, {1: 2}, {2: 3}], HERE)
     copy = _copy(store, tmp_path / "copy")
     repack(store, HERE)
-    assert merge(store, HERE, [copy]).packs == 0
-    assert merge(copy, HERE, [store]).packs == 0
+    assert merge_keeps(store, HERE, [copy]).packs == 0
+    assert merge_keeps(copy, HERE, [store]).packs == 0
     assert listed(store) == listed(copy)
 
 
@@ -136,7 +134,7 @@ def test_what_is_damaged_here_is_mended_by_a_merge(tmp_path: Path, kind: str, *,
     data[20] ^= 1
     second.write_bytes(data)
     assert not is_clean(store)
-    merge(store, HERE, [copy])
+    merge_keeps(store, HERE, [copy])
     assert is_clean(store)
     assert given_back(store) == given_back(copy)
 
@@ -151,7 +149,7 @@ def test_what_is_damaged_there_is_told_and_not_taken(tmp_path: Path, kind: str, 
     data = bytearray(victim.read_bytes())
     data[int(len(data) * place)] ^= 4
     victim.write_bytes(data)
-    merged = merge(store, HERE, [other])
+    merged = merge_keeps(store, HERE, [other])
     assert merged.refused
     assert is_clean(store)
     assert given_back(store)[transcript(1)] == [lines(1, 60)]
@@ -164,8 +162,8 @@ def test_one_damaged_frame_does_not_hide_the_rest(tmp_path: Path) -> None:
     there = Catalogue(other)
     (lost,) = (one for one in there.newest() if one.path == transcript(5))
     there.located[next(iter(lost.pieces))].pack.unlink()
-    assert merge(store, HERE, [other]).runs == 0
-    assert merge(store, HERE, [other], even_damaged=True).runs == 2
+    assert merge_keeps(store, HERE, [other]).runs == 0
+    assert merge_keeps(store, HERE, [other], even_damaged=True).runs == 2
     catalogue = Catalogue(store)
     versions = {one.path: one for one in catalogue.newest()}
     assert b"".join(catalogue.data(versions[transcript(6)])) == lines(6, 60)
@@ -185,7 +183,7 @@ def test_links_and_pipes_in_another_keep_are_not_followed(tmp_path: Path) -> Non
     (other.packs / f"{'0' * 64}.zst").mkdir()
     store = _keep(tmp_path / "a", [{1: 1}], HERE)
     before = listed(store)
-    merge(store, HERE, [other])
+    merge_keeps(store, HERE, [other])
     assert listed(store) == before
     assert is_clean(store)
     assert b"do not read me" not in all_bytes(store)
@@ -194,17 +192,19 @@ def test_links_and_pipes_in_another_keep_are_not_followed(tmp_path: Path) -> Non
 @pytest.mark.parametrize("path", ["../../escape", "/etc/escape", "projects/../../escape", "a\0b", "", "."])
 def test_paths_that_lead_out_lead_nowhere(tmp_path: Path, path: str) -> None:
     """A merged manifest may name any path; nothing is written outside of the home that is restored to."""
-    from threadline.keep.restoring import restore  # noqa: PLC0415
+    from threadline.keep.restore import restore_files  # noqa: PLC0415
 
     other = _keep(tmp_path / "b", [{5: 5}], THERE)
     pieces = tuple(next(iter(Catalogue(other).newest())).pieces)
-    _evil(other, File("/home", path, 0o644, 10**18 * 9, len(lines(5, 60)), pieces))
+    _evil(other, FileRow("/home", path, 0o644, 10**18 * 9, len(lines(5, 60)), pieces))
     store = Store.make(tmp_path / "keep")
-    merge(store, HERE, [other])
+    merge_keeps(store, HERE, [other])
     catalogue = Catalogue(store)
     (tmp_path / "to" / "home").mkdir(parents=True)
     before = {*tmp_path.rglob("*")}
-    restored = restore(catalogue, [one for one in catalogue.newest() if one.path == path], tmp_path / "to" / "home")
+    restored = restore_files(
+        catalogue, [one for one in catalogue.newest() if one.path == path], tmp_path / "to" / "home"
+    )
     assert not restored.files
     assert len(restored.refused) == 1
     assert {*tmp_path.rglob("*")} == before
@@ -219,7 +219,7 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
     _pack(other, huge + b"x", [Frame(0, len(huge), 300 * 1024 * 1024, (("0" * 64, 300 * 1024 * 1024),))])
     bomb = zstandard.ZstdCompressor(level=19).compress(b"\n" * (200 * 1024 * 1024))
     (other.runs / f"evil_9-000001-{sha256(bomb).hexdigest()}.jsonl.zst").write_bytes(bomb)
-    merged = merge(store, HERE, [other])
+    merged = merge_keeps(store, HERE, [other])
     assert (merged.packs, merged.runs) == (0, 0)
     assert len(merged.refused) >= 2
     assert is_clean(store)
@@ -247,7 +247,7 @@ def test_claims_that_cannot_be_are_not_believed(tmp_path: Path, change: dict[str
     path.unlink()
     (other.runs / f"evil_9-000001-{sha256(data).hexdigest()}.jsonl.zst").write_bytes(data)
     store = Store.make(tmp_path / "keep")
-    merged = merge(store, HERE, [other])
+    merged = merge_keeps(store, HERE, [other])
     assert merged.runs == 0
     assert len(merged.refused) == 1
 
@@ -260,7 +260,7 @@ def test_a_pack_that_lies_about_its_pieces_gives_nothing(tmp_path: Path) -> None
     false = zstandard.ZstdCompressor().compress(b"forged")
     _pack(other, false, [Frame(0, len(false), 6, ((next(iter(version.pieces)), 6),))])
     _pack(other, false + b" ", [Frame(0, len(false), 6, (("1" * 64, 6),))])
-    merged = merge(store, HERE, [other])
+    merged = merge_keeps(store, HERE, [other])
     assert merged.packs == 0
     assert merged.refused
     assert is_clean(store)
@@ -271,12 +271,12 @@ def test_somebody_elses_wish_to_forget_is_asked_about(tmp_path: Path) -> None:
     """A keep that forgot what is kept here is left out, unless it is said that it is to go here, too."""
     store = _keep(tmp_path / "a", [{1: 1, 2: 2}], HERE)
     other = Store.make(tmp_path / "other")
-    _evil(other, Forgot(session_id(1), "none", ()), Forgot("", "all", ()), Forgot("-", "all", ()))
+    _evil(other, ForgetRow(session_id(1), "none", ()), ForgetRow("", "all", ()), ForgetRow("-", "all", ()))
     before = listed(store)
-    refused = merge(store, HERE, [other])
+    refused = merge_keeps(store, HERE, [other])
     assert session_id(1) in refused.refused[0]
     assert listed(store) == before
-    assert merge(store, HERE, [other], forgets=True).forgotten == (session_id(1),)
+    assert merge_keeps(store, HERE, [other], forgets=True).forgotten == (session_id(1),)
     assert set(given_back(store)) == {transcript(2)}
 
 
@@ -284,9 +284,9 @@ def test_what_was_forgotten_does_not_come_back(tmp_path: Path) -> None:
     """A copy that still has a session is merged: neither its versions nor its bytes come along; either way round."""
     store = _keep(tmp_path, [{1: 1, 2: 2}, {1: 3}], HERE)
     copy = _copy(store, tmp_path / "copy")
-    forget(store, HERE, session_id(1), [], "a wish")
-    merge(store, HERE, [copy])
-    merge(copy, HERE, [store], forgets=True)
+    forget_session(store, HERE, session_id(1), [], "a wish")
+    merge_keeps(store, HERE, [copy])
+    merge_keeps(copy, HERE, [store], forgets=True)
     assert listed(store) == listed(copy)
     for one in (store, copy):
         assert set(given_back(one)) == {transcript(2)}
@@ -311,10 +311,10 @@ def test_two_machines_write_into_one_folder_at_once(tmp_path: Path) -> None:
             failed.append(error)
 
     threads = [Thread(target=many, args=(HERE, 100)), Thread(target=many, args=(THERE, 200))]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert not failed
     assert is_clean(store)
     found = given_back(store)
@@ -328,10 +328,10 @@ def test_a_size_that_is_made_up_is_not_taken_over(tmp_path: Path, size: int) -> 
     """A file that is told to be longer or shorter than its pieces is no file of anybody's."""
     data = b"x" * 200
     store, other = Store.make(tmp_path / "keep"), Store.make(tmp_path / "other")
-    with Packing(other, "evil_9") as packing:
+    with PackWriter(other, "evil_9") as packing:
         packing.add(Piece.of(data))
-    _evil(other, File("/home", transcript(1), 0o600, 0, size, (Piece.of(data).hash,), 0, None, 0))
-    merged = merge(store, HERE, [other])
+    _evil(other, FileRow("/home", transcript(1), 0o600, 0, size, (Piece.of(data).hash,), 0, None, 0))
+    merged = merge_keeps(store, HERE, [other])
     assert (merged.runs, len(merged.refused)) == (0, 1)
 
 
@@ -339,7 +339,7 @@ def test_what_belongs_to_no_session_is_not_forgotten_for_one(tmp_path: Path) -> 
     """Another keep may name any path as a session's: what all sessions share does not go by it, even if accepted."""
     store, other = Store.make(tmp_path / "keep"), Store.make(tmp_path / "other")
     kept(store, home_with(tmp_path / "home", {transcript(1): lines(1, 5), "history.jsonl": lines(2, 5)}))
-    _evil(other, Forgot(session_id(1), "a wish", (transcript(1), "history.jsonl")))
-    merged = merge(store, HERE, [other], forgets=True)
+    _evil(other, ForgetRow(session_id(1), "a wish", (transcript(1), "history.jsonl")))
+    merged = merge_keeps(store, HERE, [other], forgets=True)
     assert (merged.runs, ["history.jsonl" in one for one in merged.refused]) == (0, [True])
     assert set(given_back(store)) == {transcript(1), "history.jsonl"}

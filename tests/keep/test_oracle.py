@@ -32,7 +32,7 @@ def _as_the_sdk_reads_it(home: Path, patch: pytest.MonkeyPatch) -> tuple[list[An
     """All sessions of a home, and the messages of each."""
     patch.setenv("CLAUDE_CONFIG_DIR", str(home))
     sdk: Any = importlib.import_module("claude_agent_sdk")
-    listed = [asdict(one) for one in sdk.list_sessions()]
+    listed = [asdict(session) for session in sdk.list_sessions()]
     messages = {one["session_id"]: [asdict(each) for each in _messages(sdk, one["session_id"])] for one in listed}
     return listed, messages
 

@@ -13,27 +13,35 @@ from hypothesis import strategies as st
 from tests.keep.stores import HERE, lines
 
 from threadline.errors import Unreadable
-from threadline.keep import writing
+from threadline.keep import pack
 from threadline.keep.catalogue import Catalogue
-from threadline.keep.pack import Frame, contents, frame_bytes, pieces_in, table, table_of, written
-from threadline.keep.pieces import Piece
+from threadline.keep.chunking import Piece
+from threadline.keep.pack import (
+    Frame,
+    PackWriter,
+    build_footer,
+    decode_table,
+    encode_table,
+    read_frame,
+    read_table,
+    split_frame,
+)
 from threadline.keep.store import Store
-from threadline.keep.writing import Packing
 
 
 def _pack(data: bytes) -> tuple[bytes, Frame]:
     packed = zstandard.ZstdCompressor(write_checksum=True).compress(data)
     frame = Frame(0, len(packed), len(data), ((sha256(data).hexdigest(), len(data)),))
-    return packed + written(table([frame])), frame
+    return packed + build_footer(encode_table([frame])), frame
 
 
 def test_pieces_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces that are packed into several frames and packs are all found again, each with its bytes."""
-    monkeypatch.setattr(writing, "FRAME", 20_000)
-    monkeypatch.setattr(writing, "PACK", 30_000)
+    monkeypatch.setattr(pack, "FRAME_SIZE", 20_000)
+    monkeypatch.setattr(pack, "PACK_SIZE", 30_000)
     store = Store.make(tmp_path / "keep")
     pieces = [Piece.of(lines(seed, 30)) for seed in range(60)]
-    with Packing(store, HERE.id) as packing:
+    with PackWriter(store, HERE.id) as packing:
         for piece in pieces:
             packing.add(piece)
     assert len(packing.done) > 1
@@ -44,7 +52,7 @@ def test_pieces_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_what_is_given_up_leaves_nothing(tmp_path: Path) -> None:
     """A pack that is not finished is not in the folder."""
     store = Store.make(tmp_path / "keep")
-    packing = Packing(store, HERE.id)
+    packing = PackWriter(store, HERE.id)
     packing.add(Piece.of(b"x"))
     packing._send()
     packing._receive(0)
@@ -61,16 +69,16 @@ def test_a_flipped_bit_in_the_contents_is_seen() -> None:
         flipped = bytearray(data)
         flipped[at] ^= 16
         with pytest.raises(Unreadable):
-            table_of(BytesIO(bytes(flipped)), "a pack")
+            read_table(BytesIO(bytes(flipped)), "a pack")
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_no_pack(data: bytes) -> None:
     """Bytes that are no pack are told to be none."""
     with pytest.raises(Unreadable):
-        table_of(BytesIO(data), "a pack")
+        read_table(BytesIO(data), "a pack")
     with pytest.raises(Unreadable):
-        contents(data, "a pack")
+        decode_table(data, "a pack")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +94,7 @@ def test_any_bytes_are_no_pack(data: bytes) -> None:
 def test_contents_that_cannot_be_are_refused(frame: Frame) -> None:
     """Sizes that are too large or do not add up, and names that are no hashes, are not believed."""
     with pytest.raises(Unreadable):
-        contents(table([frame]), "a pack")
+        decode_table(encode_table([frame]), "a pack")
 
 
 @pytest.mark.parametrize("size", [3, 11, 40_000_000])
@@ -94,5 +102,5 @@ def test_a_frame_holds_what_is_told(size: int) -> None:
     """A frame with more or less in it than the contents tell is refused before it is unpacked."""
     data, frame = _pack(b"some bytes")
     with pytest.raises(Unreadable, match="does not hold"):
-        frame_bytes(BytesIO(data), "a pack", Frame(0, frame.length, size, frame.pieces))
-    assert dict(pieces_in(frame, frame_bytes(BytesIO(data), "a pack", frame))) == {frame.pieces[0][0]: b"some bytes"}
+        read_frame(BytesIO(data), "a pack", Frame(0, frame.length, size, frame.pieces))
+    assert dict(split_frame(frame, read_frame(BytesIO(data), "a pack", frame))) == {frame.pieces[0][0]: b"some bytes"}

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.keep.stores import lines
 
-from threadline.keep.pieces import LEAST, MOST, Cutting, Piece
+from threadline.keep.chunking import MAX_PIECE_SIZE, MIN_PIECE_SIZE, Chunker, Piece
 
 
 def _cut(data: bytes, sizes: list[int] | None = None) -> list[bytes]:
-    cutting = Cutting()
+    cutting = Chunker()
     found: list[bytes] = []
     at = 0
     for size in sizes or []:
@@ -32,8 +32,8 @@ def test_pieces_joined_are_the_bytes(data: bytes) -> None:
     """Any bytes cut into pieces and joined are the same, and no piece is empty, too small or too large."""
     found = _cut(data)
     assert b"".join(found) == data
-    assert all(LEAST <= len(one) <= MOST for one in found[:-1])
-    assert all(0 < len(one) <= MOST for one in found)
+    assert all(MIN_PIECE_SIZE <= len(one) <= MAX_PIECE_SIZE for one in found[:-1])
+    assert all(0 < len(one) <= MAX_PIECE_SIZE for one in found)
 
 
 @settings(deadline=None, max_examples=60)
@@ -60,7 +60,7 @@ def test_what_stands_before_changes_only_what_is_near() -> None:
 
 def test_a_line_without_end_is_cut() -> None:
     """A line longer than a piece may be is cut where it is too long."""
-    assert [len(one) for one in _cut(b"x" * (2 * MOST + 5))] == [MOST, MOST, 5]
+    assert [len(one) for one in _cut(b"x" * (2 * MAX_PIECE_SIZE + 5))] == [MAX_PIECE_SIZE, MAX_PIECE_SIZE, 5]
 
 
 def test_a_piece_is_named_by_its_bytes() -> None:

@@ -8,11 +8,11 @@ import pytest
 import zstandard
 from tests.keep.stores import HERE, given_back, home_with, is_clean, kept, lines, transcript
 
-from threadline.keep import repacking
+from threadline.keep import forget
 from threadline.keep.catalogue import Catalogue
-from threadline.keep.repacking import repack
+from threadline.keep.forget import repack
+from threadline.keep.pack import PackWriter
 from threadline.keep.store import Store
-from threadline.keep.writing import Packing
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_many_packs_become_one(store: Store) -> None:
     assert len(store.pack_files()) == 1
     assert given_back(store) == before
     assert is_clean(store)
-    assert repack(store, HERE) == repacking.Packed()
+    assert repack(store, HERE) == forget.RepackResult()
 
 
 def test_a_reader_goes_on(store: Store) -> None:
@@ -44,7 +44,7 @@ def test_a_reader_goes_on(store: Store) -> None:
     catalogue = Catalogue(store)
     assert catalogue.located
     repack(store, HERE)
-    assert all(b"".join(catalogue.data(one)) for one in catalogue.all_versions())
+    assert all(b"".join(catalogue.data(version)) for version in catalogue.all_versions())
 
 
 def test_stopped_before_the_old_go_everything_is_there_twice(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,9 +91,9 @@ def test_what_would_take_more_room_is_left_as_it_is(store: Store, monkeypatch: p
     """The old packs stay, and nothing of the new is left, where these are not smaller."""
     names = {path.name: path.read_bytes() for path in store.pack_files()}
     monkeypatch.setattr(
-        Packing, "_compressed", lambda _self, data, _known: zstandard.ZstdCompressor(level=-50).compress(data)
+        PackWriter, "_compressed", lambda _self, data, _known: zstandard.ZstdCompressor(level=-50).compress(data)
     )
-    assert repack(store, HERE) == repacking.Packed()
+    assert repack(store, HERE) == forget.RepackResult()
     assert {path.name: path.read_bytes() for path in store.packs.iterdir()} == names
     assert is_clean(store)
 
@@ -109,6 +109,6 @@ def test_what_a_file_grew_by_comes_together(tmp_path: Path) -> None:
     wanted = [hash_ for one in sorted(Catalogue(store).newest(), key=lambda one: one.path) for hash_ in one.pieces]
     repack(store, HERE)
     (path,) = store.pack_files()
-    frames = repacking.frames_of(store, path)
+    frames = forget.read_frames(store, path)
     assert frames is not None
     assert [hash_ for frame in frames for hash_, _length in frame.pieces] == wanted

@@ -15,7 +15,7 @@ from tests.keep.stores import home_with, kept, lines, transcript
 
 from threadline.keep import pack
 from threadline.keep.catalogue import Catalogue
-from threadline.keep.restoring import Restored, restore
+from threadline.keep.restore import RestoreResult, restore_files
 from threadline.keep.store import Store
 
 
@@ -43,7 +43,7 @@ def _tree(home: Path) -> dict[str, tuple[bytes, int, int]]:
 
 def test_files_come_back_as_they_were(catalogue: Catalogue, tmp_path: Path) -> None:
     """Bytes, modes and times are the same, whatever the name; no file may run as somebody else."""
-    restored = restore(catalogue, catalogue.newest(), tmp_path / "to")
+    restored = restore_files(catalogue, catalogue.newest(), tmp_path / "to")
     assert (len(restored.files), restored.refused) == (3, ())
     assert _tree(tmp_path / "to") == _tree(tmp_path / "home")
     assert all(path.stat().st_mode & 0o7000 == 0 for path in restored.files)
@@ -53,10 +53,10 @@ def test_what_is_there_is_not_touched(catalogue: Catalogue, tmp_path: Path) -> N
     """A file with other bytes stays, one with the same keeps even its time; `force` replaces both."""
     to = home_with(tmp_path / "to", {transcript(1): b"mine", transcript(3): b""})
     before = _tree(to)
-    restored = restore(catalogue, catalogue.newest(), to)
+    restored = restore_files(catalogue, catalogue.newest(), to)
     assert len(restored.refused) == len(restored.same) == 1
     assert _tree(to) == before | {path: told for path, told in _tree(to).items() if "odd" in path}
-    restore(catalogue, catalogue.newest(), to, force=True)
+    restore_files(catalogue, catalogue.newest(), to, force=True)
     assert _tree(to) == _tree(tmp_path / "home")
 
 
@@ -66,7 +66,7 @@ def test_links_in_the_way_are_not_followed(catalogue: Catalogue, tmp_path: Path)
     (tmp_path / "to" / "projects").mkdir(parents=True)
     (tmp_path / "to" / "projects" / "-work").symlink_to(tmp_path / "elsewhere")
     wanted = [one for one in catalogue.newest() if one.path == transcript(1)]
-    assert len(restore(catalogue, wanted, tmp_path / "to", force=True).refused) == 1
+    assert len(restore_files(catalogue, wanted, tmp_path / "to", force=True).refused) == 1
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
@@ -77,8 +77,8 @@ def test_a_file_behind_a_link_is_not_written(catalogue: Catalogue, tmp_path: Pat
     place.parent.mkdir(parents=True)
     place.symlink_to(tmp_path / "mine")
     wanted = [one for one in catalogue.newest() if one.path == transcript(1)]
-    assert len(restore(catalogue, wanted, tmp_path / "to").refused) == 1
-    assert len(restore(catalogue, wanted, tmp_path / "to", force=True).files) == 1
+    assert len(restore_files(catalogue, wanted, tmp_path / "to").refused) == 1
+    assert len(restore_files(catalogue, wanted, tmp_path / "to", force=True).files) == 1
     assert (tmp_path / "mine").read_bytes() == b"mine"
     assert place.read_bytes() == lines(1, 3000)
 
@@ -88,8 +88,8 @@ def test_what_is_damaged_is_refused_and_the_rest_comes_back(catalogue: Catalogue
     (version,) = (one for one in catalogue.newest() if one.path == transcript(1))
     last = list(version.pieces)[-1]
     del catalogue.located[last]
-    catalogue.locate_again = lambda: None  # type: ignore[method-assign]
-    restored = restore(catalogue, catalogue.newest(), tmp_path / "to")
+    catalogue.reload_locations = lambda: None  # type: ignore[method-assign]
+    restored = restore_files(catalogue, catalogue.newest(), tmp_path / "to")
     assert (len(restored.files), len(restored.refused)) == (2, 1)
     assert not (tmp_path / "to" / transcript(1)).exists()
     assert not list((tmp_path / "to").rglob("*.new"))
@@ -99,8 +99,8 @@ def test_what_there_is_no_room_for_is_refused_and_the_rest_comes_back(
     catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing of it is written: a keep that was merged may name one piece a million times."""
-    monkeypatch.setattr("threadline.keep.restoring._free", lambda _home: 64 * 1024 * 1024 + 5000)
-    restored = restore(catalogue, catalogue.newest(), tmp_path / "to")
+    monkeypatch.setattr("threadline.keep.restore._free_space", lambda _home: 64 * 1024 * 1024 + 5000)
+    restored = restore_files(catalogue, catalogue.newest(), tmp_path / "to")
     assert (len(restored.files), len(restored.refused)) == (2, 1)
     assert "no room" in restored.refused[0]
     assert not (tmp_path / "to" / transcript(1)).exists()
@@ -111,14 +111,14 @@ def test_what_is_not_as_long_as_told_is_refused(catalogue: Catalogue, tmp_path: 
     """No more is written than is told, and nothing is left of it."""
     (version,) = (one for one in catalogue.newest() if one.path == transcript(1))
     lying = replace(version, size=version.size + size)
-    assert "bytes that are told" in restore(catalogue, [lying], tmp_path / "to").refused[0]
+    assert "bytes that are told" in restore_files(catalogue, [lying], tmp_path / "to").refused[0]
     assert not [path for path in (tmp_path / "to").rglob("*") if path.is_file()]
 
 
 def test_a_folder_in_the_way_is_told(catalogue: Catalogue, tmp_path: Path) -> None:
     """What is a folder stays one, whatever is asked for; nothing is left of the try, and the sentence is for people."""
     (tmp_path / "to" / transcript(1)).mkdir(parents=True)
-    restored = restore(catalogue, catalogue.newest(), tmp_path / "to", force=True)
+    restored = restore_files(catalogue, catalogue.newest(), tmp_path / "to", force=True)
     assert (len(restored.files), len(restored.refused)) == (2, 1)
     assert "is a folder" in restored.refused[0]
     assert not list((tmp_path / "to").rglob("*.new"))
@@ -127,18 +127,18 @@ def test_a_folder_in_the_way_is_told(catalogue: Catalogue, tmp_path: Path) -> No
 def test_frames_are_unpacked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files come back in the order in which they lie in the packs, not by their names or sizes."""
     store = Store.make(tmp_path / "many")
-    monkeypatch.setattr("threadline.keep.writing.FRAME", 20_000)
+    monkeypatch.setattr("threadline.keep.pack.FRAME_SIZE", 20_000)
     kept(store, home_with(tmp_path / "more", {transcript(n): lines(n, 15 + n * 7 % 31) for n in range(200)}))
     unpacked: list[pack.Frame] = []
-    real = pack.frame_bytes
+    real = pack.read_frame
 
     def counted(file: BinaryIO, name: str, frame: pack.Frame, known: bytes | None) -> bytes:
         unpacked.append(frame)
         return real(file, name, frame, known)
 
-    monkeypatch.setattr(pack, "frame_bytes", counted)
+    monkeypatch.setattr(pack, "read_frame", counted)
     many = Catalogue(store)
-    assert len(restore(many, many.newest(), tmp_path / "out").files) == 200
+    assert len(restore_files(many, many.newest(), tmp_path / "out").files) == 200
     frames = {(place.pack, place.frame.offset) for place in many.located.values()}
     assert len(frames) > 12
     assert len(unpacked) == len(frames)
@@ -152,23 +152,25 @@ def test_what_a_killed_one_left_goes(catalogue: Catalogue, tmp_path: Path) -> No
     dead.wait()
     for process in (dead.pid, os.getpid()):
         (folder / f".{process}-7-{Path(transcript(1)).name}.new").write_bytes(b"half")
-    restore(catalogue, catalogue.newest(), tmp_path / "to")
+    restore_files(catalogue, catalogue.newest(), tmp_path / "to")
     assert [path.name.split("-")[0] for path in folder.glob(".*.new")] == [f".{os.getpid()}"]
 
 
 def test_several_at_once_into_one_home_do_not_meet(catalogue: Catalogue, tmp_path: Path) -> None:
     """Each writes under names of its own; all of them say that every file is there, and it is."""
-    before = restore(catalogue, catalogue.newest(), tmp_path / "one")
-    done: list[Restored] = []
+    before = restore_files(catalogue, catalogue.newest(), tmp_path / "one")
+    done: list[RestoreResult] = []
 
     def put() -> None:
         own = Catalogue(Store(catalogue.store.folder))
-        done.append(restore(own, list(own.newest()), tmp_path / "two"))
+        done.append(restore_files(own, list(own.newest()), tmp_path / "two"))
 
     threads = [Thread(target=put) for _number in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert [(len(one.files) + len(one.same), one.refused) for one in done] == [(len(before.files), ())] * 4
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [
+        (len(restore_result.files) + len(restore_result.same), restore_result.refused) for restore_result in done
+    ] == [(len(before.files), ())] * 4
     assert _tree(tmp_path / "two") == _tree(tmp_path / "one")

@@ -14,23 +14,23 @@ from threadline.demo import write
 from threadline.find import homes
 from threadline.keep.catalogue import Catalogue
 from threadline.keep.machine import Machine
-from threadline.keep.restoring import Restored, restore
-from threadline.keep.sources import sources
+from threadline.keep.paths import find_source_files
+from threadline.keep.restore import RestoreResult, restore_files
 from threadline.keep.store import Store
 
 REAL = SHARED / "corpus/home"
 
 
-def given_back(store: Store, home: Path, to: Path, machine: Machine = FIRST) -> Restored:
+def given_back(store: Store, home: Path, to: Path, machine: Machine = FIRST) -> RestoreResult:
     """Put all that was there in the last run back into a folder."""
     catalogue = Catalogue(store)
     mine = [one for one in catalogue.newest() if (one.machine, one.home) == (machine.id, str(home)) and not one.gone]
-    return restore(catalogue, mine, to)
+    return restore_files(catalogue, mine, to)
 
 
 def _deleted(home: Path) -> None:
     """Take away what is kept, as Claude Code's sweep does; the rest stays."""
-    for source in list(sources(homes(home)[0], [])):
+    for source in list(find_source_files(homes(home)[0], [])):
         source.file.unlink()
 
 
@@ -81,11 +81,11 @@ def test_each_run_can_be_given_back(tmp_path: Path) -> None:
     for number, state in enumerate(states, 1):
         then = []
         for versions in catalogue.versions.values():
-            until = [one for one in versions if one.run <= number]
+            until = [version for version in versions if version.run <= number]
             if until and until[-1].path in state:
                 then.append(until[-1])
         to = tmp_path / f"run-{number}"
-        assert restore(catalogue, then, to).refused == ()
+        assert restore_files(catalogue, then, to).refused == ()
         assert on_disk(to) == state
 
 

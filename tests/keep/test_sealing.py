@@ -11,19 +11,18 @@ from tests.often import long_only
 
 from threadline.errors import NotFound, Unreadable
 from threadline.keep.catalogue import Catalogue
-from threadline.keep.forgetting import forget
-from threadline.keep.machine import Machine
-from threadline.keep.merging import merge
-from threadline.keep.repacking import repack
-from threadline.keep.sealing import (
-    COPY,
-    IDENTITY,
-    KEY_FILE,
-    PASSPHRASE,
+from threadline.keep.encryption import (
+    IDENTITY_COPY_FILE,
+    IDENTITY_FILE,
+    KEY_FILE_VARIABLE,
+    PASSPHRASE_VARIABLE,
+    create_passphrase_key,
     key_from_passphrase,
-    seal_with_key_file,
-    seal_with_passphrase,
+    load_or_create_key_file,
 )
+from threadline.keep.forget import forget_session, repack
+from threadline.keep.machine import Machine
+from threadline.keep.merge import merge_keeps
 from threadline.keep.store import Store
 
 pytest.importorskip("pyrage")
@@ -31,8 +30,8 @@ pytest.importorskip("pyrage")
 
 @pytest.fixture(autouse=True)
 def _nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(KEY_FILE, raising=False)
-    monkeypatch.delenv(PASSPHRASE, raising=False)
+    monkeypatch.delenv(KEY_FILE_VARIABLE, raising=False)
+    monkeypatch.delenv(PASSPHRASE_VARIABLE, raising=False)
 
 
 @pytest.fixture
@@ -44,7 +43,7 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     """A keep whose key is in a file."""
-    return Store.make(tmp_path / "keep", seal_with_key_file(tmp_path / "key"))
+    return Store.make(tmp_path / "keep", load_or_create_key_file(tmp_path / "key"))
 
 
 def _grown(home: Path, seed: int) -> None:
@@ -72,7 +71,7 @@ def test_with_the_key_everything_comes_back(store: Store, home: Path, tmp_path: 
     kept(store, home)
     _grown(home, 5)
     kept(store, home)
-    again = Store(store.folder, seal_with_key_file(tmp_path / "key").identity)
+    again = Store(store.folder, load_or_create_key_file(tmp_path / "key").identity)
     assert given_back(again)[transcript(1)] == [before, (home / transcript(1)).read_bytes()]
     assert is_clean(again)
 
@@ -108,32 +107,32 @@ def test_without_the_key_nothing_is_read(store: Store, home: Path) -> None:
     for refused in (
         lambda: is_clean(locked),
         lambda: repack(locked, HERE),
-        lambda: forget(locked, HERE, session_id(1), [], "a wish"),
-        lambda: merge(locked, HERE, []),
+        lambda: forget_session(locked, HERE, session_id(1), [], "a wish"),
+        lambda: merge_keeps(locked, HERE, []),
     ):
-        with pytest.raises(Unreadable, match=KEY_FILE):
+        with pytest.raises(Unreadable, match=KEY_FILE_VARIABLE):
             refused()
 
 
 @long_only("each try of a passphrase takes seconds by design; the command is tried with one")
 def test_a_passphrase_opens_it(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A keep may hold its key itself, under a passphrase; another passphrase does not open it."""
-    kept(Store.make(tmp_path / "keep", seal_with_passphrase("open sesame")), home)
+    kept(Store.make(tmp_path / "keep", create_passphrase_key("open sesame")), home)
     with pytest.raises(Unreadable, match="passphrase"):
         key_from_passphrase(tmp_path / "keep", "open barley")
-    monkeypatch.setenv(PASSPHRASE, "open sesame")
+    monkeypatch.setenv(PASSPHRASE_VARIABLE, "open sesame")
     assert given_back(Store(tmp_path / "keep"))[transcript(2)] == [lines(2, 10)]
     with pytest.raises(Unreadable):
-        seal_with_passphrase("")
+        create_passphrase_key("")
 
 
 @long_only("each try of a passphrase takes seconds by design, and another test tries one")
 def test_one_damaged_copy_of_the_key_locks_nobody_out(tmp_path: Path) -> None:
     """The key under the passphrase is there twice: a damaged one is told, and the other opens the keep."""
-    seal = seal_with_passphrase("open sesame")
+    seal = create_passphrase_key("open sesame")
     store = Store.make(tmp_path / "keep", seal)
     assert is_clean(store)
-    for name in (IDENTITY, COPY):
+    for name in (IDENTITY_FILE, IDENTITY_COPY_FILE):
         whole = (store.folder / name).read_bytes()
         (store.folder / name).write_bytes(whole[:-1])
         assert not is_clean(store)
@@ -146,27 +145,27 @@ def test_the_environment_names_the_key(
 ) -> None:
     """The key file may be named by the environment; one that is not there, or holds no key, is told."""
     kept(store, home)
-    monkeypatch.setenv(KEY_FILE, os.fspath(tmp_path / "key"))
+    monkeypatch.setenv(KEY_FILE_VARIABLE, os.fspath(tmp_path / "key"))
     assert given_back(Store(store.folder))[transcript(2)] == [lines(2, 10)]
-    monkeypatch.setenv(KEY_FILE, os.fspath(tmp_path / "none"))
+    monkeypatch.setenv(KEY_FILE_VARIABLE, os.fspath(tmp_path / "none"))
     with pytest.raises(NotFound):
         given_back(Store(store.folder))
-    monkeypatch.setenv(KEY_FILE, os.fspath(home / transcript(1)))
+    monkeypatch.setenv(KEY_FILE_VARIABLE, os.fspath(home / transcript(1)))
     with pytest.raises(Unreadable, match="holds no key"):
         given_back(Store(store.folder))
 
 
 def test_the_key_file_is_its_owners(store: Store, tmp_path: Path) -> None:
     """A key file that is made has mode 0600, and is never written over."""
-    assert store.is_sealed
+    assert store.is_encrypted
     assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
-    assert seal_with_key_file(tmp_path / "key") == seal_with_key_file(tmp_path / "key")
+    assert load_or_create_key_file(tmp_path / "key") == load_or_create_key_file(tmp_path / "key")
 
 
 def test_another_key_opens_nothing(store: Store, home: Path, tmp_path: Path) -> None:
     """With the key of another keep, every file is told to be closed, and none is given out."""
     kept(store, home)
-    wrong = Store(store.folder, seal_with_key_file(tmp_path / "other").identity)
+    wrong = Store(store.folder, load_or_create_key_file(tmp_path / "other").identity)
     catalogue = Catalogue(wrong)
     assert not catalogue.versions
     assert "cannot be decrypted" in catalogue.problems[0]
@@ -178,11 +177,11 @@ def test_a_plain_keep_is_merged_into_an_encrypted_one_and_back(store: Store, hom
     kept(plain, home)
     _grown(home, 5)
     kept(plain, home)
-    merge(store, HERE, [plain])
+    merge_keeps(store, HERE, [plain])
     assert given_back(store) == given_back(plain)
-    assert merge(store, HERE, [plain]).bytes == 0
+    assert merge_keeps(store, HERE, [plain]).bytes == 0
     back = Store.make(tmp_path / "back")
-    merge(back, HERE, [store])
+    merge_keeps(back, HERE, [store])
     assert given_back(back) == given_back(plain)
     assert is_clean(back)
 
@@ -191,7 +190,7 @@ def test_a_plain_keep_is_not_made_an_encrypted_one(tmp_path: Path) -> None:
     """A keep stays what it was begun as; asking for another is refused, with the way out."""
     Store.make(tmp_path / "plain")
     with pytest.raises(Unreadable, match="merge"):
-        Store.make(tmp_path / "plain", seal_with_key_file(tmp_path / "key"))
+        Store.make(tmp_path / "plain", load_or_create_key_file(tmp_path / "key"))
 
 
 def test_forgetting_and_packing_work_on_what_is_encrypted(store: Store, home: Path) -> None:
@@ -201,7 +200,7 @@ def test_forgetting_and_packing_work_on_what_is_encrypted(store: Store, home: Pa
         kept(store, home)
     repack(store, HERE)
     assert len(store.pack_files()) == 1
-    forget(store, HERE, session_id(1), [], "a wish")
+    forget_session(store, HERE, session_id(1), [], "a wish")
     assert set(given_back(store)) == {transcript(2)}
     assert is_clean(store)
 
@@ -211,7 +210,7 @@ def test_what_came_back_without_key_and_memory_goes_again(store: Store, home: Pa
     """Who has neither the key nor the memory cannot know what was forgotten; whoever has the key takes it out again."""
     machine = Machine("here_1", "here", tmp_path / "memory")
     kept(store, home, machine)
-    forget(store, machine, session_id(2), (), "private")
+    forget_session(store, machine, session_id(2), (), "private")
     for remembered in (tmp_path / "memory").glob("*.memory"):
         remembered.unlink()
     kept(Store(store.folder), home, machine)
@@ -234,13 +233,13 @@ def test_a_run_without_the_key_knows_what_was_done_with_it(store: Store, home: P
         _grown(home, seed)
         kept(store, home, machine)
     if work == "forget":
-        forget(store, machine, session_id(2), (), "private")
+        forget_session(store, machine, session_id(2), (), "private")
     elif work == "pack":
         repack(store, machine)
     else:
         other = Store.make(tmp_path / "other")
         kept(other, home_with(tmp_path / "there", {transcript(5): lines(5, 5)}))
-        merge(store, machine, [other])
+        merge_keeps(store, machine, [other])
     before = store.pack_files()
     again = kept(Store(store.folder), home, machine)
     assert (again.new, again.stored, again.problems) == (0, 0, ())
@@ -260,7 +259,7 @@ def test_the_label_of_an_encrypted_keep_is_written_anew_with_the_key(
         with pytest.raises(Unreadable, match="with the key at hand"):
             kept(Store(store.folder), home)
         return
-    monkeypatch.setenv(KEY_FILE, os.fspath(tmp_path / "key"))
+    monkeypatch.setenv(KEY_FILE_VARIABLE, os.fspath(tmp_path / "key"))
     assert kept(Store(store.folder), home).grown == 1
     assert Store(store.folder).about.recipients == about.recipients
     assert {path.suffix for path in (*store.pack_files(), *store.run_files())} == {".age"}
@@ -270,6 +269,6 @@ def test_the_label_of_an_encrypted_keep_is_written_anew_with_the_key(
 def test_an_encrypted_keep_that_was_hardly_begun_does_not_become_a_plain_one(tmp_path: Path) -> None:
     """What was to be encrypted is not kept in clear because the first command was killed."""
     (tmp_path / "keep").mkdir()
-    (tmp_path / "keep" / IDENTITY).write_bytes(b"x")
+    (tmp_path / "keep" / IDENTITY_FILE).write_bytes(b"x")
     with pytest.raises(Unreadable, match="--encrypt"):
         Store.make(tmp_path / "keep")

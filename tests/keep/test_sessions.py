@@ -13,12 +13,18 @@ from tests.keep.stores import HERE, home_with, kept, lines, session_id, transcri
 from threadline.demo import write
 from threadline.errors import Ambiguous, NotFound
 from threadline.find import look
-from threadline.keep.belonging import Belonging
 from threadline.keep.catalogue import Catalogue
-from threadline.keep.sessions import KeptSession, is_kept_only, named, others, sessions
+from threadline.keep.sessions import (
+    FileOwners,
+    KeptSession,
+    find_sessions,
+    is_kept_only,
+    list_other_files,
+    list_sessions,
+)
 from threadline.keep.store import Store
-from threadline.keep.titling import told
-from threadline.model.found import TranscriptKind
+from threadline.keep.titles import read_titles
+from threadline.model.homes import TranscriptKind
 
 ONE, TWO = session_id(1), session_id(2)
 
@@ -80,21 +86,21 @@ def home(tmp_path: Path) -> Path:
 
 
 def _by_id(found: list[KeptSession]) -> dict[str, KeptSession]:
-    return {one.id: one for one in found}
+    return {kept_session.id: kept_session for kept_session in found}
 
 
 def test_everything_of_a_session_is_its_own_and_nothing_else_is(store: Store, home: Path) -> None:
     """By path, or by what is inside; lists of todos alone make no session; what is nobody's is among the others."""
     kept(store, home)
     catalogue = Catalogue(store)
-    found = _by_id(sessions(catalogue))
+    found = _by_id(list_sessions(catalogue))
     assert set(found) == {ONE, TWO}
     for session, one in found.items():
         assert {file.path for file in one.files} == set(_full(session))
         assert one.main is not None
         assert one.main.path == f"projects/-work/{session}.jsonl"
         assert (one.folder, one.versions, one.size) == ("-work", 1, sum(map(len, _full(session).values())))
-    rest = others(catalogue)
+    rest = list_other_files(catalogue)
     assert {one.path for one in rest} == {*NAMED_INSIDE, *OTHERS}
 
 
@@ -102,8 +108,8 @@ def test_plans_and_pastes_come_along_with_the_session_that_names_them(store: Sto
     """A plan by its slug, an agent's plan by that of its session, a paste by the prompt; never another session's."""
     kept(store, home)
     catalogue = Catalogue(store)
-    belonging, rest = Belonging(catalogue), others(catalogue)
-    for session, one in _by_id(sessions(catalogue)).items():
+    belonging, rest = FileOwners(catalogue), list_other_files(catalogue)
+    for session, one in _by_id(list_sessions(catalogue)).items():
         wanted = {path for path in NAMED_INSIDE if path.split(".")[0].split("-agent-")[0].endswith(session[7])}
         assert {file.path for file in belonging.along(session, one.files, rest)} == wanted
 
@@ -114,7 +120,7 @@ def test_versions_are_counted_and_an_earlier_run_can_be_asked_for(store: Store, 
     kept(store, home_with(home, {first: lines(1, 3)}))
     kept(store, home_with(home, {first: lines(1, 5), transcript(3): lines(3, 1)}))
     catalogue = Catalogue(store)
-    now, then = _by_id(sessions(catalogue)), _by_id(sessions(catalogue, at=1))
+    now, then = _by_id(list_sessions(catalogue)), _by_id(list_sessions(catalogue, at=1))
     assert (now[ONE].versions, then[ONE].versions) == (2, 1)
     assert now[ONE].main is not None
     assert then[ONE].main is not None
@@ -126,12 +132,12 @@ def test_a_session_that_was_deleted_is_kept_only(store: Store, home: Path) -> No
     """At once, by a look where it is this machine's; by what the last run saw where it is another's."""
     kept(store, home)
     (home / transcript(1)).unlink()
-    found = _by_id(sessions(Catalogue(store)))
+    found = _by_id(list_sessions(Catalogue(store)))
     assert is_kept_only(found[ONE], HERE.id)
     assert not is_kept_only(found[TWO], HERE.id)
     assert not is_kept_only(found[ONE], "another")
     kept(store, home)
-    assert is_kept_only(_by_id(sessions(Catalogue(store)))[ONE], "another")
+    assert is_kept_only(_by_id(list_sessions(Catalogue(store)))[ONE], "another")
 
 
 def test_a_session_that_moved_is_put_back_where_it_went(store: Store, home: Path) -> None:
@@ -141,32 +147,32 @@ def test_a_session_that_moved_is_put_back_where_it_went(store: Store, home: Path
     (home / transcript(1)).rename(home / transcript(1, "-new"))
     shutil.copy(home / transcript(2), home / transcript(2, "-new"))
     kept(store, home)
-    found = _by_id(sessions(Catalogue(store)))
+    found = _by_id(list_sessions(Catalogue(store)))
     assert found[ONE].main is not None
     assert found[ONE].folder == "-new"
-    back = {one.path for one in found[ONE].to_restore()}
+    back = {one.path for one in found[ONE].files_to_restore()}
     assert transcript(1, "-new") in back
     assert transcript(1) not in back
-    assert {transcript(2), transcript(2, "-new")} <= {one.path for one in found[TWO].to_restore()}
+    assert {transcript(2), transcript(2, "-new")} <= {one.path for one in found[TWO].files_to_restore()}
     assert not is_kept_only(found[ONE], HERE.id)
 
 
 def test_a_session_is_named_by_the_start_of_its_id(store: Store, tmp_path: Path) -> None:
     """In either case, or `last`; what fits several is ambiguous unless it is one whole, what fits none is not found."""
     ids = ("aaaaaaaa-0000-4000-8000-000000000001", "aaaaaaaa-0000-4000-8000-000000000002")
-    files = {f"projects/-w/{one}.jsonl": _row(type="user", sessionId=one) for one in ids}
+    files = {f"projects/-w/{id_}.jsonl": _row(type="user", sessionId=id_) for id_ in ids}
     home = home_with(tmp_path / "h", files)
     os.utime(home / f"projects/-w/{ids[0]}.jsonl", (2_000_000_000, 2_000_000_000))
     kept(store, home)
-    found = sessions(Catalogue(store))
-    assert [one.id for one in named(found, ids[1].upper())] == [ids[1]]
-    assert [one.id for one in named(found, f"{ids[1]}.jsonl")] == [ids[1]]
-    assert [one.id for one in named(found, "last")] == [ids[0]]
+    found = list_sessions(Catalogue(store))
+    assert [session.id for session in find_sessions(found, ids[1].upper())] == [ids[1]]
+    assert [session.id for session in find_sessions(found, f"{ids[1]}.jsonl")] == [ids[1]]
+    assert [session.id for session in find_sessions(found, "last")] == [ids[0]]
     with pytest.raises(Ambiguous, match="2 kept sessions start with 'aaaa'"):
-        named(found, "aaaa")
+        find_sessions(found, "aaaa")
     for nothing in ("bbbb", "", " "):
         with pytest.raises(NotFound, match="keep list"):
-            named(found, nothing)
+            find_sessions(found, nothing)
 
 
 def test_the_demo_home_has_the_sessions_that_find_sees(store: Store, tmp_path: Path) -> None:
@@ -175,8 +181,8 @@ def test_the_demo_home_has_the_sessions_that_find_sees(store: Store, tmp_path: P
     write(home)
     kept(store, home)
     catalogue = Catalogue(store)
-    found = sessions(catalogue)
-    mains = {str(one.session) for one in look(home).transcripts if one.kind is TranscriptKind.MAIN}
+    found = list_sessions(catalogue)
+    mains = {str(transcript.session) for transcript in look(home).transcripts if transcript.kind is TranscriptKind.MAIN}
     assert {one.id for one in found if one.main is not None} == mains
-    said = told(catalogue, found)
+    said = read_titles(catalogue, found)
     assert all(said[one.machine, one.home, one.id].title for one in found if one.main is not None and one.main.size)

@@ -13,10 +13,10 @@ from tests.keep.stores import HERE, THERE, home_with, kept, lines, session_id, t
 
 from threadline.find import homes
 from threadline.keep.catalogue import Catalogue
-from threadline.keep.forgetting import forget
-from threadline.keep.living import DAYS, is_swept, period
-from threadline.keep.sessions import moment_of
-from threadline.keep.status import Status, status, stored_bytes
+from threadline.keep.forget import forget_session
+from threadline.keep.retention import DEFAULT_DAYS, is_cleaned_up, read_retention_period
+from threadline.keep.sessions import mtime_to_datetime
+from threadline.keep.status import Status, read_status, stored_size
 from threadline.keep.store import Store
 
 
@@ -33,7 +33,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def _status(store: Store, home: Path) -> Status:
-    return status(Catalogue(store), homes(os.fspath(home)), HERE.id)
+    return read_status(Catalogue(store), homes(os.fspath(home)), HERE.id)
 
 
 def test_what_is_kept_as_it_stands_is_not_at_risk(store: Store, home: Path) -> None:
@@ -42,7 +42,7 @@ def test_what_is_kept_as_it_stands_is_not_at_risk(store: Store, home: Path) -> N
     told = _status(store, home)
     size = sum(len(lines(number, 4)) for number in (1, 2, 3))
     assert (told.sessions, told.only, told.files, told.versions, told.bytes, told.at_risk) == (3, 0, 3, 3, size, ())
-    assert told.stored == stored_bytes(store.folder)
+    assert told.stored == stored_size(store.folder)
     assert told.stored == sum(path.stat().st_size for path in store.folder.rglob("*") if path.is_file())
     (machine,) = told.machines
     assert (machine.id, machine.here, machine.sessions, machine.bytes, machine.runs) == (HERE.id, True, 3, size, 1)
@@ -77,9 +77,9 @@ def test_what_is_new_grew_or_changed_is_at_risk_and_what_is_deleted_first_comes_
         (None, "new", 1, 3),
     ]
     for one in told.at_risk[:-1]:
-        written = moment_of((home / one.path).stat().st_mtime_ns)
+        written = mtime_to_datetime((home / one.path).stat().st_mtime_ns)
         assert one.modified == written
-        assert one.deleted == written + timedelta(days=DAYS)
+        assert one.deleted == written + timedelta(days=DEFAULT_DAYS)
     assert told.at_risk[-1].deleted is None  # Claude Code never deletes the history
 
 
@@ -100,13 +100,13 @@ def test_what_another_machine_kept_does_not_save_what_is_here(store: Store, home
     kept(store, home, HERE)
     told = _status(store, home)
     assert (told.at_risk, told.sessions) == ((), 6)
-    assert {(one.id, one.here) for one in told.machines} == {(HERE.id, True), (THERE.id, False)}
+    assert {(machine.id, machine.here) for machine in told.machines} == {(HERE.id, True), (THERE.id, False)}
 
 
 def test_what_was_forgotten_is_not_at_risk(store: Store, home: Path) -> None:
     """It is not to be kept: nobody is told to."""
     kept(store, home)
-    forget(store, HERE, session_id(1), (), "a mistake")
+    forget_session(store, HERE, session_id(1), (), "a mistake")
     told = _status(store, home)
     assert (told.at_risk, told.forgotten, told.sessions) == ((), 1, 2)
 
@@ -134,7 +134,7 @@ def test_the_period_is_what_the_settings_say(
     """A number of days from 0 on; anything else is as if nothing were said, and told."""
     if text is not None:
         (home / "settings.json").write_text(text)
-    told = period(home)
+    told = read_retention_period(home)
     assert (told.days, told.said, told.strange) == (days, said, strange)
 
 
@@ -142,8 +142,8 @@ def test_the_period_is_what_the_settings_say(
 def test_a_very_long_period_is_for_ever(home: Path, days: float) -> None:
     """Nothing is ever deleted, and no date overflows."""
     (home / "settings.json").write_text(json.dumps({"cleanupPeriodDays": days}))
-    assert period(home).forever
-    assert period(home).ends(time.time_ns()) is None
+    assert read_retention_period(home).forever
+    assert read_retention_period(home).ends(time.time_ns()) is None
 
 
 def test_times_that_cannot_be_are_no_crash(store: Store, home: Path) -> None:
@@ -157,7 +157,7 @@ def test_times_that_cannot_be_are_no_crash(store: Store, home: Path) -> None:
 def test_settings_that_are_a_pipe_are_not_waited_for(home: Path) -> None:
     """What is no regular file says nothing."""
     os.mkfifo(home / "settings.json")
-    assert period(home).days == DAYS
+    assert read_retention_period(home).days == DEFAULT_DAYS
 
 
 @pytest.mark.parametrize(
@@ -176,4 +176,4 @@ def test_settings_that_are_a_pipe_are_not_waited_for(home: Path) -> None:
 )
 def test_histories_and_memories_are_not_swept(path: str, swept: bool) -> None:
     """Claude Code deletes transcripts and what is beside them, and leaves the rest."""
-    assert is_swept(path) is swept
+    assert is_cleaned_up(path) is swept

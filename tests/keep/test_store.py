@@ -11,11 +11,11 @@ import pytest
 from msgspec.structs import replace
 from tests.keep.stores import HERE, given_back, home_with, kept, lines, transcript
 
+from threadline import atomic
 from threadline.errors import IndexBusy, NotFound, Unreadable
-from threadline.keep import durable
+from threadline.keep.forget import repack
 from threadline.keep.machine import this_machine
-from threadline.keep.merging import merge
-from threadline.keep.repacking import repack
+from threadline.keep.merge import merge_keeps
 from threadline.keep.store import Store, default_folder
 
 
@@ -81,7 +81,7 @@ def test_a_label_comes_from_a_copy(tmp_path: Path) -> None:
     shutil.copytree(store.folder, tmp_path / "copy")
     other = Store.make(tmp_path / "other")
     (store.folder / "keep.json").unlink()
-    assert merge(Store(store.folder), HERE, [other, Store(tmp_path / "copy")]).mended == 1
+    assert merge_keeps(Store(store.folder), HERE, [other, Store(tmp_path / "copy")]).mended == 1
     assert Store(store.folder).about == Store(tmp_path / "copy").about
 
 
@@ -98,20 +98,20 @@ def test_only_what_is_named_so_is_of_the_keep(tmp_path: Path) -> None:
 
 def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What cannot be put on the disk has no name there, and the one before stays."""
-    durable.put(tmp_path, "here", "name", b"before")
+    atomic.write_file(tmp_path, "here", "name", b"before")
 
     def failing(_handle: int) -> None:
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(os, "fsync", failing)
     with pytest.raises(OSError, match="Input/output"):
-        durable.put(tmp_path, "here", "name", b"after")
+        atomic.write_file(tmp_path, "here", "name", b"after")
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("name", b"before")]
 
 
 def test_who_takes_away_is_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While anybody adds, nothing is taken away, and the other way round; many may add."""
-    monkeypatch.setattr("threadline.keep.locking.PATIENCE", 0.1)
+    monkeypatch.setattr("threadline.locks.TIMEOUT_SECONDS", 0.1)
     store = Store.make(tmp_path / "keep")
     with store.adding("one_1"), store.adding("two_2"), pytest.raises(IndexBusy), store.removing("three_3"):
         pass

@@ -9,10 +9,10 @@ from tests.keep.stores import home_with, kept, transcript
 import threadline
 from threadline.demo import write
 from threadline.keep.catalogue import Catalogue
-from threadline.keep.cuts import mended
-from threadline.keep.sessions import sessions
+from threadline.keep.sessions import list_sessions
 from threadline.keep.store import Store
-from threadline.keep.titling import told
+from threadline.keep.titles import read_titles
+from threadline.keep.truncation import complete_session
 
 
 def test_titles_are_those_of_the_whole_transcripts(tmp_path: Path) -> None:
@@ -22,10 +22,10 @@ def test_titles_are_those_of_the_whole_transcripts(tmp_path: Path) -> None:
     store = Store.make(tmp_path / "keep")
     kept(store, home)
     catalogue = Catalogue(store)
-    found = sessions(catalogue)
-    said = told(catalogue, found)
+    found = list_sessions(catalogue)
+    said = read_titles(catalogue, found)
     with threadline.open(home, index=False) as archive:
-        known = {one.id: one.title for one in archive.sessions().sessions}
+        known = {session.id: session.title for session in archive.sessions().sessions}
     assert {one.id: said[one.machine, one.home, one.id].title for one in found if one.main} == known
 
 
@@ -37,6 +37,6 @@ def test_the_title_is_that_of_before_a_cut(tmp_path: Path) -> None:
     for text in (line.format("first") + named, "", line.format("then")):
         kept(store, home_with(tmp_path / "home", {transcript(1): text.encode()}))
     catalogue = Catalogue(store)
-    (session,) = (mended(catalogue, one) for one in sessions(catalogue))
-    (said,) = told(catalogue, [session]).values()
+    (session,) = (complete_session(catalogue, one) for one in list_sessions(catalogue))
+    (said,) = read_titles(catalogue, [session]).values()
     assert (said.title, said.project) == ("the loom", "/work/first")

@@ -10,13 +10,13 @@ from tests.keep.stores import HERE, given_back, home_with, is_clean, kept, lines
 
 from threadline.find import homes
 from threadline.keep.catalogue import Catalogue
-from threadline.keep.doubting import Doubts
-from threadline.keep.keeping import keep, memory_of
-from threadline.keep.manifest import End, File, Run
-from threadline.keep.repacking import repack
-from threadline.keep.status import status
+from threadline.keep.forget import repack
+from threadline.keep.keep import open_machine_cache, run_keep
+from threadline.keep.manifest import EndRow, FileRow, RunRow
+from threadline.keep.repair import DamagedPacks
+from threadline.keep.status import read_status
 from threadline.keep.store import Store
-from threadline.keep.verifying import verify
+from threadline.keep.verify import verify_keep
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def store(tmp_path: Path) -> Store:
 
 def test_a_whole_keep_is_clean(store: Store) -> None:
     """What was not touched is told to be whole, with what was looked at."""
-    verified = verify(store)
+    verified = verify_keep(store)
     assert (verified.packs, verified.runs, verified.problems, verified.touched) == (2, 2, (), ())
     assert verified.bytes == sum(
         len(data) for data in (b'{"sessionId":"%s"}\n' % session_id(1).encode() * 9, lines(2, 9))
@@ -56,7 +56,7 @@ def test_what_a_damaged_pack_touches_is_named(store: Store) -> None:
     for path in store.pack_files():
         whole = path.read_bytes()
         path.write_bytes(whole[:20] + bytes([whole[20] ^ 1]) + whole[21:])
-        assert len(verify(store).touched) == 1
+        assert len(verify_keep(store).touched) == 1
         path.write_bytes(whole)
 
 
@@ -65,23 +65,23 @@ def test_a_missing_pack_or_manifest_is_told(store: Store) -> None:
     pack, run = store.pack_files()[0], store.run_files()[0]
     whole = pack.read_bytes()
     pack.unlink()
-    assert len(verify(store).touched) == 1
+    assert len(verify_keep(store).touched) == 1
     pack.write_bytes(whole)
     run.unlink()
-    assert any("goes on from a manifest" in said for said in verify(store).problems)
+    assert any("goes on from a manifest" in said for said in verify_keep(store).problems)
 
 
 def test_sessions_of_a_damaged_manifest_are_named(store: Store) -> None:
     """Where a manifest is damaged, the sessions whose bytes no other one tells of are named by their lines."""
     run = store.run_files()[0]
     run.write_bytes(run.read_bytes()[:-1])
-    assert verify(store).sessions == (session_id(1),)
+    assert verify_keep(store).sessions == (session_id(1),)
 
 
 def test_a_sample_looks_at_so_many_frames(store: Store) -> None:
     """A sample reads as many frames as were asked for."""
-    assert verify(store, sample=1).pieces == 1
-    assert verify(store, sample=99).pieces == 2
+    assert verify_keep(store, sample=1).pieces == 1
+    assert verify_keep(store, sample=99).pieces == 2
 
 
 def test_the_newest_manifest_is_missed_by_who_has_seen_it(store: Store, tmp_path: Path) -> None:
@@ -89,17 +89,17 @@ def test_the_newest_manifest_is_missed_by_who_has_seen_it(store: Store, tmp_path
     machine = replace(HERE, memory=tmp_path / "memory")
     home = home_with(tmp_path / "home", {transcript(3): b'{"sessionId":"%s"}\n' % session_id(3).encode() * 9})
     kept(store, home, machine)
-    memory = memory_of(store, machine)
-    assert verify(store, memory=memory).problems == ()
+    memory = open_machine_cache(store, machine)
+    assert verify_keep(store, memory=memory).problems == ()
     newest = store.run_files()[-1]
     whole = newest.read_bytes()
     newest.unlink()
-    assert verify(store).problems == ()
-    told = verify(store, memory=memory_of(store, machine))
+    assert verify_keep(store).problems == ()
+    told = verify_keep(store, memory=open_machine_cache(store, machine))
     assert (told.missing, told.sessions) == (1, (session_id(3),))
     assert "Run 3 of here was in the keep" in told.problems[0]
     newest.write_bytes(whole)
-    assert verify(store, memory=memory_of(store, machine)).problems == ()
+    assert verify_keep(store, memory=open_machine_cache(store, machine)).problems == ()
 
 
 def test_a_manifest_in_the_middle_is_told_once(store: Store, tmp_path: Path) -> None:
@@ -107,41 +107,41 @@ def test_a_manifest_in_the_middle_is_told_once(store: Store, tmp_path: Path) -> 
     machine = replace(HERE, memory=tmp_path / "memory")
     kept(store, home_with(tmp_path / "home", {transcript(3): lines(3, 3)}), machine)
     store.run_files()[1].unlink()
-    assert verify(store, memory=memory_of(store, machine)).missing == 1
+    assert verify_keep(store, memory=open_machine_cache(store, machine)).missing == 1
 
 
 @pytest.mark.parametrize("grows", [False, True], ids=["the same pack again", "another pack"])
 def test_what_was_found_damaged_is_kept_again(store: Store, tmp_path: Path, *, grows: bool) -> None:
     """Once verify has told which pack is damaged, the next run keeps again what is still there; packing drops it."""
     home, here = tmp_path / "home", replace(HERE, memory=tmp_path / "machine")
-    keep(store, homes(str(home)), here)
+    run_keep(store, homes(str(home)), here)
     before = given_back(store)
     path = store.pack_files()[0]
     whole = path.read_bytes()
     path.write_bytes(whole[:20] + bytes([whole[20] ^ 1]) + whole[21:])
-    assert not keep(store, homes(str(home)), here).read, "nothing tells that it is damaged before it is looked at"
-    found = verify(store)
+    assert not run_keep(store, homes(str(home)), here).read, "nothing tells that it is damaged before it is looked at"
+    found = verify_keep(store)
     assert (found.damaged, len(found.touched)) == ((path.name,), 1)
-    doubts = Doubts(tmp_path / "machine" / f"{store.about.id}.doubted")
+    doubts = DamagedPacks(tmp_path / "machine" / f"{store.about.id}.doubted")
     doubts.judge(found.looked, found.damaged)
     assert "keeps again" in _doubted(store, doubts)
     if grows:
         home_with(home, {transcript(3): lines(3, 9)})
-    again = keep(store, homes(str(home)), here)
+    again = run_keep(store, homes(str(home)), here)
     assert (again.changed, again.problems) == (1, ())
-    mended = verify(store)
+    mended = verify_keep(store)
     assert (mended.touched, mended.damaged) == ((), (path.name,) if grows else ())
     assert ("was kept again" in _doubted(store, doubts)) == grows
     given = given_back(store)
     assert {name: set(given[name]) for name in before} == {name: set(before[name]) for name in before}
-    assert not keep(store, homes(str(home)), here).read, "it is kept again once"
+    assert not run_keep(store, homes(str(home)), here).read, "it is kept again once"
     assert repack(store, here).problems == ()
     assert is_clean(store)
     assert given_back(store) == given
 
 
-def _doubted(store: Store, doubts: Doubts) -> str:
-    return "\n".join(status(Catalogue(store), (), "here_1", doubted=Doubts(doubts.path).packs).problems)
+def _doubted(store: Store, doubts: DamagedPacks) -> str:
+    return "\n".join(read_status(Catalogue(store), (), "here_1", doubted=DamagedPacks(doubts.path).packs).problems)
 
 
 @pytest.mark.parametrize("size", [10**18, 5])
@@ -149,8 +149,8 @@ def test_a_size_that_is_made_up_is_told(store: Store, size: int) -> None:
     """A manifest that somebody put there may be whole, and tell of a file that is not as long as its pieces."""
     (piece,) = next(iter(Catalogue(store).newest())).pieces
     moment = "2026-11-15T00:00:00Z"
-    file = File("/home", transcript(5), 0o600, 0, size, (piece,))
-    store.put_run([Run(1, "evil_9", "evil", 1, None, moment, ("/home",)), file, End(moment, 1, size)])
-    verified = verify(store)
+    file = FileRow("/home", transcript(5), 0o600, 0, size, (piece,))
+    store.put_run([RunRow(1, "evil_9", "evil", 1, None, moment, ("/home",)), file, EndRow(moment, 1, size)])
+    verified = verify_keep(store)
     assert [one.path for one in verified.touched] == [transcript(5)]
-    assert [("not as long" in one) for one in verified.problems] == [True]
+    assert [("not as long" in problem) for problem in verified.problems] == [True]

@@ -25,10 +25,10 @@ WRITING = """
 import sys, pathlib, time
 from threadline.errors import IndexBusy
 from threadline.find import homes
-from threadline.keep import writing
-from threadline.keep.keeping import keep
+from threadline.keep import pack as writing
+from threadline.keep.keep import run_keep as keep
 from threadline.keep.machine import Machine
-from threadline.keep.repacking import repack
+from threadline.keep.forget import repack
 from threadline.keep.store import Store
 writing.FRAME, writing.PACK = 100_000, 200_000
 store, machine = Store.make(pathlib.Path(sys.argv[1])), Machine(sys.argv[3], sys.argv[3])

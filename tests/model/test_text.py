@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 import threadline
-from threadline.model.block import ImageBlock, TextBlock, ThinkingBlock, ToolUseBlock
+from threadline.model.blocks import ImageBlock, Message, TextBlock, ThinkingBlock, ToolUseBlock
 from threadline.model.entries import AssistantEntry, UserEntry
-from threadline.model.message import Message
 
 _TEXT = {"type": "text", "text": "a"}
 _IMAGE = {"type": "image", "source": {}}

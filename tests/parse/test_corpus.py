@@ -10,7 +10,7 @@ from tests.corpus_cases import CASES, CORPUS, expected, inputs, name_in, problem
 from tests.laws import of_entry, of_head
 
 import threadline
-from threadline.model.found import Home, SideFile, SideFileKind
+from threadline.model.homes import Home, SideFile, SideFileKind
 
 
 def _stated(case: str, path: Path) -> list[dict[str, Any]]:

@@ -330,15 +330,15 @@ def test_a_line_that_is_twice_as_long_takes_about_twice_the_time(tmp_path: Path,
 def test_the_search_for_rows_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The search reads a bounded number of characters of a damaged line, however many tries that takes."""
     spent = []
-    decode = recover._decode
+    decode = recover._decode_at
 
     def counted(text: str, start: int) -> tuple[object, int, int]:
         value, end, cost = decode(text, start)
         spent.append(cost)
         return value, end, cost
 
-    monkeypatch.setattr(recover, "_decode", counted)
-    monkeypatch.setattr(recover, "_BUDGET", 1_000_000)
+    monkeypatch.setattr(recover, "_decode_at", counted)
+    monkeypatch.setattr(recover, "_SEARCH_BUDGET", 1_000_000)
     (tmp_path / "x.jsonl").write_bytes(b'{"a":{' * 20_000 + b"\n")
     (entry,) = threadline.entries(tmp_path / "x.jsonl")
     assert entry.kind == "damaged"

@@ -16,7 +16,7 @@ from tests.make import call, chain, line, meta, prompt, reply, transcript
 
 import threadline
 from threadline.model.entries import KINDS, Entry
-from threadline.parse import chunks
+from threadline.parse import lines
 
 _few = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 _fewer = settings(_few, max_examples=60)
@@ -210,7 +210,7 @@ def test_reading_on_from_any_line_is_reading_the_rest(path: Path, data: bytes) -
 def _sizes(**sizes: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name, size in sizes.items():
-            patch.setattr(chunks, name, size)
+            patch.setattr(lines, name, size)
         yield
 
 

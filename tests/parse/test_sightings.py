@@ -15,12 +15,11 @@ from tests.make import SESSION, Pen
 
 import threadline
 from threadline.model.entries import AssistantEntry, ProgressEntry
-from threadline.model.found import Home, Transcript, TranscriptKind
-from threadline.model.ids import AgentId, SessionId
-from threadline.model.sighting import SYNTHETIC, Seen
-from threadline.parse.gathering import Gathering
-from threadline.parse.lines_with import Lines
-from threadline.parse.sightings import NEEDLE, sightings
+from threadline.model.homes import Home, Transcript, TranscriptKind
+from threadline.model.places import AgentId, SessionId
+from threadline.model.sightings import SYNTHETIC_MODEL, TranscriptSightings
+from threadline.parse.lines import MatchingLines
+from threadline.parse.sightings import USAGE_NEEDLE, SightingCollector, read_sightings
 
 _LAW = settings(deadline=None, max_examples=150)
 _COUNTS: st.SearchStrategy[Any] = st.sampled_from(
@@ -65,7 +64,7 @@ def _row() -> st.SearchStrategy[dict[str, Any]]:
     message = st.fixed_dictionaries(
         {"id": _IDS, "usage": _usage()},
         optional={
-            "model": st.sampled_from(["claude-opus-5", SYNTHETIC, None, 5]),
+            "model": st.sampled_from(["claude-opus-5", SYNTHETIC_MODEL, None, 5]),
             "content": _blocks(),
             "stop_reason": st.sampled_from([None, "end_turn", 4]),
         },
@@ -128,7 +127,7 @@ def _transcript(path: Path) -> Transcript:
     return Transcript(path, home, "-w", TranscriptKind.MAIN, path.stat().st_size, 0, SessionId(SESSION))
 
 
-def _slowly(transcript: Transcript) -> Seen:
+def _slowly(transcript: Transcript) -> TranscriptSightings:
     """Every entry read, written again in one plain style, and gathered: nothing was passed over for its bytes."""
     data = transcript.path.read_bytes()
     offsets, lines = [], []
@@ -136,16 +135,19 @@ def _slowly(transcript: Transcript) -> Seen:
         if isinstance(entry, AssistantEntry | ProgressEntry):
             offsets.append(data.rfind(b"\n", 0, entry.line.offset) + 1)
             lines.append(json.dumps(entry.data).encode() + b"\n")
-    gathering = Gathering(transcript)
-    gathering.add(Lines(data, offsets, lines))
+    gathering = SightingCollector(transcript)
+    gathering.add(MatchingLines(data, offsets, lines))
     return gathering.seen(data.splitlines())
 
 
-def _told(seen: Seen) -> list[tuple[Any, ...]]:
+def _told(seen: TranscriptSightings) -> list[tuple[Any, ...]]:
     """Sightings with their origins, so that they can be compared."""
     return [
-        (seen.origins[one.origin_number], *(getattr(one, name) for name in one.__struct_fields__ if name not in _LEFT))
-        for one in seen.sightings
+        (
+            seen.origins[sighting.origin_number],
+            *(getattr(sighting, name) for name in sighting.__struct_fields__ if name not in _LEFT),
+        )
+        for sighting in seen.sightings
     ]
 
 
@@ -160,7 +162,7 @@ def test_finding_by_bytes_equals_reading_every_entry(data: bytes) -> None:
     with TemporaryDirectory() as top:
         path = Path(top, "a.jsonl")
         path.write_bytes(data)
-        assert _told(sightings(_transcript(path))) == _told(_slowly(_transcript(path)))
+        assert _told(read_sightings(_transcript(path))) == _told(_slowly(_transcript(path)))
 
 
 @_LAW
@@ -171,7 +173,7 @@ def test_damage_hides_nothing_that_entries_recover(data: bytes) -> None:
     with TemporaryDirectory() as top:
         path = Path(top, "a.jsonl")
         path.write_bytes(data)
-        assert _told(sightings(_transcript(path))) == _told(_slowly(_transcript(path)))
+        assert _told(read_sightings(_transcript(path))) == _told(_slowly(_transcript(path)))
 
 
 @_LAW
@@ -184,7 +186,7 @@ def test_every_usage_that_entries_show_is_on_a_line_that_is_looked_at(data: byte
         for entry in threadline.entries(path):
             usage = entry.message.usage if isinstance(entry, AssistantEntry) and entry.message else None
             if usage is not None and (usage.input_tokens, usage.output_tokens) != (None, None):
-                assert NEEDLE in entry.raw
+                assert USAGE_NEEDLE in entry.raw
 
 
 def _rows(*usages: dict[str, Any], **fields: Any) -> bytes:
@@ -195,9 +197,9 @@ def _rows(*usages: dict[str, Any], **fields: Any) -> bytes:
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
-def _seen(path: Path, data: bytes) -> Seen:
+def _seen(path: Path, data: bytes) -> TranscriptSightings:
     path.write_bytes(data)
-    return sightings(_transcript(path))
+    return read_sightings(_transcript(path))
 
 
 @pytest.mark.parametrize(
@@ -221,7 +223,7 @@ def test_offsets_are_where_the_lines_begin(tmp_path: Path) -> None:
     data = _rows(*({"input_tokens": at, "output_tokens": 1} for at in range(3000)))
     seen = _seen(tmp_path / "a.jsonl", data)
     starts = [0, *(at + 1 for at, byte in enumerate(data[:-1]) if byte == ord("\n"))]
-    assert [one.offsets for one in seen.sightings] == [[start] for start in starts]
+    assert [sighting.offsets for sighting in seen.sightings] == [[start] for start in starts]
 
 
 def test_an_id_on_every_row_is_one_message_of_many_sightings(tmp_path: Path) -> None:
@@ -229,8 +231,8 @@ def test_an_id_on_every_row_is_one_message_of_many_sightings(tmp_path: Path) -> 
     pen = Pen()
     rows = [pen.chain("assistant", message={"id": "same", "usage": {"output_tokens": 0}}) for _ in range(4000)]
     seen = _seen(tmp_path / "a.jsonl", b"".join(json.dumps(row).encode() + b"\n" for row in rows))
-    assert sum(len(one.offsets) for one in seen.sightings) == 4000
-    assert max(len(one.rows) for one in seen.sightings) < 10_000
+    assert sum(len(sighting.offsets) for sighting in seen.sightings) == 4000
+    assert max(len(sighting.rows) for sighting in seen.sightings) < 10_000
 
 
 @pytest.mark.parametrize(
@@ -243,14 +245,14 @@ def test_what_is_no_time_is_on_no_day(tmp_path: Path, time: str) -> None:
         {"output_tokens": 2}, timestamp=time
     )
     data = data.replace(b'"msg_0"', b'"msg_1"', 1)
-    told = [(one.time, one.timeless) for one in _seen(tmp_path / "a.jsonl", data).sightings]
+    told = [(sighting.time, sighting.timeless) for sighting in _seen(tmp_path / "a.jsonl", data).sightings]
     read = threadline.parse_timestamp(time)
     expected = ("2026-11-14T09:00:00.000Z", True) if read is None else (read.isoformat(), False)
     assert told == [("2026-11-14T09:00:00.000Z", False), expected]
 
 
 def _call(pen: Pen, name: str, *ids: str, message: str = "msg_1") -> bytes:
-    content = [{"type": "tool_use", "id": one, "name": name, "input": {}} for one in ids]
+    content = [{"type": "tool_use", "id": id_, "name": name, "input": {}} for id_ in ids]
     told = {"id": message, "usage": {"input_tokens": 1, "output_tokens": 1}, "content": content}
     return json.dumps(pen.chain("assistant", message=told)).encode() + b"\n"
 
@@ -283,7 +285,7 @@ def test_a_line_of_thirty_megabytes_is_seen(tmp_path: Path) -> None:
     long = _rows({"input_tokens": 5, "output_tokens": 6}, padding="x" * 30_000_000)
     after = _rows({"input_tokens": 7, "output_tokens": 8})
     seen = _seen(tmp_path / "a.jsonl", long + after.replace(b"msg_0", b"msg_9"))
-    assert [(one.input, one.offset) for one in seen.sightings] == [(5, 0), (7, len(long))]
+    assert [(sighting.input, sighting.offset) for sighting in seen.sightings] == [(5, 0), (7, len(long))]
 
 
 def test_the_time_of_a_file_is_found_behind_a_long_first_row(tmp_path: Path) -> None:
@@ -301,7 +303,7 @@ def test_a_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
     path.write_bytes(b"{}\n")
     there = _transcript(path)
     path.unlink()
-    seen = sightings(there)
+    seen = read_sightings(there)
     assert seen.sightings == []
     assert seen.problem is not None
     assert "There is no file" in seen.problem
@@ -310,7 +312,7 @@ def test_a_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     """A FIFO that calls itself a transcript is a problem at once."""
     os.mkfifo(tmp_path / "a.jsonl")
-    assert sightings(_transcript(tmp_path / "a.jsonl")).problem is not None
+    assert read_sightings(_transcript(tmp_path / "a.jsonl")).problem is not None
 
 
 def test_rows_of_an_agents_file_are_the_agents(tmp_path: Path) -> None:
@@ -319,12 +321,12 @@ def test_rows_of_an_agents_file_are_the_agents(tmp_path: Path) -> None:
     path.write_bytes(_rows({"output_tokens": 1}))
     home = Home(tmp_path, "option")
     one = Transcript(path, home, "-w", TranscriptKind.AGENT, 1, 0, SessionId("s"), AgentId("a1"))
-    assert sightings(one).origins[0].agent == "a1"
+    assert read_sightings(one).origins[0].agent == "a1"
 
 
 def test_a_line_too_long_to_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is passed over is a problem, and the lines around it are counted."""
-    monkeypatch.setattr("threadline.parse.lines_with.LONGEST", 1_000_000)
+    monkeypatch.setattr("threadline.parse.lines.MAX_LINE_LENGTH", 1_000_000)
     usage = {"input_tokens": 5, "output_tokens": 6}
     data = _rows(usage) + _rows(usage, padding="x" * 2_000_000, uuid="long") + _rows({**usage, "input_tokens": 7})
     seen = _seen(tmp_path / "a.jsonl", data)

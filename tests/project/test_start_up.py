@@ -94,14 +94,13 @@ def test_a_fresh_index_is_asked_without_a_reader(command: list[str], tmp_path: P
     )
     python("-c", code)  # makes the index
     loaded = modules_after(code)
-    assert "threadline.index.fresh" in loaded
+    assert "threadline.index.freshness" in loaded
     assert not {name for name in loaded if name.startswith(("threadline.model.entries", "threadline.thread"))}
     assert not loaded & {
         "threadline.parse.reader",
-        "threadline.parse.decode",
         "threadline.index.refresh",
-        "threadline.survey.crew",
-        "threadline.survey.light",
+        "threadline.parallel",
+        "threadline.summary.fold",
         "multiprocessing",
         "pickle",
         "shutil",

@@ -170,28 +170,28 @@ def bash(command: str) -> Block:
     return tool("Bash", command=command, description=f"run {command}")
 
 
-def play(one: Client) -> None:
+def play(client: Client) -> None:
     """Parallel calls, edits, errors, a subagent, a retry, continue, fork, compact."""
     text: Block = {"text": "All done."}
-    path = str(one.work / "made.py")
+    path = str(client.work / "made.py")
     edits = [
         [tool("Write", file_path=path, content="a = 1\nb = 2\n")],
         [tool("Edit", file_path=path, old_string="a = 1", new_string="a = 10")],
-        [tool("Read", file_path=path), tool("Grep", pattern="b =", path=str(one.work))],
+        [tool("Read", file_path=path), tool("Grep", pattern="b =", path=str(client.work))],
     ]
     thought: Block = {"think": "I should look."}
-    one.say("tools", steps([thought, {"text": "I look."}, bash("echo one"), bash("echo two")], *edits, [text]))
-    one.say(
+    client.say("tools", steps([thought, {"text": "I look."}, bash("echo one"), bash("echo two")], *edits, [text]))
+    client.say(
         "errors", steps([bash("exit 3")], [tool("Read", file_path=f"{path}.none"), tool("NoSuchTool", x=1)], [text])
     )
-    agent = "Agent" if one.program.number >= (2, 1, 63) else "Task"
+    agent = "Agent" if client.program.number >= (2, 1, 63) else "Task"
     errand = steps([{"text": "I look."}, bash("echo sub")], [{"text": "sub done"}])
     told = {"description": "look", "prompt": errand, "subagent_type": "general-purpose"}
-    one.say("agent", steps([{"text": "I delegate."}, tool(agent, **told), tool(agent, **told)], [text]))
-    one.say("retry", steps([{"status": 529}, {"text": "ok after all"}]))
-    begun = one.say("begin", steps([{"text": "A beginning."}, bash("echo begin")], [text]))
-    one.say("continue", steps([bash("echo more")], [text]), "-c")
+    client.say("agent", steps([{"text": "I delegate."}, tool(agent, **told), tool(agent, **told)], [text]))
+    client.say("retry", steps([{"status": 529}, {"text": "ok after all"}]))
+    begun = client.say("begin", steps([{"text": "A beginning."}, bash("echo begin")], [text]))
+    client.say("continue", steps([bash("echo more")], [text]), "-c")
     if begun is not None:
-        one.say("fork", "fork it", "-r", one.sessions.get("continue", begun), "--fork-session")
-        one.say("compact", "/compact", "-r", one.sessions.get("continue", begun))
-        one.say("after", steps([bash("echo after")], [text]), "-c")
+        client.say("fork", "fork it", "-r", client.sessions.get("continue", begun), "--fork-session")
+        client.say("compact", "/compact", "-r", client.sessions.get("continue", begun))
+        client.say("after", steps([bash("echo after")], [text]), "-c")

@@ -27,12 +27,12 @@ def ask(capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path, monkeypatch: 
     return Asker(capfdbinary)
 
 
-def _begun(one: Client) -> str:
+def _begun(client: Client) -> str:
     """A session of which the model has said two of three things; it says the third when it sees them again."""
     errand = {"description": "look", "prompt": steps([{"text": "sub done"}]), "subagent_type": "general-purpose"}
     looks = [{"text": "I look."}, bash("echo one"), {"tool": "Agent", "input": errand}]
-    session = one.say("begin", steps(looks, [{"text": "There is one."}], [{"text": "I told you: there is one."}]))
-    assert session is not None, one.failed
+    session = client.say("begin", steps(looks, [{"text": "There is one."}], [{"text": "I told you: there is one."}]))
+    assert session is not None, client.failed
     return session
 
 
@@ -42,12 +42,12 @@ def _rows(home: Path, session: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in paths[0].read_bytes().splitlines()]
 
 
-def _assert_it_goes_on(one: Client, session: str) -> None:
+def _assert_it_goes_on(client: Client, session: str) -> None:
     """Asked without any script, the model says the third thing: what was said before was sent along."""
-    before = _rows(one.claude_home, session)
-    assert one.say("again", "what did you find?", "-r", session) == session, one.failed
-    assert one.results["again"]["result"] == "I told you: there is one."
-    after = _rows(one.claude_home, session)
+    before = _rows(client.claude_home, session)
+    assert client.say("again", "what did you find?", "-r", session) == session, client.failed
+    assert client.results["again"]["result"] == "I told you: there is one."
+    after = _rows(client.claude_home, session)
     assert after[: len(before)] == before
     assert len(after) > len(before)
 

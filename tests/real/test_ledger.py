@@ -10,9 +10,9 @@ import pytest
 from tests.account.by_hand import by_hand
 
 import threadline
-from threadline.account.keys import WHAT_KEYS_MEAN
+from threadline.account.keys import KEY_DESCRIPTIONS
 from threadline.account.ledger import Ledger
-from threadline.model.charge import Flag
+from threadline.model.charges import Flag
 
 HOME = Path(__file__).parents[3] / "shared/corpus/home"
 pytestmark = [
@@ -51,7 +51,7 @@ def test_the_amount_is_the_prices_applied_by_hand(ledger: Ledger) -> None:
 def test_every_pair_of_keys_sums_to_the_total(ledger: Ledger) -> None:
     """No report loses or doubles a token or a digit of an amount."""
     total = ledger.total
-    for keys in combinations(WHAT_KEYS_MEAN, 2):
+    for keys in combinations(KEY_DESCRIPTIONS, 2):
         assert ledger.by(*keys).total == total
 
 

@@ -69,10 +69,10 @@ def _addresses(client: httpx.Client, session: str, path: Path) -> Iterator[tuple
         query = f"?agent={agent}" if agent else ""
         yield (f"{session}/agent/{agent}", "agent") if agent else (session, "session")
         sections = _sections(client.get(f"{session}/shape.json{query}").json())
-        for one in sections:
-            yield f"{session}/part/{one['number']}{query}", "section"
-        for one in sections[::EVERY] or ():
-            yield f"{session}/state/{one['first']}", "state"
+        for section in sections:
+            yield f"{session}/part/{section['number']}{query}", "section"
+        for section in sections[::EVERY] or ():
+            yield f"{session}/state/{section['first']}", "state"
     lines = path.read_bytes().count(b"\n")
     for line in range(1, lines + 1, EVERY):
         yield f"{session}/entry/L{line}", "entry"

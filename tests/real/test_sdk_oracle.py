@@ -17,7 +17,7 @@ from tests.thread.session_cases import CASES, mains
 
 from threadline.find import homes, look
 from threadline.load import read
-from threadline.model.found import TranscriptKind
+from threadline.model.homes import TranscriptKind
 
 HOME = SHARED / "corpus/home"
 SESSION = "5e551011-0000-4000-8000-000000000001"
@@ -48,7 +48,9 @@ pytestmark = [
 def _real() -> list[Path]:
     if not HOME.is_dir():
         return []
-    return [one.path for one in look(homes(HOME)[0]).transcripts if one.kind is TranscriptKind.MAIN]
+    return [
+        transcript.path for transcript in look(homes(HOME)[0]).transcripts if transcript.kind is TranscriptKind.MAIN
+    ]
 
 
 def _ours(path: Path) -> list[str | None]:

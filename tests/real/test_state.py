@@ -10,11 +10,11 @@ from tests.real.client import API, SHARED, client, newest, play
 
 import threadline
 from threadline.find import homes, look
-from threadline.model.found import TranscriptKind
-from threadline.model.state import Proof
+from threadline.model.homes import TranscriptKind
+from threadline.model.state import ProofLevel
 from threadline.thread.requests import Requests
 from threadline.thread.state import check_reads, difference, state_at
-from threadline.thread.state.check import Explanation
+from threadline.thread.state.replay import Explanation
 
 HOME = SHARED / "corpus/home"
 NEWEST = newest() if API.exists() else None
@@ -48,7 +48,7 @@ def test_what_was_read_is_what_was_proven(capsys: pytest.CaptureFixture[str]) ->
 @needs_corpus
 def test_every_session_has_a_state_and_a_diff(capsys: pytest.CaptureFixture[str]) -> None:
     """Half way through and at the end, every session has a state, and what changed in between."""
-    proofs: Counter[Proof] = Counter()
+    proofs: Counter[ProofLevel] = Counter()
     diffs: Counter[bool] = Counter()
     for path in mains(HOME):
         session = threadline.read(path, continued=False)

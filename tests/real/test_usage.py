@@ -8,7 +8,7 @@ import pytest
 from tests.faces.asking import Asker
 from tests.real.client import SHARED
 
-from threadline.account.keys import WHAT_KEYS_MEAN, WHAT_READ_KEYS_MEAN
+from threadline.account.keys import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS
 
 HOME = SHARED / "corpus/home"
 KNOWN = {
@@ -24,7 +24,7 @@ NESTS = ("project,model", "month,day,hour", "session,thread,tool", "version,bran
 pytestmark = [pytest.mark.real, pytest.mark.skipif(not HOME.is_dir(), reason="../shared/corpus is not there")]
 
 
-@pytest.mark.parametrize("by", [*WHAT_KEYS_MEAN, *WHAT_READ_KEYS_MEAN, *NESTS])
+@pytest.mark.parametrize("by", [*KEY_DESCRIPTIONS, *SESSION_KEY_DESCRIPTIONS, *NESTS])
 @pytest.mark.parametrize("zone", ["UTC", "Australia/Lord_Howe"])
 def test_every_report_has_the_known_total(capfdbinary: pytest.CaptureFixture[bytes], by: str, zone: str) -> None:
     """5,277 charges and their tokens, whatever they are summed by and wherever the reader is; rows add up to them."""

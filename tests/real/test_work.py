@@ -12,7 +12,7 @@ from tests.real.client import SHARED
 
 from threadline.find import homes
 from threadline.index.refresh import refresh
-from threadline.index.store import open_to_read
+from threadline.index.store import open_read_only
 
 HOME = SHARED / "corpus/home"
 
@@ -23,7 +23,7 @@ def test_the_index_tells_of_real_work_what_sessions_tell(tmp_path: Path, capsys:
     """Calls, files, compactions, lists and agents are those of every session, save for a line that is not finished."""
     refresh(tmp_path / "index.sqlite", homes(HOME))
     counted: Counter[str] = Counter()
-    with closing(open_to_read(tmp_path / "index.sqlite")) as connection:
+    with closing(open_read_only(tmp_path / "index.sqlite")) as connection:
         for session in sessions(HOME):
             told, found = of_session(session), indexed(connection, session)
             last = {str(agent.entries[-1].place) for agent in (session.main, *session.agents) if agent.entries}
@@ -33,7 +33,7 @@ def test_the_index_tells_of_real_work_what_sessions_tell(tmp_path: Path, capsys:
                 # What was being written when the file was copied is left for the next refresh.
                 lost = [one for one in told[name] if one not in rows and not any(place in one for place in last)]
                 assert lost == []
-                assert [one for one in rows if one not in told[name]] == []
+                assert [row for row in rows if row not in told[name]] == []
                 counted[name] += len(rows)
     with capsys.disabled():
         print(f"\nof real sessions: {dict(counted)}")  # noqa: T201 - figures

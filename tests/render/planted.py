@@ -8,9 +8,8 @@ from importlib import import_module
 from random import Random
 from typing import Any
 
-from threadline.render.redaction.formed import FORMATS
-from threadline.render.redaction.rule import Rule, Service
-from threadline.render.redaction.services import SERVICES
+from threadline.redact.formats import SERVICES, Service, TokenFormat
+from threadline.redact.tokens import FORMATS
 
 _parser: Any = import_module("re._parser")
 _codes: Any = import_module("re._constants")
@@ -23,7 +22,7 @@ def seeded(seed: int) -> Random:
     return Random(seed)  # noqa: S311 - made-up credentials
 
 
-def formed_value(rule: Rule, random: Random) -> str:
+def formed_value(rule: TokenFormat, random: Random) -> str:
     """A value that has the rule's form."""
     return _fitting(rule.pattern, random)
 

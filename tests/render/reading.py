@@ -9,9 +9,9 @@ from tests.make import SESSION, Part, transcript, write
 
 from threadline.load import read
 from threadline.model.session import Session
-from threadline.render import text
-from threadline.render.options import Options
-from threadline.thread.notifications import notifications
+from threadline.render import session_text
+from threadline.render.view import TextOptions
+from threadline.thread.evidence import find_notifications
 
 
 def session(folder: Path, *parts: Part, agents: dict[str, list[Any]] | None = None) -> Session:
@@ -24,5 +24,7 @@ def session(folder: Path, *parts: Part, agents: dict[str, list[Any]] | None = No
 
 def shown(whole: Session, **options: Any) -> list[str]:
     """The lines of a session without its own facts."""
-    lines = list(text.session(whole, Options(**{"width": 80, **options}), notifications(whole)))
+    lines = list(
+        session_text.session_to_text(whole, TextOptions(**{"width": 80, **options}), find_notifications(whole))
+    )
     return lines[next((at for at, line in enumerate(lines) if not line), 0) + 1 :]

@@ -11,9 +11,9 @@ from tests.make import SESSION, Part, Pen, Row, prompt, reply, transcript
 from tests.render.reading import session, shown
 
 from threadline.model.session import Session
-from threadline.render.agents import Places
-from threadline.render.options import Agents
-from threadline.render.tree import Node, draw, tree
+from threadline.render.session_facts import AgentPlacement
+from threadline.render.tree import TreeNode, build_tree, draw_tree
+from threadline.render.view import AgentDetail
 
 
 def starts(call: str, agent: str) -> Part:
@@ -43,7 +43,7 @@ def nested(folder: Path, main: Sequence[tuple[str, str]], agents: Mapping[str, S
     return session(folder, prompt("go"), *(starts(call, agent) for call, agent in main), reply("ok"), agents=rows)
 
 
-def nodes(root: Node) -> Iterator[Node]:
+def nodes(root: TreeNode) -> Iterator[TreeNode]:
     """All nodes of a tree."""
     ahead = [root]
     while ahead:
@@ -54,7 +54,7 @@ def nodes(root: Node) -> Iterator[Node]:
 
 def told(whole: Session) -> list[str]:
     """The agents that the whole text tells, by their last words."""
-    lines = shown(whole, agents=Agents.FULL, width=200)
+    lines = shown(whole, agents=AgentDetail.FULL, width=200)
     return sorted(line.split("Did ")[1].rstrip(".") for line in lines if "Did " in line)
 
 
@@ -63,7 +63,7 @@ def test_each_agent_is_drawn_once_however_often_its_call_is_copied(tmp_path: Pat
     every = [(f"t{number}", f"a{number}") for number in range(6)]
     whole = nested(tmp_path, every, {agent: [*every, *every] for _, agent in every})
     assert told(whole) == [agent for _, agent in every]
-    agents = [node for node in nodes(tree(whole)) if node.kind == "agent"]
+    agents = [node for node in nodes(build_tree(whole)) if node.kind == "agent"]
     assert sorted(node.figures["agent"] for node in agents) == [agent for _, agent in every]
     assert {len(node.children) for node in agents} == {0}
 
@@ -74,12 +74,12 @@ def test_agents_that_start_each_other_in_a_circle_are_told(tmp_path: Path, size:
     names = [f"a{number:02d}" for number in range(size)]
     whole = nested(tmp_path, [], {name: [(f"t{at}", names[(at + 1) % size])] for at, name in enumerate(names)})
     assert [agent.link.call is not None for agent in whole.agents] == [True] * size
-    places = Places(whole)
+    places = AgentPlacement(whole)
     assert len(places.apart) == 1
     assert len(places.below(places.apart[0])) == size - 1
     assert any("agents without a call" in line for line in shown(whole))
-    deeper = [node.figures["agents"] for node in nodes(tree(whole)) if node.kind == "deeper"]
-    assert sum(node.kind == "agent" for node in nodes(tree(whole))) + sum(deeper) == size
+    deeper = [node.figures["agents"] for node in nodes(build_tree(whole)) if node.kind == "deeper"]
+    assert sum(node.kind == "agent" for node in nodes(build_tree(whole))) + sum(deeper) == size
 
 
 def test_agents_nested_beyond_reading_are_counted(tmp_path: Path) -> None:
@@ -87,9 +87,11 @@ def test_agents_nested_beyond_reading_are_counted(tmp_path: Path) -> None:
     size = 700
     agents = {f"a{at}": [(f"t{at + 1}", f"a{at + 1}")] if at < size - 1 else [] for at in range(size)}
     whole = nested(tmp_path, [("t0", "a0")], agents)
-    root = tree(whole)
+    root = build_tree(whole)
     drawn = sum(node.kind == "agent" for node in nodes(root))
-    assert f"… {size - drawn} agents deeper" in "\n".join(draw(root, 200))
-    assert f"… {size - len(told(whole)) - 1} agents deeper" in "\n".join(shown(whole, agents=Agents.FULL, width=200))
+    assert f"… {size - drawn} agents deeper" in "\n".join(draw_tree(root, 200))
+    assert f"… {size - len(told(whole)) - 1} agents deeper" in "\n".join(
+        shown(whole, agents=AgentDetail.FULL, width=200)
+    )
     for output in ("--json", "--jsonl", "--csv", "--table"):
         assert ask_alone("tree", tmp_path / f"{SESSION}.jsonl", output).code == 0

@@ -10,9 +10,14 @@ from markdown_it import MarkdownIt
 from tests.make import Pen, call, prompt, reply, transcript, write
 
 from threadline.load import read
-from threadline.render.as_markdown import markdown
-from threadline.render.html.view import Amount, View
-from threadline.render.markdown_source import code, fenced, prose, words
+from threadline.render.session_markdown import (
+    code_block,
+    code_span,
+    contained_markdown,
+    escape_markdown,
+    session_to_markdown,
+)
+from threadline.render.view import Detail, View
 
 DRAWN = MarkdownIt("commonmark", {"html": True})
 TEXT = st.text(alphabet="ab `~\n-*#<>!/[]()\\&;|_\"'=", max_size=120)
@@ -21,7 +26,7 @@ TEXT = st.text(alphabet="ab `~\n-*#<>!/[]()\\&;|_\"'=", max_size=120)
 @given(TEXT)
 def test_a_fence_holds_any_text(text: str) -> None:
     """A text in a fence is one block of code, which says that text."""
-    tokens = DRAWN.parse("\n".join(fenced(text)))
+    tokens = DRAWN.parse("\n".join(code_block(text)))
     assert [token.type for token in tokens] == ["fence"]
     assert tokens[0].content.rstrip("\n") == text.strip("\n").rstrip("\n")
 
@@ -29,7 +34,7 @@ def test_a_fence_holds_any_text(text: str) -> None:
 @given(TEXT)
 def test_words_have_no_marks(text: str) -> None:
     """A text as words is drawn as that text: nothing in it is emphasis, code, a link or a tag."""
-    drawn = DRAWN.renderInline(words(f"x{text}"))
+    drawn = DRAWN.renderInline(escape_markdown(f"x{text}"))
     assert not any(tag in drawn for tag in ("<em", "<strong", "<code", "<a ", "<img", "<b>"))
 
 
@@ -37,7 +42,7 @@ def test_words_have_no_marks(text: str) -> None:
 def test_code_is_one_span(text: str) -> None:
     """A text as code is drawn as one span of code and nothing else."""
     if text.strip():
-        drawn = DRAWN.renderInline(code(text))
+        drawn = DRAWN.renderInline(code_span(text))
         assert drawn.startswith("<code>")
         assert drawn.endswith("</code>")
         assert drawn.count("<code>") == 1
@@ -46,7 +51,7 @@ def test_code_is_one_span(text: str) -> None:
 @given(TEXT)
 def test_prose_has_no_tags_and_leaves_nothing_open(text: str) -> None:
     """Whatever a reply holds, what follows is drawn as it would be alone: no fence is open, and no tag was made."""
-    drawn = DRAWN.render("\n".join([*prose(f"{text}<img src=x><div>"), "", "END"]))
+    drawn = DRAWN.render("\n".join([*contained_markdown(f"{text}<img src=x><div>"), "", "END"]))
     assert "END" in drawn
     assert "<img" not in drawn
     assert "<div>" not in drawn
@@ -64,11 +69,11 @@ def test_a_session_reads_like_one(tmp_path: Path) -> None:
             pen=pen,
         ),
     )
-    text = "\n".join(markdown(read(path)))
+    text = "\n".join(session_to_markdown(read(path)))
     assert "## Turn 1 · 2026-01-05 09:00" in text
     assert "> Why?\n> Tell me." in text
     assert "\n**Because**\n" in text
     assert "x = '<b>'" in text
     assert "<details><summary><b>Bash</b> <code>ls ```</code></summary>" in text
     assert "````\na\n```\nb\n````" in text
-    assert "Bash" not in "\n".join(markdown(read(path), View(calls=Amount.NONE)))
+    assert "Bash" not in "\n".join(session_to_markdown(read(path), View(calls=Detail.NONE)))

@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.render.bars import bar, blocks_fit, sparkline
-from threadline.render.terminal_text import columns
+from threadline.render.amounts import bar, can_show_blocks, sparkline
+from threadline.render.safe_text import display_width
 
 AMOUNTS = st.decimals(min_value=0, max_value=10**9, places=8, allow_nan=False)
 
 
 @given(AMOUNTS, AMOUNTS, st.integers(0, 60), st.booleans())
-def test_a_bar_fits_and_grows_with_its_value(one: Decimal, other: Decimal, width: int, plain: bool) -> None:
+def test_a_bar_fits_and_grows_with_its_value(decimal: Decimal, other: Decimal, width: int, plain: bool) -> None:
     """No bar is wider than it may be, a greater value has no shorter one, and only nothing shows as nothing."""
-    most = max(one, other)
-    drawn = [bar(value, most, width, ascii_only=plain) for value in sorted((one, other))]
-    assert [columns(text) <= width for text in drawn] == [True, True]
+    most = max(decimal, other)
+    drawn = [bar(value, most, width, ascii_only=plain) for value in sorted((decimal, other))]
+    assert [display_width(text) <= width for text in drawn] == [True, True]
     assert len(drawn[0]) <= len(drawn[1])
-    for value, text in zip(sorted((one, other)), drawn, strict=True):
+    for value, text in zip(sorted((decimal, other)), drawn, strict=True):
         assert bool(text) == (value > 0 and width > 0)
         if plain:
             assert text.isascii()
@@ -38,7 +38,7 @@ def test_only_the_greatest_fills_its_bar() -> None:
 def test_a_sparkline_has_a_column_a_value(values: list[Decimal | None], plain: bool) -> None:
     """One column a value, a space exactly where there is nothing, and the greatest value the highest column."""
     drawn = sparkline(values, ascii_only=plain)
-    assert len(drawn) == columns(drawn) == len(values)
+    assert len(drawn) == display_width(drawn) == len(values)
     assert [letter == " " for letter in drawn] == [not value for value in values]
     if any(values):
         at = max(range(len(values)), key=lambda place: values[place] or Decimal(0))
@@ -68,4 +68,4 @@ def test_blocks_are_drawn_only_where_they_can_be_shown(
     environment: dict[str, str], encoding: str | None, fits: bool
 ) -> None:
     """Letters stand in for blocks on a dumb terminal, in the C locale, and where the encoding lacks them."""
-    assert blocks_fit(environment, encoding) is fits
+    assert can_show_blocks(environment, encoding) is fits

@@ -9,15 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.faces.asking import steering
 
-from threadline.render.layout import width_of
-from threadline.render.markdown import inline, markdown
-from threadline.render.style import Role, Span, Style
+from threadline.render.terminal import Role, Span, Style, line_width
+from threadline.render.terminal_markdown import inline_spans, markdown_lines
 
 
 def shown(text: str, width: int = 60) -> list[str]:
     """The lines without colours."""
     style = Style(colour=False)
-    return [style.line(line) for line in markdown(text, width)]
+    return [style.line(line) for line in markdown_lines(text, width)]
 
 
 @pytest.mark.parametrize(
@@ -58,19 +57,19 @@ def test_a_table_that_does_not_fit_is_left_as_it_is() -> None:
 )
 def test_what_stands_within_a_line_has_its_role(text: str, role: Role) -> None:
     """Code, strong words and emphasis."""
-    assert list(inline(f"a {text} b")) == [Span("a "), Span("x", role), Span(" b")]
+    assert list(inline_spans(f"a {text} b")) == [Span("a "), Span("x", role), Span(" b")]
 
 
 def test_a_link_shows_where_it_leads() -> None:
     """The label may lie; the address is there."""
-    assert Span(" (http://example.invalid)", Role.FAINT) in list(inline("[bank](http://example.invalid)"))
+    assert Span(" (http://example.invalid)", Role.FAINT) in list(inline_spans("[bank](http://example.invalid)"))
 
 
 @given(st.text(alphabet=st.sampled_from("ab `*_[]()|#->\n1.~日\x1b\u202e\t"), max_size=400))
 def test_any_text_fits_and_cannot_steer(text: str) -> None:
     """Whatever the marks do, lines fit and hold no control characters."""
-    lines = list(markdown(text, 40))
-    assert all(width_of(line) <= 40 for line in lines)
+    lines = list(markdown_lines(text, 40))
+    assert all(line_width(line) <= 40 for line in lines)
     assert not any(steering(span.text) for line in lines for span in line)
 
 
@@ -80,7 +79,7 @@ def test_unclosed_marks_take_no_time(mark: str) -> None:
 
     def seconds(count: int) -> float:
         start = time.process_time()
-        list(markdown(mark * count, 80))
+        list(markdown_lines(mark * count, 80))
         return time.process_time() - start
 
     small = min(seconds(1500) for _ in range(3))

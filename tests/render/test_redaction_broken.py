@@ -8,11 +8,11 @@ from collections.abc import Callable
 import pytest
 from tests.render.planted import formed_value, seeded
 
-from threadline.render.redaction import Redactor, leftovers
-from threadline.render.redaction.finder import spans_of_bytes
-from threadline.render.redaction.formed import FORMATS, SHORTEST
-from threadline.render.redaction.rule import Rule
-from threadline.render.redaction.wordlist import words
+from threadline.redact.formats import TokenFormat
+from threadline.redact.heuristics import word_set
+from threadline.redact.redactor import Redactor, leftovers
+from threadline.redact.scanner import find_spans_in_bytes
+from threadline.redact.tokens import FORMATS, MIN_RUN
 
 BREAKS: dict[str, Callable[[str, str], str]] = {
     "a line end": lambda head, tail: f"see {head}\n{tail} there",
@@ -34,7 +34,7 @@ BREAKS: dict[str, Callable[[str, str], str]] = {
 
 
 # Forms that begin with letters of everyday or with a number: they are told by the longer piece, if at all.
-LONGER_PIECE = words(
+LONGER_PIECE = word_set(
     "google-oauth-token scaleway-key alibaba-key-id flutterwave-secret gitlab-runner-registration"
     " vault-service-token vault-recovery-token vault-legacy-token twilio-key"
 )
@@ -43,12 +43,12 @@ TOLD = [rule for rule in FORMATS if rule.kind not in NOT_TOLD]
 
 
 @pytest.mark.parametrize("rule", TOLD, ids=lambda rule: rule.kind)
-def test_a_line_end_hides_no_credential(rule: Rule) -> None:
+def test_a_line_end_hides_no_credential(rule: TokenFormat) -> None:
     """Broken in the middle, it is taken out in every surrounding; nothing is left to find, joined or not."""
     value = formed_value(rule, seeded(11))
     middle = max(len(rule.anchor), len(value) // 2)
     if rule.kind in LONGER_PIECE:
-        middle = len(value) - SHORTEST
+        middle = len(value) - MIN_RUN
     for name, context in BREAKS.items():
         text = context(value[:middle], value[middle:])
         redactor = Redactor()
@@ -57,7 +57,7 @@ def test_a_line_end_hides_no_credential(rule: Rule) -> None:
         assert value[:middle] not in redacted, (name, redacted)
         assert leftovers(redactor, redacted) == [], name
         assert redactor.redact(redacted) == redacted, name
-        assert spans_of_bytes(text.encode()), name
+        assert find_spans_in_bytes(text.encode()), name
 
 
 @pytest.mark.parametrize("width", [40, 64, 76])

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from tests.render.planted import formed_value, password, seeded
 
 from threadline.demo import write
-from threadline.render.redaction import Redactor, leftovers
-from threadline.render.redaction.finder import WINDOW
-from threadline.render.redaction.formed import FORMATS
-from threadline.render.redaction.trees import found_in
+from threadline.redact.redactor import Redactor, leftovers
+from threadline.redact.scanner import WINDOW, find_in_value
+from threadline.redact.tokens import FORMATS
 
 ROOT = Path(__file__).parents[2]
 PASSWORDS = {
@@ -285,5 +284,5 @@ def test_the_corpus_and_the_demo_hold_no_secrets(tmp_path: Path) -> None:
                 value = json.loads(line)
             except (ValueError, RecursionError):
                 continue
-            found |= {(kind, path.parts[-3]) for _path, kind, _text in found_in(value)}
+            found |= {(kind, path.parts[-3]) for _path, kind, _text in find_in_value(value)}
     assert {one for one in found if one[1] != "secrets-stay-out-of-problems"} == set()

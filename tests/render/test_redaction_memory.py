@@ -6,15 +6,15 @@ import re
 
 from tests.render.planted import formed_value, seeded
 
-from threadline.render.redaction.finder import spans_of_bytes
-from threadline.render.redaction.formed import FORMATS, SHORTEST
+from threadline.redact.scanner import find_spans_in_bytes
+from threadline.redact.tokens import FORMATS, MIN_RUN
 
-RUN = re.compile(rb"[A-Za-z0-9_+/.~-]{%d,}" % SHORTEST)
+RUN = re.compile(rb"[A-Za-z0-9_+/.~-]{%d,}" % MIN_RUN)
 
 
 def found(value: bytes) -> list[tuple[int, int, str]]:
     """Where a value is found among words, and as what."""
-    return [(span.start, span.end, span.kind) for span in spans_of_bytes(b"see " + value + b" there")]
+    return [(span.start, span.end, span.kind) for span in find_spans_in_bytes(b"see " + value + b" there")]
 
 
 def test_a_part_that_was_seen_before_does_not_hide_the_whole() -> None:

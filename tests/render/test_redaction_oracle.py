@@ -15,11 +15,10 @@ from tests.render.planted import formed_value, password, private_key, seeded, se
 from tests.render.test_redaction_context import PASSWORDS
 from tests.render.test_redaction_rules import ASSIGNED, CONTEXTS
 
-from threadline.render.redaction import Redactor
-from threadline.render.redaction.finder import PERSONAL
-from threadline.render.redaction.formed import FORMATS
-from threadline.render.redaction.services import SERVICES
-from threadline.render.redaction.trees import found_in
+from threadline.redact.formats import SERVICES
+from threadline.redact.redactor import Redactor
+from threadline.redact.scanner import PERSONAL_KINDS, find_in_value
+from threadline.redact.tokens import FORMATS
 
 HOME = Path(__file__).parents[3] / "shared/corpus/home"
 
@@ -85,8 +84,8 @@ def test_the_real_home_has_few_findings() -> None:
         for line in path.read_bytes().splitlines()[::step]:
             size += len(line)
             try:
-                counts.update(kind for _path, kind, _text in found_in(json.loads(line), personal=True))
+                counts.update(kind for _path, kind, _text in find_in_value(json.loads(line), personal=True))
             except ValueError:
                 continue
     print(dict(counts.most_common()), f"in {size / 1e6:.0f} MB")  # noqa: T201 - figures for a person to judge
-    assert sum(count for kind, count in counts.items() if kind not in PERSONAL) < 2 * size / 1e6
+    assert sum(count for kind, count in counts.items() if kind not in PERSONAL_KINDS) < 2 * size / 1e6

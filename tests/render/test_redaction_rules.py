@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.render.planted import formed_value, private_key, seeded, service_value
 
-from threadline.render.redaction import Redactor, leftovers
-from threadline.render.redaction.formed import FORMATS
-from threadline.render.redaction.kinds import KINDS
-from threadline.render.redaction.rule import Rule, Service
-from threadline.render.redaction.services import SERVICES
+from threadline.redact.formats import SERVICES, Service, TokenFormat
+from threadline.redact.redactor import Redactor, leftovers
+from threadline.redact.scanner import KINDS
+from threadline.redact.tokens import FORMATS
 
 
 def coloured(value: str) -> str:
@@ -63,7 +62,7 @@ def survives(value: str, text: str) -> bool:
 
 
 @pytest.mark.parametrize("rule", FORMATS, ids=lambda rule: rule.kind)
-def test_a_form_gives_itself_away(rule: Rule) -> None:
+def test_a_form_gives_itself_away(rule: TokenFormat) -> None:
     """A credential of this kind is taken out in every surrounding, and what is left holds nothing more to find."""
     for seed in range(3):
         value = formed_value(rule, seeded(seed))
@@ -75,7 +74,7 @@ def test_a_form_gives_itself_away(rule: Rule) -> None:
 
 
 @pytest.mark.parametrize("rule", FORMATS, ids=lambda rule: rule.kind)
-def test_a_form_is_called_by_its_name(rule: Rule) -> None:
+def test_a_form_is_called_by_its_name(rule: TokenFormat) -> None:
     """Where only its form speaks, the finding is of this kind, or of one that has the same form."""
     redactor = Redactor()
     redactor.redact(f"see {formed_value(rule, seeded(5))} there")

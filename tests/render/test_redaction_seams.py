@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from tests.render.planted import formed_value, password, seeded
 from tests.render.test_redaction_rules import CONTEXTS
 
-from threadline.render.redaction import Redactor, Settings, leftovers
-from threadline.render.redaction.formed import FORMATS
-from threadline.render.redaction.seams import seamless
+from threadline.redact.layers import text_layers
+from threadline.redact.redactor import Redactor, leftovers
+from threadline.redact.settings import Settings
+from threadline.redact.tokens import FORMATS
 
 SEAMS = (
     *("\x1b[31m", "\x1b[0m", "\x1b[m", "\x1b[38;5;196m", "\x1b[38:2::1:2:3m", "\x1b[?25l", "\x1b[2 q", "\x1b[3~"),
@@ -81,7 +82,7 @@ def test_the_same_secret_in_colours_has_the_same_placeholder() -> None:
 @given(st.text(alphabet="ab\x1b[]0;m\x07\\u1x3e\u200b", max_size=80))
 def test_places_are_those_of_the_text(text: str) -> None:
     """Each character of a text without seams is the one that stands where it is said to."""
-    for without in seamless(text):
+    for without in text_layers(text):
         for at, letter in enumerate(without.text):
             start, end = without.where(at, at + 1)
             assert text[start:end] == letter

@@ -7,8 +7,9 @@ import time
 import pytest
 
 from threadline.errors import BadQuery
-from threadline.render.redaction import Redactor, Settings, leftovers
-from threadline.render.redaction.kinds import KINDS
+from threadline.redact.redactor import Redactor, leftovers
+from threadline.redact.scanner import KINDS
+from threadline.redact.settings import Settings
 
 
 def test_own_patterns_have_own_placeholders() -> None:

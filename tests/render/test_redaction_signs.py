@@ -8,9 +8,8 @@ import string
 import pytest
 from tests.render.planted import seeded
 
-from threadline.render.redaction.finder import spans_of_bytes
-from threadline.render.redaction.glance import glance
-from threadline.render.redaction.signs import MOST, at_places, by_sign
+from threadline.redact.prefilter import MAX_SIGNS, match_at_places, match_at_sign
+from threadline.redact.scanner import find_rare_marks, find_spans_in_bytes
 
 PASSWORD = "q7" + "".join(seeded(3).choices(string.ascii_letters + string.digits, k=9))
 
@@ -18,18 +17,18 @@ PASSWORD = "q7" + "".join(seeded(3).choices(string.ascii_letters + string.digits
 def kinds(text: str) -> dict[str, str]:
     """What was found, by its kind."""
     view = text.encode()
-    return {span.kind: view[span.start : span.end].decode() for span in spans_of_bytes(view)}
+    return {span.kind: view[span.start : span.end].decode() for span in find_spans_in_bytes(view)}
 
 
 @pytest.mark.parametrize(("pattern", "back"), [(rb"~[a-c~]{2,4}", 0), (rb"[ab]~[a-c~]{2,4}", 1), (rb"~", 0)])
-@pytest.mark.parametrize("length", [40, 40 * MOST])
+@pytest.mark.parametrize("length", [40, 40 * MAX_SIGNS])
 def test_a_sign_finds_what_the_pattern_finds(pattern: bytes, back: int, length: int) -> None:
     """A search by a sign gives what `finditer` gives, where the sign is rare and where it is everywhere."""
-    for seed in range(20 if length < MOST else 1):
+    for seed in range(20 if length < MAX_SIGNS else 1):
         view = bytes(seeded(seed).choices(b"abc~ ", k=length))
         whole = re.compile(pattern)
         expected = [found.span() for found in whole.finditer(view)]
-        assert [found.span() for found in by_sign(whole, b"~", view, back)] == expected
+        assert [found.span() for found in match_at_sign(whole, b"~", view, back)] == expected
 
 
 def test_places_find_what_the_pattern_finds() -> None:
@@ -38,7 +37,9 @@ def test_places_find_what_the_pattern_finds() -> None:
     for seed in range(50):
         view = bytes(seeded(seed).choices(b"abc", k=60))
         places = [at for at, byte in enumerate(view) if byte == b"a"[0]]
-        assert [one.span() for one in at_places(whole, view, places)] == [one.span() for one in whole.finditer(view)]
+        assert [place.span() for place in match_at_places(whole, view, places)] == [
+            one.span() for one in whole.finditer(view)
+        ]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ def test_places_find_what_the_pattern_finds() -> None:
 )
 def test_behind_many_of_its_signs_a_secret_is_found(sign: str, text: str, kind: str) -> None:
     """Where a window has so many of a sign that it is not searched by it any more, what stands behind is found."""
-    for many in (0, MOST - 1, MOST, MOST + 1):
+    for many in (0, MAX_SIGNS - 1, MAX_SIGNS, MAX_SIGNS + 1):
         assert kind in kinds(f"{sign} " * many + text), many
 
 
@@ -82,6 +83,6 @@ def test_a_rare_word_is_seen_wherever_it_stands(text: str, kind: str, value: str
 
 def test_a_glance_sees_each_dash_for_all_that_ask() -> None:
     """A dash that may begin an option and may end the beginning of a form is told to both."""
-    seen = glance(b"glpat--token \\n")
+    seen = find_rare_marks(b"glpat--token \\n")
     assert seen.options == [5]
     assert seen.dashes == [5]

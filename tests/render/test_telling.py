@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from threadline.render.telling import about, telling
+from threadline.render.call_summary import summarize_call, summarize_input
 
 TODOS = [
     {"content": "read it", "status": "completed"},
@@ -31,10 +31,10 @@ TODOS = [
 )
 def test_a_list_says_what_was_asked(tool: str, given: Any, told: str) -> None:
     """Questions, lists and plans are told where no result stands beside the call; beside one they stay silent."""
-    assert about(tool, given) == told
-    assert telling(tool, given) == (told if tool == "Bash" else "")
+    assert summarize_call(tool, given) == told
+    assert summarize_input(tool, given) == (told if tool == "Bash" else "")
 
 
 def test_what_is_given_twice_is_told_once() -> None:
     """A message that names whom it is for under two names says it once."""
-    assert telling("SendMessage", {"to": "scout", "recipient": "scout", "summary": "go on"}) == "scout · go on"
+    assert summarize_input("SendMessage", {"to": "scout", "recipient": "scout", "summary": "go on"}) == "scout · go on"

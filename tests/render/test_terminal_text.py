@@ -7,9 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.faces.asking import steering
 
-from threadline.render.layout import cut, hard, rule, width_of, wrap
-from threadline.render.style import Role, Span, Style, colour_wanted
-from threadline.render.terminal_text import clip, clip_left, columns, one_line, plain, plain_lines
+from threadline.render.safe_text import clip, clip_left, display_width, one_line, plain, plain_lines
+from threadline.render.terminal import (
+    Role,
+    Span,
+    Style,
+    cut_line,
+    labelled_rule,
+    line_width,
+    should_use_colour,
+    wrap,
+    wrap_hard,
+)
 
 
 @given(st.text())
@@ -52,13 +61,13 @@ def test_colours_are_left_out_and_every_other_sequence_is_seen(raw: str, shown: 
 )
 def test_columns_are_those_of_a_terminal(text: str, width: int) -> None:
     """Wide characters take two columns, marks on other characters none."""
-    assert columns(text) == width
+    assert display_width(text) == width
 
 
 def test_wide_characters_are_cut_whole() -> None:
     """A character of two columns is never cut in half."""
     assert clip("日本語日本語", 6) == "日本…"
-    assert columns(clip("日本語日本語", 6)) <= 6
+    assert display_width(clip("日本語日本語", 6)) <= 6
     assert clip_left("/work/日本語/app", 8) == "…語/app"
     assert one_line("a\n\n  b", 10) == "a b"
 
@@ -67,7 +76,7 @@ def test_wide_characters_are_cut_whole() -> None:
 def test_wrapped_lines_fit_and_lose_no_word(text: str, width: int) -> None:
     """Lines are no wider than asked for, and hold every character that is not white space, in order."""
     lines = list(wrap((Span(text),), width))
-    assert all(width_of(line) <= width for line in lines)
+    assert all(line_width(line) <= width for line in lines)
     told = "".join(span.text for line in lines for span in line)
     assert "".join(told.split()) == "".join(plain(text.replace("\n", " ").replace("\t", " ")).split())
 
@@ -86,15 +95,15 @@ def test_what_stands_before_lines_is_kept() -> None:
 
 def test_code_is_broken_where_it_must_be() -> None:
     """White space of code is part of it."""
-    assert list(hard("    x = 日本", 10)) == ["    x = 日", "本"]
-    assert list(hard("", 10)) == [""]
+    assert list(wrap_hard("    x = 日本", 10)) == ["    x = 日", "本"]
+    assert list(wrap_hard("", 10)) == [""]
 
 
 def test_a_cut_line_fits() -> None:
     """A line of several spans is cut in the span that does not fit."""
-    line = cut((Span("one "), Span("two three", Role.CODE)), 8)
+    line = cut_line((Span("one "), Span("two three", Role.CODE)), 8)
     assert "".join(span.text for span in line) == "one two…"
-    assert width_of(rule((Span("turn 1"),), 40)) == 40
+    assert line_width(labelled_rule((Span("turn 1"),), 40)) == 40
 
 
 def test_style_makes_the_only_escapes() -> None:
@@ -116,7 +125,7 @@ def test_style_makes_the_only_escapes() -> None:
 )
 def test_colours_are_for_terminals_that_want_them(environment: dict[str, str], *, terminal: bool, wanted: bool) -> None:
     """NO_COLOR, a dumb terminal and a pipe each mean none."""
-    assert colour_wanted(environment, terminal=terminal) is wanted
+    assert should_use_colour(environment, terminal=terminal) is wanted
 
 
 @pytest.mark.parametrize(

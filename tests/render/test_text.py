@@ -8,8 +8,8 @@ from typing import Any
 from tests.make import SESSION, Pen, call, chain, meta, prompt, reply, transcript
 from tests.render.reading import session, shown
 
-from threadline.render.options import Agents
-from threadline.render.terminal_text import columns
+from threadline.render.safe_text import display_width
+from threadline.render.view import AgentDetail
 
 AGENT = "a0123456789abcdef"
 
@@ -53,10 +53,10 @@ def test_a_turn_reads_as_it_was(tmp_path: Path) -> None:
 
 def test_the_session_is_named_first(tmp_path: Path) -> None:
     """Title, id, project, model and time stand above all."""
-    from threadline.render import text  # noqa: PLC0415 - only here with its own lines
+    from threadline.render import session_text  # noqa: PLC0415 - only here with its own lines
 
     whole = session(tmp_path, prompt("hi"), reply("ok"), meta("custom-title", customTitle="A name"))
-    lines = list(text.session(whole))
+    lines = list(session_text.session_to_text(whole))
     assert lines[0] == "A name"
     assert lines[1] == f"{SESSION} · /work/app · sonnet-4-5 · 2026-01-05 09:00 (UTC)"
 
@@ -259,12 +259,12 @@ def test_agents_fold_to_a_line_under_their_call(tmp_path: Path) -> None:
 def test_agents_are_told_in_full_or_not_at_all(tmp_path: Path) -> None:
     """In full they are indented under the call; side agents only with everything."""
     whole = with_agent(tmp_path)
-    full = shown(whole, agents=Agents.FULL)
+    full = shown(whole, agents=AgentDetail.FULL)
     assert "  │ ❯ Find it!" in full  # noqa: RUF001 - the sign of a prompt
     assert any(line.startswith("  │ ✓ Grep  it") for line in full)
-    assert not any("↳" in line for line in shown(whole, agents=Agents.NONE))
+    assert not any("↳" in line for line in shown(whole, agents=AgentDetail.NONE))
     assert not any("A summary" in line for line in full)
-    assert any("A summary" in line for line in shown(whole, agents=Agents.FULL, everything=True))
+    assert any("A summary" in line for line in shown(whole, agents=AgentDetail.FULL, everything=True))
 
 
 def test_everything_is_unfolded(tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_no_line_is_wider_than_the_terminal(tmp_path: Path) -> None:
     whole = session(tmp_path, prompt(wide), reply(wide), call("Bash", wide, result=wide), call(wide, {"a": wide}))
     for width in (40, 80):
         for everything in (False, True):
-            assert max(map(columns, shown(whole, width=width, everything=everything))) <= width
+            assert max(map(display_width, shown(whole, width=width, everything=everything))) <= width
 
 
 def test_pasted_code_keeps_its_indentation(tmp_path: Path) -> None:

@@ -12,12 +12,11 @@ import pytest
 from tests.make import chain, prompt, reply
 from tests.render.reading import session
 
-from threadline.render.layout import hard, wrap
-from threadline.render.markdown import markdown
-from threadline.render.outline import outline
-from threadline.render.style import Span
-from threadline.render.terminal_text import plain
-from threadline.render.tree import tree
+from threadline.render.outline import build_outline
+from threadline.render.safe_text import plain
+from threadline.render.terminal import Span, wrap, wrap_hard
+from threadline.render.terminal_markdown import markdown_lines
+from threadline.render.tree import build_tree
 
 SMALL = 10_000
 
@@ -54,9 +53,9 @@ def test_time_grows_with_the_text(text: Callable[[int], str]) -> None:
 
     def drawn(size: int) -> None:
         written = text(size)
-        list(markdown(written, 80))
+        list(markdown_lines(written, 80))
         list(wrap((Span(written),), 80))
-        list(hard(written, 80))
+        list(wrap_hard(written, 80))
         plain(written)
 
     small, large = (seconds(lambda size=size: drawn(size)) for size in (SMALL, 4 * SMALL))  # type: ignore[misc]
@@ -78,7 +77,7 @@ def test_time_grows_with_the_tags(tmp_path: Path, text: Callable[[int], str]) ->
 
     def work(size: int) -> Callable[[], Any]:
         whole = session(tmp_path, prompt("go"), chain("system", subtype="local_command", content=text(size)))
-        return lambda: list(outline(whole.main))
+        return lambda: list(build_outline(whole.main))
 
     small, large = (seconds(work(size)) for size in (4 * SMALL, 16 * SMALL))
     assert large / small < 8
@@ -91,7 +90,7 @@ def test_time_grows_with_the_compactions(tmp_path: Path) -> None:
         boundary = chain("system", subtype="compact_boundary", compactMetadata={"trigger": "manual"})
         whole = session(tmp_path, *([prompt("go"), reply("ok"), boundary] * size))
         assert len(whole.main.compactions) == size
-        return lambda: tree(whole)
+        return lambda: build_tree(whole)
 
     small, large = (seconds(work(size)) for size in (500, 2000))
     assert large / small < 8

@@ -12,11 +12,11 @@ from tests.make import Part, Pen, transcript, write
 
 from threadline.find import homes
 from threadline.index.refresh import refresh
-from threadline.index.store import open_to_read
-from threadline.search.documents import COLUMNS, JOINED, Documents, Row
+from threadline.index.store import open_read_only
+from threadline.search.documents import ENTRY_COLUMNS, ENTRY_JOINS, DocumentReader, EntryRow
+from threadline.search.engine import search
 from threadline.search.match import matches
-from threadline.search.parse_query import parse_query
-from threadline.search.searching import search
+from threadline.search.parse import parse_query
 
 FIRST, SECOND = "5e551011-0000-4000-8000-000000000001", "5e551022-0000-4000-8000-000000000002"
 
@@ -42,7 +42,7 @@ class Archive:
     def opened(self) -> Iterator[sqlite3.Connection]:
         """The index, up to date."""
         self.refresh()
-        connection = open_to_read(self.index)
+        connection = open_read_only(self.index)
         try:
             yield connection
         finally:
@@ -63,10 +63,10 @@ def found(connection: sqlite3.Connection, text: str) -> set[tuple[str, int]]:
 def scanned(connection: sqlite3.Connection, text: str) -> set[tuple[str, int]]:
     """The same, found by reading every entry and asking each; copies are not told apart."""
     query = parse_query(text)
-    rows = connection.execute(f"SELECT e.entry_id, 0.0, {COLUMNS} FROM entries e {JOINED}").fetchall()  # noqa: S608 - our own names
+    rows = connection.execute(f"SELECT e.entry_id, 0.0, {ENTRY_COLUMNS} FROM entries e {ENTRY_JOINS}").fetchall()  # noqa: S608 - our own names
     places = set()
-    with Documents(connection, query) as documents:
-        for row in map(Row._make, rows):
+    with DocumentReader(connection, query) as documents:
+        for row in map(EntryRow._make, rows):
             entry = documents.entry(row)
             assert entry is not None
             if matches(query, documents.whole(row, entry)):

@@ -10,11 +10,11 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
-from threadline.index.words import TOKENIZER, searchable
-from threadline.search.fts import plan
+from threadline.index.vocabulary import TOKENIZER, normalize_text
+from threadline.search.fts import make_plan
 from threadline.search.match import Document, matches
 from threadline.search.query import (
-    TEXTS,
+    TEXT_FIELDS,
     And,
     Cost,
     Has,
@@ -28,7 +28,7 @@ from threadline.search.query import (
     When,
     all_of,
     any_of,
-    negated,
+    negate,
 )
 
 NOW = datetime(2026, 11, 15, 12, 30, tzinfo=UTC)
@@ -61,7 +61,7 @@ PATTERNS = [
 texts = st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(MARKS)).map("".join), max_size=6).map("".join)
 documents = st.builds(
     Document,
-    **{column: st.just("") | texts for column in TEXTS.values()},
+    **{column: st.just("") | texts for column in TEXT_FIELDS.values()},
     tool=st.sampled_from([(), ("Bash",), ("Edit", "mcp__x__y")]),
     project=st.sampled_from([None, "/home/me/Parse", "/srv/app"]),
     agent=st.sampled_from([(), ("a1b2", "Explore")]),
@@ -72,7 +72,7 @@ documents = st.builds(
     cost=st.none() | st.sampled_from([Decimal(1), Decimal("0.5"), Decimal(20)]),
 )
 
-_fields = st.none() | st.sampled_from([*TEXTS, "error"])
+_fields = st.none() | st.sampled_from([*TEXT_FIELDS, "error"])
 words = st.builds(Text, st.sampled_from(WORDS), _fields, prefix=st.booleans())
 phrases = st.builds(
     Text,
@@ -102,7 +102,7 @@ def trees(leaf: st.SearchStrategy[Query]) -> st.SearchStrategy[Query]:
         lambda inner: (
             st.lists(inner, min_size=2, max_size=4).map(all_of)
             | st.lists(inner, min_size=2, max_size=3).map(any_of)
-            | inner.map(negated)
+            | inner.map(negate)
         ),
         max_leaves=8,
     )
@@ -111,14 +111,14 @@ def trees(leaf: st.SearchStrategy[Query]) -> st.SearchStrategy[Query]:
 @contextmanager
 def full_text(documents: list[Document]) -> Iterator[sqlite3.Connection]:
     """Full text over documents, as the index has it; a document's rowid is its number."""
-    columns = list(TEXTS.values())
+    columns = list(TEXT_FIELDS.values())
     with closing(sqlite3.connect(":memory:")) as database:
         database.execute(
             f"CREATE VIRTUAL TABLE text USING fts5({', '.join(columns)}, content='', tokenize='{TOKENIZER}')"
         )
         database.executemany(
             f"INSERT INTO text(rowid, {', '.join(columns)}) VALUES (?{', ?' * len(columns)})",  # noqa: S608 - our own names
-            [(at, *(searchable(getattr(one, column)) for column in columns)) for at, one in enumerate(documents)],
+            [(at, *(normalize_text(getattr(one, column)) for column in columns)) for at, one in enumerate(documents)],
         )
         yield database
 
@@ -130,7 +130,7 @@ def by_full_text(database: sqlite3.Connection, expression: str) -> set[int]:
 
 def by_plan(query: Query, documents: list[Document]) -> set[int]:
     """The numbers of the documents that the plan for a query finds."""
-    found = plan(query)
+    found = make_plan(query)
     with full_text(documents) as database:
         candidates = by_full_text(database, found.match) if found.match is not None else set(range(len(documents)))
         return {at for at in candidates if found.rest is None or _holds(database, found.rest, at, documents[at])}

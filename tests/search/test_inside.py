@@ -16,10 +16,10 @@ from tests.search.archive import FIRST, SECOND, Archive, found, scanned
 
 from threadline.index.vocabulary import Vocabulary
 from threadline.search import fts
-from threadline.search.fts import plan
-from threadline.search.parse_query import parse_query
-from threadline.search.ranking import Ranking
-from threadline.search.searching import search
+from threadline.search.engine import search
+from threadline.search.fts import make_plan
+from threadline.search.parse import parse_query
+from threadline.search.ranking import Ranker
 
 SAID = [
     "decodeFrame fails in src/decoder.py: ENOENT at offset_ms=12",
@@ -51,7 +51,7 @@ def archive(tmp_path: Path) -> Archive:
 def _narrowed_only() -> Iterator[None]:
     """Whoever goes through all entries fails."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Ranking, "newest", _never)
+        patch.setattr(Ranker, "newest", _never)
         yield
 
 
@@ -72,19 +72,19 @@ def test_parts_of_words_are_found_as_a_scan_finds_them(archive: Archive) -> None
 def test_the_vocabulary_is_what_narrows(archive: Archive, text: str) -> None:
     """What stands inside a word leads to the entries that have such words; not all entries are gone through."""
     with archive.opened() as connection, _narrowed_only():
-        assert plan(parse_query(text), Vocabulary(connection)).match is not None
+        assert make_plan(parse_query(text), Vocabulary(connection)).match is not None
         search(connection, text)
         vocabulary = Vocabulary(connection)
         vocabulary.is_whole = False
-        assert plan(parse_query("/odeFr/"), vocabulary).match is None
+        assert make_plan(parse_query("/odeFr/"), vocabulary).match is None
 
 
 def test_what_too_many_words_have_narrows_nothing(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     """Then the entries are gone through, the newest first, and the answer is the same."""
     with archive.opened() as connection:
         few = found(connection, "/ecod/")
-        monkeypatch.setattr(fts, "MOST_WORDS", 2)
-        assert plan(parse_query("/ecod/"), Vocabulary(connection)).match is None
+        monkeypatch.setattr(fts, "MAX_WORDS", 2)
+        assert make_plan(parse_query("/ecod/"), Vocabulary(connection)).match is None
         assert found(connection, "/ecod/") == few
 
 

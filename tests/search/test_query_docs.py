@@ -8,11 +8,11 @@ import pytest
 from tests.docs.pages import DOCS, quoted, sections
 
 from threadline.errors import BadQuery
-from threadline.index.fields import FIELDS as COLUMNS
+from threadline.index.text import FIELDS as COLUMNS
 from threadline.search.match import Document
-from threadline.search.parse_query import DEEPEST, LONGEST, MOST_TERMS, parse_query
-from threadline.search.query import FIELDS, TEXTS
-from threadline.search.regex import OVERLAP, PIECE
+from threadline.search.parse import MAX_DEPTH, MAX_QUERY_CHARS, MAX_TERMS, parse_query
+from threadline.search.query import FIELDS, TEXT_FIELDS
+from threadline.search.regex import CHUNK_CHARS, CHUNK_OVERLAP
 
 PAGE = DOCS / "search.md"
 
@@ -41,11 +41,11 @@ def test_the_error_is_as_it_is_shown() -> None:
 def test_the_limits_are_as_they_are_told() -> None:
     """The figures on the page are those of the code."""
     page = PAGE.read_text()
-    assert f"at most {LONGEST:,} characters and {MOST_TERMS} terms, and parentheses {DEEPEST} deep" in page
-    assert f"more than {PIECE:,} characters, a match of up to {OVERLAP} characters" in page
+    assert f"at most {MAX_QUERY_CHARS:,} characters and {MAX_TERMS} terms, and parentheses {MAX_DEPTH} deep" in page
+    assert f"more than {CHUNK_CHARS:,} characters, a match of up to {CHUNK_OVERLAP} characters" in page
 
 
 def test_the_columns_are_those_of_the_index() -> None:
     """Every column of full text has a field that asks for it, and a document has them all."""
-    assert tuple(TEXTS.values()) == COLUMNS
+    assert tuple(TEXT_FIELDS.values()) == COLUMNS
     assert Document.__struct_fields__[: len(COLUMNS)] == COLUMNS

@@ -7,7 +7,7 @@ from tests.search.asking import by_plan, by_scan
 
 from threadline.errors import BadQuery
 from threadline.search.match import Document
-from threadline.search.parse_query import DEEPEST, LONGEST, MOST_TERMS, parse_query
+from threadline.search.parse import MAX_DEPTH, MAX_QUERY_CHARS, MAX_TERMS, parse_query
 from threadline.search.query import Query
 
 
@@ -133,9 +133,9 @@ HOSTILE = {
     "NUL": "a\0b",
     "only NUL": "\0",
     "half a pair": "\ud800 a",
-    "one long word": "x" * LONGEST,
-    "one long name": "aB" * (LONGEST // 2),
-    "one long phrase": '"' + "a " * (LONGEST // 2 - 1) + '"',
+    "one long word": "x" * MAX_QUERY_CHARS,
+    "one long name": "aB" * (MAX_QUERY_CHARS // 2),
+    "one long phrase": '"' + "a " * (MAX_QUERY_CHARS // 2 - 1) + '"',
     "nothing repeated": "/((((){500}){500}){500}){500}x/",
     "much repeated": "/((((a{99}){99}){99}){99}){99}/",
     "nothing very often": "/(?:){4000000000}/",
@@ -180,19 +180,19 @@ def test_what_full_text_takes_for_syntax_is_text_here(text: str) -> None:
 def test_the_largest_query_is_taken_by_full_text() -> None:
     """As many terms and as many nested parentheses as a query may have are none too many for SQLite."""
     them = [Document(prompt="parseTimestamp a b"), Document(prompt="b")]
-    wide = parse_query(" ".join(["parseTimestamp", "a"] * (MOST_TERMS // 2)))
+    wide = parse_query(" ".join(["parseTimestamp", "a"] * (MAX_TERMS // 2)))
     assert by_plan(wide, them) == by_scan(wide, them) == {0}
-    either = parse_query(" OR ".join(["parseTimestamp", "-zzz"] * (MOST_TERMS // 2)))
+    either = parse_query(" OR ".join(["parseTimestamp", "-zzz"] * (MAX_TERMS // 2)))
     assert by_plan(either, them) == by_scan(either, them) == {0, 1}
     for opened in ("(a OR b zzz -(", "(aB prompt:cD -(x OR aB OR ", "(a -(b OR "):
-        levels = DEEPEST // opened.count("(")
+        levels = MAX_DEPTH // opened.count("(")
         deep = parse_query(opened * levels + "b" + ")" * opened.count("(") * levels)
         assert by_plan(deep, them) == by_scan(deep, them)
 
 
 def test_more_terms_than_that_are_refused() -> None:
     """A query with too many terms or characters says how many there may be."""
-    with pytest.raises(BadQuery, match=f"at most {MOST_TERMS} terms"):
-        parse_query("a " * (MOST_TERMS + 1))
-    with pytest.raises(BadQuery, match=f"at most {LONGEST:,} are understood"):
-        parse_query("a" * (LONGEST + 1))
+    with pytest.raises(BadQuery, match=f"at most {MAX_TERMS} terms"):
+        parse_query("a " * (MAX_TERMS + 1))
+    with pytest.raises(BadQuery, match=f"at most {MAX_QUERY_CHARS:,} are understood"):
+        parse_query("a" * (MAX_QUERY_CHARS + 1))

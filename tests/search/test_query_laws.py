@@ -22,28 +22,33 @@ from tests.search.asking import (
 )
 
 from threadline.errors import BadQuery
-from threadline.search.fts import plan
+from threadline.search.fts import make_plan
 from threadline.search.match import Document, matches
-from threadline.search.parse_query import MOST_TERMS, parse_query
-from threadline.search.query import FIELDS, TEXTS, VALUES, Cost, Has, Is, Query, Regex, Text, When, leaves
+from threadline.search.parse import MAX_TERMS, parse_query
+from threadline.search.query import FIELDS, TEXT_FIELDS, VALUE_FIELDS, Cost, Has, Is, Query, Regex, Text, When, leaves
 
 _ANY_TEXT = st.text(st.sampled_from('aZ0é中 -/\\"()*:.\n\0') | st.characters(), min_size=1, max_size=8)
 _ANY_LEAF = (
-    st.builds(Text, _ANY_TEXT.map(lambda text: f"{text}x"), st.none() | st.sampled_from([*TEXTS, "error"]))
+    st.builds(Text, _ANY_TEXT.map(lambda text: f"{text}x"), st.none() | st.sampled_from([*TEXT_FIELDS, "error"]))
     | st.builds(
         Text,
         st.tuples(_ANY_TEXT, st.sampled_from(["x", "OR", "true", "prompt:x", "-x"])).map("".join),
-        st.none() | st.sampled_from([*TEXTS, "error"]),
+        st.none() | st.sampled_from([*TEXT_FIELDS, "error"]),
         st.booleans(),
         st.booleans(),
     )
     | st.builds(Text, st.sampled_from(["OR", "AND", "NOT", "true", "/a/", "/a", "-a", "--a", "a:b", "http://a"]))
     | st.builds(Text, st.sampled_from(["true", "no", "OR", "/a/"]), st.just("error"))
-    | st.builds(Is, st.sampled_from(VALUES), _ANY_TEXT, st.booleans())
+    | st.builds(Is, st.sampled_from(VALUE_FIELDS), _ANY_TEXT, st.booleans())
     | st.builds(Is, st.just("agent"), st.sampled_from(["main", "sub"]), st.booleans())
-    | st.builds(Regex, _ANY_TEXT.map(re.escape), st.none() | st.sampled_from([*TEXTS, *VALUES, "error"]), st.booleans())
+    | st.builds(
+        Regex,
+        _ANY_TEXT.map(re.escape),
+        st.none() | st.sampled_from([*TEXT_FIELDS, *VALUE_FIELDS, "error"]),
+        st.booleans(),
+    )
     | st.builds(Regex, st.sampled_from([r"a\\/b", r"[/]", r"/", r"a/ b", r"\\/ "]))
-    | st.builds(Has, st.sampled_from([*VALUES, "error"]))
+    | st.builds(Has, st.sampled_from([*VALUE_FIELDS, "error"]))
     | st.builds(When, st.sampled_from(["since", "until"]), st.datetimes(timezones=st.just(NOW.tzinfo)))
     | st.builds(Cost, st.sampled_from([">", ">=", "<", "<=", "="]), st.decimals(0, 10**9, places=6))
 )
@@ -69,7 +74,7 @@ def test_any_text_is_understood_or_refused(text: str) -> None:
     except BadQuery:
         return
     assert parse_query(str(query)) == query
-    assert plan(query) is not None
+    assert make_plan(query) is not None
     assert matches(query, Document(prompt="a 中")) in {True, False}
 
 
@@ -85,7 +90,7 @@ def test_full_text_finds_what_a_scan_finds(query: Query, them: list[Document]) -
 def test_words_side_by_side_are_found_by_one_expression(query: list[Query], them: list[Document]) -> None:
     """A query of words alone needs no check after full text, and finds what a scan finds."""
     asked = parse_query(" ".join(map(str, query)))
-    assert plan(asked).rest is None
+    assert make_plan(asked).rest is None
     assert by_plan(asked, them) == by_scan(asked, them)
 
 
@@ -102,7 +107,7 @@ def test_every_kind_of_query_finds_what_a_scan_finds(query: Query, them: list[Do
 @settings(deadline=None)
 def test_only_tokens_reach_full_text(query: Query) -> None:
     """In an expression there is nothing but our own signs and, in quotes, letters and digits."""
-    found = plan(query).match
+    found = make_plan(query).match
     outside = re.sub(r'"[^"]*"', "", found or "")
     assert re.fullmatch(r"(?:AND|OR|NOT|\{\w+\}:|[()* ])*", outside)
     assert all(one.isalnum() or one in " \u0301" for inside in re.findall(r'"([^"]*)"', found or "") for one in inside)
@@ -112,7 +117,7 @@ def test_only_tokens_reach_full_text(query: Query) -> None:
 @settings(deadline=None)
 def test_a_query_holds_few_terms(query: Query) -> None:
     """The leaves of a tree are its terms, as many as are typed."""
-    assert 1 <= len(list(leaves(query))) <= MOST_TERMS
+    assert 1 <= len(list(leaves(query))) <= MAX_TERMS
 
 
 def _depth(text: str) -> int:

@@ -9,11 +9,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from tests.search.asking import NOW, by_plan
 
-from threadline.search.expand import humps
-from threadline.search.fts import plan
+from threadline.search.fts import make_plan
 from threadline.search.match import Document, matches
-from threadline.search.parse_query import parse_query
-from threadline.search.query import And, Cost, Has, Is, Not, Or, Regex, Text, When
+from threadline.search.parse import parse_query
+from threadline.search.query import And, Cost, Has, Is, Not, Or, Regex, Text, When, split_camel_case
 
 
 def asked(query: str, document: Document) -> bool:
@@ -225,7 +224,7 @@ def test_days_are_days_where_the_reader_is() -> None:
 )
 def test_full_text_narrows_the_search(query: str, match: str | None, has_rest: bool) -> None:
     """What words there are go to full text, those that a regular expression spells out too."""
-    found = plan(parse_query(query))
+    found = make_plan(parse_query(query))
     assert (found.match, found.rest is not None) == (match, has_rest)
 
 
@@ -247,4 +246,4 @@ def test_full_text_narrows_the_search(query: str, match: str | None, has_rest: b
 )
 def test_humps(name: str, parts: str) -> None:
     """A name falls apart where small letters go over into capitals, and at the last of several capitals."""
-    assert humps(name) == parts
+    assert split_camel_case(name) == parts

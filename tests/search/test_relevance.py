@@ -47,7 +47,7 @@ def test_the_set_is_large_and_each_judgment_names_what_there_is() -> None:
 
 def test_hits_that_lack_words_say_so(found: list[Outcome]) -> None:
     """Where not all hits have all words in one entry, a note tells it."""
-    notes = {one.judged.text: one.note for one in found}
+    notes = {outcome.judged.text: outcome.note for outcome in found}
     assert notes["newsletter queue password reset"] is not None
     assert notes["reply:race"] is None
 

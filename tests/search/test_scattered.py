@@ -9,8 +9,8 @@ import pytest
 from tests.make import Pen, call, meta, prompt, reply
 from tests.search.archive import FIRST, SECOND, Archive, found, scanned
 
-from threadline.search.forms import forms
-from threadline.search.searching import search
+from threadline.search.engine import search
+from threadline.search.query import word_forms
 
 NOW = datetime(2026, 1, 6, tzinfo=UTC)
 THIRD = "5e551033-0000-4000-8000-000000000003"
@@ -90,14 +90,14 @@ def test_other_forms_of_a_word_are_found(archive: Archive) -> None:
 )
 def test_forms_of_words(word: str, has: str) -> None:
     """Endings come and go, doubled letters with them."""
-    assert has in forms(word)
-    assert word not in forms(word)
+    assert has in word_forms(word)
+    assert word not in word_forms(word)
 
 
 @pytest.mark.parametrize("word", ["src/app.py", "E404", "naïve", "数据库", "log", "a_b"])
 def test_what_is_no_plain_word_has_no_forms(word: str) -> None:
     """Codes, paths, names and other languages stay as they are."""
-    assert forms(word) == ()
+    assert word_forms(word) == ()
 
 
 def test_filters_hold_for_scattered_words_too(archive: Archive) -> None:

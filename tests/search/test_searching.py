@@ -15,13 +15,13 @@ from tests.search.archive import FIRST, SECOND, Archive, found, scanned
 from threadline.demo import write as write_demo
 from threadline.errors import BadQuery
 from threadline.find import homes, look
-from threadline.index.fields import FIELDS
-from threadline.index.titles import titles
-from threadline.search import ranking, searching
-from threadline.search.documents import Documents
-from threadline.search.parse_query import parse_query
-from threadline.search.searching import search, searched
-from threadline.survey.session_titles import session_titles
+from threadline.index.queries import find_titles
+from threadline.index.text import FIELDS
+from threadline.search import engine, ranking
+from threadline.search.documents import DocumentReader
+from threadline.search.engine import run_query, search
+from threadline.search.parse import parse_query
+from threadline.summary.fold import read_session_titles
 
 NOW = datetime(2026, 1, 6, tzinfo=UTC)
 
@@ -241,12 +241,12 @@ def test_of_equals_the_newer_comes_first(archive: Archive) -> None:
 
 def test_a_common_word_is_bounded(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many matches only some are ranked: what was typed among them, and the newest. The total says at least."""
-    monkeypatch.setattr(ranking, "MOST_RANKED", 20)
-    monkeypatch.setattr(ranking, "NEWEST", 10)
+    monkeypatch.setattr(ranking, "MAX_RANKED", 20)
+    monkeypatch.setattr(ranking, "NEWEST_RANKED", 10)
     noise = [call("Bash", "ls", result=f"needle {number}") for number in range(100)]
     archive.write(prompt("the needle"), *noise)
     with archive.opened() as connection:
-        monkeypatch.setattr(Documents, "document", _never)  # nothing is read to find out whether it matches
+        monkeypatch.setattr(DocumentReader, "document", _never)  # nothing is read to find out whether it matches
         hits = search(connection, "needle", every=True, limit=10)
         assert (len(hits.hits), hits.at_least, hits.total) == (10, True, 11)
         assert hits.hits[0].field == "prompt"
@@ -255,8 +255,8 @@ def test_a_common_word_is_bounded(archive: Archive, monkeypatch: pytest.MonkeyPa
 
 def test_a_bounded_search_has_no_hit_that_a_scan_has_not(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     """However few of them are ranked."""
-    monkeypatch.setattr(ranking, "MOST_RANKED", 1)
-    monkeypatch.setattr(ranking, "NEWEST", 1)
+    monkeypatch.setattr(ranking, "MAX_RANKED", 1)
+    monkeypatch.setattr(ranking, "NEWEST_RANKED", 1)
     with _mixed(archive).opened() as connection:
         for text in [*QUERIES, "parse -result:parse", "timeout -ENOENT -parser", "timestamp -src/app.py"]:
             hits = search(connection, text, every=True).hits
@@ -265,8 +265,8 @@ def test_a_bounded_search_has_no_hit_that_a_scan_has_not(archive: Archive, monke
 
 def test_what_a_filter_leaves_of_a_common_word_is_found(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if it is not among what is ranked; and so is what is left when all that was ranked is gone."""
-    monkeypatch.setattr(ranking, "MOST_RANKED", 5)
-    monkeypatch.setattr(ranking, "NEWEST", 5)
+    monkeypatch.setattr(ranking, "MAX_RANKED", 5)
+    monkeypatch.setattr(ranking, "NEWEST_RANKED", 5)
     archive.write(call("Read", "notes.md", result="needle in a file"), session=FIRST)
     archive.refresh()
     later = archive.write(*(call("Bash", "ls", result=f"needle {one}") for one in range(30)), session=SECOND)
@@ -290,11 +290,11 @@ def test_without_words_the_newest_comes_first(archive: Archive) -> None:
 def test_filters_that_the_index_answers_read_nothing(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     """Project, session, kind and time are known without opening a transcript."""
     with _mixed(archive).opened() as connection:
-        monkeypatch.setattr(Documents, "entry", _never)
+        monkeypatch.setattr(DocumentReader, "entry", _never)
         with pytest.raises(AssertionError):
             search(connection, "tool:Bash")
-        monkeypatch.setattr("threadline.search.searching._hit", lambda _query, row, _more, _documents: row)
-        monkeypatch.setattr("threadline.search.searching._titled", lambda _connection, found: found)
+        monkeypatch.setattr("threadline.search.engine._make_hit", lambda _query, row, _more, _documents: row)
+        monkeypatch.setattr("threadline.search.engine._with_titles", lambda _connection, found: found)
         assert search(connection, "timeout project:shop kind:user since:2026-02-01").total == 2
 
 
@@ -309,9 +309,9 @@ def test_titles_are_those_that_sessions_have(tmp_path: Path) -> None:
     archive.home.rmdir()
     write_demo(archive.home, megabytes=1)
     told = [look(home) for home in homes(os.fspath(archive.home))]
-    sessions = {one.session for home in told for one in home.transcripts if one.session}
+    sessions = {transcript.session for home in told for transcript in home.transcripts if transcript.session}
     with archive.opened() as connection:
-        assert titles(connection, sessions) == session_titles(told, sessions)
+        assert find_titles(connection, sessions) == read_session_titles(told, sessions)
 
 
 @pytest.mark.parametrize(
@@ -335,14 +335,14 @@ def test_weights_are_of_the_fields() -> None:
 def test_all_answers_come_from_one_query(archive: Archive) -> None:
     """A query that is understood already gives the same."""
     with _mixed(archive).opened() as connection:
-        assert searched(connection, parse_query("timeout"), now=NOW) == search(connection, "timeout", now=NOW)
+        assert run_query(connection, parse_query("timeout"), now=NOW) == search(connection, "timeout", now=NOW)
 
 
 def test_what_takes_long_is_cut_short_and_says_so(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once something is found, a page is not waited for: it says that it may not be all; everything is still found."""
     with _mixed(archive).opened() as connection:
         whole = search(connection, "/[a-z]+e[a-z]+/", every=True, now=NOW)
-        monkeypatch.setattr(searching, "SOON", -1.0)
+        monkeypatch.setattr(engine, "SOON_SECONDS", -1.0)
         some = search(connection, "/[a-z]+e[a-z]+/", every=True, now=NOW)
         every = search(connection, "/[a-z]+e[a-z]+/", every=True, now=NOW, limit=None)
     assert (whole.cut_short, whole.note) == (False, None)

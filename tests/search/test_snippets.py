@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.model.hit import SNIPPET
-from threadline.search.parse_query import parse_query
+from threadline.model.hits import SNIPPET_LENGTH
+from threadline.search.parse import parse_query
 from threadline.search.snippets import Snippet, snippet
 
 
@@ -65,7 +65,7 @@ def test_snippets_are_harmless(text: str, query: str) -> None:
     """One line without controls, not long, with spans inside it and in order."""
     shown = snippet(parse_query(query), {"reply": f"{text} needle a 据 {text}"})
     assert not any(ord(one) < 32 or 127 <= ord(one) < 160 for one in shown.text)
-    assert len(shown.text) <= SNIPPET + 2
+    assert len(shown.text) <= SNIPPET_LENGTH + 2
     ends = [0, *(edge for span in shown.highlights for edge in span)]
     assert ends == sorted(ends)
     assert ends[-1] <= len(shown.text)

@@ -11,8 +11,8 @@ import pytest
 from tests.make import Pen, prompt, reply
 from tests.search.archive import FIRST, SECOND, Archive
 
-from threadline.search import typed
-from threadline.search.searching import search
+from threadline.search import deleted_prompts
+from threadline.search.engine import search
 
 NOW = datetime(2026, 1, 6, tzinfo=UTC)
 GONE = "5e551033-0000-4000-8000-000000000003"
@@ -126,7 +126,7 @@ def test_a_history_of_any_kind_does_no_harm(archive: Archive) -> None:
 
 def test_of_a_long_history_the_end_is_looked_at(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it is; the line of what is found there is not told, its bytes are."""
-    monkeypatch.setattr(typed, "MOST_BYTES", 400)
+    monkeypatch.setattr(deleted_prompts, "MAX_HISTORY_BYTES", 400)
     _history(
         archive, _row("first lighthouse", GONE), *(_row(f"straw {one}", GONE) for one in range(9)), _row("last", GONE)
     )
@@ -152,12 +152,12 @@ def test_the_file_is_opened_once(archive: Archive, monkeypatch: pytest.MonkeyPat
 
 def _counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[object]:
     """What a function of the module is called with, from now on."""
-    real = getattr(typed, name)
+    real = getattr(deleted_prompts, name)
     given: list[object] = []
 
     def counting(*args: object) -> Any:
         given.append(args)
         return real(*args)
 
-    monkeypatch.setattr(typed, name, counting)
+    monkeypatch.setattr(deleted_prompts, name, counting)
     return given

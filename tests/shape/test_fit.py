@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import pytest
 from msgspec import Meta, Struct, field
 
-from threadline.shape import OTHER, OWN, Misfit, Shape, fit
+from threadline.shape import OTHER_TAG, OWN_PREFIX, Misfit, Shape, fit
 
 
 class Leaf(Shape, frozen=True, tag="leaf"):
@@ -16,7 +16,7 @@ class Leaf(Shape, frozen=True, tag="leaf"):
     size: int = 0
 
 
-class Other(Shape, frozen=True, tag=OTHER):
+class Other(Shape, frozen=True, tag=OTHER_TAG):
     """The stand-in for unknown tags."""
 
     tag: str = ""
@@ -37,7 +37,7 @@ class Tree(Shape, frozen=True):
     leaf: Leaf | Other | None = None
     content: str | list[Leaf | Other | str] | None = None
     inner_tree: "Tree | None" = None  # noqa: UP037 - msgspec reads it when the class is being made
-    own: int = field(default=1, name=f"{OWN}own")
+    own: int = field(default=1, name=f"{OWN_PREFIX}own")
 
 
 MISFITS: dict[str, tuple[Any, Tree, list[str]]] = {
@@ -64,7 +64,7 @@ MISFITS: dict[str, tuple[Any, Tree, list[str]]] = {
     "an unknown tag": ({"leaf": {"type": "twig"}}, Tree(leaf=Other("twig", {"type": "twig"})), []),
     "no tag": ({"leaf": {"size": 2}}, Tree(leaf=Other("", {"size": 2})), []),
     "a tag that is no text": ({"leaf": {"type": []}}, Tree(leaf=Other("", {"type": []})), []),
-    "our own tag": ({"leaf": {"type": OTHER}}, Tree(leaf=Other(OTHER, {"type": OTHER})), []),
+    "our own tag": ({"leaf": {"type": OTHER_TAG}}, Tree(leaf=Other(OTHER_TAG, {"type": OTHER_TAG})), []),
     "a member that is no object": ({"leaf": 5}, Tree(leaf=Other("", 5)), ["$.leaf"]),
     "text or blocks": ({"content": ["a", {"type": "leaf"}]}, Tree(content=["a", Leaf()]), []),
     "neither": ({"content": 5}, Tree(), ["$.content"]),
@@ -73,7 +73,7 @@ MISFITS: dict[str, tuple[Any, Tree, list[str]]] = {
         Tree(inner_tree=Tree(inner_tree=Tree())),
         ["$.innerTree.innerTree.name"],
     ),
-    "what is ours is not read": ({f"{OWN}own": 9}, Tree(own=1), []),
+    "what is ours is not read": ({f"{OWN_PREFIX}own": 9}, Tree(own=1), []),
     "unknown fields": ({"unheardOf": 1}, Tree(), []),
 }
 

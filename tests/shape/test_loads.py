@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from threadline.shape import bare, loads
+from threadline.shape import lenient_loads, strip_line
 
 FORGIVEN: dict[str, tuple[bytes, Any, list[str]]] = {
     "nothing to forgive": (b'{"a":[1,2.5,true,null,"x"]}', {"a": [1, 2.5, True, None, "x"]}, []),
@@ -43,9 +43,9 @@ FORGIVEN: dict[str, tuple[bytes, Any, list[str]]] = {
 @pytest.mark.parametrize(("data", "value", "kinds"), FORGIVEN.values(), ids=FORGIVEN)
 def test_what_can_be_forgiven_is(data: bytes, value: Any, kinds: list[str]) -> None:
     """What the fast decoder refuses is read, and each thing that had to be forgiven is named once."""
-    loaded = loads(data)
+    loaded = lenient_loads(data)
     assert loaded.value == value
-    assert sorted(kind for kind, _message in loaded.forgiven) == kinds
+    assert sorted(kind for kind, _message in loaded.defects) == kinds
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ def test_what_can_be_forgiven_is(data: bytes, value: Any, kinds: list[str]) -> N
 def test_what_is_not_json_is_refused(data: bytes) -> None:
     """What is not JSON at all is a ValueError."""
     with pytest.raises(ValueError, match="char"):
-        loads(data)
+        lenient_loads(data)
 
 
 def test_what_is_too_deep_is_a_recursion_error() -> None:
     """A value nested beyond what the interpreter can do is a RecursionError, never a crash."""
     with pytest.raises(RecursionError):
-        loads(b"[" * 200_000 + b"]" * 200_000)
+        lenient_loads(b"[" * 200_000 + b"]" * 200_000)
 
 
 _json = st.recursive(
@@ -75,9 +75,9 @@ _json = st.recursive(
 def test_json_is_read_as_the_standard_library_reads_it(value: Any) -> None:
     """On JSON as it should be, `loads` is `json.loads`, and forgives nothing but half pairs."""
     data = json.dumps(value).encode()
-    loaded = loads(data)
+    loaded = lenient_loads(data)
     assert loaded.value == json.loads(data)
-    assert {kind for kind, _message in loaded.forgiven} <= {"lone-surrogate"}
+    assert {kind for kind, _message in loaded.defects} <= {"lone-surrogate"}
 
 
 @pytest.mark.parametrize(
@@ -94,4 +94,4 @@ def test_json_is_read_as_the_standard_library_reads_it(value: Any) -> None:
 )
 def test_bare_takes_off_what_is_around_a_row(raw: bytes, held: bytes) -> None:
     """White space, NUL bytes and one byte order mark are taken off; nothing inside is touched."""
-    assert bare(raw) == held
+    assert strip_line(raw) == held

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from threadline.model.blocks import Message
 from threadline.model.entries import KINDS, AnyEntry, UserEntry
-from threadline.model.message import Message
-from threadline.shape import Shape, strict, unknown, wire_fields
+from threadline.shape import Shape, find_unknown, strict_type, wire_fields
 
 CASES: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
     "nothing new": ({"type": "user", "uuid": "u"}, []),
@@ -41,13 +41,13 @@ CASES: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
 @pytest.mark.parametrize(("value", "found"), CASES.values(), ids=CASES)
 def test_what_is_new_is_named_with_its_path(value: dict[str, Any], found: list[tuple[str, str, str]]) -> None:
     """Each field and tag that no shape knows is named once, with the path that leads to it."""
-    assert [(new.what, new.name, new.json_path) for new in unknown(value, AnyEntry)] == found
+    assert [(new.what, new.name, new.json_path) for new in find_unknown(value, AnyEntry)] == found
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_a_twin_is_its_noun_and_refuses_what_is_new(kind: str) -> None:
     """The strict twin of a kind makes the same noun of what is known, and refuses a field that is not."""
-    twin = strict(KINDS[kind])
+    twin = strict_type(KINDS[kind])
     made = msgspec.convert({"type": kind, "uuid": "u"}, twin)
     assert isinstance(made, KINDS[kind])
     assert made.uuid == "u"
@@ -59,8 +59,8 @@ def test_a_twin_is_strict_all_the_way_down() -> None:
     """A field that is new in a block of a message is refused, too."""
     row = {"type": "user", "message": {"content": [{"type": "text", "text": "x", "mood": 1}]}}
     with pytest.raises(msgspec.ValidationError, match="mood"):
-        msgspec.convert(row, strict(UserEntry))
-    assert strict(Message) is strict(Message)
+        msgspec.convert(row, strict_type(UserEntry))
+    assert strict_type(Message) is strict_type(Message)
 
 
 @pytest.mark.parametrize("kind", [*KINDS.values()], ids=list(KINDS))

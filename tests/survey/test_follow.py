@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tests.make import SESSION, Pen, line, lines, meta, prompt, transcript
 
-from threadline.model.found import Home
-from threadline.model.ids import SessionId
+from threadline.model.homes import Home
+from threadline.model.places import SessionId
 from threadline.parse import entries
-from threadline.survey import follow, followed
-from threadline.survey.follow import Follower
+from threadline.watch import follower as follow
+from threadline.watch import tail
+from threadline.watch.follower import Follower
 
 OTHER = "5e551011-0000-4000-8000-000000000002"
 
@@ -204,7 +205,7 @@ def test_much_at_once_comes_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_what_is_remembered_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Older lines are forgotten; line numbers go on, and the last lines can still be cut off and written anew."""
-    monkeypatch.setattr(followed, "_MOST_LINES", 20)
+    monkeypatch.setattr(tail, "_MOST_LINES", 20)
     follower = Follower([home(tmp_path)])
     for number in range(50):
         add(main(tmp_path), rows(number))
@@ -328,7 +329,7 @@ class Writers(RuleBasedStateMachine):
         self.found.update(told(self.follower))
         while self.follower.is_behind:
             self.found.update(told(self.follower))
-        there = {one for path in self.paths for one in self.lines(path)}
+        there = {line for path in self.paths for line in self.lines(path)}
         assert there - set(self.found) - self.before == set()
 
     @invariant()
@@ -346,12 +347,12 @@ class ForgetfulWriters(Writers):
     """The same where little is remembered of what was there, so that cuts go deeper than that."""
 
     def __init__(self) -> None:
-        self.remembered, followed._REMEMBERED = followed._REMEMBERED, 50
+        self.remembered, tail._REMEMBERED = tail._REMEMBERED, 50
         super().__init__()
 
     def teardown(self) -> None:
         """Leave nothing behind."""
-        followed._REMEMBERED = self.remembered
+        tail._REMEMBERED = self.remembered
         super().teardown()
 
     @precondition(lambda self: self.follower is not None)

@@ -8,7 +8,7 @@ from typing import Any
 from tests.make import START, Part, Row, Writer, call, reply
 from tests.thread.state_rows import session_of
 
-from threadline.model.context import CacheBreak, Category, Context
+from threadline.model.context import CacheBreak, Context, ContextCategory
 from threadline.thread.context import context
 
 
@@ -59,6 +59,6 @@ def amounts(found: Context) -> dict[str, int]:
     return {f"{one.category}:{one.name}" if one.name else str(one.category): one.tokens for one in found.filling}
 
 
-def measured(found: Context, category: Category, name: str | None = None) -> bool:
+def measured(found: Context, category: ContextCategory, name: str | None = None) -> bool:
     """Whether all of a category is measured."""
     return next(one for one in found.filling if (one.category, one.name) == (category, name)).is_measured

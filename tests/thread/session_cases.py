@@ -7,12 +7,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from threadline.model.act import Act, Turn
-from threadline.model.agent import Agent
-from threadline.model.call import Call
+from threadline.model.calls import Call
 from threadline.model.entries import Entry
-from threadline.model.session import Continuation, Session
-from threadline.model.thread import Branch, Compaction
+from threadline.model.session import Act, Agent, Branch, Compaction, Continuation, Session, Turn
 
 CORPUS = Path(__file__).parents[1] / "sessions"
 CASES = sorted(folder.name for folder in CORPUS.iterdir() if folder.is_dir())
@@ -83,17 +80,17 @@ def _branch(branch: Branch) -> dict[str, Any]:
     return {"fork": branch.fork, "entries": uuids(branch.entries)}
 
 
-def _compaction(one: Compaction) -> dict[str, Any]:
+def _compaction(compaction: Compaction) -> dict[str, Any]:
     return {
-        "kind": one.kind,
-        "boundary": _uuid(one.boundary),
-        "summary": _uuid(one.summary),
-        "before": one.before,
-        "dangling": one.dangling,
-        "trigger": one.trigger,
-        "tokens_before": one.tokens_before,
-        "tokens_after": one.tokens_after,
-        "preserved": list(one.preserved),
+        "kind": compaction.kind,
+        "boundary": _uuid(compaction.boundary),
+        "summary": _uuid(compaction.summary),
+        "before": compaction.before,
+        "dangling": compaction.dangling,
+        "trigger": compaction.trigger,
+        "tokens_before": compaction.tokens_before,
+        "tokens_after": compaction.tokens_after,
+        "preserved": list(compaction.preserved),
     }
 
 
@@ -117,13 +114,18 @@ def _agent(agent: Agent) -> dict[str, Any]:
         "entries": len(agent.entries),
         "first": next((entry.uuid for entry in agent.entries if entry.uuid), None),
         "conversation": uuids(agent.conversation),
-        "compactions": [_compaction(one) for one in agent.compactions],
+        "compactions": [_compaction(compaction) for compaction in agent.compactions],
         "acts": [_act(act) for act in agent.acts],
     }
 
 
-def _continuation(one: Continuation) -> dict[str, Any]:
-    return {"kind": one.kind, "session": one.session, "forward": one.forward, "copies": len(one.copies)}
+def _continuation(continuation: Continuation) -> dict[str, Any]:
+    return {
+        "kind": continuation.kind,
+        "session": continuation.session,
+        "forward": continuation.forward,
+        "copies": len(continuation.copies),
+    }
 
 
 PARTS: dict[str, Callable[[Session], Any]] = {
@@ -134,15 +136,15 @@ PARTS: dict[str, Callable[[Session], Any]] = {
     "leaf_source": lambda session: session.thread.source,
     "conversation": lambda session: uuids(session.conversation),
     "texts": lambda session: {one.uuid: getattr(one, "text", None) for one in session.conversation},
-    "branches": lambda session: [_branch(one) for one in session.branches],
-    "compactions": lambda session: [_compaction(one) for one in session.compactions],
-    "acts": lambda session: [_act(one) for one in session.acts],
-    "turns": lambda session: [_turn(one) for one in session.turns],
-    "calls": lambda session: [_call(one) for one in session.calls],
-    "agents": lambda session: [_agent(one) for one in session.agents],
+    "branches": lambda session: [_branch(branch) for branch in session.branches],
+    "compactions": lambda session: [_compaction(compaction) for compaction in session.compactions],
+    "acts": lambda session: [_act(act) for act in session.acts],
+    "turns": lambda session: [_turn(turn) for turn in session.turns],
+    "calls": lambda session: [_call(call) for call in session.calls],
+    "agents": lambda session: [_agent(agent) for agent in session.agents],
     "title": lambda session: {"text": session.title.text, "source": session.title.source},
     "tag": lambda session: session.tag,
-    "continuations": lambda session: [_continuation(one) for one in session.continuations],
+    "continuations": lambda session: [_continuation(continuation) for continuation in session.continuations],
 }
 """What a case can state of a session. An object in it need state only the keys that the case is about."""
 

@@ -13,9 +13,9 @@ from typing import Any
 from tests.make import SESSION, START, Part, Pen, Row, call, lines, prompt, transcript
 
 from threadline.load import read
-from threadline.model.place import Place
+from threadline.model.places import Place
 from threadline.model.session import Session
-from threadline.thread.state.patch import tabs_shown
+from threadline.thread.state.patch import tabs_as_spaces
 
 NO_NEWLINE = "\\ No newline at end of file"
 
@@ -82,7 +82,7 @@ def _signed(sign: str, texts: list[str]) -> list[str]:
     said: list[str] = []
     for text in texts:
         bare = text.removesuffix(NO_NEWLINE)
-        said.append(sign + tabs_shown(bare))
+        said.append(sign + tabs_as_spaces(bare))
         said += [NO_NEWLINE] if bare != text else []
     return said
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from tests.thread.rows import read
 
-from threadline.model.ids import SessionId
-from threadline.thread.agents import assemble
-from threadline.thread.continuations import OtherSession, continuations
+from threadline.model.places import SessionId
+from threadline.thread.agents import assemble_agents
+from threadline.thread.continuations import OtherSession, detect_continuations
 
 ROW = dict[str, Any]
 
@@ -51,7 +51,7 @@ def test_a_rewind_into_a_reply_leaves_what_followed_it() -> None:
         said("p3", "a1", "another way"),
         block("a4", "p3", {"type": "text", "text": "Kept."}, "msg_3"),
     ]
-    main, _others = assemble(read(*rows), ())
+    main, _others = assemble_agents(read(*rows), ())
     assert [entry.uuid for entry in main.thread.visible] == ["p1", "a1", "a2", "r1", "p3", "a4"]
     assert [[entry.uuid for entry in branch.entries] for branch in main.branches] == [["p2", "a3"]]
 
@@ -67,7 +67,7 @@ def test_a_fork_is_the_copy_even_where_its_original_went_on_later() -> None:
     first, second = shared("one")
     original = read(first, queue, second, said("p3", "a1", "goes on last", at=9))
     fork = read(*shared("two"), said("p2", "a1", "goes on first", session="two", at=5))
-    (told,) = continuations(SessionId("two"), fork, [OtherSession(SessionId("one"), tuple(original))])
+    (told,) = detect_continuations(SessionId("two"), fork, [OtherSession(SessionId("one"), tuple(original))])
     assert (str(told.kind), told.session, told.forward) == ("fork", "one", False)
-    (told,) = continuations(SessionId("one"), original, [OtherSession(SessionId("two"), tuple(fork))])
+    (told,) = detect_continuations(SessionId("one"), original, [OtherSession(SessionId("two"), tuple(fork))])
     assert (str(told.kind), told.session, told.forward) == ("fork", "two", True)

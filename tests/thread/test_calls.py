@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tests.make import Row, call, chain, meta, prompt, reply, transcript
 from tests.thread.rows import read, result, told, use
 
-from threadline.model.call import Call, Outcome
+from threadline.model.calls import Call, Outcome
 from threadline.model.results import ShellResult
-from threadline.thread.acts import acts
-from threadline.thread.calls import calls, exit_code
-from threadline.thread.notifications import notifications
-from threadline.thread.turns import turns
+from threadline.thread.acts import find_acts
+from threadline.thread.calls import exit_code, find_calls
+from threadline.thread.evidence import find_notifications
+from threadline.thread.turns import split_into_turns
 
 REJECTED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the "
@@ -31,7 +31,7 @@ def one(tool: str, content: Any, own: Any = None, *, error: bool | None = None, 
     """The call of a transcript with one result."""
     block = result(content) if error is None else result(content, is_error=error)
     row = {} if own is None else {"toolUseResult": own}
-    (made,) = calls(told(reply(use(tool)), prompt([block], **row, **fields)))
+    (made,) = find_calls(told(reply(use(tool)), prompt([block], **row, **fields)))
     return made
 
 
@@ -111,21 +111,21 @@ INTERRUPT = prompt([{"type": "text", "text": "[Request interrupted by user for t
 )
 def test_a_call_without_a_result_says_why(after: list[Any], outcome: Outcome) -> None:
     """Pending while nothing follows, interrupted when an interrupt does, lost when the conversation went on."""
-    (made,) = calls(told(reply("I look", use("Bash")), *after))
+    (made,) = find_calls(told(reply("I look", use("Bash")), *after))
     assert (made.outcome, made.answer, made.output, made.result) == (outcome, None, "", None)
 
 
 def test_parallel_calls_do_not_hide_each_others_end() -> None:
     """Of two calls of one reply, one has a result: the other is pending, or interrupted, but not lost."""
     parts = [reply(use("Bash", id_="a"), use("Read", id_="b")), prompt([result("x", "b")])]
-    assert [one.outcome for one in calls(told(*parts))] == [Outcome.PENDING, Outcome.OK]
-    assert [one.outcome for one in calls(told(*parts, INTERRUPT))] == [Outcome.INTERRUPTED, Outcome.OK]
-    assert [one.outcome for one in calls(told(*parts, reply("go on")))] == [Outcome.LOST, Outcome.OK]
+    assert [call.outcome for call in find_calls(told(*parts))] == [Outcome.PENDING, Outcome.OK]
+    assert [call.outcome for call in find_calls(told(*parts, INTERRUPT))] == [Outcome.INTERRUPTED, Outcome.OK]
+    assert [call.outcome for call in find_calls(told(*parts, reply("go on")))] == [Outcome.LOST, Outcome.OK]
 
 
 def test_a_reply_cut_off_while_it_came_is_interrupted() -> None:
     """The row itself says that it was aborted."""
-    (made,) = calls(told(reply(use("Bash"), isAbortedMidStream=True), reply("so")))
+    (made,) = find_calls(told(reply(use("Bash"), isAbortedMidStream=True), reply("so")))
     assert (made.outcome, made.evidence) == (Outcome.INTERRUPTED, "isAbortedMidStream")
 
 
@@ -135,10 +135,10 @@ def test_rows_written_again_count_once_and_the_last_counts() -> None:
     first = rows[1]
     assert isinstance(first, dict)
     again = {**first, "message": {**first["message"], "content": [use("Bash", {"command": "pwd"})]}}
-    (made,) = calls(read(*rows, again))
+    (made,) = find_calls(read(*rows, again))
     assert made.input == {"command": "pwd"}
     twice = told(reply(use("Bash", {"command": "ls"}), use("Bash", {"command": "ls -a"})), prompt([result("a")]))
-    (made,) = calls(twice)
+    (made,) = find_calls(twice)
     assert (made.input, made.output) == ({"command": "ls -a"}, "a")
 
 
@@ -146,17 +146,17 @@ def test_a_result_may_stand_before_its_call_and_in_another_turn() -> None:
     """Calls and results are paired by id, wherever they stand; the turn is the call's."""
     entries = told(prompt([result("early", "a")]), reply(use("Bash", id_="a"), use("Bash", id_="b")))
     entries += read(*transcript(prompt("next"), prompt([result("late", "b")])))
-    made = calls(entries, turns=turns(entries, acts(entries)))
+    made = find_calls(entries, turns=split_into_turns(entries, find_acts(entries)))
     assert [(one.output, one.turn) for one in made] == [("early", 1), ("late", 1)]
 
 
 def test_missing_ids_are_paired_by_the_row_they_hang_off() -> None:
     """A tool use without an id has an id made for it, the same each time, and finds its result by the parent row."""
     entries = told(reply(use("Bash", id_=None)), prompt([result("a", None)]))
-    (made,) = calls(entries)
+    (made,) = find_calls(entries)
     assert (made.outcome, made.output) == (Outcome.OK, "a")
-    assert [one.id for one in calls(entries)] == [made.id]
-    (alone,) = calls(told(reply(use("Bash", id_=None)), reply("so")))
+    assert [call.id for call in find_calls(entries)] == [made.id]
+    (alone,) = find_calls(told(reply(use("Bash", id_=None)), reply("so")))
     assert alone.outcome is Outcome.LOST
 
 
@@ -165,7 +165,7 @@ def test_tools_the_api_runs_have_their_results_in_the_reply() -> None:
     found = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [{"type": "web_search_result"}]}
     failed = {"type": "web_search_tool_result", "tool_use_id": "s2", "content": {"error_code": "max_uses_exceeded"}}
     asked = [use("web_search", id_=name, kind="server_tool_use") for name in ("s1", "s2")]
-    made = calls(told(reply(asked[0], found, asked[1], failed, "so")))
+    made = find_calls(told(reply(asked[0], found, asked[1], failed, "so")))
     assert [(one.tool, one.outcome) for one in made] == [("web_search", Outcome.OK), ("web_search", Outcome.ERROR)]
     assert made[0].answer is not None
     assert made[0].result is None
@@ -173,14 +173,14 @@ def test_tools_the_api_runs_have_their_results_in_the_reply() -> None:
 
 def test_a_gateway_may_put_plain_results_into_the_reply() -> None:
     """A `tool_result` in an assistant row is a result all the same."""
-    (made,) = calls(told(reply(use("Bash"), result("a"))))
+    (made,) = find_calls(told(reply(use("Bash"), result("a"))))
     assert (made.outcome, made.output) == (Outcome.OK, "a")
 
 
 def test_foreign_rows_are_no_calls() -> None:
     """Top-level `tool_use` and `tool_result` rows, and results of calls that are not there, make none."""
     foreign: list[Row] = [{"type": "tool_use", "tool": {"name": "Bash"}}, {"type": "tool_result", "result": {}}]
-    assert calls(read(*foreign, *transcript(prompt([result("a", "gone")])))) == []
+    assert find_calls(read(*foreign, *transcript(prompt([result("a", "gone")])))) == []
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_exit_code(made: Call, code: int | None) -> None:
 
 def test_a_call_gives_its_result_typed_and_its_duration() -> None:
     """A call knows its result by tool, and the time from its row to the result's."""
-    (made,) = calls(told(call("Bash", "ls", result="a", own={"stdout": "a"})))
+    (made,) = find_calls(told(call("Bash", "ls", result="a", own={"stdout": "a"})))
     assert isinstance(made.result, ShellResult)
     assert made.duration is not None
     assert made.duration.total_seconds() == 1
@@ -246,7 +246,7 @@ NOTICE = (
 
 def test_a_notification_is_read_whole() -> None:
     """Its parts are read outside of the result, which may hold anything."""
-    (notice,) = notifications(told(prompt(NOTICE)))
+    (notice,) = find_notifications(told(prompt(NOTICE)))
     assert (notice.task, notice.call, notice.status) == ("a1b2", "toolu_1", "completed")
     assert (notice.summary, notice.result) == ('Agent "a & b" completed', "so <status>x</status>")
     assert (notice.output_file, notice.usage) == ("/t/o", {"total_tokens": 12, "tool_uses": 3})
@@ -257,16 +257,18 @@ def test_notifications_count_once() -> None:
     queued = meta("queue-operation", operation="enqueue", content=NOTICE)
     left = meta("queue-operation", operation="remove", content=NOTICE)
     attached = chain("attachment", attachment={"type": "queued_command", "prompt": NOTICE})
-    assert [one.entry.kind for one in notifications(told(queued, left, attached))] == ["attachment"]
-    assert [one.entry.kind for one in notifications(told(queued, prompt(NOTICE)))] == ["user"]
-    assert [one.entry.kind for one in notifications(told(queued))] == ["queue-operation"]
-    assert len(notifications(told(queued, queued, prompt(NOTICE), prompt(NOTICE), queued))) == 3
+    assert [notification.entry.kind for notification in find_notifications(told(queued, left, attached))] == [
+        "attachment"
+    ]
+    assert [notification.entry.kind for notification in find_notifications(told(queued, prompt(NOTICE)))] == ["user"]
+    assert [notification.entry.kind for notification in find_notifications(told(queued))] == ["queue-operation"]
+    assert len(find_notifications(told(queued, queued, prompt(NOTICE), prompt(NOTICE), queued))) == 3
 
 
 @pytest.mark.parametrize("text", ["see " + NOTICE, "<task-notification>" * 9, "<task-notification>\n<task-id>a"])
 def test_a_person_may_quote_a_notification(text: str) -> None:
     """Text that merely holds one, or half of one, tells nothing."""
-    assert notifications(told(prompt(text))) == []
+    assert find_notifications(told(prompt(text))) == []
 
 
 IDS = st.sampled_from([None, "a", "b", "c"])
@@ -295,9 +297,9 @@ ROWS = st.builds(
 def test_any_rows_give_each_tool_use_once(rows: list[Row]) -> None:
     """Whatever the rows, no call comes twice, none is missing, and the same come each time."""
     entries = read(*rows)
-    made = calls(entries)
+    made = find_calls(entries)
     ids = [one.id for one in made]
     named = {block.get("id") for row in rows if row["type"] == "assistant" for block in row["message"]["content"]}
     assert len(ids) == len(set(ids))
     assert named - {None} <= set(ids)
-    assert [repr(one) for one in calls(entries)] == [repr(one) for one in made]
+    assert [repr(call) for call in find_calls(entries)] == [repr(one) for one in made]

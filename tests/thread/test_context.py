@@ -20,7 +20,7 @@ from tests.thread.test_thread_laws import ROWS
 from threadline.errors import BadQuery, NotFound
 from threadline.load import read
 from threadline.model.context import BreakCause, Context
-from threadline.model.place import Place
+from threadline.model.places import Place
 from threadline.model.session import Session
 from threadline.thread.context import context
 
@@ -51,7 +51,7 @@ def test_a_colliding_id_is_two_requests() -> None:
     """A gateway gives the same id twice: where the prompts' counts differ, the requests do."""
     same = {"id": "msg_20251030084941"}
     found = told(said(100, 10, message=same), said(200, 10, message=same), said(200, 10, message=same))
-    assert [one.prompt for one in found.windows] == [112, 212]
+    assert [window.prompt for window in found.windows] == [112, 212]
 
 
 def test_what_no_model_said_is_no_request() -> None:
@@ -60,7 +60,10 @@ def test_what_no_model_said_is_no_request() -> None:
     failed = reply("API Error", isApiErrorMessage=True)
     silent = reply("x", message={"usage": None})
     found = told(made_up, failed, silent, said(0, 5_000))
-    assert [(one.told, one.prompt, one.hit_share) for one in found.windows] == [(False, 0, None), (True, 5_002, 0.0)]
+    assert [(window.told, window.prompt, window.hit_share) for window in found.windows] == [
+        (False, 0, None),
+        (True, 5_002, 0.0),
+    ]
     assert [(turn.requests, turn.window) for turn in found.turns] == [(2, 5_002)]
 
 
@@ -70,7 +73,7 @@ def test_writes_that_the_split_leaves_out_are_short_ones() -> None:
     counts = {"cache_creation_input_tokens": 100, "cache_creation": split}
     late = {"cache_creation_input_tokens": 0, "cache_creation": split}
     found = told(reply("a", message={"usage": counts}), reply("b", message={"usage": late}))
-    assert [(one.cache_write_5m, one.cache_write_1h) for one in found.windows] == [(80, 20), (10, 20)]
+    assert [(window.cache_write_5m, window.cache_write_1h) for window in found.windows] == [(80, 20), (10, 20)]
 
 
 # Causes of breaks
@@ -231,13 +234,13 @@ def test_turns_hold_their_requests() -> None:
         said(0, 25_000, after=30),
         prompt("<command-name>/cost</command-name>"),
     )
-    assert [(one.number, one.requests, one.window, one.largest, one.growth) for one in found.turns] == [
+    assert [(turn.number, turn.requests, turn.window, turn.largest, turn.growth) for turn in found.turns] == [
         (1, 2, 25_002, 25_002, 25_002),
         (2, 1, 25_002, 25_002, 0),
         (3, 0, None, None, None),
     ]
     assert found.turns[0].hit_share == pytest.approx(20_000 / 45_004)
-    assert [(one.rewritten, [each.cause for each in one.breaks]) for one in found.turns] == [
+    assert [(turn.rewritten, [each.cause for each in turn.breaks]) for turn in found.turns] == [
         (0, []),
         (25_000, [BreakCause.IDLE]),
         (0, []),
@@ -271,7 +274,7 @@ def test_the_limit_and_why(parts: list[Part], limit: int, word: str) -> None:
 def test_agents_have_their_own() -> None:
     """An agent's requests are its own; a place in its transcript asks for them, and its name does."""
     session = session_of(called(0, 9_000, "Agent", "look", "done"), agents={"a1": [prompt("look"), said(0, 3_000)]})
-    assert [one.prompt for one in context(session).windows] == [9_002]
+    assert [window.prompt for window in context(session).windows] == [9_002]
     mine = context(session, "a1")
     assert (mine.agent, mine.window) == ("a1", 3_002)
     assert context(session, at=Place("agent-a1.jsonl", 2)) == mine
@@ -325,9 +328,9 @@ def _with_usage(draw: st.DrawFn) -> list[dict[str, Any]]:
 def _check(found: Context, session: Session) -> None:
     assert sum(one.tokens for one in found.filling) == found.window
     assert all(one.tokens > 0 and 0 <= one.measured <= one.tokens for one in found.filling)
-    hits = [*(one.hit_share for one in found.windows), *(one.hit_share for one in found.turns)]
+    hits = [*(window.hit_share for window in found.windows), *(turn.hit_share for turn in found.turns)]
     assert all(hit is None or 0 <= hit <= 1 for hit in hits)
-    assert [one.number for one in found.windows] == list(range(1, len(found.windows) + 1))
+    assert [window.number for window in found.windows] == list(range(1, len(found.windows) + 1))
     agent = session.agent(found.agent)
     assert agent is not None
     assert [turn.number for turn in found.turns] == [turn.number for turn in agent.turns]

@@ -11,12 +11,18 @@ from tests.make import Row, call, chain, prompt, reply
 from tests.thread.context_rows import amounts, called, measured, said, told, usage
 from tests.thread.state_rows import session_of
 
-from threadline.model.context import Category, Window
-from threadline.model.place import Place
+from threadline.model.context import ContextCategory, ContextWindow
+from threadline.model.places import Place
 from threadline.thread.context import context
-from threadline.thread.context.estimate import IMAGE, estimate, letters
-from threadline.thread.context.filling import Filler, Step, shares
-from threadline.thread.context.pieces import Piece
+from threadline.thread.context.filling import (
+    IMAGE_TOKENS,
+    Piece,
+    WindowFiller,
+    WindowStep,
+    estimate_tokens,
+    share_out,
+    text_bytes,
+)
 
 PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A" * 90_000}}
 
@@ -25,8 +31,11 @@ def test_the_first_prompt_is_system_and_what_is_seen() -> None:
     """What the first request sent beyond what the transcript shows is the system prompt and the tools."""
     found = told(prompt("w" * 3_800), said(0, 20_000, input_=0))
     assert (found.window, found.measured) == (20_000, True)
-    assert amounts(found) == {"system": 20_000 - 1_000 - estimate("go", 3.8), "prompt": 1_000 + estimate("go", 3.8)}
-    assert not measured(found, Category.SYSTEM)
+    assert amounts(found) == {
+        "system": 20_000 - 1_000 - estimate_tokens("go", 3.8),
+        "prompt": 1_000 + estimate_tokens("go", 3.8),
+    }
+    assert not measured(found, ContextCategory.SYSTEM)
 
 
 def test_a_result_alone_is_measured() -> None:
@@ -35,8 +44,8 @@ def test_a_result_alone_is_measured() -> None:
     found = told(called(0, 20_000, "Read", "/a", text, output=60), said(20_000, 760, input_=2))
     assert amounts(found)["call"] == 60
     assert amounts(found)["result:Read"] == 700
-    assert measured(found, Category.CALL)
-    assert measured(found, Category.RESULT, "Read")
+    assert measured(found, ContextCategory.CALL)
+    assert measured(found, ContextCategory.RESULT, "Read")
 
 
 def test_several_things_at_once_are_estimates() -> None:
@@ -49,14 +58,14 @@ def test_several_things_at_once_are_estimates() -> None:
     found = told(reply(*uses, message={"usage": usage(0, 20_000, output=40)}), *results, said(20_000, 4_041))
     assert amounts(found)["call"] == 40
     assert (amounts(found)["result:Bash"], amounts(found)["result:Grep"]) == (1_000, 3_001)
-    assert not measured(found, Category.RESULT, "Grep")
+    assert not measured(found, ContextCategory.RESULT, "Grep")
 
 
 def test_a_placeholder_is_not_taken_for_a_size() -> None:
     """Old versions write an output of 1: then reply and result share their difference."""
     found = told(called(0, 20_000, "Bash", "e" * 2_800, "x" * 2_800, output=1), said(20_000, 2_000))
     assert amounts(found)["call"] == pytest.approx(1_000, rel=0.1)
-    assert not measured(found, Category.RESULT, "Bash")
+    assert not measured(found, ContextCategory.RESULT, "Bash")
 
 
 def test_what_the_transcript_does_not_show_is_said_so() -> None:
@@ -82,17 +91,17 @@ def test_injected_text_has_its_kind() -> None:
         chain("attachment", attachment={"type": "date", "date": "x"}, rendered=[{"content": "d" * 560}]),
         said(0, 50_000),
     )
-    names = {one.name for one in found.filling if one.category is Category.INJECTED}
+    names = {one.name for one in found.filling if one.category is ContextCategory.INJECTED}
     assert names == {"system-reminder", "skill", "task-notification", "nested_memory", "never_seen", "date"}
     assert amounts(found)["injected:date"] == 200
-    assert amounts(found)["prompt"] == sum(estimate(one, 3.8) for one in ("go", "Sort the shelf", "and dust it"))
+    assert amounts(found)["prompt"] == sum(estimate_tokens(one, 3.8) for one in ("go", "Sort the shelf", "and dust it"))
 
 
 def test_an_image_is_a_fixed_estimate() -> None:
     """The bytes of a picture say nothing of its tokens, wherever it stands."""
     shot = call("Read", "/a.png", [{"type": "text", "text": "seen"}, PICTURE], message={"usage": usage(0, 20_000)})
     found = told(prompt([PICTURE, {"type": "text", "text": "look"}]), shot, said(20_000, 1_600, output=9))
-    assert IMAGE < amounts(found)["image"] <= 2 * IMAGE + 200
+    assert IMAGE_TOKENS < amounts(found)["image"] <= 2 * IMAGE_TOKENS + 200
     assert amounts(found)["result:Read"] < 50
 
 
@@ -143,7 +152,7 @@ def test_without_usage_all_is_an_estimate() -> None:
     found = told(called(0, 0, "Bash", "ls", "x" * 2_800), reply("ok", message={"usage": None}), turn=1)
     zero = told(reply("w" * 3_800, message={"usage": usage(0, 0, input_=0, output=0)}))
     assert found.measured
-    assert (zero.measured, zero.window, amounts(zero)["reply"]) == (False, 1_000 + estimate("go", 3.8), 1_000)
+    assert (zero.measured, zero.window, amounts(zero)["reply"]) == (False, 1_000 + estimate_tokens("go", 3.8), 1_000)
     assert "system" not in amounts(zero)
 
 
@@ -171,7 +180,7 @@ def test_at_a_place_or_a_turn() -> None:
         20_402,
     ]
     start = context(session, at=Place(".jsonl", 1))
-    assert (start.window, start.measured, start.place) == (estimate("go", 3.8), False, None)
+    assert (start.window, start.measured, start.place) == (estimate_tokens("go", 3.8), False, None)
 
 
 def test_a_subagents_prompt_is_one() -> None:
@@ -184,20 +193,22 @@ def test_a_subagents_prompt_is_one() -> None:
 
 # Laws
 
-_KEYS = st.tuples(st.sampled_from(list(Category)), st.sampled_from([None, "a", "b"]))
+_KEYS = st.tuples(st.sampled_from(list(ContextCategory)), st.sampled_from([None, "a", "b"]))
 
 
 @given(weights=st.dictionaries(_KEYS, st.integers(1, 2**40), min_size=1), tokens=st.integers(0, 2**54))
 def test_shares_sum_to_what_is_shared(weights: dict[Any, int], tokens: int) -> None:
     """Whole tokens, none less than nothing, each within one of its exact share."""
-    given_out = shares(weights, tokens)
+    given_out = share_out(weights, tokens)
     assert sum(given_out.values()) == tokens
     total = sum(weights.values())
     assert all(abs(part * total - tokens * weights[key]) < total for key, part in given_out.items())
 
 
 _PIECES = st.lists(
-    st.builds(Piece, st.sampled_from(list(Category)), st.none() | st.just("x"), st.integers(0, 9_000), st.booleans()),
+    st.builds(
+        Piece, st.sampled_from(list(ContextCategory)), st.none() | st.just("x"), st.integers(0, 9_000), st.booleans()
+    ),
     max_size=5,
 )
 
@@ -208,10 +219,10 @@ _PIECES = st.lists(
 )
 def test_amounts_always_sum_to_the_window(steps: list[tuple[int, int, list[Piece]]], scale: float) -> None:
     """Whatever comes and goes, what fills the window sums to its size, and nothing is less than nothing."""
-    filler = Filler(scale)
+    filler = WindowFiller(scale)
     for number, (size, output, pieces) in enumerate(steps, 1):
         place = Place("a.jsonl", number)
-        filler.step(Step(Window(number, None, place, place, 1, uncached=size, output=output), pieces))
+        filler.step(WindowStep(ContextWindow(number, None, place, place, 1, uncached=size, output=output), pieces))
         filling = filler.filling()
         assert sum(one.tokens for one in filling) == size
         assert all(one.tokens > 0 and 0 <= one.measured <= one.tokens for one in filling)
@@ -222,5 +233,5 @@ def test_a_value_is_measured_without_recursion() -> None:
     deep: Any = "x"
     for _ in range(100_000):
         deep = [deep]
-    assert letters(deep) == 1
-    assert (letters("字"), letters("\ud800"), letters({"a": [1, None, "bc"]})) == (3, 3, 4 + 8 + 2)
+    assert text_bytes(deep) == 1
+    assert (text_bytes("字"), text_bytes("\ud800"), text_bytes({"a": [1, None, "bc"]})) == (3, 3, 4 + 8 + 2)

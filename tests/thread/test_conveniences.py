@@ -10,7 +10,7 @@ from tests.thread.session_cases import folder
 
 from threadline.errors import NotFound
 from threadline.load import Session, read
-from threadline.model.title import Title, TitleSource
+from threadline.model.text import Title, TitleSource
 
 NESTED = "calls-of-agents-belong-to-the-turn-that-started-them"
 

@@ -9,9 +9,9 @@ import pytest
 from tests.thread.rows import read
 
 from threadline.model.entries import Entry
-from threadline.thread.agents import assemble
-from threadline.thread.continuations import continuations
-from threadline.thread.notifications import notifications
+from threadline.thread.agents import assemble_agents
+from threadline.thread.continuations import detect_continuations
+from threadline.thread.evidence import find_notifications
 
 
 def row(uuid: str, parent: str | None, kind: str = "user", **fields: Any) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def row(uuid: str, parent: str | None, kind: str = "user", **fields: Any) -> dic
 
 def visible(*rows: dict[str, Any]) -> list[str | None]:
     """The ids of the active thread that are shown."""
-    main, _others = assemble(read(*rows), ())
+    main, _others = assemble_agents(read(*rows), ())
     return [entry.uuid for entry in main.thread.visible]
 
 
@@ -68,14 +68,14 @@ def test_the_thread_leads_through_rows_of_agents() -> None:
 def test_an_empty_id_is_no_parent(rows: list[tuple[str, str | None]]) -> None:
     """Rows whose id, or whose parent's, is the empty string are read like any other."""
     entries = read(*(row(uuid, parent) for uuid, parent in rows))
-    main, others = assemble(entries, ())
-    assert len(main.entries) + sum(len(one.entries) for one in others) == len(rows)
+    main, others = assemble_agents(entries, ())
+    assert len(main.entries) + sum(len(other.entries) for other in others) == len(rows)
 
 
 def test_a_count_of_thousands_of_digits_is_no_count() -> None:
     """A notification's usage with an absurd number is a notification without that number."""
     text = f"<task-notification><task-id>x</task-id><usage>tokens: {'9' * 5000}</usage></task-notification>"
-    (one,) = notifications(read(row("a", None, message={"role": "user", "content": text})))
+    (one,) = find_notifications(read(row("a", None, message={"role": "user", "content": text})))
     assert one.usage == {}
 
 
@@ -110,8 +110,8 @@ def test_odd_rows_take_time_in_proportion(make: Any) -> None:
     def seconds(count: int) -> float:
         entries = make(count)
         start = process_time()
-        assemble(entries, ())
-        continuations(None, entries)
+        assemble_agents(entries, ())
+        detect_continuations(None, entries)
         return process_time() - start
 
     small = min(seconds(500) for _ in range(3))

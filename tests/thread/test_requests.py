@@ -16,9 +16,9 @@ from tests.make import SESSION, Part, Pen, Row, call, prompt, reply, transcript,
 
 import threadline
 from threadline.errors import NotFound
+from threadline.model.context import MessageSource
 from threadline.model.entries import Entry
-from threadline.model.request import MessageSource
-from threadline.thread.requests import Requests, canonical, message_hash, rebuild
+from threadline.thread.requests import Requests, canonical_json, message_hash, rebuild_request
 
 SHAPE = {"system": [{"type": "text", "text": "You help."}], "tools": [{"name": "Bash", "input_schema": {}}]}
 PARAMS = {"model": "claude-opus-5-5", "max_tokens": 10, "betas": ["b"]}
@@ -71,7 +71,8 @@ def test_a_request_is_rebuilt_from_blobs_prompts_replies_and_results() -> None:
     rows = transcript(prompt("do it"), reply("Well.", *uses))
     results = [{"type": "tool_result", "tool_use_id": name, "content": name} for name in ("t2", "t1")]
     answers = [
-        {"type": "user", "uuid": one["content"], "message": {"role": "user", "content": [one]}} for one in results
+        {"type": "user", "uuid": result["content"], "message": {"role": "user", "content": [result]}}
+        for result in results
     ]
     said = [row["message"]["content"][0] for row in rows[1:] if isinstance(row, dict)]
     messages = [
@@ -81,7 +82,7 @@ def test_a_request_is_rebuilt_from_blobs_prompts_replies_and_results() -> None:
         {"role": "user", "content": results},
     ]
     found = entries(shape(), blob(user("hint")), *rows, *answers, request("r1", messages))
-    one = rebuild(found, 1)
+    one = rebuild_request(found, 1)
     assert [message.source for message in one.messages] == [
         MessageSource.BLOB,
         MessageSource.PROMPT,
@@ -96,21 +97,21 @@ def test_a_request_is_rebuilt_from_blobs_prompts_replies_and_results() -> None:
 def test_a_reply_that_was_cut_is_found() -> None:
     """After a rewind into the middle of a reply, a request names its first blocks only."""
     found = entries(shape(), reply("one", "two"), request("r1", [{"role": "assistant", "content": [text("one")]}]))
-    assert rebuild(found, 1).verified
+    assert rebuild_request(found, 1).verified
 
 
 def test_a_string_of_content_counts_as_a_text_block() -> None:
     """A blob whose content is a string has the hash of the same text as a block."""
     message = {"role": "user", "content": "words", "output_config": {"effort": "low"}}
     found = entries(shape(), blob(message, digest({**message, "content": [text("words")]})))
-    one = rebuild([*found, *entries(request("r1", [message_hash(message)]))], 1)
+    one = rebuild_request([*found, *entries(request("r1", [message_hash(message)]))], 1)
     assert (one.messages[0].verified, one.messages[0].fields) == (True, {"output_config": {"effort": "low"}})
 
 
 def test_what_is_missing_is_named() -> None:
     """A hash that nothing has, a blob that is not what it says, a shape that is not there: nothing is made up."""
     found = entries(blob(user("x"), "f" * 64), request("r1", ["e" * 64, "f" * 64]))
-    one = rebuild(found, 1)
+    one = rebuild_request(found, 1)
     assert one.missing == ("e" * 64,)
     assert [(message.source, message.verified) for message in one.messages] == [
         (MessageSource.UNKNOWN, False),
@@ -131,10 +132,10 @@ def test_the_digest_speaks_for_the_whole() -> None:
     rows = [shape(), blob(hint, hash_)]
     for value, expected in ((digest(body), True), (digest({}), False)):
         row = request("r1", [hash_, hash_], cacheControl=marks, requestDigest=value)
-        one = rebuild(entries(*rows, row), 1)
+        one = rebuild_request(entries(*rows, row), 1)
         assert (one.digest_verified, one.verified) == (expected, expected)
     nowhere = request("r1", [hash_], cacheControl=[{"path": ["messages", 9], "value": mark}], requestDigest="0")
-    assert rebuild(entries(*rows, nowhere), 1).digest_verified is False
+    assert rebuild_request(entries(*rows, nowhere), 1).digest_verified is False
 
 
 @settings(max_examples=100, deadline=None)
@@ -151,8 +152,8 @@ def test_requests_that_build_on_each_other_give_what_was_sent(data: st.DataObjec
         rows.append(request(f"r{number}", added, f"r{base}" if base >= 0 else None, keep))
         sent.append([*(sent[base][:keep] if base >= 0 else []), *added])
     requests = Requests(entries(*rows))
-    assert [[{"role": m.role, "content": m.content} for m in one.messages] for one in requests] == sent
-    assert all(one.verified for one in requests)
+    assert [[{"role": m.role, "content": m.content} for m in request.messages] for request in requests] == sent
+    assert all(request.verified for request in requests)
     assert [one.messages for one in requests.outline()] == [len(messages) for messages in sent]
     assert [one.missing for one in requests.outline()] == [0] * len(sent)
 
@@ -170,7 +171,7 @@ def test_a_base_that_is_not_here_is_counted() -> None:
 def test_requests_in_a_circle_end() -> None:
     """Requests that name each other, or themselves, are given as far as they go."""
     rows = [request("r1", ["a" * 64], "r2", 1), request("r2", ["b" * 64], "r1", 1), request("r3", [], "r3", 2)]
-    found = [(len(one.messages), one.unknown_before) for one in Requests(entries(*rows))]
+    found = [(len(Request.messages), Request.unknown_before) for Request in Requests(entries(*rows))]
     assert found == [(1, 1), (1, 1), (0, 2)]
 
 
@@ -186,7 +187,7 @@ def test_a_long_conversation_is_rebuilt_without_recursion() -> None:
 def test_a_number_that_is_not_there_is_a_sentence(number: int) -> None:
     """Asking for a request that is not there is the caller's mistake."""
     with pytest.raises(NotFound, match=f"There is no request {number}; the transcript holds 1"):
-        rebuild(entries(request("r1", [])), number)
+        rebuild_request(entries(request("r1", [])), number)
 
 
 @pytest.mark.parametrize(
@@ -211,11 +212,11 @@ def test_damaged_rows_do_not_raise(row: Row) -> None:
         deep = [deep]
     odd = [{"type": "user", "message": {"content": [None, 3, {"type": "tool_result", "tool_use_id": ["x"]}]}}]
     found = entries({"type": "api-request-shape", "shapeHash": "s", "shape": [1]}, *odd, {"type": "assistant"}, row)
-    one = rebuild(found, 1)
+    one = rebuild_request(found, 1)
     assert not one.verified
     assert repr(one)
     assert list(Requests(found).outline())
-    assert canonical(deep) is None or message_hash(deep)
+    assert canonical_json(deep) is None or message_hash(deep)
 
 
 def test_older_transcripts_have_no_requests() -> None:

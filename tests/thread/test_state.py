@@ -16,11 +16,10 @@ from tests.thread.state_rows import edited, hunks, line_of, read_text, session_o
 
 from threadline.errors import NotFound
 from threadline.model.session import Session
-from threadline.model.state import FileState, How, Proof, State
+from threadline.model.state import EvidenceKind, FileState, ProofLevel, State
 from threadline.thread.state import check_reads, difference, state_at
-from threadline.thread.state.check import Explanation
-from threadline.thread.state.difference import unified
-from threadline.thread.state.numbered import numbered_lines
+from threadline.thread.state.patch import parse_numbered_lines
+from threadline.thread.state.replay import Explanation, unified_text
 
 A = "/work/app/a.py"
 B = "/work/app/b.py"
@@ -78,13 +77,13 @@ def test_what_is_written_and_edited_is_known_whole_at_every_place(history: tuple
     """After each write, edit and read, every file is proven whole and is what a file system would hold."""
     parts, after = history
     session = session_of(*parts)
-    results = [one.answer.place for one in session.calls if one.answer is not None]
+    results = [call.answer.place for call in session.calls if call.answer is not None]
     assert len(results) == len(after)
     for place, files in zip(results, after, strict=True):
         state = state_at(session, place)
         assert {path: file.content for path, file in state.files.items()} == files
-        assert all(file.proven is Proof.WHOLE for file in state.files.values())
-        assert not any(one.how is How.OUTSIDE for file in state.files.values() for one in file.evidence)
+        assert all(file.proven is ProofLevel.WHOLE for file in state.files.values())
+        assert not any(one.how is EvidenceKind.OUTSIDE for file in state.files.values() for one in file.evidence)
 
 
 @settings(max_examples=100, deadline=None)
@@ -166,7 +165,7 @@ def _pieces(line: str) -> list[tuple[bool, str]]:
 @given(TEXTS, TEXTS)
 def test_a_diff_applied_to_the_old_text_gives_the_new(old: str, new: str) -> None:
     """What a diff says is what happened, to the last newline."""
-    assert applied(old, unified("a", old, new)) == new
+    assert applied(old, unified_text("a", old, new)) == new
 
 
 def test_a_diff_between_two_places_says_what_is_proven() -> None:
@@ -235,7 +234,7 @@ def test_notebooks_are_known_where_their_text_is_told() -> None:
         call("NotebookEdit", {"notebook_path": B}, "ok", own=own),
     )
     assert file_of(session).content == '{"x":1}'
-    assert (file_of(session, B).proven, file_of(session, B).changed is not None) == (Proof.UNKNOWN, True)
+    assert (file_of(session, B).proven, file_of(session, B).changed is not None) == (ProofLevel.UNKNOWN, True)
 
 
 def test_a_file_read_in_two_parts_is_known_whole() -> None:
@@ -243,7 +242,8 @@ def test_a_file_read_in_two_parts_is_known_whole() -> None:
     parts = [read_text(A, TEXT, 1, 2), read_text(A, TEXT, 3, 3)]
     assert file_of(session_of(*parts)).content == TEXT
     assert (
-        file_of(session_of(parts[0], call("Bash", "make", "ok", own={"stdout": ""}), parts[1])).proven is Proof.PARTIAL
+        file_of(session_of(parts[0], call("Bash", "make", "ok", own={"stdout": ""}), parts[1])).proven
+        is ProofLevel.PARTIAL
     )
 
 
@@ -257,7 +257,7 @@ def test_a_command_that_names_a_file_is_a_doubt(command: str) -> None:
     """A command proves nothing: the text stays proven as of then, and the command is named."""
     session = session_of(wrote(A, "1\n"), call("Bash", command, "ok", own={"stdout": "ok", "stderr": ""}))
     file = file_of(session)
-    assert (file.content, file.ran_since, [one.how for one in file.doubts]) == ("1\n", 1, [How.COMMAND])
+    assert (file.content, file.ran_since, [doubt.how for doubt in file.doubts]) == ("1\n", 1, [EvidenceKind.COMMAND])
     assert "1 later acts could have changed it, 1 of them naming it" in file.statement
 
 
@@ -272,7 +272,7 @@ def test_a_hook_after_an_edit_is_a_doubt() -> None:
     """Formatters run as hooks after an edit; the program's own callbacks are none."""
     session = session_of(wrote(A, "1\n"))
     (one,) = session.calls
-    for command, doubts in (("mix format", [How.HOOK]), ("callback", [])):
+    for command, doubts in (("mix format", [EvidenceKind.HOOK]), ("callback", [])):
         hook = {
             "type": "hook_progress",
             "hookEvent": "PostToolUse",
@@ -287,14 +287,14 @@ def test_a_change_from_outside_is_noticed() -> None:
     """The program's note that a file was changed ends what was known, but for the lines that it shows."""
     note = {"type": "edited_text_file", "filename": A, "snippet": "1\tone\n2\tTWO"}
     file = file_of(session_of(wrote(A, "one\ntwo\nthree\n"), chain("attachment", attachment=note)))
-    assert (file.proven, file.lines, file.content) == (Proof.PARTIAL, {1: "one", 2: "TWO"}, None)
+    assert (file.proven, file.lines, file.content) == (ProofLevel.PARTIAL, {1: "one", 2: "TWO"}, None)
 
 
 def test_a_difference_from_what_was_known_came_from_outside() -> None:
     """Where an edit shows another text from before than the one that is known, somebody else changed it."""
     file = file_of(session_of(wrote(A, "1\n"), edited(A, "1\n2\n", "2", "3")))
     assert file.content == "1\n3\n"
-    assert [one.how for one in file.evidence] == [How.WRITE, How.OUTSIDE, How.EDIT]
+    assert [one.how for one in file.evidence] == [EvidenceKind.WRITE, EvidenceKind.OUTSIDE, EvidenceKind.EDIT]
 
 
 def test_a_file_that_did_not_change_is_known_anew() -> None:
@@ -317,9 +317,9 @@ def test_backups_prove_what_was_there() -> None:
     none = {"backupFileName": None, "version": 1, "backupTime": "2026-01-05T09:10:00.000Z"}
     session = session_of(prompt("more"), snapshot(a_py=first, b_py=none))
     assert file_of(session, backup={"aa@v1": b"kept\r\n"}).content == "kept\n"
-    assert (file_of(session, B).proven, file_of(session, B).content) == (Proof.ABSENT, None)
+    assert (file_of(session, B).proven, file_of(session, B).content) == (ProofLevel.ABSENT, None)
     assert A not in state_at(session).files
-    assert file_of(session, B, backup={"aa@v1": b"\xff"}).proven is Proof.ABSENT
+    assert file_of(session, B, backup={"aa@v1": b"\xff"}).proven is ProofLevel.ABSENT
 
 
 def test_a_new_backup_without_a_change_of_ours_is_a_doubt() -> None:
@@ -330,7 +330,7 @@ def test_a_new_backup_without_a_change_of_ours_is_a_doubt() -> None:
     session = session_of(
         wrote(A, "1\n"), snapshot(a_py=versions[0]), snapshot(a_py=versions[0]), snapshot(a_py=versions[1])
     )
-    assert [one.how for one in file_of(session).doubts] == [How.BACKUP]
+    assert [doubt.how for doubt in file_of(session).doubts] == [EvidenceKind.BACKUP]
 
 
 def test_agents_change_files_too_in_the_order_of_time() -> None:
@@ -340,7 +340,11 @@ def test_agents_change_files_too_in_the_order_of_time() -> None:
     session = session_of(*parts, agents={"a1": [prompt("look"), edited(A, "one\n", "one", "two", told=False)]})
     file = file_of(session)
     assert file.content == "two\n"
-    assert [(one.how, one.agent) for one in file.evidence] == [(How.WRITE, None), (How.EDIT, "a1"), (How.OUTSIDE, None)]
+    assert [(one.how, one.agent) for one in file.evidence] == [
+        (EvidenceKind.WRITE, None),
+        (EvidenceKind.EDIT, "a1"),
+        (EvidenceKind.OUTSIDE, None),
+    ]
 
 
 def test_agents_without_results_of_their_own_are_followed_by_their_calls() -> None:
@@ -370,7 +374,7 @@ def test_files_changed_on_a_path_that_was_left_are_in_doubt() -> None:
         reply("ok"), prompt("change"), wrote(A, "1\n"), reply("done"), prompt("other", parentUuid=fork), reply("well")
     )
     assert len(again.branches) == 1
-    assert [one.how for one in file_of(again).doubts] == [How.REWIND]
+    assert [doubt.how for doubt in file_of(again).doubts] == [EvidenceKind.REWIND]
 
 
 def test_todos_stand_as_they_were_last_written() -> None:
@@ -457,7 +461,7 @@ def test_reads_are_checked_against_what_was_known() -> None:
         ([name], Explanation.NAMING_COMMAND),
     ):
         session = session_of(wrote(A, "1\n"), read_text(A, "1\n"), *between, read_text(A, "2\n"), read_text(A, "2\n"))
-        assert [one.explanation for one in check_reads(session)] == [Explanation.AGREES, expected, Explanation.AGREES]
+        assert [read.explanation for read in check_reads(session)] == [Explanation.AGREES, expected, Explanation.AGREES]
     assert check_reads(session_of(read_text(A, "1\n"), read_text(A, "2\n"))) == []
 
 
@@ -488,9 +492,9 @@ def test_damaged_results_do_not_raise(tool: str, own: dict[str, Any]) -> None:
 
 def test_numbered_lines_end_where_the_file_does() -> None:
     """What the program adds below a file is not taken for a line of it."""
-    assert numbered_lines("") == {}
-    assert numbered_lines("   1→a\n   2→\n\n<system-reminder>\n3\tb") == {1: "a", 2: ""}
-    assert numbered_lines("5\ta\n3\tb") == {5: "a"}
+    assert parse_numbered_lines("") == {}
+    assert parse_numbered_lines("   1→a\n   2→\n\n<system-reminder>\n3\tb") == {1: "a", 2: ""}
+    assert parse_numbered_lines("5\ta\n3\tb") == {5: "a"}
 
 
 def hunk(old: int, new: int, *lines: str) -> dict[str, Any]:

@@ -15,14 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from threadline.model.agent import AgentKind
 from threadline.model.entries import ChainEntry, Entry
-from threadline.model.ids import AgentId
+from threadline.model.places import AgentId
+from threadline.model.session import AgentKind
 from threadline.parse import entries as parse
-from threadline.thread.agents import AgentFile, assemble
-from threadline.thread.graph import Graph
-from threadline.thread.loop import Loop, loop
-from threadline.thread.parallel import Parallel
+from threadline.thread.agents import AgentFile, assemble_agents
+from threadline.thread.graph import Graph, ParallelReplies
+from threadline.thread.threads import AgentHistory, build_history
 
 # Few names, so that they repeat: rows share ids, parents are missing, later, themselves, or in a circle.
 _NAMES = st.sampled_from([f"n{number}" for number in range(12)])
@@ -135,18 +134,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("laws")
 
 
-def _check_once(made: Loop, entries: list[Entry]) -> None:
+def _check_once(made: AgentHistory, entries: list[Entry]) -> None:
     assert list(made.entries) == entries
     assert [entry for turn in made.turns for entry in turn.entries] == entries
 
 
-def _check_thread(made: Loop, graph: Graph, parallel: Parallel) -> None:
+def _check_thread(made: AgentHistory, graph: Graph, parallel: ParallelReplies) -> None:
     uuids = [entry.uuid for entry in made.thread.entries]
     assert len(set(uuids)) == len(uuids)
     leaf = made.thread.leaf
-    path = [entry.uuid for entry in graph.up(leaf)][::-1]
+    path = [entry.uuid for entry in graph.path_to_root(leaf)][::-1]
     assert [uuid for uuid in uuids if uuid in set(path)] == path
-    messages = {parallel_id for entry in graph.up(leaf) if (parallel_id := _message(entry)) is not None}
+    messages = {parallel_id for entry in graph.path_to_root(leaf) if (parallel_id := _message(entry)) is not None}
     for entry in made.thread.entries:
         if entry.uuid not in path:  # restored: a block of a reply on the path, or a result
             assert _message(entry) in messages or entry.kind == "user"
@@ -158,7 +157,7 @@ def _message(entry: ChainEntry) -> str | None:
     return message.id if entry.kind == "assistant" and message is not None else None
 
 
-def _check_told_once(made: Loop) -> None:
+def _check_told_once(made: AgentHistory) -> None:
     conversation = [entry.uuid for entry in made.conversation]
     left = [entry.uuid for branch in made.branches for entry in branch.entries]
     assert max(Counter([*conversation, *left]).values(), default=1) == 1
@@ -170,12 +169,12 @@ def _check_told_once(made: Loop) -> None:
 def test_any_graph_is_threaded(folder: Path, rows: list[dict[str, Any]], agent: bool) -> None:
     """Any rows make a loop: each entry once, the thread a path, nothing told twice, the same each time."""
     entries = _entries(folder, rows)
-    made = loop(entries, agent=agent)
+    made = build_history(entries, agent=agent)
     graph = Graph(entries)
     _check_once(made, entries)
-    _check_thread(made, graph, Parallel(graph))
+    _check_thread(made, graph, ParallelReplies(graph))
     _check_told_once(made)
-    assert loop(entries, agent=agent) == made
+    assert build_history(entries, agent=agent) == made
 
 
 @given(rows=ROWS)
@@ -183,13 +182,13 @@ def test_any_graph_is_threaded(folder: Path, rows: list[dict[str, Any]], agent: 
 def test_the_graph_is_a_forest(folder: Path, rows: list[dict[str, Any]]) -> None:
     """Every id is below exactly one root, each entry comes after its parent, and every walk up ends at a root."""
     graph = Graph(_entries(folder, rows))
-    downwards = graph.downwards()
+    downwards = graph.parents_first()
     assert sorted(downwards) == sorted(graph.entries)
     at = {uuid: number for number, uuid in enumerate(downwards)}
     for uuid in graph.entries:
         parent = graph.parent(uuid)
         assert parent is None or (at[parent] < at[uuid] and uuid in graph.children[parent])
-        assert [entry.uuid for entry in graph.up(uuid)][-1] in graph.roots
+        assert [entry.uuid for entry in graph.path_to_root(uuid)][-1] in graph.roots
     assert all(graph.parent(root) is None for root in graph.roots)
 
 
@@ -206,14 +205,15 @@ def test_any_interleaving_of_files_is_assembled(folder: Path, rows: list[dict[st
         for name, entries in read.items()
         if name not in ("main", "journal")
     ]
-    main, agents = assemble(read["main"], files, read["journal"])
-    there = Counter((one.line.transcript, one.line.offset) for entries in read.values() for one in entries)
+    main, agents = assemble_agents(read["main"], files, read["journal"])
+    there = Counter((entry.line.transcript, entry.line.offset) for entries in read.values() for entry in entries)
     assert (
-        Counter((one.line.transcript, one.line.offset) for agent in (main, *agents) for one in agent.entries) == there
+        Counter((entry.line.transcript, entry.line.offset) for agent in (main, *agents) for entry in agent.entries)
+        == there
     )
     ids = [agent.id for agent in agents]
     assert len(set(ids)) == len(ids)
-    assert (main, agents) == assemble(read["main"], files, read["journal"])
+    assert (main, agents) == assemble_agents(read["main"], files, read["journal"])
 
 
 def _row(number: int, parent: int | None, kind: str = "user", **fields: Any) -> dict[str, Any]:
@@ -340,7 +340,7 @@ def _seconds(entries: list[Entry]) -> float:
         gc.collect()
         gc.disable()
         start = time.process_time()
-        assemble(entries, ())
+        assemble_agents(entries, ())
         best = min(best, time.process_time() - start)
         gc.enable()
     return best

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import httpx
 
-from threadline.find.home_places import homes
+from threadline.find.home_dirs import homes
 from threadline.web.app import App
+from threadline.web.archive_pool import ArchivePool
 from threadline.web.guard import cookie_name
-from threadline.web.holding import Holding
 
 TOKEN, PORT = "a-token-of-the-tests", 8123
 HOST = f"127.0.0.1:{PORT}"
@@ -20,7 +20,7 @@ class Client:
     """A browser that has the cookie, one request after the other."""
 
     def __init__(self, *home: Path, cookie: str | None = TOKEN) -> None:
-        self.holding = Holding(tuple(homes(*home)))
+        self.holding = ArchivePool(tuple(homes(*home)))
         self.app = App(self.holding, token=TOKEN, port=PORT)
         self.cookie = cookie
 

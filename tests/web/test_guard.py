@@ -186,7 +186,7 @@ def test_every_answer_carries_the_headers(client: Client, address: str, status: 
 
 def test_an_error_of_ours_is_told_without_a_word_of_it(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """What goes wrong inside is told on standard error, not in the page."""
-    monkeypatch.setattr("threadline.web.shelf.Shelf.session", lambda *_: 1 / 0)
+    monkeypatch.setattr("threadline.web.session_cache.SessionCache.session", lambda *_: 1 / 0)
     answer = client.get(_PAGE)
     assert answer.status_code == 500
     assert "division" not in answer.text

@@ -11,19 +11,19 @@ from tests.web.asking import Client
 from tests.web.conftest import session_rows, write_home
 
 from threadline.errors import IndexBusy
-from threadline.find.home_places import homes
-from threadline.index import fresh
-from threadline.web import holding as module
-from threadline.web.holding import Holding
+from threadline.find.home_dirs import homes
+from threadline.index import freshness
+from threadline.web import archive_pool as module
+from threadline.web.archive_pool import ArchivePool
 
 
 @pytest.fixture
-def holding(tmp_path: Path) -> Holding:
+def holding(tmp_path: Path) -> ArchivePool:
     """Holds the archive of a home with one session."""
-    return Holding(tuple(homes(write_home(tmp_path / "home", session_rows()))), index=tmp_path / "index.sqlite")
+    return ArchivePool(tuple(homes(write_home(tmp_path / "home", session_rows()))), index=tmp_path / "index.sqlite")
 
 
-def test_an_archive_is_used_again_from_any_thread(holding: Holding) -> None:
+def test_an_archive_is_used_again_from_any_thread(holding: ArchivePool) -> None:
     """One request after the other gets the same; its index may be asked from another thread."""
     with holding.archive() as first:
         assert len(first.sessions().sessions) == 1
@@ -36,22 +36,22 @@ def test_an_archive_is_used_again_from_any_thread(holding: Holding) -> None:
         assert pool.submit(again).result()
 
 
-def test_two_requests_at_once_have_one_each(holding: Holding) -> None:
+def test_two_requests_at_once_have_one_each(holding: ArchivePool) -> None:
     """Nobody shares."""
     with holding.archive() as one, holding.archive() as other:
         assert one is not other
 
 
-def test_an_old_one_is_compared_with_the_homes_anew(holding: Holding, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_one_is_compared_with_the_homes_anew(holding: ArchivePool, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a second, what was written meanwhile is known."""
     with holding.archive() as first:
         assert first.is_indexed
-    monkeypatch.setattr(module, "SECONDS", -1.0)
+    monkeypatch.setattr(module, "MAX_AGE_SECONDS", -1.0)
     with holding.archive() as second:
         assert second is not first
 
 
-def test_one_that_failed_is_not_used_again(holding: Holding) -> None:
+def test_one_that_failed_is_not_used_again(holding: ArchivePool) -> None:
     """Whatever went wrong may have been its fault."""
     with pytest.raises(ZeroDivisionError), holding.archive() as first:
         raise ZeroDivisionError
@@ -59,7 +59,9 @@ def test_one_that_failed_is_not_used_again(holding: Holding) -> None:
         assert second is not first
 
 
-def test_an_index_that_is_being_written_is_asked_as_it_is(holding: Holding, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_that_is_being_written_is_asked_as_it_is(
+    holding: ArchivePool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where another process is at it, pages do not read every transcript: what the index had is told."""
     with holding.archive() as archive:
         assert archive.connection is not None
@@ -68,11 +70,11 @@ def test_an_index_that_is_being_written_is_asked_as_it_is(holding: Holding, monk
     def busy(*_: object, **__: object) -> None:
         raise IndexBusy("Another process is at it.")
 
-    monkeypatch.setattr(fresh, "_refresh", busy)
-    monkeypatch.setattr(module, "SECONDS", -1.0)
+    monkeypatch.setattr(freshness, "_run_refresh", busy)
+    monkeypatch.setattr(module, "MAX_AGE_SECONDS", -1.0)
     with holding.archive() as archive:
         assert archive.is_indexed
-        assert [one.turns for one in archive.sessions().sessions] == [3]
+        assert [session.turns for session in archive.sessions().sessions] == [3]
         assert archive.path(SESSION).stem == SESSION
 
 

@@ -10,13 +10,13 @@ from tests.web.asking import PORT, TOKEN, Client
 from tests.web.conftest import session_rows, write_home
 
 import threadline
-from threadline.find.home_places import homes
-from threadline.keep.keeping import keep
+from threadline.find.home_dirs import homes
+from threadline.keep.keep import run_keep
 from threadline.keep.machine import this_machine
 from threadline.keep.store import Store
-from threadline.web import holding as module
+from threadline.web import archive_pool as module
 from threadline.web.app import App
-from threadline.web.holding import Holding
+from threadline.web.archive_pool import ArchivePool
 
 OTHER = "bbbbbbbb-2222-4222-8222-222222222222"
 
@@ -27,11 +27,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("THREADLINE_KEEP", str(tmp_path / "keep"))
     monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setattr(module, "SECONDS", 0)
+    monkeypatch.setattr(module, "MAX_AGE_SECONDS", 0)
     made = write_home(tmp_path / "home", session_rows())
     rows = (made / "projects/-work-app" / f"{SESSION}.jsonl").read_bytes()
     (made / "projects/-work-app" / f"{OTHER}.jsonl").write_bytes(rows.replace(SESSION.encode(), OTHER.encode()))
-    keep(Store.make(tmp_path / "keep"), homes(made), this_machine())
+    run_keep(Store.make(tmp_path / "keep"), homes(made), this_machine())
     return made
 
 
@@ -39,7 +39,7 @@ def _client(home: Path) -> Client:
     archive = threadline.open(home)
     client = Client(home)
     client.app = App(
-        Holding(archive.homes, homes_now=archive.look_into_keep, apart=archive.is_apart), token=TOKEN, port=PORT
+        ArchivePool(archive.homes, homes_now=archive.reload_kept_homes, apart=archive.is_apart), token=TOKEN, port=PORT
     )
     return client
 

@@ -9,7 +9,7 @@ from tests.make import SESSION
 from tests.web.asking import Client
 from tests.web.conftest import session_rows, write_home
 
-from threadline.web import holding as module
+from threadline.web import archive_pool as module
 
 _PAGES = ("/", "/sessions", "/search?q=pixel", "/usage", "/calls", "/files")
 _OTHER = "0" * 8 + "-0000-4000-8000-000000000002"
@@ -17,7 +17,7 @@ _OTHER = "0" * 8 + "-0000-4000-8000-000000000002"
 
 @pytest.fixture(autouse=True)
 def _no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SECONDS", -1.0)
+    monkeypatch.setattr(module, "MAX_AGE_SECONDS", -1.0)
 
 
 @pytest.mark.parametrize("part", ["", "projects"])

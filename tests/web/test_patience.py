@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from threadline.web import patience
+from threadline.web import timeouts
 
 _LONG = 60
 _ASKED = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
@@ -24,9 +24,9 @@ async def _app(_scope: Any, _receive: Any, send: Any) -> None:
 
 async def _answers(*sent: bytes) -> list[bytes]:
     """What comes back for each text that is sent; nothing where the connection is closed."""
-    settings = uvicorn.Config(_app, log_level="error", lifespan="off", http=patience.Patient)
+    settings = uvicorn.Config(_app, log_level="error", lifespan="off", http=timeouts.HeaderTimeout)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: patience.Patient(settings, ServerState(), {}), "127.0.0.1")
+    server = await loop.create_server(lambda: timeouts.HeaderTimeout(settings, ServerState(), {}), "127.0.0.1")
     port = server.sockets[0].getsockname()[1]
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(server.close)
@@ -42,7 +42,7 @@ async def _answers(*sent: bytes) -> list[bytes]:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "SECONDS", 0.1)
+    monkeypatch.setattr(timeouts, "HEADER_SECONDS", 0.1)
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: he"])

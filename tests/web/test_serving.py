@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from tests.make import SESSION
 from tests.web.conftest import session_rows, write_home
 
-from threadline.cli.overview import threadline
+from threadline.cli.commands import threadline
 from threadline.errors import Missing
 
 

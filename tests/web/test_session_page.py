@@ -16,8 +16,9 @@ from tests.make import SESSION, Pen, Row, call, lines, prompt, reply, transcript
 from tests.web.asking import Client
 from tests.web.conftest import AGENT, PIXEL, session_rows, write_home
 
-from threadline.web import addresses, where
-from threadline.web.session_find import folded
+from threadline.web import urls
+from threadline.web.session import position
+from threadline.web.session.find import fold_text
 
 _PAGE = f"/session/{SESSION}"
 _ARTICLE = re.compile(r'<article [^>]*?\bid="([^"]+)"')
@@ -39,7 +40,7 @@ def test_a_short_session_is_whole(client: Client) -> None:
     text = client.get(_PAGE).text
     data = client.get(f"{_PAGE}.json").json()
     assert "unfilled" not in text
-    assert data["items"] == len([one for one in _anchors(text) if not one.startswith(AGENT)])
+    assert data["items"] == len([anchor for anchor in _anchors(text) if not anchor.startswith(AGENT)])
     assert "Look at this &lt;b&gt;picture&lt;/b&gt;" in text
 
 
@@ -117,7 +118,7 @@ def test_the_sections_joined_are_the_whole(long: Client) -> None:
     whole: list[str] = []
     for section in shape["sections"]:
         part = long.get(f"{_PAGE}/part/{section['number']}", x_fragment="1").text
-        own = [one for one in _anchors(part) if not one.startswith(AGENT)]
+        own = [anchor for anchor in _anchors(part) if not anchor.startswith(AGENT)]
         assert (own[0], len(own)) == (section["first"], section["items"])
         whole += own
     assert len(whole) == len(set(whole)) == shape["items"]
@@ -221,7 +222,7 @@ def test_filters_are_in_the_address_and_stay_on_links(client: Client, query: str
     assert set(re.findall(r'<article class="item (\w+)', text)) == kinds
     links = [unescape(one) for one in re.findall(r'<a href="([^"]*)" class="at"', text)]
     assert links
-    assert all(query in one for one in links)
+    assert all(query in link for link in links)
 
 
 def test_a_picture_is_served_as_what_it_is(client: Client) -> None:
@@ -265,7 +266,7 @@ def test_words_are_found_whatever_their_case_and_accents(client: Client, words: 
     assert told["total"] == len(told["hits"]) > 0
     for hit in told["hits"]:
         assert hit["anchor"] in shown
-        assert folded(words) in folded(hit["snippet"])
+        assert fold_text(words) in fold_text(hit["snippet"])
 
 
 @given(text=st.text(alphabet=st.characters(codec="utf-8"), max_size=60))
@@ -349,14 +350,14 @@ def test_a_session_that_only_rows_name_is_found(tmp_path: Path) -> None:
     for other in ("0" * 8 + "-0000-4000-8000-000000000002", "</script>~2F%2F"):
         rows = transcript(prompt("notes"), reply(f"noted {other[:8]}"), pen=Pen(other))
         write(home / "projects" / "-work-app" / f"notes-{other[:2].replace('/', '-')}.jsonl", *rows)
-        page = Client(home).get(addresses.session(other))
+        page = Client(home).get(urls.session_url(other))
         assert "noted" in page.text
         assert "</script>~" not in page.text
 
 
 def test_a_very_long_session_is_cut_into_parts(long: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """A document holds so many sections; the parts lead to each other, and an anchor finds its part."""
-    monkeypatch.setattr(where, "PART", 2)
+    monkeypatch.setattr(position, "SECTIONS_PER_PART", 2)
     sections = long.get(f"{_PAGE}/shape.json").json()["sections"]
     text = long.get(_PAGE).text
     assert _SECTION.findall(text) == ["1", "2"]
@@ -403,7 +404,7 @@ def _later(rows: list[Row | bytes], more: list[Row | bytes]) -> list[Row]:
 
 def test_a_long_session_is_shown_from_its_beginning_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that has yet to be read begins at once and says so; a place in it waits for the whole."""
-    monkeypatch.setattr("threadline.web.session_glimpse.LONG", 1000)
+    monkeypatch.setattr("threadline.web.session.page.LONG_BYTES", 1000)
     client = Client(write_home(tmp_path / "home", session_rows(turns=400)))
     first = client.get(_PAGE).text
     assert 'data-partial="1"' in first
@@ -430,7 +431,7 @@ def test_only_what_failed_shows_what_failed_inside_agents(tmp_path: Path) -> Non
     folder = home / "projects" / "-work-app" / SESSION / "subagents"
     write(folder / f"agent-{AGENT}.jsonl", *told)
     text = Client(home).get(f"{_PAGE}?errors=1").text
-    inside = [one for one in _anchors(text) if one.startswith(AGENT)]
+    inside = [anchor for anchor in _anchors(text) if anchor.startswith(AGENT)]
     assert len(inside) == 1
     agent = text.partition('<div class="agent"')[2]
     assert "<details open" in agent.partition("<summary")[0]

@@ -16,9 +16,9 @@ from tests.web.conftest import session_rows, write_home
 from threadline import load
 from threadline.archive import Archive
 from threadline.errors import NotFound
-from threadline.find.home_places import homes
-from threadline.web import shelf as module
-from threadline.web.shelf import Shelf
+from threadline.find.home_dirs import homes
+from threadline.web import session_cache as module
+from threadline.web.session_cache import SessionCache
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def _append(archive: Archive) -> None:
 
 def test_who_ask_at_the_same_time_wait_for_one_reading(archive: Archive, reads: list[Path]) -> None:
     """Eight requests for a session that is not at hand read it once, and get the same."""
-    shelf = Shelf()
+    shelf = SessionCache()
     _ = archive.found
     with ThreadPoolExecutor(8) as pool:
         kept = list(pool.map(lambda _: shelf.session(SESSION, archive), range(8)))
@@ -63,7 +63,7 @@ def test_who_ask_at_the_same_time_wait_for_one_reading(archive: Archive, reads: 
 
 def test_a_session_that_changed_is_read_again_and_only_then(archive: Archive, reads: list[Path]) -> None:
     """Its version tells; an agent's transcript is part of it."""
-    shelf = Shelf()
+    shelf = SessionCache()
     first = shelf.session(SESSION, archive)
     assert shelf.session(SESSION, archive) is first
     _append(archive)
@@ -79,9 +79,9 @@ def test_one_that_takes_long_to_read_is_told_as_it_was_and_read_later(
     archive: Archive, reads: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While it is being written it is not read all the time; once it was read again, whoever listens is told."""
-    monkeypatch.setattr(module, "_A_WHILE", 0.0)
+    monkeypatch.setattr(module, "_SLOW_SECONDS", 0.0)
     told = threading.Event()
-    shelf = Shelf(changed=lambda session: told.set() if session == SESSION else None)
+    shelf = SessionCache(changed=lambda session: told.set() if session == SESSION else None)
     first = shelf.session(SESSION, archive)
     _append(archive)
     assert shelf.session(SESSION, archive) is first
@@ -95,7 +95,7 @@ def test_what_was_looked_at_longest_ago_goes_first(archive: Archive, reads: list
     """No more is kept than fits, but always the last one."""
     other = "0" * 8 + "-0000-4000-8000-000000000002"
     write_home(archive.homes[0].path, transcript(prompt("another"), pen=Pen(other)), other)
-    shelf = Shelf(most=1)
+    shelf = SessionCache(most=1)
     for name in (SESSION, other, other, SESSION):
         shelf.session(name, archive)
     assert [path.stem for path in reads] == [SESSION, other, SESSION]
@@ -103,7 +103,7 @@ def test_what_was_looked_at_longest_ago_goes_first(archive: Archive, reads: list
 
 def test_a_session_that_moved_is_found_and_one_that_is_gone_is_not(archive: Archive, reads: list[Path]) -> None:
     """A home changes while it is looked at."""
-    shelf = Shelf()
+    shelf = SessionCache()
     path = shelf.session(SESSION, archive).path
     there = path.parent.parent / "-elsewhere" / path.name
     there.parent.mkdir()

@@ -13,9 +13,9 @@ from tests.make import SESSION
 from tests.web.asking import Client
 from tests.web.conftest import session_rows, write_home
 
-from threadline.find.home_places import homes
-from threadline.survey import shrinking as module
-from threadline.survey.shrinking import Shrinking
+from threadline.find.home_dirs import homes
+from threadline.watch import follower as module
+from threadline.watch.follower import ShrinkDetector
 from threadline.web.live import Live
 
 
@@ -26,10 +26,10 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def shrinking(tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> Shrinking:
+def shrinking(tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> ShrinkDetector:
     """Has looked at it once."""
     monkeypatch.setattr(module, "_SEARCH", 0.0)
-    made = Shrinking(homes(tmp_path / "home"))
+    made = ShrinkDetector(homes(tmp_path / "home"))
     assert path.exists()
     assert made.look({SESSION}) == []
     return made
@@ -41,7 +41,7 @@ def _cut(path: Path) -> None:
         file.truncate(sum(map(len, kept)))
 
 
-def test_growing_is_left_to_others_and_cutting_is_told_once(shrinking: Shrinking, path: Path) -> None:
+def test_growing_is_left_to_others_and_cutting_is_told_once(shrinking: ShrinkDetector, path: Path) -> None:
     """What is added is the follower's to tell; what is cut is told, and not again."""
     with path.open("ab") as file:
         file.write(b"{}\n")
@@ -51,7 +51,7 @@ def test_growing_is_left_to_others_and_cutting_is_told_once(shrinking: Shrinking
     assert shrinking.look({SESSION}) == []
 
 
-def test_deletion_and_return_are_told(shrinking: Shrinking, path: Path) -> None:
+def test_deletion_and_return_are_told(shrinking: ShrinkDetector, path: Path) -> None:
     """Gone, and there again, if in another folder."""
     held = path.read_bytes()
     path.unlink()
@@ -63,7 +63,7 @@ def test_deletion_and_return_are_told(shrinking: Shrinking, path: Path) -> None:
     assert shrinking.look({SESSION}) == [SESSION]
 
 
-def test_a_name_that_leads_elsewhere_is_not_looked_for(shrinking: Shrinking, path: Path, tmp_path: Path) -> None:
+def test_a_name_that_leads_elsewhere_is_not_looked_for(shrinking: ShrinkDetector, path: Path, tmp_path: Path) -> None:
     """Whoever asks for news of a path gets none."""
     name = f"{SESSION}/../../../../outside"
     (path.parent / SESSION).mkdir(exist_ok=True)

@@ -14,11 +14,11 @@ from tests.web.asking import PORT, TOKEN, Client
 from tests.web.conftest import session_rows, write_home
 
 from threadline.errors import BadQuery, Unreadable
-from threadline.find.home_places import homes
-from threadline.web import holding as module
-from threadline.web import spare
+from threadline.find.home_dirs import homes
+from threadline.web import archive_pool
+from threadline.web import archive_pool as module
 from threadline.web.app import App
-from threadline.web.holding import Holding
+from threadline.web.archive_pool import ArchivePool
 
 _PAGES = ("/", "/sessions", "/search?q=pixel", "/usage", "/calls", "/files", "/doctor", f"/session/{SESSION}")
 
@@ -44,14 +44,14 @@ def _no_folder(index: Path) -> None:
 
 
 @pytest.fixture
-def holding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Holding:
+def holding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArchivePool:
     """Holds a home with an index that was made; the temporary folder is the test's."""
     (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(spare, "mkdtemp", _in(tmp_path / "temporary"))
+    monkeypatch.setattr(archive_pool, "mkdtemp", _in(tmp_path / "temporary"))
     home = write_home(tmp_path / "home", session_rows())
-    made = Holding(tuple(homes(home)), index=tmp_path / "cache" / "index.sqlite")
+    made = ArchivePool(tuple(homes(home)), index=tmp_path / "cache" / "index.sqlite")
     made.prepare()
-    monkeypatch.setattr(module, "SECONDS", -1.0)
+    monkeypatch.setattr(module, "MAX_AGE_SECONDS", -1.0)
     return made
 
 
@@ -59,7 +59,7 @@ def _in(folder: Path) -> Callable[..., str]:
     return lambda prefix: mkdtemp(prefix=prefix, dir=folder)
 
 
-def _client(holding: Holding) -> Client:
+def _client(holding: ArchivePool) -> Client:
     client = Client(holding.homes[0].path)
     client.app = App(holding, token=TOKEN, port=PORT)
     return client
@@ -68,7 +68,7 @@ def _client(holding: Holding) -> Client:
 @pytest.mark.parametrize("harm", [_garbage, _flipped, _no_folder])
 @pytest.mark.parametrize("is_prepared", [True, False])
 def test_pages_answer_whatever_became_of_the_index(
-    holding: Holding,
+    holding: ArchivePool,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
     *,
@@ -93,16 +93,16 @@ def test_pages_answer_whatever_became_of_the_index(
     assert not list((tmp_path / "temporary").iterdir())
 
 
-def test_what_is_written_later_is_known_to_the_other_index(holding: Holding, tmp_path: Path) -> None:
+def test_what_is_written_later_is_known_to_the_other_index(holding: ArchivePool, tmp_path: Path) -> None:
     """The index that took its place is brought up to date like the one before."""
     _garbage(tmp_path / "cache" / "index.sqlite")
-    assert holding.ask(lambda archive: [one.turns for one in archive.briefs()]) == [3]
+    assert holding.ask(lambda archive: [brief.turns for brief in archive.briefs()]) == [3]
     write_home(holding.homes[0].path, session_rows(turns=9))
-    assert holding.ask(lambda archive: [one.turns for one in archive.briefs()]) == [9]
+    assert holding.ask(lambda archive: [brief.turns for brief in archive.briefs()]) == [9]
 
 
 def test_where_no_index_can_be_made_pages_say_so(
-    holding: Holding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    holding: ArchivePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With no room in the temporary folder either, it is tried once, said, and sessions can still be read."""
     _garbage(tmp_path / "cache" / "index.sqlite")
@@ -112,7 +112,7 @@ def test_where_no_index_can_be_made_pages_say_so(
         asked.append(prefix)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(spare, "mkdtemp", full)
+    monkeypatch.setattr(archive_pool, "mkdtemp", full)
     client = _client(holding)
     assert client.get("/sessions").status_code == 503
     assert client.get("/usage").status_code == 503
@@ -121,7 +121,7 @@ def test_where_no_index_can_be_made_pages_say_so(
     assert "No space left" in caplog.text
 
 
-def test_a_transcript_or_a_question_at_fault_leaves_the_index_alone(holding: Holding, tmp_path: Path) -> None:
+def test_a_transcript_or_a_question_at_fault_leaves_the_index_alone(holding: ArchivePool, tmp_path: Path) -> None:
     """Only an index that is of no use is replaced."""
     for error in (Unreadable("The transcript may not be read."), BadQuery("That is no query.")):
 

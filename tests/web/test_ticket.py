@@ -17,8 +17,7 @@ from tests.web.asking import HOST, PORT, TOKEN, Client
 from tests.web.conftest import session_rows, write_home
 
 from threadline.web.app import App
-from threadline.web.guard import cookie_name
-from threadline.web.ticket import Ticket
+from threadline.web.guard import Ticket, cookie_name
 
 _LED = {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}
 

@@ -45,7 +45,7 @@ def test_the_zone_is_named(client: Client, path: str) -> None:
 
 def test_without_one_it_is_the_machine_s(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lists and sessions have the same clock."""
-    monkeypatch.setattr("threadline.web.asked.zone_of", _kolkata)
+    monkeypatch.setattr("threadline.web.request.parse_zone", _kolkata)
     assert "Asia/Kolkata" in client.get(_PAGE).text
     assert "Asia/Kolkata" in client.get("/sessions").text
 
@@ -63,7 +63,7 @@ def test_the_zone_goes_along(client: Client, path: str) -> None:
     text = client.get(f"{path}{join}tz=Asia/Kolkata").text
     links = [unescape(one) for one in re.findall(r'href="(/[^"]*)"', text) if not one.startswith("/assets/")]
     assert links
-    assert [one for one in links if "tz=Asia%2FKolkata" not in one] == []
+    assert [link for link in links if "tz=Asia%2FKolkata" not in link] == []
     for form in re.findall(r"<form.*?</form>", text, re.DOTALL):
         assert 'name="tz" value="Asia/Kolkata"' in form
 

@@ -1,4 +1,4 @@
-"""Calls to charges: the rate of each, and what other models did for it."""
+"""Turn API calls into charges: the rate that applies, and the passes of other models."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
+from threadline.account.dedupe import ApiCall, resolve_calls
 from threadline.account.rates import Rates, Tiers
-from threadline.account.rule import Call, calls
-from threadline.model.charge import Charge
-from threadline.model.rate import Rate
-from threadline.model.sighting import Pass, Sighting
-from threadline.model.time import parse_timestamp
+from threadline.model.charges import Charge, Rate
+from threadline.model.sightings import Sighting, UsagePass
+from threadline.model.times import parse_timestamp
 
 _ADVISOR, _FALLBACK = "advisor_message", "fallback_message"
-_UTC_DAY = 10
+_DAY_LENGTH = 10
 
 
-def charges(seen: Iterable[Sighting], rates: Rates) -> Iterator[Charge]:
+def compute_charges(seen: Iterable[Sighting], rates: Rates) -> Iterator[Charge]:
     """Every call that the sightings tell of, charged once by the rate of its day.
 
     Each is charged as it comes, as if there were no other of its key, while the rest is still being read: nine of ten
@@ -26,57 +25,59 @@ def charges(seen: Iterable[Sighting], rates: Rates) -> Iterator[Charge]:
     alone: dict[str, Charge] = {}
     several: dict[str, list[Sighting]] = {}
     usual: dict[tuple[str | None, str], Tiers] = {}
-    for one in seen:
-        known = alone.get(one.key)
+    for sighting in seen:
+        known = alone.get(sighting.key)
         if known is not None:
-            several.setdefault(one.key, [known.owner]).append(one)
+            several.setdefault(sighting.key, [known.owner]).append(sighting)
             continue
-        question = (one.model, one.time[:_UTC_DAY])
+        question = (sighting.model, sighting.time[:_DAY_LENGTH])
         tiers = usual.get(question)
         if tiers is None:
             tiers = usual[question] = rates.tiers(*question)
         threshold, short, long = tiers
-        rate = long if one.input + one.cache_write + one.cache_read > threshold else short
-        alone[one.key] = Charge(one, one, (one,), rate, "", one.web_searches)
-    settled = calls(several, (charge.owner for key, charge in alone.items() if key not in several))
+        rate = long if sighting.input + sighting.cache_write + sighting.cache_read > threshold else short
+        alone[sighting.key] = Charge(sighting, sighting, (sighting,), rate, "", sighting.web_searches)
+    settled = resolve_calls(several, (charge.owner for key, charge in alone.items() if key not in several))
     for key, charge in alone.items():
-        one = charge.owner
+        sighting = charge.owner
         if key in settled:
             for call in settled[key]:
-                yield from charged(call, rates)
-        elif is_special(one):
-            yield from charged(Call(one, one, (one,)), rates)
+                yield from charge_call(call, rates)
+        elif has_special_pricing(sighting):
+            yield from charge_call(ApiCall(sighting, sighting, (sighting,)), rates)
         else:
             yield charge
 
 
-def alone(one: Sighting, rates: Rates) -> Iterator[Charge]:
+def charge_single(sighting: Sighting, rates: Rates) -> Iterator[Charge]:
     """What a message that has one sighting is charged."""
-    if is_special(one):
-        yield from charged(Call(one, one, (one,)), rates)
+    if has_special_pricing(sighting):
+        yield from charge_call(ApiCall(sighting, sighting, (sighting,)), rates)
         return
-    threshold, short, long = rates.tiers(one.model, one.time[:_UTC_DAY])
-    rate = long if one.input + one.cache_write + one.cache_read > threshold else short
-    yield Charge(one, one, (one,), rate, "", one.web_searches)
+    threshold, short, long = rates.tiers(sighting.model, sighting.time[:_DAY_LENGTH])
+    rate = long if sighting.input + sighting.cache_write + sighting.cache_read > threshold else short
+    yield Charge(sighting, sighting, (sighting,), rate, "", sighting.web_searches)
 
 
-def is_special(one: Sighting) -> bool:
+def has_special_pricing(sighting: Sighting) -> bool:
     """Whether something about it has a price of its own."""
-    return bool(one.speed or one.geo or one.tier or one.passes is not None or one.time[-1:] != "Z")
+    return bool(
+        sighting.speed or sighting.geo or sighting.tier or sighting.passes is not None or sighting.time[-1:] != "Z"
+    )
 
 
-def charged(call: Call, rates: Rates) -> Iterator[Charge]:
+def charge_call(call: ApiCall, rates: Rates) -> Iterator[Charge]:
     """What a call is charged, and what other models did for it."""
     if call.counted.passes is not None:
-        yield from _by_passes(call, rates)
+        yield from _charge_passes(call, rates)
     else:
-        yield _charge(call, call.counted, rates)
+        yield _make_charge(call, call.counted, rates)
 
 
-def _rate(counted: Sighting, time: str, rates: Rates) -> Rate | None:
+def _rate_for(counted: Sighting, time: str, rates: Rates) -> Rate | None:
     return rates.rate(
         counted.model,
-        time[:_UTC_DAY] if time[-1:] == "Z" and time[4:5] == "-" and time[10:11] == "T" else _day(time),
+        time[:_DAY_LENGTH] if time[-1:] == "Z" and time[4:5] == "-" and time[10:11] == "T" else _utc_day(time),
         counted.input + counted.cache_write + counted.cache_read,
         speed=counted.speed,
         geo=counted.geo,
@@ -84,46 +85,46 @@ def _rate(counted: Sighting, time: str, rates: Rates) -> Rate | None:
     )
 
 
-def _charge(call: Call, counted: Sighting, rates: Rates, part: str = "") -> Charge:
-    searches = 0 if part else max(one.web_searches for one in call.sightings)
-    return Charge(counted, call.owner, call.sightings, _rate(counted, call.owner.time, rates), part, searches)
+def _make_charge(call: ApiCall, counted: Sighting, rates: Rates, part: str = "") -> Charge:
+    searches = 0 if part else max(sighting.web_searches for sighting in call.sightings)
+    return Charge(counted, call.owner, call.sightings, _rate_for(counted, call.owner.time, rates), part, searches)
 
 
-def _by_passes(call: Call, rates: Rates) -> Iterator[Charge]:
+def _charge_passes(call: ApiCall, rates: Rates) -> Iterator[Charge]:
     """A message that took passes of several models: each is charged by its own model, an advisor's on top."""
     counted = call.counted
     told = counted.passes or []
     own = [one for one in told if one.type != _ADVISOR]
     others = [one for one in own if one.model is not None and one.model != counted.model]
-    if others and _sum(own) == _counts(counted):
-        rest = _less(counted, others)
-        yield _charge(call, rest, rates)
+    if others and _sum_passes(own) == _token_counts(counted):
+        rest = _without_passes(counted, others)
+        yield _make_charge(call, rest, rates)
         for one in others:
-            yield _charge(call, _as_sighting(counted, one), rates, "fallback")
+            yield _make_charge(call, _pass_as_sighting(counted, one), rates, "fallback")
     else:
         serving = [one.model for one in own if one.type == _FALLBACK and one.model]
-        yield _charge(call, replace(counted, model=serving[-1]) if serving else counted, rates)
+        yield _make_charge(call, replace(counted, model=serving[-1]) if serving else counted, rates)
     for one in told:
         if one.type == _ADVISOR:
-            yield _charge(call, _as_sighting(counted, one), rates, "advisor")
+            yield _make_charge(call, _pass_as_sighting(counted, one), rates, "advisor")
 
 
-def _counts(one: Sighting | Pass) -> tuple[int, ...]:
-    return one.input, one.output, one.cache_write_5m, one.cache_write_1h, one.cache_read
+def _token_counts(sighting: Sighting | UsagePass) -> tuple[int, ...]:
+    return sighting.input, sighting.output, sighting.cache_write_5m, sighting.cache_write_1h, sighting.cache_read
 
 
-def _sum(passes: list[Pass]) -> tuple[int, ...]:
-    return tuple(map(sum, zip(*map(_counts, passes), strict=True)))
+def _sum_passes(passes: list[UsagePass]) -> tuple[int, ...]:
+    return tuple(map(sum, zip(*map(_token_counts, passes), strict=True)))
 
 
-def _less(counted: Sighting, others: list[Pass]) -> Sighting:
-    left = [whole - other for whole, other in zip(_counts(counted), _sum(others), strict=True)]
+def _without_passes(counted: Sighting, others: list[UsagePass]) -> Sighting:
+    left = [whole - other for whole, other in zip(_token_counts(counted), _sum_passes(others), strict=True)]
     return _with_counts(counted, left)
 
 
-def _as_sighting(counted: Sighting, one: Pass) -> Sighting:
-    made = _with_counts(counted, _counts(one))
-    made.model = one.model or counted.model
+def _pass_as_sighting(counted: Sighting, usage_pass: UsagePass) -> Sighting:
+    made = _with_counts(counted, _token_counts(usage_pass))
+    made.model = usage_pass.model or counted.model
     return made
 
 
@@ -140,7 +141,7 @@ def _with_counts(counted: Sighting, counts: Iterable[int]) -> Sighting:
     )
 
 
-def _day(time: str) -> str:
+def _utc_day(time: str) -> str:
     """The day in UTC, for a rate's period, of a time that is not written as usual."""
     moment = parse_timestamp(time)
     return moment.date().isoformat() if moment is not None else ""

@@ -1,22 +1,24 @@
-"""What charges can be grouped by. The table is the documentation: each key, and what it takes of a charge."""
+"""The keys that charges can be grouped by, and the calendar that days and hours are counted in."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, tzinfo
 
-from threadline.account.calendar import Calendar
-from threadline.model.charge import Charge
-from threadline.model.kept import home_name, machine_name
+from threadline.errors import BadQuery
+from threadline.model.charges import Charge
+from threadline.model.homes import home_name, machine_name
+from threadline.model.times import parse_timestamp
 
 Key = Callable[[Charge], str]
 MAIN = "main"
 NONE = "(none)"
 NO_CALL = "(no call)"
 
-TIMES = ("day", "week", "month", "hour")
+TIME_KEYS = ("day", "week", "month", "hour")
 """Keys that are in the order of time; rows by all others are in the order of what they cost."""
 
-WHAT_KEYS_MEAN = {
+KEY_DESCRIPTIONS = {
     "day": "the day it was spent, in the reader's time zone",
     "week": "the week, by the day of its Monday",
     "month": "the month",
@@ -34,13 +36,13 @@ WHAT_KEYS_MEAN = {
     "machine": "the machine that the transcript was written on: this one, or another that kept it",
     "part": "main, agents, and what the program spent for itself (side agents)",
 }
-WHAT_READ_KEYS_MEAN = {
+SESSION_KEY_DESCRIPTIONS = {
     "thread": "the main thread, branches of it that were left, agents, and side agents",
 }
 """Keys that charges alone do not tell: whoever asks for them reads sessions, and gives `Ledger.by` the answer."""
 
 
-def key(name: str, calendar: Calendar) -> Key:
+def key_function(name: str, calendar: Calendar) -> Key:
     """The function that gives a charge's value for a key; `tool` is not among them, for it shares charges out.
 
     Raises:
@@ -55,20 +57,20 @@ def key(name: str, calendar: Calendar) -> Key:
     if name in times:
         when = times[name]
         return lambda charge: when(charge.owner.time)
-    return _KEYS[name]
+    return _KEY_FUNCTIONS[name]
 
 
-def shares(charge: Charge) -> tuple[str, ...]:
+def tool_shares(charge: Charge) -> tuple[str, ...]:
     """The tools that share a charge, one share a call."""
     return charge.calls or (NO_CALL,)
 
 
-def _part(charge: Charge) -> str:
+def _part_of(charge: Charge) -> str:
     origin = charge.origin
     return "side agents" if origin.side else "agents" if origin.agent else MAIN
 
 
-_KEYS: dict[str, Key] = {
+_KEY_FUNCTIONS: dict[str, Key] = {
     "session": lambda charge: charge.origin.session or NONE,
     "project": lambda charge: charge.origin.project or NONE,
     "model": lambda charge: charge.counted.model or NONE,
@@ -79,5 +81,99 @@ _KEYS: dict[str, Key] = {
     "version": lambda charge: charge.origin.version or NONE,
     "home": lambda charge: home_name(charge.origin.home) or NONE,
     "machine": lambda charge: machine_name(charge.origin.home),
-    "part": _part,
+    "part": _part_of,
 }
+
+
+HOUR_LENGTH = 13
+"""How many characters of a time name its hour."""
+_ONE_HOUR = timedelta(hours=1)
+NO_TIME = "(no time)"
+"""The day of what says no time."""
+
+
+class Calendar:
+    """Days as they are in a time zone. Times are given as transcripts write them."""
+
+    def __init__(self, zone: tzinfo = UTC) -> None:
+        self.zone = zone
+        self._hours: dict[str, tuple[str, str] | None] = {}
+        self._weeks: dict[str, str] = {}
+
+    def day(self, time: str) -> str:
+        """The day, as `2026-11-15`."""
+        return self._day_and_hour(time)[0]
+
+    def hour(self, time: str) -> str:
+        """The hour of the day, as `14:00`."""
+        return self._day_and_hour(time)[1]
+
+    def month(self, time: str) -> str:
+        """The month, as `2026-11`."""
+        day = self.day(time)
+        return day if day == NO_TIME else day[:7]
+
+    def week(self, time: str) -> str:
+        """The week, by the day of its Monday."""
+        day = self.day(time)
+        if day == NO_TIME:
+            return day
+        week = self._weeks.get(day)
+        if week is None:
+            date = datetime.fromisoformat(day).date()
+            week = self._weeks[day] = (date - timedelta(days=date.weekday())).isoformat()
+        return week
+
+    def is_whole(self, hour: str) -> bool:
+        """Whether all of an hour of UTC (`2026-11-15T14`) falls into one day and hour here."""
+        return self._hour(hour) is not None
+
+    def _hour(self, hour: str) -> tuple[str, str] | None:
+        if hour not in self._hours:
+            self._hours[hour] = self._whole_hour(hour)
+        return self._hours[hour]
+
+    def _day_and_hour(self, time: str) -> tuple[str, str]:
+        # An hour of UTC is nearly always within one hour here, so it is worked out once; never where zones are shifted
+        # by parts of an hour or the clock changes in its midst.
+        if time.endswith("Z") and time[10:11] == "T":
+            known = self._hour(time[:HOUR_LENGTH])
+            if known is not None:
+                return known
+        moment = parse_timestamp(time)
+        return self._local(moment) if moment is not None else (NO_TIME, NO_TIME)
+
+    def _whole_hour(self, hour: str) -> tuple[str, str] | None:
+        start = parse_timestamp(f"{hour}:00:00Z")
+        if start is None or start > datetime.max.replace(tzinfo=UTC) - _ONE_HOUR:
+            return None
+        first, last = self._local(start), self._local(start + _ONE_HOUR - timedelta(microseconds=1))
+        return first if first == last else None
+
+    def _local(self, moment: datetime) -> tuple[str, str]:
+        try:
+            local = moment.astimezone(self.zone)
+        except OverflowError:  # the first and last day of all time
+            local = moment
+        return local.date().isoformat(), f"{local:%H}:00"
+
+
+def utc_offset(zone: tzinfo, moment: datetime) -> timedelta | None:
+    """How far ahead of UTC the clocks of a zone are at a moment; a zone may have a short way to tell."""
+    short = getattr(zone, "ahead", None)
+    told: timedelta | None = short(moment) if short is not None else moment.astimezone(zone).utcoffset()
+    return told
+
+
+def time_zone(name: str) -> tzinfo:
+    """The zone of a name such as `Europe/Berlin`.
+
+    Raises:
+        BadQuery: there is none of that name.
+    """
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 - few ask for it, and it takes a while
+
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, LookupError):
+        raise BadQuery(f"There is no time zone {name!r}; give one such as 'Europe/Berlin', or UTC.") from None

@@ -1,4 +1,4 @@
-"""The ledger: charges, and their sums by whatever they have in common."""
+"""The ledger: all charges of an archive, filtered, looked up and summed."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ from datetime import UTC, date, datetime, time, tzinfo
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from threadline.account.adding import Group, add_up
-from threadline.account.calendar import Calendar, zone_named
-from threadline.account.keys import TIMES, WHAT_KEYS_MEAN, Key
-from threadline.account.windows import HOURS, windows
+from threadline.account.keys import KEY_DESCRIPTIONS, TIME_KEYS, Calendar, Key, time_zone
+from threadline.account.totals import GroupKey, sum_charges
+from threadline.account.windows import WINDOW_HOURS, usage_windows
 from threadline.errors import BadQuery
-from threadline.model.charge import Charge
-from threadline.model.problem import Problem
-from threadline.model.sum import Row, Rows, Sum
-from threadline.model.time import parse_timestamp
-from threadline.model.window import UsageWindow
+from threadline.model.charges import Charge
+from threadline.model.places import Problem
+from threadline.model.times import parse_timestamp
+from threadline.model.totals import Row, Rows, Sum, UsageWindow
 
 if TYPE_CHECKING:
     from threadline.account.rates import Rates
 
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_DAY_PATTERN = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class Ledger:
@@ -39,7 +37,7 @@ class Ledger:
         self.calls = calls
         self._rates = rates
         self.problems = tuple(problems)
-        self._made: dict[tuple[Group, tzinfo], Rows] = {}
+        self._made: dict[tuple[GroupKey, tzinfo], Rows] = {}
 
     @property
     def rates(self) -> Rates:
@@ -88,19 +86,19 @@ class Ledger:
         if wanted is not None:
             chosen = filter(wanted, chosen)
         if session is not None:
-            chosen = (one for one in chosen if one.session is not None and one.session.startswith(session))
+            chosen = (charge for charge in chosen if charge.session is not None and charge.session.startswith(session))
         if project is not None:
-            chosen = (one for one in chosen if project.casefold() in one.project.casefold())
+            chosen = (charge for charge in chosen if project.casefold() in charge.project.casefold())
         if model is not None:
-            chosen = (one for one in chosen if model.casefold() in (one.model or "").casefold())
+            chosen = (charge for charge in chosen if model.casefold() in (charge.model or "").casefold())
         if since is not None or until is not None:
-            first, last = moment(since), moment(until, end=True)
-            chosen = (one for one in chosen if within(one.timestamp, first, last))
+            first, last = parse_moment(since), parse_moment(until, end=True)
+            chosen = (charge for charge in chosen if is_within(charge.timestamp, first, last))
         return Ledger(chosen, self.rates, self.problems, calls=self.calls)
 
     def holding(self, session: str | None = None, transcripts: Collection[str] = ()) -> Sequence[Charge]:
         """The charges that a session or one of some transcripts holds, copies of what others spent included."""
-        return [one for one in self if holds(one, session, transcripts)]
+        return [one for one in self if has_sighting_in(one, session, transcripts)]
 
     def messages(self, start: str) -> list[str]:
         """The ids of messages that start so, in the order of the alphabet."""
@@ -129,9 +127,9 @@ class Ledger:
         """How many charges say no time."""
         return sum(one.timestamp is None for one in self)
 
-    def windows(self, *, now: datetime, hours: float = HOURS) -> list[UsageWindow]:
+    def windows(self, *, now: datetime, hours: float = WINDOW_HOURS) -> list[UsageWindow]:
         """The windows of five hours that limits count by, and the gaps between them, in the order of time."""
-        return windows(self, now=now, hours=hours)
+        return usage_windows(self, now=now, hours=hours)
 
     def fill_agent_types(self, read: Callable[[str, str], str | None]) -> None:
         """Give agents whose rows do not say it their type: what is read for a transcript and its home."""
@@ -153,10 +151,10 @@ class Ledger:
             BadQuery: there is no such key, or no such zone.
         """
         own = extra or {}
-        place = zone_named(zone) if isinstance(zone, str) else zone
+        place = time_zone(zone) if isinstance(zone, str) else zone
         for name in names:
-            if name not in WHAT_KEYS_MEAN and name not in own:
-                raise BadQuery(f"There is no key {name!r}; group by {', '.join((*WHAT_KEYS_MEAN, *own))}.")
+            if name not in KEY_DESCRIPTIONS and name not in own:
+                raise BadQuery(f"There is no key {name!r}; group by {', '.join((*KEY_DESCRIPTIONS, *own))}.")
         if "tool" in names and not self.calls:
             raise BadQuery("This ledger was made without calls and cannot be summed by tool; make one with calls.")
         if len(set(names)) < len(names):
@@ -167,24 +165,24 @@ class Ledger:
             self._made[names, place] = self._rows(names, place, own)
         return self._made[names, place]
 
-    def _rows(self, names: Group, zone: tzinfo, extra: Mapping[str, Key]) -> Rows:
-        return Rows(names, tuple(ordered(add_up(self.charges, names, Calendar(zone), extra), names)))
+    def _rows(self, names: GroupKey, zone: tzinfo, extra: Mapping[str, Key]) -> Rows:
+        return Rows(names, tuple(sort_rows(sum_charges(self.charges, names, Calendar(zone), extra), names)))
 
 
-def holds(charge: Charge, session: str | None, transcripts: Collection[str]) -> bool:
+def has_sighting_in(charge: Charge, session: str | None, transcripts: Collection[str]) -> bool:
     """Whether a session or one of some transcripts holds a charge."""
     return any(
-        (session is not None and one.origin.session == session) or one.origin.transcript in transcripts
-        for one in charge.sightings
+        (session is not None and sighting.origin.session == session) or sighting.origin.transcript in transcripts
+        for sighting in charge.sightings
     )
 
 
-def moment(given: datetime | date | str | None, *, end: bool = False) -> datetime | None:
+def parse_moment(given: datetime | date | str | None, *, end: bool = False) -> datetime | None:
     """A moment as a program may give it; a day is its first moment, or its last."""
     if given is None:
         return None
     if isinstance(given, str):
-        told = date.fromisoformat(given) if _DAY.fullmatch(given) else parse_timestamp(given)
+        told = date.fromisoformat(given) if _DAY_PATTERN.fullmatch(given) else parse_timestamp(given)
         if told is None:
             raise BadQuery(f"{given!r} is no time; give a datetime, or text such as 2026-11-03 or 2026-11-03T14:00.")
         given = told
@@ -193,12 +191,12 @@ def moment(given: datetime | date | str | None, *, end: bool = False) -> datetim
     return given if given.tzinfo is not None else given.replace(tzinfo=UTC)
 
 
-def within(when: datetime | None, since: datetime | None, until: datetime | None) -> bool:
+def is_within(when: datetime | None, since: datetime | None, until: datetime | None) -> bool:
     """Whether a moment belongs to a time; what says no time belongs to none."""
     return when is not None and (since is None or when >= since) and (until is None or when <= until)
 
 
-def ordered(rows: list[Row], names: Group) -> list[Row]:
+def sort_rows(rows: list[Row], names: GroupKey) -> list[Row]:
     """Rows in order, key by key: parts of a nested report stay together."""
     if not names:
         return rows
@@ -206,7 +204,7 @@ def ordered(rows: list[Row], names: Group) -> list[Row]:
     parts: dict[str, list[Row]] = {}
     for row in rows:
         parts.setdefault(row.keys[name], []).append(row)
-    if name in TIMES:
+    if name in TIME_KEYS:
         order = sorted(parts)
     else:
         weights = {value: some[0] if len(some) == 1 else Sum.of(some) for value, some in parts.items()}
@@ -214,4 +212,4 @@ def ordered(rows: list[Row], names: Group) -> list[Row]:
             parts,
             key=lambda value: ((weights[value].amount or Decimal(0)).copy_negate(), -weights[value].tokens, value),
         )
-    return [row for value in order for row in ordered(parts[value], tuple(rest))]
+    return [row for value in order for row in sort_rows(parts[value], tuple(rest))]

@@ -1,4 +1,4 @@
-"""LiteLLM's price file, turned into models of ours."""
+"""Import prices from LiteLLM's price file."""
 
 from __future__ import annotations
 
@@ -11,23 +11,31 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from threadline.account.model_id import normalise, region
-from threadline.account.price_file import Fast, LongContext, Model, Period, PriceFile, problems
+from threadline.account.prices import (
+    FastMode,
+    LongContext,
+    ModelPrices,
+    Period,
+    PriceFile,
+    cloud_region,
+    find_problems,
+    normalise_model_id,
+)
 from threadline.errors import BadQuery
-from threadline.model.rate import EXACT, plain_number
+from threadline.model.charges import EXACT, format_decimal
 
-_MARKS = (b'"input_cost_per_token"', b'"litellm_provider"')
-_EXPLAINED = "sample_spec"  # an entry that explains the fields
-_MODES = {None, "chat", "completion", "responses"}
-_PER_TOKEN = Decimal(1_000_000)
+_SIGNATURES = (b'"input_cost_per_token"', b'"litellm_provider"')
+_SAMPLE_ENTRY = "sample_spec"  # an entry that explains the fields
+_TOKEN_MODES = {None, "chat", "completion", "responses"}
+_TOKENS_PER_UNIT = Decimal(1_000_000)
 _THRESHOLD = re.compile(r"(?:input|output)_cost_per_token_above_(\d{1,6})k_tokens", re.ASCII)
-_DATED = re.compile(r"-(\d{4})(\d\d)(\d\d)(?!\d)", re.ASCII)
+_DATE_IN_ID = re.compile(r"-(\d{4})(\d\d)(\d\d)(?!\d)", re.ASCII)
 # Anthropic's own rule, for what the file leaves out: a write costs 1.25 or 2 times input, a read a tenth.
 _WRITE_5M, _WRITE_1H, _READ = Decimal("1.25"), Decimal(2), Decimal("0.1")
-_WITHIN = Decimal("0.2")
+_MAX_DEVIATION = Decimal("0.2")
 # Early in 2026 the file had the factor for US inference in the place of the one for fast mode.
-_NOT_FAST = Decimal("1.1")
-_FEW = 3
+_US_INFERENCE_FACTOR = Decimal("1.1")
+_MAX_LISTED = 3
 
 
 class _Entry(Struct, frozen=True):
@@ -35,7 +43,7 @@ class _Entry(Struct, frozen=True):
 
     id: str
     rank: int
-    model: Model
+    model: ModelPrices
     notes: tuple[str, ...] = ()
 
     @property
@@ -46,7 +54,7 @@ class _Entry(Struct, frozen=True):
 
 def is_litellm(fields: dict[str, Raw]) -> bool:
     """Whether a JSON object has the shape of LiteLLM's price file."""
-    return any(mark in bytes(raw) for raw in fields.values() for mark in _MARKS)
+    return any(mark in bytes(raw) for raw in fields.values() for mark in _SIGNATURES)
 
 
 def read_litellm(data: bytes, name: str) -> PriceFile:
@@ -62,26 +70,26 @@ def read_litellm(data: bytes, name: str) -> PriceFile:
     spellings: dict[str, list[_Entry]] = defaultdict(list)
     notes: list[str] = []
     for key, value in fields.items():
-        entry = _entry(key, value, notes) if isinstance(value, dict) and key != _EXPLAINED else None
+        entry = _parse_entry(key, value, notes) if isinstance(value, dict) and key != _SAMPLE_ENTRY else None
         if entry is not None:
-            spellings[normalise(key)].append(entry)
-    models: dict[str, Model] = {}
+            spellings[normalise_model_id(key)].append(entry)
+    models: dict[str, ModelPrices] = {}
     for key in sorted(spellings):
-        models |= _merged(key, spellings[key], notes)
+        models |= _merge_spellings(key, spellings[key], notes)
     if not models:
         raise BadQuery(f"{name} is no price file: none of its entries has prices for input and output tokens.")
     return PriceFile(models, notes=tuple(notes))
 
 
-def _entry(key: str, value: dict[str, Any], notes: list[str]) -> _Entry | None:
+def _parse_entry(key: str, value: dict[str, Any], notes: list[str]) -> _Entry | None:
     """What an entry says; None where it has no prices of its own: other things, other modes, surcharges of regions."""
     mode = value.get("mode")
-    of_tokens = mode is None or (isinstance(mode, str) and mode in _MODES)
-    if not of_tokens or region(key) is not None or key.startswith(("fast/", "us/", "eu/", "global/")):
+    of_tokens = mode is None or (isinstance(mode, str) and mode in _TOKEN_MODES)
+    if not of_tokens or cloud_region(key) is not None or key.startswith(("fast/", "us/", "eu/", "global/")):
         return None
     said: list[str] = []
     thresholds = sorted({int(found[1]) for word in value if (found := _THRESHOLD.fullmatch(word))})
-    base = _prices(key, value, "", said)
+    base = _parse_prices(key, value, "", said)
     if base is None or not (base["input"] or base["output"]):
         return None
     if len(thresholds) > 1:
@@ -89,35 +97,35 @@ def _entry(key: str, value: dict[str, Any], notes: list[str]) -> _Entry | None:
         return None
     long = None
     if thresholds:
-        above = _prices(key, value, f"_above_{thresholds[0]}k_tokens", said, base)
+        above = _parse_prices(key, value, f"_above_{thresholds[0]}k_tokens", said, base)
         long = (
             LongContext(over_prompt_tokens=thresholds[0] * 1000, scope="whole_request", **above)
             if above is not None
             else None
         )
-    model = Model(
-        introduced=_introduced(key),
+    model = ModelPrices(
+        introduced=_introduction_date(key),
         periods=(Period(begins=None, ends=None, long_context=long, **base),),
-        fast=_fast(value, said),
+        fast=_fast_modes(value, said),
         us_inference_multiplier=_multiplier(value, "us"),
         source="litellm",
         confidence="unchecked",
     )
-    wrong = next(problems(PriceFile({key: model})), None)
+    wrong = next(find_problems(PriceFile({key: model})), None)
     if wrong is not None:
         notes.append(f"{key} is left out: {wrong[0].removeprefix(f'$.models.{key}.')} {wrong[1]}.")
         return None
-    return _Entry(key, _rank(key, value), model, tuple(said))
+    return _Entry(key, _source_rank(key, value), model, tuple(said))
 
 
-def _rank(key: str, value: dict[str, Any]) -> int:
+def _source_rank(key: str, value: dict[str, Any]) -> int:
     """Whose word counts: Anthropic's for its models, then an id without a host's name, then hosts."""
     if "/" in key:
         return 2
     return 0 if value.get("litellm_provider") == "anthropic" else 1
 
 
-def _prices(
+def _parse_prices(
     key: str, value: dict[str, Any], above: str, said: list[str], base: dict[str, Decimal] | None = None
 ) -> dict[str, Decimal] | None:
     """The five prices; those above a threshold where it is given, with `base` for what has no price of its own."""
@@ -138,7 +146,7 @@ def _prices(
 def _cache_prices(
     key: str, given: dict[str, Decimal | None], sent: Decimal, above: str, said: list[str]
 ) -> dict[str, Decimal]:
-    if not normalise(key).startswith("claude-"):
+    if not normalise_model_id(key).startswith("claude-"):
         write = sent if given["cache_write_5m"] is None else given["cache_write_5m"]
         ruled = {"cache_write_5m": sent, "cache_write_1h": write, "cache_read": sent}
     else:
@@ -146,11 +154,11 @@ def _cache_prices(
         ruled = {word: EXACT.multiply(sent, by) for word, by in factors.items()}
         hour = given["cache_write_1h"]
         if hour is not None and EXACT.abs(EXACT.subtract(hour, ruled["cache_write_1h"])) > EXACT.multiply(
-            ruled["cache_write_1h"], _WITHIN
+            ruled["cache_write_1h"], _MAX_DEVIATION
         ):
             said.append(
-                f"the 1-hour cache write of {plain_number(hour)} was put right to "
-                f"{plain_number(ruled['cache_write_1h'])}, twice input"
+                f"the 1-hour cache write of {format_decimal(hour)} was put right to "
+                f"{format_decimal(ruled['cache_write_1h'])}, twice input"
             )
             given = {**given, "cache_write_1h": None}
     missing = [word for word, price in given.items() if price is None and word != "cache_write_1h"]
@@ -162,7 +170,7 @@ def _cache_prices(
 def _per_million(value: Any) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return None
-    return EXACT.multiply(Decimal(value), _PER_TOKEN).normalize(EXACT)
+    return EXACT.multiply(Decimal(value), _TOKENS_PER_UNIT).normalize(EXACT)
 
 
 def _multiplier(value: dict[str, Any], word: str) -> Decimal | None:
@@ -172,19 +180,19 @@ def _multiplier(value: dict[str, Any], word: str) -> Decimal | None:
     return Decimal(number).normalize(EXACT) if usable and number is not None else None
 
 
-def _fast(value: dict[str, Any], said: list[str]) -> tuple[Fast, ...]:
+def _fast_modes(value: dict[str, Any], said: list[str]) -> tuple[FastMode, ...]:
     number = _multiplier(value, "fast")
-    if number == _NOT_FAST:
+    if number == _US_INFERENCE_FACTOR:
         said.append("the multiplier of 1.1 for fast mode was left out: it is that of US inference")
-    return () if number is None or number == _NOT_FAST else (Fast(multiplier=number),)
+    return () if number is None or number == _US_INFERENCE_FACTOR else (FastMode(multiplier=number),)
 
 
-def _introduced(key: str) -> str | None:
-    found = _DATED.search(key)
+def _introduction_date(key: str) -> str | None:
+    found = _DATE_IN_ID.search(key)
     return "-".join(found.groups()) if found else None
 
 
-def _merged(key: str, entries: list[_Entry], notes: list[str]) -> dict[str, Model]:
+def _merge_spellings(key: str, entries: list[_Entry], notes: list[str]) -> dict[str, ModelPrices]:
     """One model of all spellings that agree; where they do not, each has its own price or none, and a note says so."""
     best = min(entry.rank for entry in entries)
     chosen = [entry for entry in entries if entry.rank == best]
@@ -194,23 +202,25 @@ def _merged(key: str, entries: list[_Entry], notes: list[str]) -> dict[str, Mode
     periods = {entry.model.periods for entry in chosen}
     others = [entry.id for entry in entries if entry.rank != best and entry.model.periods not in periods]
     if others:
-        notes.append(f"{key} has other prices as {_some(others)}; those of {_some(e.id for e in chosen)} are taken.")
+        notes.append(
+            f"{key} has other prices as {_list_some(others)}; those of {_list_some(e.id for e in chosen)} are taken."
+        )
     if len(groups) == 1:
-        return {key: _model(key, chosen, notes)}
-    told = _some(group[0].id for group in groups.values())
+        return {key: _merge_entries(key, chosen, notes)}
+    told = _list_some(group[0].id for group in groups.values())
     if best == 2:  # noqa: PLR2004 - hosts, of which none speaks for the others
         notes.append(f"{key} has a different price with each host and is left out: {told}.")
         return {}
     notes.append(f"{key} has different prices by spelling; each spelling has its own: {told}.")
-    return dict(_own(key, group, notes) for group in groups.values())
+    return dict(_spelling_model(key, group, notes) for group in groups.values())
 
 
-def _own(key: str, group: list[_Entry], notes: list[str]) -> tuple[str, Model]:
+def _spelling_model(key: str, group: list[_Entry], notes: list[str]) -> tuple[str, ModelPrices]:
     plain = next((entry.id.lower() for entry in group if entry.id.lower() == key), group[0].id.lower())
-    return plain, _model(plain, group, notes)
+    return plain, _merge_entries(plain, group, notes)
 
 
-def _model(key: str, agreeing: list[_Entry], notes: list[str]) -> Model:
+def _merge_entries(key: str, agreeing: list[_Entry], notes: list[str]) -> ModelPrices:
     aliases = {entry.id.lower() for entry in agreeing if not set(entry.id) & set("/@:")} - {key}
     said = list(dict.fromkeys(word for entry in agreeing for word in entry.notes))
     notes.extend(f"{key}: {word}." for word in said if "was " in word)
@@ -223,7 +233,7 @@ def _model(key: str, agreeing: list[_Entry], notes: list[str]) -> Model:
     )
 
 
-def _some(words: Iterable[str]) -> str:
+def _list_some(words: Iterable[str]) -> str:
     listed = list(words)
-    more = f" and {len(listed) - _FEW} more" if len(listed) > _FEW else ""
-    return ", ".join(listed[:_FEW]) + more
+    more = f" and {len(listed) - _MAX_LISTED} more" if len(listed) > _MAX_LISTED else ""
+    return ", ".join(listed[:_MAX_LISTED]) + more

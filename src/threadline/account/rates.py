@@ -1,4 +1,4 @@
-"""The table of rates: which price applies to a call of a model, on a day, in a mode."""
+"""The rate table: which price applies to a call of a model, on a day, in a mode."""
 
 from __future__ import annotations
 
@@ -7,28 +7,44 @@ from collections.abc import Iterator
 from decimal import Decimal
 from functools import cache, reduce
 from hashlib import sha256
-from os import PathLike
+from os import PathLike, fspath
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
-from threadline.account.model_id import LONGEST, dashed, lowered, normalise, region
-from threadline.account.price_file import Fast, LongContext, Model, Period, Prices
-from threadline.account.price_source import PriceSource, price_source, shipped_source
-from threadline.model.rate import EXACT, Rate
+from threadline.account.litellm import is_litellm, read_litellm
+from threadline.account.prices import (
+    MAX_ID_LENGTH,
+    FastMode,
+    LongContext,
+    ModelPrices,
+    Period,
+    PriceFile,
+    Prices,
+    cloud_region,
+    is_price_file,
+    lower_ascii,
+    normalise_model_id,
+    read_price_file,
+    with_dashes,
+)
+from threadline.account.shipped_prices import shipped_bytes
+from threadline.errors import BadQuery, NotFound, Unreadable
+from threadline.model.charges import EXACT, Rate
 
 _WEB_SEARCH_FEE = Decimal("0.01")
-_BATCH = Decimal("0.5")
-_REGIONAL = Decimal("1.1")
+_BATCH_FACTOR = Decimal("0.5")
+_REGIONAL_FACTOR = Decimal("1.1")
 # Regional endpoints of clouds cost more for models from Sonnet 4.5 on.
 _REGIONAL_SINCE = "2025-09-29"
 # Nobody calls so many models on so many days; a hostile home could say so.
-_MOST_REMEMBERED = 100_000
+_MAX_CACHED = 100_000
 
 Multipliers = tuple[tuple[str, Decimal], ...]
-_Dated = TypeVar("_Dated", Period, Fast)
-_Question = tuple[str | None, str, str | None, str | None, str | None]
+_Dated = TypeVar("_Dated", Period, FastMode)
+_RateQuery = tuple[str | None, str, str | None, str | None, str | None]
 Tiers = tuple[int, Rate | None, Rate | None]
 
 
@@ -44,7 +60,7 @@ class RateRow(Struct, frozen=True):
     cache_write_5m: Decimal
     cache_write_1h: Decimal
     cache_read: Decimal
-    fast: tuple[Fast, ...]
+    fast: tuple[FastMode, ...]
     us: Decimal | None
     regional: Decimal | None
     aliases: tuple[str, ...]
@@ -63,7 +79,7 @@ class Rates:
 
     def __init__(self, *sources: PriceSource) -> None:
         self.sources = sources
-        self._models: dict[str, Model] = {}
+        self._models: dict[str, ModelPrices] = {}
         self._files: dict[str, str] = {}
         self._names: dict[str, str] = {}
         for source in sources:
@@ -71,19 +87,19 @@ class Rates:
         fees = [source.prices.fees.web_search_usd_per_request for source in sources]
         self._fee = next((fee for fee in reversed(fees) if fee is not None), _WEB_SEARCH_FEE)
         batches = [source.prices.rules.batch for source in sources]
-        self._batch = next((batch for batch in reversed(batches) if batch is not None), _BATCH)
-        self._answers: dict[_Question, Tiers] = {}
+        self._batch = next((batch for batch in reversed(batches) if batch is not None), _BATCH_FACTOR)
+        self._answers: dict[_RateQuery, Tiers] = {}
         self._rates: dict[Rate, Rate] = {}
 
     def _add(self, source: PriceSource) -> None:
         names: dict[str, str] = {}
         for written, model in source.prices.models.items():
-            key = dashed(written)
+            key = with_dashes(written)
             before = self._models.get(key)
             introduced = model.introduced or (before.introduced if before is not None else None)
             self._models[key] = msgspec.structs.replace(model, introduced=introduced)
             self._files[key] = source.name
-            names |= {lowered(name): key for name in (key, written, *model.aliases)}
+            names |= {lower_ascii(name): key for name in (key, written, *model.aliases)}
         self._names |= names
 
     @property
@@ -110,7 +126,7 @@ class Rates:
 
     def model(self, name: str) -> str | None:
         """The key of the model that an id names, by the whole id; None when there is no such model."""
-        return self._names.get(lowered(name)) or self._names.get(normalise(name))
+        return self._names.get(lower_ascii(name)) or self._names.get(normalise_model_id(name))
 
     def rate(
         self,
@@ -146,7 +162,7 @@ class Rates:
                 if period.long_context is not None:
                     yield self._row(key, model, period, period.long_context.over_prompt_tokens)
 
-    def _row(self, key: str, model: Model, period: Period, long_context: int | None) -> RateRow:
+    def _row(self, key: str, model: ModelPrices, period: Period, long_context: int | None) -> RateRow:
         prices: Prices = period if long_context is None else period.long_context or period
         return RateRow(
             model=key,
@@ -160,7 +176,7 @@ class Rates:
             cache_read=prices.cache_read,
             fast=model.fast,
             us=model.us_inference_multiplier,
-            regional=_REGIONAL if _costs_more_in_regions(model) else None,
+            regional=_REGIONAL_FACTOR if _has_regional_surcharge(model) else None,
             aliases=model.aliases,
             introduced=model.introduced,
             source=model.source,
@@ -169,20 +185,20 @@ class Rates:
             file=self._files[key],
         )
 
-    def _answer(self, question: _Question) -> Tiers:
-        if len(self._answers) >= _MOST_REMEMBERED:
+    def _answer(self, question: _RateQuery) -> Tiers:
+        if len(self._answers) >= _MAX_CACHED:
             self._answers.clear()
         answer = self._look_up(question)
-        if len(question[0] or "") <= LONGEST:
+        if len(question[0] or "") <= MAX_ID_LENGTH:
             self._answers[question] = answer
         return answer
 
-    def _look_up(self, question: _Question) -> Tiers:
+    def _look_up(self, question: _RateQuery) -> Tiers:
         """The threshold, the rate up to it, and the rate above it."""
         name, day, *_ = question
         key = self.model(name) if name else None
         model = self._models[key] if key is not None else None
-        period = _on(model.periods, day) if model is not None else None
+        period = _period_on(model.periods, day) if model is not None else None
         multipliers = self._multipliers(model, question) if model is not None else None
         if key is None or period is None or multipliers is None:
             return sys.maxsize, None, None
@@ -191,19 +207,19 @@ class Rates:
             return sys.maxsize, short, short
         return long.over_prompt_tokens, short, self._rate(key, period, long, multipliers)
 
-    def _multipliers(self, model: Model, question: _Question) -> Multipliers | None:
+    def _multipliers(self, model: ModelPrices, question: _RateQuery) -> Multipliers | None:
         """The multipliers of a mode; None when the mode has a price that is not known."""
         name, day, speed, geo, tier = question
         found: list[tuple[str, Decimal]] = []
         if speed == "fast":
-            fast = _on(model.fast, day)
+            fast = _period_on(model.fast, day)
             if fast is None:
                 return None
             found.append(("fast", fast.multiplier))
-        if region(name or "") not in {None, "global"}:
+        if cloud_region(name or "") not in {None, "global"}:
             # A cloud's region is its own surcharge; the other one is of Anthropic's own API.
-            if _costs_more_in_regions(model):
-                found.append(("regional", _REGIONAL))
+            if _has_regional_surcharge(model):
+                found.append(("regional", _REGIONAL_FACTOR))
         elif geo == "us" and model.us_inference_multiplier is not None:
             found.append(("us", model.us_inference_multiplier))
         if tier == "batch":
@@ -223,13 +239,13 @@ class Rates:
             ends=period.ends,
             long_context=prices.over_prompt_tokens if isinstance(prices, LongContext) else None,
             multipliers=multipliers,
-            source=_source(self._models[key], self._files[key]),
+            source=_describe_source(self._models[key], self._files[key]),
             web_search=self._fee,
         )
         return self._rates.setdefault(made, made)
 
 
-def _on(periods: tuple[_Dated, ...], day: str) -> _Dated | None:
+def _period_on(periods: tuple[_Dated, ...], day: str) -> _Dated | None:
     """The period that a day is in."""
     for period in periods:
         if (period.begins is None or period.begins <= day) and (period.ends is None or day < period.ends):
@@ -237,11 +253,11 @@ def _on(periods: tuple[_Dated, ...], day: str) -> _Dated | None:
     return None
 
 
-def _costs_more_in_regions(model: Model) -> bool:
+def _has_regional_surcharge(model: ModelPrices) -> bool:
     return model.introduced is not None and model.introduced >= _REGIONAL_SINCE
 
 
-def _source(model: Model, file: str) -> str:
+def _describe_source(model: ModelPrices, file: str) -> str:
     told = model.source or f"from {file}"
     if model.confidence:
         told += f", {model.confidence} confidence"
@@ -249,9 +265,9 @@ def _source(model: Model, file: str) -> str:
 
 
 @cache
-def shipped() -> Rates:
+def shipped_rates() -> Rates:
     """The rates that come with threadline."""
-    return Rates(shipped_source())
+    return Rates(shipped_price_source())
 
 
 def rates(*files: str | PathLike[str]) -> Rates:
@@ -265,5 +281,69 @@ def rates(*files: str | PathLike[str]) -> Rates:
         BadQuery: it is no price file.
     """
     if not files:
-        return shipped()
-    return Rates(*shipped().sources, *map(price_source, files))
+        return shipped_rates()
+    return Rates(*shipped_rates().sources, *map(read_price_source, files))
+
+
+SHIPPED = "threadline"
+"""What the prices that come with threadline are called where a file's name would stand."""
+
+_MAX_FILE_SIZE = 64_000_000
+
+
+class PriceSource(Struct, frozen=True):
+    """A price file as it was read: its name, the SHA-256 of its bytes, and what it says."""
+
+    name: str
+    digest: str
+    prices: PriceFile
+
+
+def shipped_price_source() -> PriceSource:
+    """The price file that comes with threadline."""
+    data = shipped_bytes()
+    return PriceSource(SHIPPED, sha256(data).hexdigest(), read_price_file(data, SHIPPED))
+
+
+def read_price_source(file: str | PathLike[str]) -> PriceSource:
+    """Read a price file of either kind.
+
+    Raises:
+        NotFound: there is no such file.
+        Unreadable: it cannot be read.
+        BadQuery: it is no price file.
+    """
+    name = fspath(file)
+    data = _read_bytes(Path(name), name)
+    return PriceSource(name, sha256(data).hexdigest(), _parse_prices(data.removeprefix(b"\xef\xbb\xbf"), name))
+
+
+def _parse_prices(data: bytes, name: str) -> PriceFile:
+    try:
+        fields = msgspec.json.decode(data, type=dict[str, Raw])
+    except msgspec.ValidationError:
+        raise BadQuery(f"{name} is no price file: it holds no JSON object.") from None
+    except (ValueError, RecursionError) as error:
+        raise BadQuery(f"{name} is no price file: it is no JSON that can be read ({error}).") from None
+    if is_price_file(fields):
+        return read_price_file(data, name)
+    if is_litellm(fields):
+        return read_litellm(data, name)
+    raise BadQuery(
+        f"{name} is no price file: it has neither the `schema` and `models` of threadline's, "
+        "nor entries with `input_cost_per_token`, as LiteLLM's has."
+    )
+
+
+def _read_bytes(path: Path, name: str) -> bytes:
+    try:
+        with path.open("rb") as opened:
+            data = opened.read(_MAX_FILE_SIZE + 1)
+    except FileNotFoundError:
+        raise NotFound(f"There is no price file {name!r}.") from None
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise Unreadable(f"The price file {name!r} cannot be read: {why}.") from None
+    if len(data) > _MAX_FILE_SIZE:
+        raise BadQuery(f"{name} is no price file: it has more than {_MAX_FILE_SIZE:,} bytes.")
+    return data

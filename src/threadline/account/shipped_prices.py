@@ -1,4 +1,7 @@
-"""The price file that comes with threadline, as bytes: what it says takes longer to read than its digest."""
+"""The price file that comes with threadline, as bytes and as a digest.
+
+The index is checked against the digest on every command. That must not load the code that parses prices.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charges to windows of five hours, the active one's burn and what it comes to."""
+"""Five-hour usage windows: their totals, the burn rate and the projection of the active one."""
 
 from __future__ import annotations
 
@@ -7,40 +7,41 @@ from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from typing import TypeVar
 
-from threadline.account.adding import add_up
-from threadline.account.calendar import Calendar
-from threadline.model.charge import Charge
-from threadline.model.sum import Sum
-from threadline.model.window import CENT, Burn, Projection, UsageWindow, WindowLimit
+from threadline.account.keys import Calendar
+from threadline.account.totals import sum_charges
+from threadline.model.charges import Charge
+from threadline.model.totals import CENT, BurnRate, Projection, Sum, UsageWindow, WindowLimit
 
-HOURS = 5
+WINDOW_HOURS = 5
 # Dividing does not end by itself: 28 digits are kept, and whoever shows them rounds.
-_DIVIDED = Context(prec=28, rounding=ROUND_HALF_EVEN)
-_ROUNDED = Context(prec=60, rounding=ROUND_HALF_UP)
+_DIVISION = Context(prec=28, rounding=ROUND_HALF_EVEN)
+_ROUNDING = Context(prec=60, rounding=ROUND_HALF_UP)
 _MICROSECOND = timedelta(microseconds=1)
 _MICROSECONDS_A_MINUTE = Decimal(60_000_000)
 _MINUTES_AN_HOUR = 60
 _T = TypeVar("_T")
 
 
-def windows(charges: Iterable[Charge], *, now: datetime, hours: float = HOURS) -> list[UsageWindow]:
+def usage_windows(charges: Iterable[Charge], *, now: datetime, hours: float = WINDOW_HOURS) -> list[UsageWindow]:
     """The windows of charges and the gaps between them, in the order of time. Charges without a time are in none.
 
     A window begins with the hour (in UTC) of its first charge. Another one begins with a charge that lies more than
     `hours` after that, or more than `hours` after the charge before; in the second case there is a gap between.
     """
     length = timedelta(hours=hours)
-    timed = [(when, one) for one in charges if (when := one.timestamp) is not None]
+    timed = [(when, charge) for charge in charges if (when := charge.timestamp) is not None]
     # Models of the same moment come by their names: charges themselves have no order then.
     timed.sort(key=lambda pair: (pair[0], pair[1].model or ""))
     found: list[UsageWindow] = []
-    for some in parted(timed, length):
+    for some in split_into_windows(timed, length):
         first, last = some[0][0], some[-1][0]
-        add_window(found, (first, last), total([one for _, one in some]), [one.model for _, one in some], now, length)
+        append_window(
+            found, (first, last), sum_of([one for _, one in some]), [one.model for _, one in some], now, length
+        )
     return found
 
 
-def add_window(  # noqa: PLR0917 - all that a window is made of
+def append_window(  # noqa: PLR0917 - all that a window is made of
     found: list[UsageWindow],
     times: tuple[datetime, datetime],
     whole: Sum,
@@ -51,26 +52,29 @@ def add_window(  # noqa: PLR0917 - all that a window is made of
     """One more window, and the gap before it if there is one. `models` are those of its charges, in order."""
     if found and (last := found[-1].last) is not None and times[0] - last > length:
         found.append(UsageWindow(last + length, times[0]))
-    found.append(_window(times, whole, tuple(dict.fromkeys(one for one in models if one)), now, length))
+    found.append(_make_window(times, whole, tuple(dict.fromkeys(text for text in models if text)), now, length))
 
 
-def active(some: Iterable[UsageWindow]) -> UsageWindow | None:
+def active_window(some: Iterable[UsageWindow]) -> UsageWindow | None:
     """The window that is running, if there is one."""
-    return next((one for one in some if one.is_active), None)
+    return next((usage_window for usage_window in some if usage_window.is_active), None)
 
 
-def limit_of(some: Iterable[UsageWindow], given: int | None = None, *, asked: bool = False) -> WindowLimit | None:
+def window_limit(some: Iterable[UsageWindow], given: int | None = None, *, asked: bool = False) -> WindowLimit | None:
     """The limit that was given, or else the tokens of the biggest window that is over; None where none is.
 
     `asked` is whether anybody wants to be warned of it.
     """
     if given is not None:
         return WindowLimit(given, is_given=True)
-    most = max((one.sum.tokens for one in some if not one.is_gap and not one.is_active), default=0)
+    most = max(
+        (usage_window.sum.tokens for usage_window in some if not usage_window.is_gap and not usage_window.is_active),
+        default=0,
+    )
     return WindowLimit(most, is_given=asked) if most else None
 
 
-def parted(timed: Iterable[tuple[datetime, _T]], length: timedelta) -> Iterator[list[tuple[datetime, _T]]]:
+def split_into_windows(timed: Iterable[tuple[datetime, _T]], length: timedelta) -> Iterator[list[tuple[datetime, _T]]]:
     """What has a time, in the order of it, parted into windows."""
     part: list[tuple[datetime, _T]] = []
     begins = last = datetime.min.replace(tzinfo=UTC)
@@ -79,25 +83,25 @@ def parted(timed: Iterable[tuple[datetime, _T]], length: timedelta) -> Iterator[
             yield part
             part = []
         if not part:
-            begins = _hour(when)
+            begins = _start_of_hour(when)
         part.append((when, charge))
         last = when
     if part:
         yield part
 
 
-def _hour(when: datetime) -> datetime:
+def _start_of_hour(when: datetime) -> datetime:
     return when.replace(minute=0, second=0, microsecond=0)
 
 
-def _window(
+def _make_window(
     times: tuple[datetime, datetime], whole: Sum, models: tuple[str, ...], now: datetime, length: timedelta
 ) -> UsageWindow:
     first, last = times
-    begins = _hour(first)
+    begins = _start_of_hour(first)
     ends = begins + length if begins <= datetime.max.replace(tzinfo=UTC) - length else last
     is_active = begins <= now < ends and now - last < length
-    burn = _burn(whole, last - first) if is_active else None
+    burn = _burn_rate(whole, last - first) if is_active else None
     return UsageWindow(
         begins=begins,
         ends=ends,
@@ -107,41 +111,41 @@ def _window(
         sum=whole,
         models=models,
         burn=burn,
-        projection=_projection(whole, burn, ends - now) if burn is not None else None,
+        projection=_project(whole, burn, ends - now) if burn is not None else None,
     )
 
 
-def total(charges: Iterable[Charge]) -> Sum:
+def sum_of(charges: Iterable[Charge]) -> Sum:
     """The sum of charges."""
-    return Sum.of(add_up(charges, (), Calendar(), {}))
+    return Sum.of(sum_charges(charges, (), Calendar(), {}))
 
 
-def _burn(whole: Sum, took: timedelta) -> Burn | None:
+def _burn_rate(whole: Sum, took: timedelta) -> BurnRate | None:
     """The burn; None where all was spent at one moment, which says nothing about what follows."""
     if not took:
         return None
     minutes = _minutes(took)
 
     def by_minute(number: Decimal | int) -> Decimal:
-        return _DIVIDED.divide(Decimal(number), minutes)
+        return _DIVISION.divide(Decimal(number), minutes)
 
     amount = whole.amount
-    return Burn(
+    return BurnRate(
         tokens_per_minute=by_minute(whole.tokens),
         new_tokens_per_minute=by_minute(whole.input + whole.output),
-        amount_per_hour=None if amount is None else by_minute(_DIVIDED.multiply(amount, Decimal(_MINUTES_AN_HOUR))),
+        amount_per_hour=None if amount is None else by_minute(_DIVISION.multiply(amount, Decimal(_MINUTES_AN_HOUR))),
     )
 
 
 def _minutes(some: timedelta) -> Decimal:
-    return _DIVIDED.divide(Decimal(some // _MICROSECOND), _MICROSECONDS_A_MINUTE)
+    return _DIVISION.divide(Decimal(some // _MICROSECOND), _MICROSECONDS_A_MINUTE)
 
 
-def _projection(whole: Sum, burn: Burn, left: timedelta) -> Projection:
-    minutes = int(_ROUNDED.quantize(_minutes(left), Decimal(1)))
-    more = _DIVIDED.multiply(burn.tokens_per_minute, Decimal(minutes))
+def _project(whole: Sum, burn: BurnRate, left: timedelta) -> Projection:
+    minutes = int(_ROUNDING.quantize(_minutes(left), Decimal(1)))
+    more = _DIVISION.multiply(burn.tokens_per_minute, Decimal(minutes))
     amount = None
     if whole.amount is not None and burn.amount_per_hour is not None:
-        rest = _DIVIDED.divide(_DIVIDED.multiply(burn.amount_per_hour, Decimal(minutes)), Decimal(_MINUTES_AN_HOUR))
-        amount = _ROUNDED.quantize(_DIVIDED.add(whole.amount, rest), CENT)
-    return Projection(minutes, whole.tokens + int(_ROUNDED.quantize(more, Decimal(1))), amount)
+        rest = _DIVISION.divide(_DIVISION.multiply(burn.amount_per_hour, Decimal(minutes)), Decimal(_MINUTES_AN_HOUR))
+        amount = _ROUNDING.quantize(_DIVISION.add(whole.amount, rest), CENT)
+    return Projection(minutes, whole.tokens + int(_ROUNDING.quantize(more, Decimal(1))), amount)

@@ -6,10 +6,15 @@ little cost, it is asked instead; where not, the transcripts are read.
 
 from __future__ import annotations
 
-from threadline.archive.indexed import LITTLE
-from threadline.archive.opening import clear_kept, leaves_keep, open  # noqa: A004 - as `threadline.open`
-from threadline.archive.progress import Showing
-from threadline.archive.standing import Standing
-from threadline.archive.whole import Archive
+from threadline.archive.archive import AUTO_REFRESH_BYTES, Archive, ProgressDisplay, StaleTolerantArchive
+from threadline.archive.factory import clear_kept_homes, ignores_keep, open  # noqa: A004 - as `threadline.open`
 
-__all__ = ["LITTLE", "Archive", "Showing", "Standing", "clear_kept", "leaves_keep", "open"]
+__all__ = [
+    "AUTO_REFRESH_BYTES",
+    "Archive",
+    "ProgressDisplay",
+    "StaleTolerantArchive",
+    "clear_kept_homes",
+    "ignores_keep",
+    "open",
+]

@@ -1,4 +1,4 @@
-"""`threadline context`: how full the window was turn by turn, what the cache gave back, and what fills the window."""
+"""`threadline context`: context window usage turn by turn, cache breaks, and what fills the window."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from threadline.cli import FOUND
+from threadline.cli import EXIT_OK
 from threadline.cli.options import home_option, output_options
 from threadline.cli.screen import pager_option
 
 if TYPE_CHECKING:
-    from threadline.model.agent import Agent
-    from threadline.model.context import CacheBreak, Context, Filling, TurnContext
-    from threadline.model.place import Place
-    from threadline.model.session import Session
+    from threadline.model.context import CacheBreak, Context, ContextPart, TurnContext
+    from threadline.model.places import Place
+    from threadline.model.session import Agent, Session
 
 _EPILOG = """
 \b
@@ -59,32 +58,32 @@ def context(
     """
     from threadline.cli import output as out
     from threadline.cli import screen
-    from threadline.cli.session import named
-    from threadline.render.context import draw
+    from threadline.cli.resolve import read_session
+    from threadline.render.context import draw_context
     from threadline.thread.context import context as context_of
 
-    found = named(session, homes)
-    chosen = _agent(found, agent)
-    told = context_of(found, chosen.id, _place(found, chosen, at), turn)
+    found = read_session(session, homes)
+    chosen = _select_agent(found, agent)
+    told = context_of(found, chosen.id, _parse_agent_place(found, chosen, at), turn)
     if output == "json":
-        out.print_json(_document(found, told))
+        out.print_json(_context_document(found, told))
     elif output != "table":
         out.print_rows(map(_turn_row, told.turns), output)
     elif told.windows:
-        coloured = screen.colour(wanted=not no_color)
-        lines = draw(told, screen.width(), colour=coloured, everything=everything, with_breaks=with_breaks)
-        screen.show_lines(lines, coloured=coloured, pager=pager)
+        coloured = screen.use_colour(wanted=not no_color)
+        lines = draw_context(told, screen.page_width(), colour=coloured, everything=everything, with_breaks=with_breaks)
+        screen.print_lines(lines, coloured=coloured, pager=pager)
     if told.windows:
-        return FOUND
-    return screen.nothing("No requests: no model answered in this session, or not this agent of it.")
+        return EXIT_OK
+    return screen.report_nothing("No requests: no model answered in this session, or not this agent of it.")
 
 
-def _agent(session: Session, wanted: str | None) -> Agent:
+def _select_agent(session: Session, wanted: str | None) -> Agent:
     from threadline.errors import Ambiguous, NotFound
 
     if wanted is None or wanted == "main":
         return session.main
-    fitting = [one for one in session.agents if (one.id or "").startswith(wanted)]
+    fitting = [agent for agent in session.agents if (agent.id or "").startswith(wanted)]
     exact = [one for one in fitting if one.id == wanted]
     if not fitting:
         raise NotFound(f"The session has no agent {wanted!r}; threadline tree SESSION shows them.")
@@ -94,84 +93,84 @@ def _agent(session: Session, wanted: str | None) -> Agent:
     return (exact or fitting)[0]
 
 
-def _place(session: Session, agent: Agent, text: str | None) -> Place | None:
+def _parse_agent_place(session: Session, agent: Agent, text: str | None) -> Place | None:
     """The place that was meant; a number is a line of the agent's own transcript."""
-    from threadline.cli.at import place_in
-    from threadline.model.place import Place
+    from threadline.cli.output import parse_place
+    from threadline.model.places import Place
 
     own = agent.transcript if agent.id is not None else None
     if text is not None and own is not None and text.isascii() and text.isdecimal():
         return Place(str(own), int(text[:18]))
-    return place_in(session, text)
+    return parse_place(session, text)
 
 
-def _document(session: Session, told: Context) -> dict[str, Any]:
+def _context_document(session: Session, told: Context) -> dict[str, Any]:
     limit = told.limit
     return {
         "session": session.id,
         "agent": told.agent,
         "model": told.model,
         "requests": len(told.windows),
-        "hit_share": _rounded(told.hit_share),
+        "hit_share": _round_share(told.hit_share),
         "place": str(told.place) if told.place is not None else None,
         "window": told.window,
         "measured": told.measured,
         "limit": limit.tokens if limit is not None else None,
         "limit_why": limit.why if limit is not None else None,
-        "share": _rounded(told.share),
+        "share": _round_share(told.share),
         "dropped": told.dropped,
-        "turns": [_turn_row(one) for one in told.turns],
+        "turns": [_turn_row(turn) for turn in told.turns],
         "breaks": [_break_row(one) for one in told.breaks],
         "filling": [_filling_row(one, told.window) for one in told.filling],
     }
 
 
-def _turn_row(one: TurnContext) -> dict[str, Any]:
+def _turn_row(turn_context: TurnContext) -> dict[str, Any]:
     return {
-        "turn": one.number,
-        "started": one.started,
-        "requests": one.requests,
-        "window": one.window,
-        "largest": one.largest,
-        "growth": one.growth,
-        "limit": one.limit.tokens if one.limit is not None else None,
-        "share": _rounded(one.share),
-        "sent": one.sent,
-        "cache_read": one.cache_read,
-        "hit_share": _rounded(one.hit_share),
-        "rewritten": one.rewritten,
-        "breaks": [str(each.cause) for each in one.breaks],
-        "compactions": one.compactions,
-        "place": str(one.place),
+        "turn": turn_context.number,
+        "started": turn_context.started,
+        "requests": turn_context.requests,
+        "window": turn_context.window,
+        "largest": turn_context.largest,
+        "growth": turn_context.growth,
+        "limit": turn_context.limit.tokens if turn_context.limit is not None else None,
+        "share": _round_share(turn_context.share),
+        "sent": turn_context.sent,
+        "cache_read": turn_context.cache_read,
+        "hit_share": _round_share(turn_context.hit_share),
+        "rewritten": turn_context.rewritten,
+        "breaks": [str(each.cause) for each in turn_context.breaks],
+        "compactions": turn_context.compactions,
+        "place": str(turn_context.place),
     }
 
 
-def _break_row(one: CacheBreak) -> dict[str, Any]:
+def _break_row(cache_break: CacheBreak) -> dict[str, Any]:
     return {
-        "turn": one.turn,
-        "request": one.request,
-        "timestamp": one.time,
-        "cause": str(one.cause),
-        "evidence": one.evidence,
-        "expected": one.expected,
-        "cache_read": one.cache_read,
-        "shortfall": one.shortfall,
-        "rewritten": one.rewritten,
-        "seconds": one.gap.total_seconds() if one.gap is not None else None,
-        "place": str(one.place),
+        "turn": cache_break.turn,
+        "request": cache_break.request,
+        "timestamp": cache_break.time,
+        "cause": str(cache_break.cause),
+        "evidence": cache_break.evidence,
+        "expected": cache_break.expected,
+        "cache_read": cache_break.cache_read,
+        "shortfall": cache_break.shortfall,
+        "rewritten": cache_break.rewritten,
+        "seconds": cache_break.gap.total_seconds() if cache_break.gap is not None else None,
+        "place": str(cache_break.place),
     }
 
 
-def _filling_row(one: Filling, window: int) -> dict[str, Any]:
+def _filling_row(context_part: ContextPart, window: int) -> dict[str, Any]:
     return {
-        "category": str(one.category),
-        "name": one.name,
-        "tokens": one.tokens,
-        "share": _rounded(one.tokens / window if window else None),
-        "measured": one.measured,
-        "how": "measured" if one.is_measured else "estimate",
+        "category": str(context_part.category),
+        "name": context_part.name,
+        "tokens": context_part.tokens,
+        "share": _round_share(context_part.tokens / window if window else None),
+        "measured": context_part.measured,
+        "how": "measured" if context_part.is_measured else "estimate",
     }
 
 
-def _rounded(share: float | None) -> float | None:
+def _round_share(share: float | None) -> float | None:
     return round(share, 4) if share is not None else None

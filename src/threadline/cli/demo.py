@@ -1,4 +1,4 @@
-"""`threadline demo`: make a home to try things on."""
+"""`threadline demo`: write a made-up Claude home to try things on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from threadline.cli import FOUND
+from threadline.cli import EXIT_OK
 from threadline.cli.options import output_options
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ def demo(directory: Path, *, seed: int, megabytes: float, transcripts: int | Non
     from shlex import quote
 
     from threadline.cli import output as out
-    from threadline.cli.reading import progress
+    from threadline.cli.screen import progress_bar
     from threadline.demo import write
 
     if math.isnan(megabytes):  # which is in every range
         raise click.UsageError("--megabytes must be a number, such as 2 or 1239.")
-    with progress("Writing", int(megabytes * 1_000_000)) as advance:
+    with progress_bar("Writing", int(megabytes * 1_000_000)) as advance:
         done = 0
 
         def tell(written: int, _total: int) -> None:
@@ -57,29 +57,29 @@ def demo(directory: Path, *, seed: int, megabytes: float, transcripts: int | Non
             done = written
 
         made = write(directory, seed=seed, megabytes=megabytes, transcripts=transcripts, progress=tell)
-    row = _row(directory, made)
+    row = _summary_row(directory, made)
     if output == "table":
         counts = f"{out.counted(row['transcripts'], 'transcript')} ({row['agents']:,} of agents)"
-        where = f"in {out.counted(row['projects'], 'project')}, {out.size(row['bytes'])}"
+        where = f"in {out.counted(row['projects'], 'project')}, {out.format_size(row['bytes'])}"
         click.echo(f"Wrote a made-up home to {out.plain(str(directory))}: {counts} {where}.")
         click.echo(f"Look at it: threadline --home {out.plain(quote(str(directory)))}")
     elif output == "json":
         out.print_json(row)
     else:
         out.print_rows([row], output)
-    return FOUND
+    return EXIT_OK
 
 
-def _row(directory: Path, made: Written) -> dict[str, Any]:
+def _summary_row(directory: Path, made: Written) -> dict[str, Any]:
     """What was written, counted as the other commands count: a workflow's journal is a transcript as well."""
     from threadline.cli import output as out
-    from threadline.cli.opening import at_path
-    from threadline.model.found import TranscriptKind
+    from threadline.cli.resolve import find_at_path
+    from threadline.model.homes import TranscriptKind
 
-    found = at_path(str(directory)).transcripts
+    found = find_at_path(str(directory)).transcripts
     journals = [one.path.read_bytes() for one in found if one.kind is TranscriptKind.JOURNAL]
     return {
-        "directory": out.to_plain(directory),
+        "directory": out.to_json_value(directory),
         "transcripts": len(found),
         "agents": made.agents,
         "lines": made.lines + sum(journal.count(b"\n") for journal in journals),

@@ -1,4 +1,4 @@
-"""`threadline entries`: the entries of a transcript, filtered."""
+"""`threadline entries`: print the entries of a transcript, filtered."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from threadline.cli import FOUND, NOTHING
+from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli.options import home_option, output_options
 
 if TYPE_CHECKING:
-    from threadline.cli.wanted import Written
-    from threadline.model.found import Transcript
+    from threadline.cli.filters import AttributedEntry
+    from threadline.model.homes import Transcript
 
-_KIND_AT = 7 + 2 + 19 + 2
+_KIND_COLUMN = 7 + 2 + 19 + 2
 _NARROW, _NARROW_KIND, _WIDE_KIND = 100, 16, 30
-_AHEAD = 200
+_LOOKAHEAD = 200
 _EPILOG = """
 \b
 Examples:
@@ -71,17 +71,17 @@ def entries(
     days in UTC.
     """
     from threadline.cli import output as out
-    from threadline.cli.opening import by_name
-    from threadline.cli.wanted import Wanted
+    from threadline.cli.filters import EntryFilter
+    from threadline.cli.resolve import find_by_name
 
     if raw and output != "table":
         raise click.UsageError(f"Give either --raw or --{output}: raw lines have no other form.")
     if data and (raw or output == "table"):
         raise click.UsageError("--data goes with --json, --jsonl or --csv; to see lines as they are, give --raw alone.")
-    wanted = Wanted(kinds, agent, since, until, problems=problems)
-    found, is_id = by_name(path, homes)
+    wanted = EntryFilter(kinds, agent, since, until, problems=problems)
+    found, is_id = find_by_name(path, homes)
     transcripts = found.transcripts
-    limited = islice(wanted.of(_all(transcripts)), limit)
+    limited = islice(wanted.of(_read_all(transcripts)), limit)
     if raw:
         count = _print_raw(limited)
     elif output == "table":
@@ -89,29 +89,29 @@ def entries(
     else:
         count = out.print_rows((entry_row(written, data=data) for written in limited), output)
     if count:
-        return FOUND
-    why = wanted.why_nothing() if transcripts else f"There is no transcript below {path!r}."
+        return EXIT_OK
+    why = wanted.explain_nothing() if transcripts else f"There is no transcript below {path!r}."
     click.echo(f"threadline: {out.plain(why)}", err=True)
-    return NOTHING
+    return EXIT_NOTHING
 
 
-def _all(transcripts: tuple[Transcript, ...]) -> Iterator[Written]:
+def _read_all(transcripts: tuple[Transcript, ...]) -> Iterator[AttributedEntry]:
     from threadline.cli import output as out
-    from threadline.cli.wanted import Written
+    from threadline.cli.filters import AttributedEntry
     from threadline.errors import Error
     from threadline.parse import entries as read
 
     for transcript in transcripts:
         try:
             for entry in read(transcript.path):
-                yield Written(entry, transcript.agent)
+                yield AttributedEntry(entry, transcript.agent)
         except Error as error:
             if len(transcripts) == 1:
                 raise
             click.echo(f"threadline: {out.plain(str(error))}", err=True)  # the others can still be read
 
 
-def _print_raw(chosen: Iterator[Written]) -> int:
+def _print_raw(chosen: Iterator[AttributedEntry]) -> int:
     """The bytes of the entries. Where others were left out between two, they stand on lines of their own."""
     stream = sys.stdout.buffer
     count = 0
@@ -128,61 +128,65 @@ def _print_raw(chosen: Iterator[Written]) -> int:
     return count
 
 
-def _print_table(chosen: Iterator[Written], *, named: bool, problems: bool) -> int:
+def _print_table(chosen: Iterator[AttributedEntry], *, named: bool, problems: bool) -> int:
     """One line an entry, as it comes: a transcript may have a million. Where not evident, each is named first."""
     from threadline.cli import output as out
 
-    ahead = list(islice(chosen, _AHEAD))
+    ahead = list(islice(chosen, _LOOKAHEAD))
     wide = _kind_width(ahead)
-    room = max(20, out.terminal_width() - _KIND_AT - wide - 2)
+    room = max(20, out.terminal_width() - _KIND_COLUMN - wide - 2)
     count = 0
     shown = None
     for written in chain(ahead, chosen):
         entry = written.entry
         if named and entry.line.transcript != shown:
             shown = entry.line.transcript
-            click.echo(("\n" if count else "") + out.heading(shown))
+            click.echo(("\n" if count else "") + out.format_heading(shown))
         if not count:
             click.echo(f"{'line':>7}  {'time (UTC)':<19}  {'kind':<{wide}}  {'problem' if problems else 'text'}")
         moment = entry.timestamp
         when = moment.strftime("%Y-%m-%d %H:%M:%S") if moment else ""
         mark = "⎇ " if written.is_agent else ""
-        said = "; ".join(f"{one.kind}: {one.message}" for one in written.problems) if problems else _text(written)
-        kind = out.clip(out.plain(_kind(written)), wide)
-        kind += " " * (wide - out.columns(kind))
+        said = (
+            "; ".join(f"{problem.kind}: {problem.message}" for problem in written.problems)
+            if problems
+            else _entry_text(written)
+        )
+        kind = out.clip(out.plain(_kind_label(written)), wide)
+        kind += " " * (wide - out.display_width(kind))
         click.echo(f"{entry.line.number:>7}  {when:<19}  {kind}  {out.one_line(mark + said, room)}".rstrip())
         count += 1
     return count
 
 
-def _kind_width(ahead: list[Written]) -> int:
+def _kind_width(ahead: list[AttributedEntry]) -> int:
     """As wide as what is seen ahead needs, within reason; more may come after it."""
     from threadline.cli import output as out
 
     most = _NARROW_KIND if out.terminal_width() < _NARROW else _WIDE_KIND
-    least = _NARROW_KIND if len(ahead) == _AHEAD else len("kind")
-    needed = max((out.columns(out.plain(_kind(written))) for written in ahead), default=0)
+    least = _NARROW_KIND if len(ahead) == _LOOKAHEAD else len("kind")
+    needed = max((out.display_width(out.plain(_kind_label(written))) for written in ahead), default=0)
     return max(least, min(needed, most))
 
 
-def _kind(written: Written) -> str:
+def _kind_label(written: AttributedEntry) -> str:
     subtype = _subtype(written)
     return f"{written.entry.kind}/{subtype}" if subtype else written.entry.kind
 
 
-def _subtype(written: Written) -> str | None:
+def _subtype(written: AttributedEntry) -> str | None:
     entry = written.entry
     return getattr(entry, "subtype", None) or getattr(getattr(entry, "attachment", None), "type", None)
 
 
-def _text(written: Written) -> str:
+def _entry_text(written: AttributedEntry) -> str:
     """What the entry says, in a few words: its text, or its calls and results."""
-    from threadline.cli.entry_text import entry_text
+    from threadline.cli.rows import entry_text
 
     return entry_text(written.entry)
 
 
-def entry_row(written: Written, *, data: bool) -> dict[str, Any]:
+def entry_row(written: AttributedEntry, *, data: bool) -> dict[str, Any]:
     """An entry as a row for programs; with `data`, its JSON as it stands as well."""
     entry = written.entry
     row: dict[str, Any] = {
@@ -199,17 +203,18 @@ def entry_row(written: Written, *, data: bool) -> dict[str, Any]:
         "is_agent": written.is_agent,
         "timestamp": entry.timestamp,
         "version": getattr(entry, "version", None),
-        "text": _text(written),
+        "text": _entry_text(written),
         "problems": [
-            {"kind": str(one.kind), "place": str(one.place), "message": one.message} for one in written.problems
+            {"kind": str(problem.kind), "place": str(problem.place), "message": problem.message}
+            for problem in written.problems
         ],
     }
     if data:
-        row["data"] = _data(written)
+        row["data"] = _entry_data(written)
     return row
 
 
-def _data(written: Written) -> Any:
+def _entry_data(written: AttributedEntry) -> Any:
     """The entry's JSON; its text where that is nested too deeply to be written again."""
     from threadline.cli import output as out
 

@@ -1,4 +1,4 @@
-"""`threadline errors`: what went wrong, by evidence."""
+"""`threadline errors`: list failed calls and failed API requests."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from threadline.cli import FOUND
+from threadline.cli import EXIT_OK
 from threadline.cli.options import home_option, jobs_option, output_options
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from threadline.survey.failures import Failure
+    from threadline.reports.failures import Failure
 
-_ROOMY = 100
+_MIN_WIDTH_FOR_TIME = 100
 _EPILOG = """
 \b
 Examples:
@@ -48,65 +48,67 @@ def errors(
     """
     from threadline.cli import output as out
     from threadline.cli import screen
-    from threadline.cli.when import moment
+    from threadline.model.times import parse_moment
 
-    start = moment(since) if since is not None else None
-    stop = moment(until, end=True) if until is not None else None
+    start = parse_moment(since) if since is not None else None
+    stop = parse_moment(until, end=True) if until is not None else None
     if session is not None:
-        from threadline.cli.session import named
-        from threadline.survey.failures import failures
+        from threadline.cli.resolve import read_session
+        from threadline.reports.failures import session_failures
 
-        found = failures(named(session, homes))
+        found = session_failures(read_session(session, homes))
     else:
-        found = _everywhere(homes, start, jobs)
-    chosen = [one for one in found if _within(one, start, stop)]
+        found = _find_all_failures(homes, start, jobs)
+    chosen = [one for one in found if _is_in_range(one, start, stop)]
     if output != "table":
-        out.print_rows(map(out.to_plain, chosen), output)
+        out.print_rows(map(out.to_json_value, chosen), output)
     elif chosen:
-        click.echo(_table(chosen, several=session is None))
+        click.echo(_failure_table(chosen, several=session is None))
     if chosen:
-        return FOUND
+        return EXIT_OK
     if start is None and stop is None:
-        return screen.nothing("Nothing went wrong: every call ended well or is still open, and no request failed.")
+        return screen.report_nothing(
+            "Nothing went wrong: every call ended well or is still open, and no request failed."
+        )
     when = [one.timestamp for one in found if one.timestamp is not None]
     spread = f"; what did is from {min(when):%Y-%m-%d} to {max(when):%Y-%m-%d}" if when else ""
-    return screen.nothing(f"Nothing went wrong in that time{spread}.")
+    return screen.report_nothing(f"Nothing went wrong in that time{spread}.")
 
 
-def _everywhere(homes: tuple[str, ...], start: datetime | None, jobs: int | None) -> list[Failure]:
-    from threadline.cli.opening import archive_of
-    from threadline.cli.reading import say_no_home
+def _find_all_failures(homes: tuple[str, ...], start: datetime | None, jobs: int | None) -> list[Failure]:
+    from threadline.cli.resolve import open_archive
+    from threadline.cli.screen import report_no_home
 
-    archive = archive_of(homes, jobs, index=False)
+    archive = open_archive(homes, jobs, index=False)
     if not archive.homes:
-        say_no_home()
+        report_no_home()
     return archive.failures(start)
 
 
-def _within(one: Failure, start: datetime | None, stop: datetime | None) -> bool:
+def _is_in_range(failure: Failure, start: datetime | None, stop: datetime | None) -> bool:
     if start is None and stop is None:
         return True
-    when = one.timestamp
+    when = failure.timestamp
     return when is not None and (start is None or when >= start) and (stop is None or when <= stop)
 
 
-def _table(chosen: list[Failure], *, several: bool) -> str:
+def _failure_table(chosen: list[Failure], *, several: bool) -> str:
     from threadline.cli import output as out
 
-    exact = "%Y-%m-%d %H:%M" if out.terminal_width() >= _ROOMY else "%Y-%m-%d"
+    exact = "%Y-%m-%d %H:%M" if out.terminal_width() >= _MIN_WIDTH_FOR_TIME else "%Y-%m-%d"
     when = exact if several else "%m-%d %H:%M:%S"
     rows = [
         (
-            one.timestamp.strftime(when) if one.timestamp else "",
-            *((str(one.session or "")[:8],) if several else ()),
-            "" if one.turn is None else str(one.turn),
-            one.what,
-            out.clip(out.plain(one.tool or ""), 16),
-            f"{one.input[:60]} → {one.text[:400]}" if one.input else one.text[:400] or one.evidence,
+            failure.timestamp.strftime(when) if failure.timestamp else "",
+            *((str(failure.session or "")[:8],) if several else ()),
+            "" if failure.turn is None else str(failure.turn),
+            failure.what,
+            out.clip(out.plain(failure.tool or ""), 16),
+            f"{failure.input[:60]} → {failure.text[:400]}" if failure.input else failure.text[:400] or failure.evidence,
         )
-        for one in chosen
+        for failure in chosen
     ]
     cells = [(*row[:-1], out.one_line(row[-1], 400)) for row in rows]
     headings = ("time (UTC)", *(("session",) if several else ()), "turn", "what", "tool", "text")
     turn, tool = headings.index("turn"), headings.index("tool")
-    return out.table(headings, cells, right=(turn,), shrink=(tool,))
+    return out.format_table(headings, cells, right=(turn,), shrink=(tool,))

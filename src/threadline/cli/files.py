@@ -1,18 +1,26 @@
-"""`threadline files`: the files of a session as they stood at any place, as far as the transcript proves it."""
+"""`threadline files`: files of a session at any point, as far as the transcript proves them.
+
+Without a session, the files that any session touched, from the index.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from threadline.cli import FOUND, NOTHING
-from threadline.cli.options import everywhere_options, home_option, output_options
+from threadline.cli import EXIT_NOTHING, EXIT_OK, screen
+from threadline.cli import output as out
+from threadline.cli.filters import CrossSessionFilter
+from threadline.cli.options import cross_session_options, home_option, output_options
+from threadline.cli.output import shorten_path
+from threadline.cli.resolve import open_archive
+from threadline.cli.screen import report_no_home
+from threadline.model.calls import ListedFile
 
 if TYPE_CHECKING:
-    from threadline.cli.everywhere import Everywhere
     from threadline.load import Session
     from threadline.model.state import Evidence, FileDifference, FileState, FileVersion, State
 
@@ -35,7 +43,7 @@ Examples:
 @click.option("--diff", "diff", nargs=2, metavar="A B", help="What changed between two places.")
 @click.option("--path", "path", metavar="P", help="Only files whose path is this or ends with it.")
 @click.option("--content", is_flag=True, help="Print the text of the one file that --path names.")
-@everywhere_options
+@cross_session_options
 @home_option
 @output_options
 def files(
@@ -59,35 +67,33 @@ def files(
     Without SESSION, the files that any session touched, those touched last first, from the index.
     """
     from threadline.cli import screen
-    from threadline.cli.everywhere import Everywhere
-    from threadline.cli.session import named
+    from threadline.cli.filters import CrossSessionFilter
+    from threadline.cli.resolve import read_session
 
-    asked = Everywhere.of(project, since, until, limit)
+    asked = CrossSessionFilter.of(project, since, until, limit)
     if session is None:
-        from threadline.cli.files_everywhere import show
-
         if at or diff or content:
             raise click.UsageError("--at, --diff and --content go with a SESSION.")
-        return show(asked.for_page(output), path, homes, output)
-    asked = asked.of_one()
+        return print_all_files(asked.with_default_limit(output), path, homes, output)
+    asked = asked.for_single_session()
     if diff and (at or content or since or until or limit):
         more = "--at, --content, --since, --until and --limit"
         raise click.UsageError(f"--diff names both places itself; leave out {more}.")
-    found = named(session, homes)
+    found = read_session(session, homes)
     if diff:
         return _print_difference(found, diff, path, output)
-    state = _state(found, at)
-    chosen = _touched(found, [file for file in state.files.values() if _is_named(file.path, path)], asked)
+    state = _state_at(found, at)
+    chosen = _filter_touched(found, [file for file in state.files.values() if _matches_path(file.path, path)], asked)
     if content:
         return _print_content(found, chosen, path, output)
     if output != "table":
-        _print_rows((_row(file) for file in chosen), output)
+        _print_rows((_file_row(file) for file in chosen), output)
     elif chosen:
-        click.echo(_table(found, chosen))
-    return FOUND if chosen else screen.nothing(_why(found, at, path, state, asked))
+        click.echo(_file_table(found, chosen))
+    return EXIT_OK if chosen else screen.report_nothing(_explain_nothing(found, at, path, state, asked))
 
 
-def _touched(session: Session, files: list[FileState], asked: Everywhere) -> list[FileState]:
+def _filter_touched(session: Session, files: list[FileState], asked: CrossSessionFilter) -> list[FileState]:
     """Those that were touched in a time, or the last of them, in the session's order."""
     if not (asked.since or asked.until or asked.limit):
         return files
@@ -105,27 +111,29 @@ def _touched(session: Session, files: list[FileState], asked: Everywhere) -> lis
     return [file for file in files if file.path in kept]
 
 
-def _why(session: Session, at: str | None, path: str | None, state: State, asked: Everywhere) -> str:
+def _explain_nothing(
+    session: Session, at: str | None, path: str | None, state: State, asked: CrossSessionFilter
+) -> str:
     """Why no file is listed, and what there would be."""
-    from threadline.render.figures import some
+    from threadline.model.text import join_some
 
     if (asked.since or asked.until) and state.files:
         return f"No such file was touched in that time; the session met {len(state.files):,} in all."
     if path is not None and state.files:
         names = (file.path.replace("\\", "/").rsplit("/", 1)[-1] for file in state.files.values())
-        return f"No file {path!r}; the session met {some(dict.fromkeys(names))}."
-    if at is not None and (later := len(_state(session, None).files)):
+        return f"No file {path!r}; the session met {join_some(dict.fromkeys(names))}."
+    if at is not None and (later := len(_state_at(session, None).files)):
         return f"No files up to {at}; at the end of the session it has met {later:,}."
     return "No files: the session read and wrote none."
 
 
-def _state(session: Session, at: str | None) -> State:
-    from threadline.cli.at import place_in
+def _state_at(session: Session, at: str | None) -> State:
+    from threadline.cli.output import parse_place
 
-    return session.at(place_in(session, at))
+    return session.at(parse_place(session, at))
 
 
-def _is_named(path: str, wanted: str | None) -> bool:
+def _matches_path(path: str, wanted: str | None) -> bool:
     if wanted is None or path == wanted:
         return True
     return path.replace("\\", "/").endswith("/" + wanted.replace("\\", "/").lstrip("/"))
@@ -138,7 +146,7 @@ def _print_rows(rows: Iterable[dict[str, Any]], output: str) -> int:
 
 
 def _print_content(session: Session, chosen: list[FileState], path: str | None, output: str) -> int:
-    from threadline.cli.at import print_text
+    from threadline.cli.output import print_text
     from threadline.errors import Ambiguous, BadQuery, NotFound
 
     if path is None:
@@ -149,16 +157,16 @@ def _print_content(session: Session, chosen: list[FileState], path: str | None, 
         raise Ambiguous("\n".join([f"{path!r} fits several files; name one:", *(file.path for file in chosen)]))
     file = chosen[0]
     if output != "table":
-        _print_rows([{**_row(file), "content": file.content, "lines": file.lines}], output)
+        _print_rows([{**_file_row(file), "content": file.content, "lines": file.lines}], output)
     elif file.content is not None:
         print_text(file.content)
     else:
-        print_text(_numbered(file.lines))
-        _say(_for_reading(session, file.statement))
-    return FOUND if file.content is not None or file.lines else NOTHING
+        print_text(_numbered_lines(file.lines))
+        _print_statement(_shorten_places(session, file.statement))
+    return EXIT_OK if file.content is not None or file.lines else EXIT_NOTHING
 
 
-def _numbered(lines: dict[int, str]) -> str:
+def _numbered_lines(lines: dict[int, str]) -> str:
     """The lines that are known, with their numbers; `...` stands for those that are not."""
     made = []
     last = 0
@@ -171,23 +179,23 @@ def _numbered(lines: dict[int, str]) -> str:
 
 def _print_difference(session: Session, places: tuple[str, str], path: str | None, output: str) -> int:
     from threadline.cli import screen
-    from threadline.cli.at import print_text, tame
+    from threadline.cli.output import escape_line, print_text
     from threadline.thread.state import difference
 
-    before, after = (_state(session, place) for place in places)
-    chosen = [one for one in difference(before, after) if _is_named(one.path, path)]
+    before, after = (_state_at(session, place) for place in places)
+    chosen = [one for one in difference(before, after) if _matches_path(one.path, path)]
     if output != "table":
         _print_rows(map(_difference_row, chosen), output)
     for one in chosen if output == "table" else ():
         # Programs that apply diffs pass over what stands before the names.
-        click.echo(f"# {tame(one.path)}: {tame(_for_reading(session, one.statement))}")
+        click.echo(f"# {escape_line(one.path)}: {escape_line(_shorten_places(session, one.statement))}")
         print_text(one.text)
     if chosen:
-        return FOUND
-    return screen.nothing(f"No file is known to have changed between {places[0]} and {places[1]}.")
+        return EXIT_OK
+    return screen.report_nothing(f"No file is known to have changed between {places[0]} and {places[1]}.")
 
 
-def _for_reading(session: Session, statement: str) -> str:
+def _shorten_places(session: Session, statement: str) -> str:
     """A statement for a person who knows which session it is of: places are lines, and one is no plural."""
     for agent in (session.main, *session.agents):
         path = session.path if agent.id is None else agent.transcript
@@ -198,23 +206,23 @@ def _for_reading(session: Session, statement: str) -> str:
     return re.sub(r"\b1 later acts\b", "1 later act", statement)
 
 
-def _say(statement: str) -> None:
+def _print_statement(statement: str) -> None:
     from threadline.cli import output as out
 
     click.echo(f"threadline: {out.plain(statement)}", err=True)
 
 
-def _table(session: Session, chosen: list[FileState]) -> str:
+def _file_table(session: Session, chosen: list[FileState]) -> str:
     from threadline.cli import output as out
-    from threadline.cli.at import where
+    from threadline.cli.output import format_place
 
     rows = [
         (
             str(file.proven),
             str(file.total_lines) if file.content is not None else f"{len(file.lines)}/{file.total_lines or '?'}",
-            out.size(file.size) if file.size is not None else "",
-            f"{file.proof.how} {where(session, file.proof.place)}" if file.proof is not None else "",
-            where(session, file.changed),
+            out.format_size(file.size) if file.size is not None else "",
+            f"{file.proof.how} {format_place(session, file.proof.place)}" if file.proof is not None else "",
+            format_place(session, file.changed),
             str(file.ran_since or ""),
             str(len(file.doubts) or ""),
             file.path,
@@ -222,10 +230,10 @@ def _table(session: Session, chosen: list[FileState]) -> str:
         for file in chosen
     ]
     headings = ("proven", "lines", "size", "by, at line", "changed", "ran since", "doubts", "path")
-    return out.table(headings, rows, right=(1, 2, 4, 5, 6))
+    return out.format_table(headings, rows, right=(1, 2, 4, 5, 6))
 
 
-def _row(file: FileState) -> dict[str, Any]:
+def _file_row(file: FileState) -> dict[str, Any]:
     return {
         "path": file.path,
         "proven": str(file.proven),
@@ -233,28 +241,78 @@ def _row(file: FileState) -> dict[str, Any]:
         "known_lines": file.total_lines if file.content is not None else len(file.lines),
         "total_lines": file.total_lines,
         "changed": str(file.changed) if file.changed is not None else None,
-        "proof": _evidence(file.proof) if file.proof is not None else None,
+        "proof": _evidence_row(file.proof) if file.proof is not None else None,
         "ran_since": file.ran_since,
-        "doubts": [_evidence(one) for one in file.doubts],
-        "evidence": [_evidence(one) for one in file.evidence],
+        "doubts": [_evidence_row(doubt) for doubt in file.doubts],
+        "evidence": [_evidence_row(one) for one in file.evidence],
         "statement": file.statement,
     }
 
 
-def _evidence(one: Evidence) -> dict[str, Any]:
-    return {"how": str(one.how), "place": str(one.place), "agent": one.agent}
+def _evidence_row(evidence: Evidence) -> dict[str, Any]:
+    return {"how": str(evidence.how), "place": str(evidence.place), "agent": evidence.agent}
 
 
-def _difference_row(one: FileDifference) -> dict[str, Any]:
+def _difference_row(difference: FileDifference) -> dict[str, Any]:
     return {
-        "path": one.path,
-        "proven": one.proven,
-        "statement": one.statement,
-        "before": _version(one.before),
-        "after": _version(one.after),
-        "diff": one.text,
+        "path": difference.path,
+        "proven": difference.proven,
+        "statement": difference.statement,
+        "before": _version_row(difference.before),
+        "after": _version_row(difference.after),
+        "diff": difference.text,
     }
 
 
-def _version(version: FileVersion | None) -> dict[str, Any] | None:
-    return None if version is None else {"exists": version.content is not None, **_evidence(version.evidence)}
+def _version_row(version: FileVersion | None) -> dict[str, Any] | None:
+    return None if version is None else {"exists": version.content is not None, **_evidence_row(version.evidence)}
+
+
+_MAX_PATH = 4096
+
+
+def print_all_files(asked: CrossSessionFilter, path: str | None, homes: Sequence[str], output: str) -> int:
+    """Print them; give the exit code."""
+    with open_archive(homes) as archive:
+        if not archive.homes:
+            report_no_home()
+            return EXIT_NOTHING
+        found = archive.files(path, **asked.wanted())
+    if output != "table":
+        out.print_rows(map(_listed_file_row, found), output)
+    elif found:
+        click.echo(_listed_file_table(found))
+        if len(found) == asked.limit:
+            click.echo(f"\nThe {asked.limit:,} touched last: see --limit N.")
+    if found:
+        return EXIT_OK
+    named = f" {path!r}" if path is not None else ""
+    return screen.report_nothing(
+        f"No session touched such a file{named}; --path takes the end of a path, with whole names."
+    )
+
+
+def _listed_file_row(file: ListedFile) -> dict[str, Any]:
+    return {
+        "path": file.path,
+        "session": file.session,
+        "project": file.project,
+        "reads": file.reads,
+        "writes": file.writes,
+        "first": file.first,
+        "last": file.last,
+    }
+
+
+def _listed_file_table(found: Sequence[ListedFile]) -> str:
+    rows = [
+        (
+            file.last.strftime("%Y-%m-%d %H:%M") if file.last else "",
+            str(file.session or "")[:8],
+            f"{file.reads:,}",
+            f"{file.writes:,}",
+            shorten_path(file.path, _MAX_PATH),
+        )
+        for file in found
+    ]
+    return out.format_table(("last (UTC)", "session", "reads", "writes", "file"), rows, right=(2, 3), ends=True)

@@ -1,4 +1,4 @@
-"""`threadline history`: what was typed, in all projects, newest first."""
+"""`threadline history`: list typed prompts of all projects, newest first."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from threadline.cli import FOUND, NOTHING
+from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli.options import home_option, output_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from threadline.model.found import Home
-    from threadline.render.style import Spans
-    from threadline.survey.history import History, TypedPrompt, Wanted
+    from threadline.model.homes import Home
+    from threadline.render.terminal import Spans
+    from threadline.reports.history import PromptFilter, PromptHistory, TypedPrompt
 
-_SHOWN = 30
-_PROJECT = 16
+_DEFAULT_LIMIT = 30
+_PROJECT_WIDTH = 16
 _EPILOG = """
 \b
 Examples:
@@ -42,7 +42,7 @@ Examples:
     "--limit",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"No more than this many; by default {_SHOWN}, and all with --json, --jsonl and --csv.",
+    help=f"No more than this many; by default {_DEFAULT_LIMIT}, and all with --json, --jsonl and --csv.",
 )
 @click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")
 @home_option
@@ -66,44 +66,46 @@ def history(
     """
     from threadline.cli import output as out
     from threadline.cli import screen
-    from threadline.cli.opening import archive_of
-    from threadline.cli.reading import say_no_home
-    from threadline.cli.when import moment
+    from threadline.cli.resolve import open_archive
+    from threadline.cli.screen import report_no_home
     from threadline.errors import BadQuery
-    from threadline.survey.history import Wanted
+    from threadline.model.times import parse_moment
+    from threadline.reports.history import PromptFilter
 
-    wanted = Wanted(
+    wanted = PromptFilter(
         text,
         project,
-        moment(since) if since is not None else None,
-        moment(until, end=True) if until is not None else None,
+        parse_moment(since) if since is not None else None,
+        parse_moment(until, end=True) if until is not None else None,
         gone,
     )
     if wanted.since is not None and wanted.until is not None and wanted.since > wanted.until:
         raise BadQuery(f"--since {since} is after --until {until}: nothing can lie between them.")
-    archive = archive_of(homes, index=False)
+    archive = open_archive(homes, index=False)
     if not archive.homes:
-        say_no_home()
-        return NOTHING
+        report_no_home()
+        return EXIT_NOTHING
     typed = archive.history(wanted)
     if output == "table":
-        count = _show(typed.prompts(), limit or _SHOWN, coloured=screen.colour(wanted=not no_color))
+        count = _print_prompts(
+            typed.prompts(), limit or _DEFAULT_LIMIT, coloured=screen.use_colour(wanted=not no_color)
+        )
     else:
-        count = out.print_rows(map(out.to_plain, islice(typed.prompts(), limit)), output)
-    _say_problems(typed)
-    return FOUND if count else screen.nothing(_why(archive.homes, typed, wanted))
+        count = out.print_rows(map(out.to_json_value, islice(typed.prompts(), limit)), output)
+    _print_problems(typed)
+    return EXIT_OK if count else screen.report_nothing(_explain_nothing(archive.homes, typed, wanted))
 
 
-def _show(prompts: Iterator[TypedPrompt], limit: int, *, coloured: bool) -> int:
+def _print_prompts(prompts: Iterator[TypedPrompt], limit: int, *, coloured: bool) -> int:
     """A line a prompt, and whether there are more."""
     from threadline.cli import screen
-    from threadline.render.style import Role, Span, Style
+    from threadline.render.terminal import Role, Span, Style
 
     style = Style(colour=coloured)
-    width = screen.width()
+    width = screen.page_width()
     count = 0
-    for one in islice(prompts, limit):
-        click.echo(style.line(_line(one, width)), color=coloured)
+    for typed_prompt in islice(prompts, limit):
+        click.echo(style.line(_prompt_line(typed_prompt, width)), color=coloured)
         count += 1
     if count == limit and next(prompts, None) is not None:
         told = f"The newest {count}; there are more: see --limit N."
@@ -111,41 +113,41 @@ def _show(prompts: Iterator[TypedPrompt], limit: int, *, coloured: bool) -> int:
     return count
 
 
-def _line(one: TypedPrompt, width: int) -> Spans:
+def _prompt_line(typed_prompt: TypedPrompt, width: int) -> Spans:
     from threadline.cli import output as out
-    from threadline.cli.places import short_path
-    from threadline.render.figures import moment
-    from threadline.render.style import Role, Span
+    from threadline.cli.output import shorten_path
+    from threadline.model.text import format_time
+    from threadline.render.terminal import Role, Span
 
-    session = out.plain((one.session or "")[:8])
-    project = short_path(one.project or "", _PROJECT)
-    pasted = f"  +{one.pasted} pasted" if one.pasted else ""
+    session = out.plain((typed_prompt.session or "")[:8])
+    project = shorten_path(typed_prompt.project or "", _PROJECT_WIDTH)
+    pasted = f"  +{typed_prompt.pasted} pasted" if typed_prompt.pasted else ""
     before = (
-        Span(f"{moment(one.timestamp):<16}  ", Role.FAINT),
-        Span(session + " " * (10 - out.columns(session)), Role.CODE),
-        Span("gone  " if one.gone else "      ", Role.NOTICE),
-        Span(project + " " * (_PROJECT + 2 - out.columns(project)), Role.FAINT),
+        Span(f"{format_time(typed_prompt.timestamp):<16}  ", Role.FAINT),
+        Span(session + " " * (10 - out.display_width(session)), Role.CODE),
+        Span("gone  " if typed_prompt.gone else "      ", Role.NOTICE),
+        Span(project + " " * (_PROJECT_WIDTH + 2 - out.display_width(project)), Role.FAINT),
     )
-    room = max(20, width - sum(out.columns(span.text) for span in before) - len(pasted))
-    return (*before, Span(out.one_line(one.text, room), Role.PROMPT), Span(pasted, Role.FAINT))
+    room = max(20, width - sum(out.display_width(span.text) for span in before) - len(pasted))
+    return (*before, Span(out.one_line(typed_prompt.text, room), Role.PROMPT), Span(pasted, Role.FAINT))
 
 
-def _say_problems(typed: History) -> None:
+def _print_problems(typed: PromptHistory) -> None:
     from threadline.cli import output as out
 
-    lost = [one for one in typed.problems if not one.recovered]
+    lost = [problem for problem in typed.problems if not problem.recovered]
     if lost:
         rows = out.counted(len(lost), "row")
         where = f"the first at byte {lost[0].place.offset:,} of {lost[0].place.transcript}: {lost[0].message}"
         click.echo(f"threadline: {out.plain(f'{rows} could not be read, {where}.')}", err=True)
 
 
-def _why(places: Sequence[Home], typed: History, wanted: Wanted) -> str:
+def _explain_nothing(places: Sequence[Home], typed: PromptHistory, wanted: PromptFilter) -> str:
     """Why no prompt is listed, and what there would be."""
-    from threadline.render.figures import some
+    from threadline.model.text import join_some
 
     if not typed.seen:
-        homes = some(str(home.path) for home in places)
+        homes = join_some(str(home.path) for home in places)
         return f"No prompts: there is no history.jsonl with rows in {homes}."
     told = {
         "text": (repr(wanted.text), "hold the text"),
@@ -156,6 +158,6 @@ def _why(places: Sequence[Home], typed: History, wanted: Wanted) -> str:
     }
     given = [name for name in told if getattr(wanted, name)]
     newest = f"; the newest is of {typed.newest:%Y-%m-%d}" if typed.newest and wanted.since is not None else ""
-    each = ", ".join(f"{typed.fitting[name]:,} {told[name][1]}" for name in given) if len(given) > 1 else ""
+    each = ", ".join(f"{typed.match_counts[name]:,} {told[name][1]}" for name in given) if len(given) > 1 else ""
     fits = " and ".join(told[name][0] for name in given)
     return f"No prompt of {typed.seen:,} fits {fits}{f': {each}' if each else ''}{newest}."

@@ -1,4 +1,4 @@
-"""`threadline index`: where the index lies, how it stands; bring it up to date, or make it anew."""
+"""`threadline index`: show, refresh or rebuild the index."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from threadline.cli import FOUND, NOTHING
+from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli.options import home_option, jobs_option, output_options
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from threadline.archive import Archive
-    from threadline.index.status import Status
+    from threadline.index.freshness import IndexStatus
 
 _EPILOG = """
 \b
@@ -44,18 +44,18 @@ def index(action: str, *, homes: tuple[str, ...], jobs: int | None, output: str)
     themselves; `refresh` does that now, and reads only what changed. `rebuild` makes another from nothing, and only
     then puts it in the old one's place.
     """
-    from threadline.cli.opening import archive_of
-    from threadline.cli.reading import say_no_home
+    from threadline.cli.resolve import open_archive
+    from threadline.cli.screen import report_no_home
 
-    archive = archive_of(homes, jobs, quiet=0)
+    archive = open_archive(homes, jobs, quiet=0)
     if not archive.homes:
-        say_no_home()
-        return NOTHING
+        report_no_home()
+        return EXIT_NOTHING
     if action == "path":
         return _print_path(archive.index, output)
     if action == "status":
         return _print_status(archive, output)
-    return _make(archive, output, anew=action == "rebuild")
+    return _update_index(archive, output, anew=action == "rebuild")
 
 
 def _print_path(path: Path, output: str) -> int:
@@ -65,7 +65,7 @@ def _print_path(path: Path, output: str) -> int:
         click.echo(out.plain(str(path)))
     else:
         _print_row({"path": str(path)}, output)
-    return FOUND
+    return EXIT_OK
 
 
 def _print_row(row: dict[str, Any], output: str) -> None:
@@ -77,7 +77,7 @@ def _print_row(row: dict[str, Any], output: str) -> None:
         out.print_rows([row], output)
 
 
-def _make(archive: Archive, output: str, *, anew: bool) -> int:
+def _update_index(archive: Archive, output: str, *, anew: bool) -> int:
     from msgspec.structs import asdict
 
     from threadline.cli import output as out
@@ -87,40 +87,42 @@ def _make(archive: Archive, output: str, *, anew: bool) -> int:
     seconds = monotonic() - began
     if output != "table":
         _print_row({"path": str(archive.index), **asdict(done), "seconds": round(seconds, 3)}, output)
-        return FOUND
-    read = f"{out.counted(done.transcripts, 'transcript')} read ({out.size(done.bytes)})"
+        return EXIT_OK
+    read = f"{out.counted(done.transcripts, 'transcript')} read ({out.format_size(done.bytes)})"
     parts = [read, out.counted(done.entries, "entry", "entries"), out.counted(done.charges, "charge")]
     parts += [f"{out.counted(done.gone, 'transcript')} gone"] if done.gone else []
     if not (done.transcripts or done.gone or done.charges):
         parts = ["Nothing changed"]
-    rate = f", {out.size(int(done.bytes / seconds))}/s" if done.bytes and seconds else ""
+    rate = f", {out.format_size(int(done.bytes / seconds))}/s" if done.bytes and seconds else ""
     click.echo(f"{'; '.join(parts)}. Took {seconds:.2f} s{rate}.")
-    return FOUND
+    return EXIT_OK
 
 
 def _print_status(archive: Archive, output: str) -> int:
     from msgspec.structs import asdict
 
     from threadline.cli import output as out
-    from threadline.cli.screen import nothing
+    from threadline.cli.screen import report_nothing
 
     told = archive.status()
     if output != "table":
         _print_row(asdict(told), output)
     elif told.exists:
-        click.echo(_page(told))
+        click.echo(_status_page(told))
     if not told.exists:
-        waiting = f"{out.counted(told.changed, 'transcript')} ({out.size(told.transcripts_bytes)})"
-        return nothing(f"There is no index at {told.path!r} yet; `threadline index refresh` makes it of {waiting}.")
-    return FOUND
+        waiting = f"{out.counted(told.changed, 'transcript')} ({out.format_size(told.transcripts_bytes)})"
+        return report_nothing(
+            f"There is no index at {told.path!r} yet; `threadline index refresh` makes it of {waiting}."
+        )
+    return EXIT_OK
 
 
-def _page(told: Status) -> str:
+def _status_page(told: IndexStatus) -> str:
     from threadline.cli import output as out
 
-    size = out.size(told.bytes)
+    size = out.format_size(told.bytes)
     if told.share is not None:
-        size += f", {told.share:.1%} of the transcripts' {out.size(told.transcripts_bytes)}"
+        size += f", {told.share:.1%} of the transcripts' {out.format_size(told.transcripts_bytes)}"
     how = ", ".join(f"{number:,} {kind}" for kind, number in told.changes.items())
     lines = {
         "index": told.path,

@@ -1,4 +1,7 @@
-"""`threadline list`: the sessions there are, newest first."""
+"""`threadline list`: list sessions, newest first.
+
+The command function is called `list` and hides the builtin in this module: merge nothing into it.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from threadline.cli import FOUND, NOTHING
+from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli.options import home_option, jobs_option, output_options
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
-    from threadline.render.style import Spans
-    from threadline.survey.sessions import Listing, SessionSummary, Wanted
+    from threadline.render.terminal import Spans
+    from threadline.summary.sessions import SessionFilter, SessionList, SessionSummary
 
-_SHOWN = 30
+_DEFAULT_LIMIT = 30
 _EPILOG = """
 \b
 Examples:
@@ -39,7 +42,7 @@ Examples:
     "--limit",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"No more than this many; by default {_SHOWN}, and all with --json, --jsonl and --csv.",
+    help=f"No more than this many; by default {_DEFAULT_LIMIT}, and all with --json, --jsonl and --csv.",
 )
 @click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")
 @home_option
@@ -66,45 +69,45 @@ def list(  # noqa: A001 - a command has the name that people type
     """
     from threadline.cli import output as out
     from threadline.cli import screen
-    from threadline.cli.opening import archive_of
-    from threadline.cli.reading import say_no_home
-    from threadline.cli.when import moment
-    from threadline.survey.sessions import Wanted
+    from threadline.cli.resolve import open_archive
+    from threadline.cli.screen import report_no_home
+    from threadline.model.times import parse_moment
+    from threadline.summary.sessions import SessionFilter
 
-    wanted = Wanted(
+    wanted = SessionFilter(
         project=project,
         title=title,
         machine=machine,
         agent_type=agent_type,
-        since=moment(since) if since is not None else None,
-        until=moment(until, end=True) if until is not None else None,
-        limit=limit or (_SHOWN if output == "table" else None),
+        since=parse_moment(since) if since is not None else None,
+        until=parse_moment(until, end=True) if until is not None else None,
+        limit=limit or (_DEFAULT_LIMIT if output == "table" else None),
     )
-    with archive_of(homes, jobs) as archive:
+    with open_archive(homes, jobs) as archive:
         if not archive.homes:
-            say_no_home()
+            report_no_home()
         listing = archive.sessions(wanted)
         if output != "table":
-            out.print_rows(map(out.to_plain, listing.sessions), output)
+            out.print_rows(map(out.to_json_value, listing.sessions), output)
         else:
-            coloured = screen.colour(wanted=not no_color)
-            for line in _page(listing, coloured=coloured):
+            coloured = screen.use_colour(wanted=not no_color)
+            for line in _page_lines(listing, coloured=coloured):
                 click.echo(line, color=coloured)
         if listing.sessions or not archive.homes:
-            return FOUND if listing.sessions else NOTHING
-        return screen.nothing(_why(archive, wanted))
+            return EXIT_OK if listing.sessions else EXIT_NOTHING
+        return screen.report_nothing(_explain_nothing(archive, wanted))
 
 
-def _why(archive: Archive, wanted: Wanted) -> str:
+def _explain_nothing(archive: Archive, wanted: SessionFilter) -> str:
     """Why no session is listed, and what there would be."""
     from collections import Counter
 
-    from threadline.render.figures import some
-    from threadline.survey.sessions import Wanted
+    from threadline.model.text import join_some
+    from threadline.summary.sessions import SessionFilter
 
-    every = archive.sessions(Wanted()).sessions
+    every = archive.sessions(SessionFilter()).sessions
     if not every:
-        return f"No sessions in {some(str(home.path) for home in archive.homes)}."
+        return f"No sessions in {join_some(str(home.path) for home in archive.homes)}."
     own = {
         "project": wanted.project,
         "title": wanted.title,
@@ -114,29 +117,31 @@ def _why(archive: Archive, wanted: Wanted) -> str:
     given = [f"--{name} {value!r}" for name, value in own.items() if value is not None]
     given += [f"--{name}" for name in ("since", "until") if getattr(wanted, name) is not None]
     told = f"No session of {len(every):,} fits {' and '.join(given)}"
-    if wanted.machine is not None and not archive.sessions(Wanted(machine=wanted.machine)).sessions:
-        return f"{told}; machines are {some(dict.fromkeys(one.machine for one in every))}."
-    if wanted.agent_type is not None and not archive.sessions(Wanted(agent_type=wanted.agent_type)).sessions:
+    if wanted.machine is not None and not archive.sessions(SessionFilter(machine=wanted.machine)).sessions:
+        return f"{told}; machines are {join_some(dict.fromkeys(one.machine for one in every))}."
+    if wanted.agent_type is not None and not archive.sessions(SessionFilter(agent_type=wanted.agent_type)).sessions:
         types = Counter(kind for one in every for kind in one.agent_types)
         seen = [f"{kind} ({number})" for kind, number in types.most_common()]
-        return f"{told}; the types of agents are {some(seen)}." if seen else f"{told}; no session started an agent."
-    if wanted.project is not None and not archive.sessions(Wanted(project=wanted.project)).sessions:
-        return f"{told}; projects are {some(dict.fromkeys(one.project for one in every))}."
+        return (
+            f"{told}; the types of agents are {join_some(seen)}." if seen else f"{told}; no session started an agent."
+        )
+    if wanted.project is not None and not archive.sessions(SessionFilter(project=wanted.project)).sessions:
+        return f"{told}; projects are {join_some(dict.fromkeys(one.project for one in every))}."
     if wanted.since is not None or wanted.until is not None:
         last = [one.last for one in every if one.last is not None]
         return f"{told}; the newest is of {max(last):%Y-%m-%d}." if last else f"{told}."
     return f"{told}; the newest is called {every[0].title!r}."
 
 
-def _page(listing: Listing, *, coloured: bool) -> Iterator[str]:
+def _page_lines(listing: SessionList, *, coloured: bool) -> Iterator[str]:
     from threadline.cli import screen
-    from threadline.render.style import Role, Span, Style
+    from threadline.render.terminal import Role, Span, Style
 
     style = Style(colour=coloured)
-    width = screen.width()
-    several = len({one.machine for one in listing.sessions}) > 1
-    for one in listing.sessions:
-        for line in _lines(one, width, several=several):
+    width = screen.page_width()
+    several = len({session.machine for session in listing.sessions}) > 1
+    for session in listing.sessions:
+        for line in _session_lines(session, width, several=several):
             yield style.line(line)
     if listing.more:
         yield ""
@@ -144,30 +149,29 @@ def _page(listing: Listing, *, coloured: bool) -> Iterator[str]:
         yield style.line((Span(told, Role.FAINT),))
 
 
-def _lines(one: SessionSummary, width: int, *, several: bool) -> Iterator[Spans]:
+def _session_lines(summary: SessionSummary, width: int, *, several: bool) -> Iterator[Spans]:
     """Two lines a session: what it is, and its figures; and the machine, where there are `several`."""
     from threadline.cli import output as out
-    from threadline.cli.places import short_path
-    from threadline.render.figures import agents, count, model_name, moment
-    from threadline.render.layout import cut
-    from threadline.render.style import Role, Span
+    from threadline.cli.output import shorten_path
+    from threadline.model.text import count, count_agents, format_time, short_model_name
+    from threadline.render.terminal import Role, Span, cut_line
 
-    mark = "running  " if one.running else "kept  " if one.kept else ""
-    title = out.one_line(one.title or "(no title)", max(20, width - 10 - len(mark)))
+    mark = "running  " if summary.running else "kept  " if summary.kept else ""
+    title = out.one_line(summary.title or "(no title)", max(20, width - 10 - len(mark)))
     yield (
-        Span(f"{str(one.id)[:8]}  ", Role.CODE),
-        Span(mark, Role.GOOD if one.running else Role.FAINT),
+        Span(f"{str(summary.id)[:8]}  ", Role.CODE),
+        Span(mark, Role.GOOD if summary.running else Role.FAINT),
         Span(title, Role.TITLE),
     )
     facts = (
-        moment(one.last),
-        count(one.turns, "turn"),
-        agents(one.agents, one.agents_started),
-        model_name(one.model),
-        out.size(one.size),
-        f"on {out.plain(one.machine)}" if several else "",
-        f"not read: {one.problem}" if one.problem else "",
+        format_time(summary.last),
+        count(summary.turns, "turn"),
+        count_agents(summary.agents, summary.agents_started),
+        short_model_name(summary.model),
+        out.format_size(summary.size),
+        f"on {out.plain(summary.machine)}" if several else "",
+        f"not read: {summary.problem}" if summary.problem else "",
     )
     told = " · ".join(fact for fact in facts if fact)
     room = max(20, width - 10 - len(told) - 3)
-    yield cut((Span(f"          {told} · {short_path(one.project, room)}", Role.FAINT),), width)
+    yield cut_line((Span(f"          {told} · {shorten_path(summary.project, room)}", Role.FAINT),), width)

@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-Decorated = Callable[..., Any]
+CommandFunction = Callable[..., Any]
 
 NO_KEEP = "threadline.no-keep"
 """Where a command's context notes that the keep is left out."""
 FORMATS = ("table", "json", "jsonl", "csv", "csv-exact")
-_HELPS = {
+_FORMAT_HELP = {
     "csv-exact": "The same, every cell as it is: for programs, not for spreadsheets.",
     "csv": "Print rows as CSV, with a heading. A cell that a spreadsheet would take for a formula gets a ' before it.",
     "jsonl": "Print one JSON object a row.",
@@ -21,34 +21,34 @@ _HELPS = {
 }
 
 
-def output_options(function: Decorated) -> Decorated:
+def output_options(function: CommandFunction) -> CommandFunction:
     """`--json`, `--jsonl`, `--csv`, `--csv-exact`, given on as `output`: `table` when there is none."""
 
     @wraps(function)
     def chosen(*arguments: Any, **given: Any) -> Any:
-        wanted = [name for name in FORMATS if given.pop(parameter(name))]
+        wanted = [name for name in FORMATS if given.pop(format_parameter(name))]
         if len(wanted) > 1:
             raise click.UsageError(f"Give one of {' and '.join(f'--{name}' for name in wanted)}, not several.")
         return function(*arguments, output=wanted[0] if wanted else "table", **given)
 
-    decorated: Decorated = chosen
-    for name, text in _HELPS.items():
-        decorated = click.option(f"--{name}", parameter(name), is_flag=True, help=text)(decorated)
-    return click.option("--table", parameter("table"), is_flag=True, hidden=True)(decorated)
+    decorated: CommandFunction = chosen
+    for name, text in _FORMAT_HELP.items():
+        decorated = click.option(f"--{name}", format_parameter(name), is_flag=True, help=text)(decorated)
+    return click.option("--table", format_parameter("table"), is_flag=True, hidden=True)(decorated)
 
 
-def parameter(form: str) -> str:
+def format_parameter(form: str) -> str:
     """The name of a format's option among a command's parameters."""
     return f"as_{form.replace('-', '_')}"
 
 
-def home_option(function: Decorated) -> Decorated:
+def home_option(function: CommandFunction) -> CommandFunction:
     """`--home`: which homes, instead of those that are found; and `--no-keep`."""
     function = click.option(
         "--no-keep",
         is_flag=True,
         expose_value=False,
-        callback=_note_no_keep,
+        callback=_store_no_keep,
         help="Leave out sessions that only the keep still has; THREADLINE_KEEP=off says the same.",
     )(function)
     return click.option(
@@ -60,18 +60,18 @@ def home_option(function: Decorated) -> Decorated:
     )(function)
 
 
-def _note_no_keep(context: click.Context, _option: click.Parameter, given: bool) -> None:
+def _store_no_keep(context: click.Context, _option: click.Parameter, given: bool) -> None:
     context.meta[NO_KEEP] = given or context.meta.get(NO_KEEP, False)
 
 
-def jobs_option(function: Decorated) -> Decorated:
+def jobs_option(function: CommandFunction) -> CommandFunction:
     """`--jobs`: how many workers."""
     return click.option(
         "--jobs", type=click.IntRange(min=1), metavar="N", help="How many workers to read with; by default, one a core."
     )(function)
 
 
-def everywhere_options(function: Decorated) -> Decorated:
+def cross_session_options(function: CommandFunction) -> CommandFunction:
     """`--project`, `--since`, `--until`, `--limit`: of what sessions hold, what to list."""
     for option in (
         click.option(
@@ -86,3 +86,15 @@ def everywhere_options(function: Decorated) -> Decorated:
     ):
         function = option(function)
     return function
+
+
+_CommandFunction = Callable[..., Any]
+
+
+def timezone_option(function: _CommandFunction) -> _CommandFunction:
+    """`--tz`: where days begin and end."""
+    return click.option(
+        "--tz",
+        metavar="ZONE",
+        help="Days and hours of this time zone: Europe/Berlin, UTC, local; by default this machine's.",
+    )(function)

@@ -1,7 +1,7 @@
-"""What commands print: tables for people, JSON and CSV for programs.
+"""Print tables for people, and JSON and CSV for programs.
 
-Transcripts hold hostile text. Nothing that could steer a terminal leaves here raw, and no CSV cell is a formula unless
-`--csv-exact` asks for cells as they are.
+Transcripts contain hostile text. Nothing that could control a terminal is printed raw, and no CSV cell is a formula
+unless `--csv-exact` asks for unmodified cells.
 """
 
 from __future__ import annotations
@@ -11,50 +11,55 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os.path import expanduser
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from threadline.render.figures import count as counted
-from threadline.render.terminal_text import clip, clip_left, columns, one_line, plain
+from threadline.model.text import count as counted
+from threadline.render.safe_text import clip, clip_left, display_width, one_line, plain
+
+if TYPE_CHECKING:
+    from threadline.model.places import Place
+    from threadline.model.session import Session
 
 __all__ = [
     "clip",
     "clip_left",
-    "columns",
     "counted",
-    "day",
-    "heading",
+    "display_width",
+    "format_day",
+    "format_heading",
+    "format_size",
+    "format_table",
     "json_text",
     "one_line",
     "plain",
     "print_json",
     "print_rows",
-    "size",
-    "table",
     "terminal_width",
-    "to_plain",
-    "wrapped",
+    "to_json_value",
+    "wrap_text",
 ]
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 _KILO = 1000
-_PIPED = 160
-_LEAST_LAST, _LEAST_OTHER = 20, 10
+_WIDTH_WHEN_PIPED = 160
+_MIN_LAST_COLUMN, _MIN_COLUMN = 20, 10
 # What a CSV cell has no use for, and a terminal obeys.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 # Control and format characters beyond ASCII, private use, selectors that nothing shows: what `plain` escapes, too.
-_STEERING = re.compile(
+_TERMINAL_CONTROLS = re.compile(
     "[\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ue000-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
     "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]"
 )
 
 
-def size(count: int) -> str:
+def format_size(count: int) -> str:
     """A number of bytes for a person: 68.2 MB."""
     value = float(count)
     for unit in _UNITS:
@@ -64,12 +69,12 @@ def size(count: int) -> str:
     raise AssertionError
 
 
-def day(moment: Any) -> str:
+def format_day(moment: Any) -> str:
     """A day for a person."""
     return moment.strftime("%Y-%m-%d") if moment is not None else ""
 
 
-def table(
+def format_table(
     headings: Sequence[str],
     rows: Iterable[Sequence[str]],
     *,
@@ -83,20 +88,22 @@ def table(
     little is left for it, the columns in `shrink` give way.
     """
     cells = [[plain(cell) for cell in row] for row in rows]
-    widths = [max(columns(row[at]) for row in [list(headings), *cells]) for at in range(len(headings))]
-    wanted = min(widths[-1], _LEAST_LAST)
+    widths = [max(display_width(row[at]) for row in [list(headings), *cells]) for at in range(len(headings))]
+    wanted = min(widths[-1], _MIN_LAST_COLUMN)
     while (room := terminal_width() - sum(widths[:-1]) - 2 * len(widths)) < wanted:
         widest = max(shrink, key=lambda at: widths[at], default=None)
-        if widest is None or widths[widest] <= _LEAST_OTHER:
+        if widest is None or widths[widest] <= _MIN_COLUMN:
             break
         widths[widest] -= 1
     widths[-1] = max(min(widths[-1], room), wanted)
-    lines = [_row(headings, widths, right)]
-    lines += [_row([*row[:-1], clip_left(row[-1], widths[-1]) if ends else row[-1]], widths, right) for row in cells]
+    lines = [_format_row(headings, widths, right)]
+    lines += [
+        _format_row([*row[:-1], clip_left(row[-1], widths[-1]) if ends else row[-1]], widths, right) for row in cells
+    ]
     return "\n".join(lines)
 
 
-def terminal_width(*, piped: int = _PIPED) -> int:
+def terminal_width(*, piped: int = _WIDTH_WHEN_PIPED) -> int:
     """The terminal's width; where there is none, what COLUMNS says, or else plenty: `piped`."""
     if sys.stdout.isatty():
         import shutil
@@ -106,15 +113,15 @@ def terminal_width(*, piped: int = _PIPED) -> int:
     return int(said[:6]) if said.isascii() and said.isdecimal() and int(said[:6]) else piped
 
 
-def heading(text: str) -> str:
+def format_heading(text: str) -> str:
     """A heading, bold on a terminal that has colours."""
     from threadline.cli import screen
-    from threadline.render.style import Role, Span, Style
+    from threadline.render.terminal import Role, Span, Style
 
-    return Style(colour=screen.colour()).line((Span(text, Role.TITLE),))
+    return Style(colour=screen.use_colour()).line((Span(text, Role.TITLE),))
 
 
-def wrapped(text: str, first: str = "", indent: str | None = None) -> str:
+def wrap_text(text: str, first: str = "", indent: str | None = None) -> str:
     """Plain text over as many lines as the terminal needs, after `first`, its other lines after `indent`."""
     import textwrap
 
@@ -128,21 +135,21 @@ def wrapped(text: str, first: str = "", indent: str | None = None) -> str:
     )
 
 
-def _row(cells: Sequence[str], widths: list[int], right: Sequence[int]) -> str:
+def _format_row(cells: Sequence[str], widths: list[int], right: Sequence[int]) -> str:
     padded = []
     for at, (cell, width) in enumerate(zip(cells, widths, strict=True)):
         shown = clip(cell, width)
-        space = " " * (width - columns(shown))
+        space = " " * (width - display_width(shown))
         padded.append(space + shown if at in right else shown + space)
     return ("  " + "  ".join(padded)).rstrip()
 
 
-def to_plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """Structs, paths, times and enums as JSON values."""
-    return msgspec.to_builtins(value, enc_hook=_encode)
+    return msgspec.to_builtins(value, enc_hook=_encode_path)
 
 
-def _encode(value: Any) -> Any:
+def _encode_path(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value).encode(errors="surrogateescape").decode(errors="replace")
     raise NotImplementedError(f"{type(value).__name__} has no JSON form")
@@ -151,26 +158,26 @@ def _encode(value: Any) -> Any:
 def json_text(value: Any, *, indent: int = 0) -> str:
     """JSON in valid UTF-8, whatever the strings hold; what could steer a terminal is escaped, as JSON can."""
     try:
-        encoded = msgspec.json.encode(value, enc_hook=_encode)
+        encoded = msgspec.json.encode(value, enc_hook=_encode_path)
     except UnicodeEncodeError:
-        encoded = msgspec.json.encode(_clean(to_plain(value)))
+        encoded = msgspec.json.encode(_replace_surrogates(to_json_value(value)))
     text = (msgspec.json.format(encoded, indent=indent) if indent else encoded).decode()
-    return text if text.isascii() and "\x7f" not in text else _STEERING.sub(_escape, text)
+    return text if text.isascii() and "\x7f" not in text else _TERMINAL_CONTROLS.sub(_escape_match, text)
 
 
-def _escape(found: re.Match[str]) -> str:
+def _escape_match(found: re.Match[str]) -> str:
     units = found[0].encode("utf-16-be").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
-def _clean(value: Any) -> Any:
+def _replace_surrogates(value: Any) -> Any:
     """The same value without half surrogate pairs, which have no UTF-8."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list | tuple):
-        return [_clean(item) for item in value]
+        return [_replace_surrogates(item) for item in value]
     if isinstance(value, dict):
-        return {_clean(key): _clean(item) for key, item in value.items()}
+        return {_replace_surrogates(key): _replace_surrogates(item) for key, item in value.items()}
     return value
 
 
@@ -211,7 +218,7 @@ def _csv_lines(rows: Iterable[Mapping[str, Any]], *, exact: bool) -> Iterator[st
         if names is None:
             names = list(row)
             yield _csv_line(names)
-        yield _csv_line([_cell(row[name], exact=exact) for name in names])
+        yield _csv_line([_csv_cell(row[name], exact=exact) for name in names])
 
 
 def _csv_line(cells: Sequence[str]) -> str:
@@ -222,7 +229,7 @@ def _csv_line(cells: Sequence[str]) -> str:
     return line.getvalue().removesuffix("\r\n")
 
 
-def _cell(value: Any, *, exact: bool) -> str:
+def _csv_cell(value: Any, *, exact: bool) -> str:
     text = json_text(value)
     if not text.startswith('"'):
         return "" if text == "null" else text
@@ -230,4 +237,52 @@ def _cell(value: Any, *, exact: bool) -> str:
     if exact:
         return words
     words = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", words)
-    return "'" + words if words.startswith(_FORMULA) else words
+    return "'" + words if words.startswith(_FORMULA_PREFIXES) else words
+
+
+def shorten_path(path: str | Path, width: int) -> str:
+    """A path below the person's own folder as `~/…`, cut at its beginning where it is too long."""
+    text = str(path)
+    home = expanduser("~")  # noqa: PTH111 - Path.home raises where there is none
+    if text.startswith(home + "/"):
+        text = "~" + text[len(home) :]
+    return clip_left(plain(text), width)
+
+
+def parse_place(session: Session, text: str | None) -> Place | None:
+    """The place that was meant: `FILE:LINE`, or the number of a line of the main transcript."""
+    from threadline.errors import BadQuery
+    from threadline.model.places import Place
+
+    if text is None:
+        return None
+    if text.isascii() and text.isdecimal():
+        return Place(str(session.path or ""), int(text[:18]))
+    place = Place.parse(text)
+    if not place.line:
+        raise BadQuery(f"{text!r} is not a place; write FILE:LINE or LINE, for example session.jsonl:12 or 12.")
+    return place
+
+
+def print_text(text: str) -> None:
+    """Print a file's text: as it is into a pipe, without what could steer a terminal on one."""
+    if sys.stdout.isatty():
+        text = "\n".join(escape_line(line) for line in text.split("\n"))
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode(errors="surrogatepass"))
+    sys.stdout.buffer.flush()
+
+
+def escape_line(line: str) -> str:
+    """A line that cannot steer a terminal; its tabs stay."""
+    return "\t".join(plain(part) for part in line.split("\t"))
+
+
+def format_place(session: Session, place: Place | None) -> str:
+    """A place in a table: its line, after the agent's name where it is not in the main transcript."""
+    if place is None:
+        return ""
+    if session.path is None or place.transcript == str(session.path):
+        return str(place.line)
+    stem = place.transcript.rsplit("/", 1)[-1].removesuffix(".jsonl").removeprefix("agent-")
+    return f"{stem[:8]}:{place.line}"

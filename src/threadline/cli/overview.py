@@ -1,82 +1,113 @@
-"""Bare `threadline`: everything there is, at a glance."""
+"""Format the overview that bare `threadline` prints."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from shlex import quote
 
-import click
+from threadline.cli import output as out
+from threadline.cli.output import shorten_path
+from threadline.model.homes import KEEP_SOURCE
+from threadline.summary.overview import Overview
 
-from threadline import __version__
-from threadline.cli import FOUND, NOTHING
-from threadline.cli.options import home_option, jobs_option, output_options, parameter
-from threadline.cli.start import Commands
-
-_EPILOG = """
-\b
-Examples:
-  threadline                        what there is, in all homes
-  threadline --home ~/old/.claude   the same of another home
-  threadline --json                 the same for a program
-  threadline list                   the newest sessions
-  threadline show last              the newest one, as the conversation it was
-  threadline doctor --check         read everything, prove nothing is lost
-  threadline demo demo-home         make a home to try things on
-"""
+_MAX_PROJECTS = 10
+_MAX_KINDS = 6
+_MAX_PROBLEMS = 5
+_MAX_PATH = 4096
 
 
-@click.group(
-    cls=Commands,
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog=_EPILOG,
-)
-@home_option
-@jobs_option
-@output_options
-@click.version_option(__version__, "-V", "--version", prog_name="threadline")
-@click.pass_context
-def threadline(ctx: click.Context, homes: tuple[str, ...], jobs: int | None, output: str) -> int:
-    """Read everything Claude Code leaves on disk, without losing a byte.
-
-    Without a command: what there is, in all homes. Exit codes: 0 found, 1 nothing, 2 an error.
-    """
-    if ctx.invoked_subcommand is None:
-        return show(homes, jobs, output)
-    _pass_on(ctx, {"homes": homes, "jobs": jobs, parameter(output): output != "table"})
-    return FOUND
+def format_overview(seen: Overview, named: Sequence[str] = ()) -> str:
+    """The whole page; `named` are the homes as they were given with `--home`."""
+    sections = [
+        "\n".join(_fact_lines(seen)),
+        _project_table(seen),
+        _largest_transcripts(seen),
+        _problem_list(seen),
+        _next_commands(seen, named),
+    ]
+    return "\n\n".join(section for section in sections if section)
 
 
-def _pass_on(ctx: click.Context, given: dict[str, Any]) -> None:
-    """Give the options that stand before a command on to it, where it has them."""
-    name = ctx.invoked_subcommand or ""
-    command = threadline.get_command(ctx, name)
-    taken = {one.name for one in command.params} if command is not None else set()
-    passed = {option: value for option, value in given.items() if value}
-    for option in (option for option in passed if option not in taken):
-        said = {"homes": "home"}.get(option, option.removeprefix("as_").replace("_", "-"))
-        raise click.UsageError(f"`threadline {name}` has no option --{said}.")
-    ctx.default_map = {name: passed}
+def _fact_lines(seen: Overview) -> Iterator[str]:
+    for home in seen.homes:
+        if home.source != KEEP_SOURCE:
+            yield f"  {'home':<14}{out.plain(str(home.path))}"
+    for label, text in _labelled_facts(seen):
+        yield out.wrap_text(text, f"  {label:<14}")
 
 
-def show(named: tuple[str, ...], jobs: int | None, output: str) -> int:
-    """Print the overview; give the exit code."""
-    from threadline.cli import output as out
-    from threadline.cli.opening import archive_of
-    from threadline.cli.reading import say_no_home
+def _labelled_facts(seen: Overview) -> Iterator[tuple[str, str]]:
+    if not seen.transcripts:
+        yield "sessions", "none yet: Claude Code has written no transcript here"
+        return
+    kept = f", {seen.kept:,} of them only in the keep" if seen.kept else ""
+    yield "sessions", f"{seen.sessions:,} in {out.counted(len(seen.projects), 'project')}{kept}"
+    yield "entries", f"{seen.entries:,} in {out.counted(seen.transcripts, 'transcript')}, {out.format_size(seen.bytes)}"
+    if seen.first is not None:
+        yield "from", f"{out.format_day(seen.first)} to {out.format_day(seen.last)} (UTC)"
+    if seen.versions:
+        versions = list(seen.versions)
+        between = versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
+        yield "versions", f"{between}, {out.counted(len(versions), 'version')} of Claude Code"
+    own = f"{seen.agents:,} with a transcript of their own" if seen.agents else ""
+    inline = f"{seen.inline_agents:,} inside main transcripts" if seen.inline_agents else ""
+    if own or inline:
+        yield "subagents", ", and ".join(part for part in (own, inline) if part)
+    if seen.compactions:
+        yield "compactions", f"{seen.compactions:,} in {out.counted(seen.compacted_sessions, 'session')}"
+    if seen.continuations:
+        yield "continuations", f"{seen.continuations:,} (sessions that begin with a copy of another's beginning)"
+    if seen.side_files:
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in list(seen.side_files.items())[:_MAX_KINDS])
+        others = len(seen.side_files) - _MAX_KINDS
+        more = f", and {out.counted(others, 'kind')} more" if others > 0 else ""
+        yield "side files", f"{sum(seen.side_files.values()):,}: {kinds}{more}"
 
-    with archive_of(named, jobs) as archive:
-        seen = archive.overview()
-    if not seen.homes:
-        say_no_home()
-        if output == "json":
-            out.print_json(seen)
-        return NOTHING
-    if output == "json":
-        out.print_json(seen)
-    elif output == "table":
-        from threadline.cli.overview_page import page
 
-        click.echo(page(seen, named))
-    else:
-        out.print_rows((out.to_plain(project) for project in seen.projects), output)
-    return FOUND if seen.transcripts else NOTHING
+def _project_table(seen: Overview) -> str:
+    if not seen.projects:
+        return ""
+    shown = seen.projects[:_MAX_PROJECTS]
+    some = f", newest {len(shown)} of {len(seen.projects)}" if len(seen.projects) > len(shown) else ""
+    rows = [
+        (
+            out.format_day(project.last),
+            f"{project.sessions:,}",
+            f"{project.agents:,}",
+            out.format_size(project.bytes),
+            shorten_path(project.project, _MAX_PATH),
+        )
+        for project in shown
+    ]
+    headings = ("last used", "sessions", "agents", "size", "project")
+    return f"{out.format_heading(f'Projects{some}')}\n{out.format_table(headings, rows, right=(1, 2, 3), ends=True)}"
+
+
+def _largest_transcripts(seen: Overview) -> str:
+    if not seen.largest:
+        return ""
+    rows = [(out.format_size(one.bytes), f"{one.entries:,}", shorten_path(one.path, _MAX_PATH)) for one in seen.largest]
+    shown = out.format_table(("size", "entries", "transcript"), rows, right=(0, 1), ends=True)
+    return f"{out.format_heading('Largest transcripts')}\n{shown}"
+
+
+def _problem_list(seen: Overview) -> str:
+    if not seen.problems:
+        return ""
+    shown = "\n".join(f"  {out.plain(str(problem))}" for problem in seen.problems[:_MAX_PROBLEMS])
+    others = len(seen.problems) - _MAX_PROBLEMS
+    more = f"\n  and {others:,} more: see threadline doctor" if others > 0 else ""
+    return f"{out.format_heading('Problems')}\n{shown}{more}"
+
+
+def _next_commands(seen: Overview, named: Sequence[str]) -> str:
+    """What to type next, for the same homes."""
+    if not seen.transcripts:
+        return "Next: threadline demo demo-home, a made-up home to look at"
+    homes = "".join(f" --home {quote(home)}" for home in named)
+    commands = [f"threadline {command}{homes}" for command in ("doctor", "list", "show last")]
+    lines = [f"Next: {commands[0]}"]
+    for command in commands[1:]:
+        longer = f"{lines[-1]} · {command}"
+        lines[-1:] = [longer] if out.display_width(longer) <= out.terminal_width() else [lines[-1], f"      {command}"]
+    return "\n".join(map(out.plain, lines))

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from threadline.cli import FOUND
+from threadline.cli import EXIT_OK
 from threadline.cli.options import home_option, output_options
 
 if TYPE_CHECKING:
-    from threadline.model.agent import Agent
-    from threadline.model.request import Request, RequestMessage, RequestOutline
-    from threadline.model.session import Session
+    from threadline.model.context import Request, RequestMessage, RequestOutline
+    from threadline.model.session import Agent, Session
 
 _EPILOG = """
 \b
@@ -37,18 +36,18 @@ def request(session: str, number: int | None, *, agent: str | None, homes: tuple
     Newer versions (2.1.325 was seen to) write each request into the transcript; older ones do not. SESSION is the start
     of its id, a transcript, or `last`.
     """
-    from threadline.cli.session import named
+    from threadline.cli.resolve import read_session
     from threadline.thread.requests import Requests
 
-    found = named(session, homes)
-    agents = _agents(found, agent)
+    found = read_session(session, homes)
+    agents = _select_agents(found, agent)
     if number is not None:
-        return _show(Requests(agents[0].entries).rebuild(number), output)
+        return _print_request(Requests(agents[0].entries).rebuild(number), output)
     outlines = [(one, outline) for one in agents for outline in Requests(one.entries).outline()]
-    return _list(found, outlines, output)
+    return _print_outlines(found, outlines, output)
 
 
-def _agents(session: Session, wanted: str | None) -> list[Agent]:
+def _select_agents(session: Session, wanted: str | None) -> list[Agent]:
     from threadline.errors import NotFound
 
     every = [session.main, *session.agents]
@@ -60,12 +59,12 @@ def _agents(session: Session, wanted: str | None) -> list[Agent]:
     return fitting
 
 
-def _list(session: Session, outlines: list[tuple[Agent, RequestOutline]], output: str) -> int:
+def _print_outlines(session: Session, outlines: list[tuple[Agent, RequestOutline]], output: str) -> int:
     from threadline.cli import output as out
     from threadline.cli import screen
-    from threadline.cli.at import where
+    from threadline.cli.output import format_place
     from threadline.model.entries import ChainEntry
-    from threadline.render.figures import some
+    from threadline.model.text import join_some
 
     if output != "table":
         out.print_rows((_outline_row(agent, one) for agent, one in outlines), output)
@@ -78,71 +77,73 @@ def _list(session: Session, outlines: list[tuple[Agent, RequestOutline]], output
                 str(one.messages),
                 str(one.new),
                 str(one.missing or ""),
-                where(session, one.place),
+                format_place(session, one.place),
                 one.model or "",
                 one.query_source or "",
             )
             for agent, one in outlines
         ]
         headings = ("time (UTC)", "agent", "number", "messages", "new", "missing", "line", "model", "source")
-        click.echo(out.table(headings, rows, right=(2, 3, 4, 5, 6)))
+        click.echo(out.format_table(headings, rows, right=(2, 3, 4, 5, 6)))
     if outlines:
-        return FOUND
+        return EXIT_OK
     versions = {entry.version for entry in session if isinstance(entry, ChainEntry) and entry.version}
-    wrote = f"; this session was written by {some(sorted(versions, key=_numbers))}" if versions else ""
-    return screen.nothing(f"No requests: 2.1.325 and later write them{wrote}.")
+    wrote = f"; this session was written by {join_some(sorted(versions, key=_version_key))}" if versions else ""
+    return screen.report_nothing(f"No requests: 2.1.325 and later write them{wrote}.")
 
 
-def _numbers(version: str) -> list[int]:
+def _version_key(version: str) -> list[int]:
     return [int(part) for part in version.split(".") if part.isdecimal()]
 
 
-def _outline_row(agent: Agent, one: RequestOutline) -> dict[str, Any]:
+def _outline_row(agent: Agent, outline: RequestOutline) -> dict[str, Any]:
     return {
-        "number": one.number,
+        "number": outline.number,
         "agent": agent.id,
-        "id": one.id,
-        "timestamp": one.timestamp,
-        "model": one.model,
-        "source": one.query_source,
-        "messages": one.messages,
-        "new": one.new,
-        "missing": one.missing,
-        "place": str(one.place),
+        "id": outline.id,
+        "timestamp": outline.timestamp,
+        "model": outline.model,
+        "source": outline.query_source,
+        "messages": outline.messages,
+        "new": outline.new,
+        "missing": outline.missing,
+        "place": str(outline.place),
     }
 
 
-def _show(one: Request, output: str) -> int:
+def _print_request(request: Request, output: str) -> int:
     from threadline.cli import output as out
 
     if output == "json":
-        out.print_json({**_whole(one), "messages": [_message_row(message) for message in one.messages]})
+        out.print_json(
+            {**_request_record(request), "messages": [_message_row(message) for message in request.messages]}
+        )
     elif output != "table":
-        out.print_rows(map(_message_row, one.messages), output)
+        out.print_rows(map(_message_row, request.messages), output)
     else:
-        for line in _page(one):
+        for line in _request_lines(request):
             click.echo(line)
-    return FOUND
+    return EXIT_OK
 
 
-def _whole(one: Request) -> dict[str, Any]:
+def _request_record(request: Request) -> dict[str, Any]:
     return {
-        "number": one.number,
-        "id": one.id,
-        "place": str(one.place),
-        "timestamp": one.timestamp,
-        "agent": one.agent,
-        "source": one.query_source,
-        "model": one.model,
-        "params": one.params,
-        "system": one.system,
-        "tools": one.tools,
-        "missing": one.missing,
-        "unknown_before": one.unknown_before,
-        "shape_verified": one.shape_verified,
-        "digest": one.digest,
-        "digest_verified": one.digest_verified,
-        "verified": one.verified,
+        "number": request.number,
+        "id": request.id,
+        "place": str(request.place),
+        "timestamp": request.timestamp,
+        "agent": request.agent,
+        "source": request.query_source,
+        "model": request.model,
+        "params": request.params,
+        "system": request.system,
+        "tools": request.tools,
+        "missing": request.missing,
+        "unknown_before": request.unknown_before,
+        "shape_verified": request.shape_verified,
+        "digest": request.digest,
+        "digest_verified": request.digest_verified,
+        "verified": request.verified,
     }
 
 
@@ -158,35 +159,37 @@ def _message_row(message: RequestMessage) -> dict[str, Any]:
     }
 
 
-def _page(one: Request) -> Iterator[str]:
+def _request_lines(request: Request) -> Iterator[str]:
     """The request as a person reads it, no line of which can steer a terminal."""
-    from threadline.cli.at import tame
+    from threadline.cli.output import escape_line
     from threadline.model.text import extract_text
 
-    given = one.tools if isinstance(one.tools, list) else []
+    given = request.tools if isinstance(request.tools, list) else []
     tools = [str(tool.get("name")) for tool in given if isinstance(tool, dict)]
-    yield tame(f"Request {one.number}: {one.id} to {one.model} at {one.timestamp or 'an unknown time'}, {one.place}")
-    yield tame(_verdict(one))
-    yield tame(f"Tools ({len(tools)}): {', '.join(tools)}")
+    yield escape_line(
+        f"Request {request.number}: {request.id} to {request.model} at {request.timestamp or 'an unknown time'}, {request.place}"
+    )
+    yield escape_line(_verification_summary(request))
+    yield escape_line(f"Tools ({len(tools)}): {', '.join(tools)}")
     yield "\n== system"
-    yield from map(tame, extract_text(one.system).split("\n"))
-    for number, message in enumerate(one.messages, 1):
+    yield from map(escape_line, extract_text(request.system).split("\n"))
+    for number, message in enumerate(request.messages, 1):
         proof = "verified" if message.verified else "not verified"
         yield ""
-        yield tame(f"== {number} {message.role or 'unknown'} ({message.source}, {proof}, {message.hash[:12]})")
-        yield from map(tame, "\n".join(_blocks(message.content)).split("\n"))
+        yield escape_line(f"== {number} {message.role or 'unknown'} ({message.source}, {proof}, {message.hash[:12]})")
+        yield from map(escape_line, "\n".join(_block_texts(message.content)).split("\n"))
 
 
-def _verdict(one: Request) -> str:
-    if one.verified:
-        digest = " and so has the whole" if one.digest_verified else ""
+def _verification_summary(request: Request) -> str:
+    if request.verified:
+        digest = " and so has the whole" if request.digest_verified else ""
         return f"Every part of it has the hash that the client wrote{digest}."
-    lacking = len(one.missing) + one.unknown_before
-    wrong = "" if one.shape_verified else " System prompt and tools are missing or are not those that were sent."
-    return f"{lacking} of {len(one.messages) + one.unknown_before} messages are not in the transcript.{wrong}"
+    lacking = len(request.missing) + request.unknown_before
+    wrong = "" if request.shape_verified else " System prompt and tools are missing or are not those that were sent."
+    return f"{lacking} of {len(request.messages) + request.unknown_before} messages are not in the transcript.{wrong}"
 
 
-def _blocks(content: Any) -> Iterator[str]:
+def _block_texts(content: Any) -> Iterator[str]:
     from threadline.cli import output as out
     from threadline.model.text import extract_text
 

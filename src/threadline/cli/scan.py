@@ -1,4 +1,7 @@
-"""`threadline scan`: which secrets stand in the archive, and where; it never shows them."""
+"""`threadline scan`: report secrets found in transcripts, without showing them.
+
+File names, ids and JSON keys may themselves be secrets, so that they are redacted as well.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from threadline.cli import FOUND
+from threadline.cli import EXIT_OK
 from threadline.cli.options import home_option, jobs_option, output_options
 
 if TYPE_CHECKING:
-    from threadline.model.found import Found
-    from threadline.model.place import Place
-    from threadline.survey.scan import Exposure, Scanned
+    from threadline.model.homes import Found
+    from threadline.model.places import Place
+    from threadline.reports.secrets import Exposure, ScanResult
 
-_PLACES = 3
-_KEY = re.compile(r"[^.$\[\]]+")
-_NAME = re.compile(r"[A-Za-z_]{1,32}")
+_MAX_PLACES = 3
+_PATH_KEY = re.compile(r"[^.$\[\]]+")
+_FIELD_NAME = re.compile(r"[A-Za-z_]{1,32}")
 _EPILOG = """
 \b
 Examples:
@@ -61,31 +64,37 @@ def scan(
     """
     from threadline.cli import output as out
     from threadline.cli import screen
-    from threadline.cli.opening import archive_of
-    from threadline.cli.reading import say_no_home
-    from threadline.cli.when import moment
-    from threadline.survey.scan import Wanted
+    from threadline.cli.resolve import open_archive
+    from threadline.cli.screen import report_no_home
+    from threadline.model.times import parse_moment
+    from threadline.reports.secrets import SecretFilter
 
-    wanted = Wanted(_known(kinds), personal or bool(_personal(kinds)), moment(since) if since is not None else None)
-    named = _named(paths, homes) if paths else None
-    archive = archive_of(homes, jobs, found=() if paths else None, index=False)
+    wanted = SecretFilter(
+        _check_kinds(kinds),
+        personal or bool(_personal_kinds(kinds)),
+        parse_moment(since) if since is not None else None,
+    )
+    named = _find_paths(paths, homes) if paths else None
+    archive = open_archive(homes, jobs, found=() if paths else None, index=False)
     found = archive.look() if named is None else named
     if not found:
-        say_no_home()
-        return screen.nothing("Nothing was scanned.")
+        report_no_home()
+        return screen.report_nothing("Nothing was scanned.")
     seen = archive.scan(wanted, found)
-    exposures = sorted((one for part in seen for one in part.exposures), key=lambda one: (one.kind, one.place))
-    _say_problems(seen)
+    exposures = sorted(
+        (exposure for part in seen for exposure in part.exposures), key=lambda one: (one.kind, one.place)
+    )
+    _print_problems(seen)
     if output != "table":
-        out.print_rows(map(_row, exposures), output)
+        out.print_rows(map(_exposure_row, exposures), output)
     elif exposures:
-        click.echo(_page(exposures, len(seen)))
+        click.echo(_exposure_page(exposures, len(seen)))
     if exposures:
-        return FOUND
-    return screen.nothing(f"Nothing was found in {out.counted(len(seen), 'file')}.")
+        return EXIT_OK
+    return screen.report_nothing(f"Nothing was found in {out.counted(len(seen), 'file')}.")
 
 
-def _known(kinds: tuple[str, ...]) -> tuple[str, ...]:
+def _check_kinds(kinds: tuple[str, ...]) -> tuple[str, ...]:
     """The kinds that were asked for, if there are such.
 
     Raises:
@@ -94,7 +103,7 @@ def _known(kinds: tuple[str, ...]) -> tuple[str, ...]:
     from difflib import get_close_matches
 
     from threadline.errors import BadQuery
-    from threadline.render.redaction.kinds import KINDS
+    from threadline.redact.scanner import KINDS
 
     for kind in kinds:
         if kind not in KINDS:
@@ -104,83 +113,83 @@ def _known(kinds: tuple[str, ...]) -> tuple[str, ...]:
     return kinds
 
 
-def _personal(kinds: tuple[str, ...]) -> frozenset[str]:
-    from threadline.render.redaction.finder import PERSONAL
+def _personal_kinds(kinds: tuple[str, ...]) -> frozenset[str]:
+    from threadline.redact.scanner import PERSONAL_KINDS
 
-    return PERSONAL & set(kinds)
+    return PERSONAL_KINDS & set(kinds)
 
 
-def _named(paths: tuple[str, ...], homes: tuple[str, ...]) -> list[Found]:
+def _find_paths(paths: tuple[str, ...], homes: tuple[str, ...]) -> list[Found]:
     """What lies at the paths; `--home` says where to look for ids."""
-    from threadline.cli.opening import by_name
+    from threadline.cli.resolve import find_by_name
 
-    return [by_name(path, homes)[0] for path in paths]
+    return [find_by_name(path, homes)[0] for path in paths]
 
 
-def _told(place: Place) -> str:
+def _redacted_place(place: Place) -> str:
     """A place without those of its keys that are no names of fields: a key may itself be a secret."""
-    path = _harmless(place.transcript)
-    return f"{path}:{place.line}{_KEY.sub(_plain_key, place.json_path)}" if place.line else path
+    path = _redact(place.transcript)
+    return f"{path}:{place.line}{_PATH_KEY.sub(_redact_key, place.json_path)}" if place.line else path
 
 
 @cache
-def _harmless(name: str) -> str:
+def _redact(name: str) -> str:
     """A file's name or an id without what is a secret in it: whoever writes a file may name it by one."""
-    from threadline.render.redaction.finder import disjoint, spans
+    from threadline.redact.scanner import find_spans, merge_overlapping
 
-    for start, end, _ in reversed(disjoint(spans(name, personal=False))):
+    for start, end, _ in reversed(merge_overlapping(find_spans(name, personal=False))):
         name = f"{name[:start]}…{name[end:]}"
     return name
 
 
-def _plain_key(found: re.Match[str]) -> str:
+def _redact_key(found: re.Match[str]) -> str:
     key = found[0]
-    return _harmless(key) if _NAME.fullmatch(key) or key.isdecimal() else "…"
+    return _redact(key) if _FIELD_NAME.fullmatch(key) or key.isdecimal() else "…"
 
 
-def _row(one: Exposure) -> dict[str, Any]:
+def _exposure_row(exposure: Exposure) -> dict[str, Any]:
     """A row for programs; what tells secrets apart within a run stays inside."""
     from threadline.cli import output as out
 
     return {
-        "kind": one.kind,
-        "place": _told(one.place),
-        "count": one.count,
-        "session": _harmless(one.session) if one.session is not None else None,
-        "timestamp": out.to_plain(one.timestamp),
+        "kind": exposure.kind,
+        "place": _redacted_place(exposure.place),
+        "count": exposure.count,
+        "session": _redact(exposure.session) if exposure.session is not None else None,
+        "timestamp": out.to_json_value(exposure.timestamp),
     }
 
 
-def _page(exposures: list[Exposure], files: int) -> str:
+def _exposure_page(exposures: list[Exposure], files: int) -> str:
     """A table of kinds, the most frequent first, and a few places of each."""
     from threadline.cli import output as out
-    from threadline.render.redaction.kinds import KINDS
+    from threadline.redact.scanner import KINDS
 
     kinds: dict[str, list[Exposure]] = {}
-    for one in exposures:
-        kinds.setdefault(one.kind, []).append(one)
+    for exposure in exposures:
+        kinds.setdefault(exposure.kind, []).append(exposure)
     rows = []
     for kind, ones in sorted(kinds.items(), key=lambda item: (-sum(one.count for one in item[1]), item[0])):
         different = len(frozenset().union(*(one.marks for one in ones)))
         rows.append([kind, f"{sum(one.count for one in ones):,}", f"{different:,}", f"{len(ones):,}", KINDS[kind]])
-    table = out.table(["kind", "found", "different", "places", "what"], rows, right=(1, 2, 3))
-    shown = [out.heading(f"Secrets in {out.counted(files, 'file')}"), "", table, "", out.heading("Where")]
-    return "\n".join([*shown, *_places(kinds)])
+    table = out.format_table(["kind", "found", "different", "places", "what"], rows, right=(1, 2, 3))
+    shown = [out.format_heading(f"Secrets in {out.counted(files, 'file')}"), "", table, "", out.format_heading("Where")]
+    return "\n".join([*shown, *_place_lines(kinds)])
 
 
-def _places(kinds: dict[str, list[Exposure]]) -> Iterator[str]:
+def _place_lines(kinds: dict[str, list[Exposure]]) -> Iterator[str]:
     from threadline.cli import output as out
 
     for kind, ones in kinds.items():
         yield f"  {kind}"
-        for one in ones[:_PLACES]:
-            yield f"    {out.plain(_told(one.place))}"
-        if len(ones) > _PLACES:
-            yield f"    and {len(ones) - _PLACES:,} more: threadline scan --kind {kind} --jsonl"
+        for one in ones[:_MAX_PLACES]:
+            yield f"    {out.plain(_redacted_place(one.place))}"
+        if len(ones) > _MAX_PLACES:
+            yield f"    and {len(ones) - _MAX_PLACES:,} more: threadline scan --kind {kind} --jsonl"
 
 
-def _say_problems(seen: Iterable[Scanned]) -> None:
+def _print_problems(seen: Iterable[ScanResult]) -> None:
     from threadline.cli import output as out
 
     for problem in (problem for part in seen for problem in part.problems):
-        click.echo(f"threadline: {out.plain(_harmless(problem.message))}", err=True)
+        click.echo(f"threadline: {out.plain(_redact(problem.message))}", err=True)

@@ -1,45 +1,46 @@
-"""Showing many lines to a person: through a pager on a terminal, as they are elsewhere."""
+"""Terminal output: pager, colours, page width, progress bars, and what to say if there is nothing to show."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import click
 
-from threadline.cli import NOTHING
+from threadline.cli import EXIT_NOTHING
 
-_PIPED = 100
-Decorated = Callable[..., Any]
+_WIDTH_WHEN_PIPED = 100
+CommandFunction = Callable[..., Any]
 
 
-def colour(*, wanted: bool = True) -> bool:
+def use_colour(*, wanted: bool = True) -> bool:
     """Whether to use colours on standard output."""
-    from threadline.render.style import colour_wanted
+    from threadline.render.terminal import should_use_colour
 
-    return wanted and colour_wanted(os.environ, terminal=sys.stdout.isatty())
+    return wanted and should_use_colour(os.environ, terminal=sys.stdout.isatty())
 
 
-def width() -> int:
+def page_width() -> int:
     """How wide a page is: as the terminal, or where there is none as COLUMNS says, or as reads well."""
     from threadline.cli import output as out
 
-    return max(40, out.terminal_width(piped=_PIPED))
+    return max(40, out.terminal_width(piped=_WIDTH_WHEN_PIPED))
 
 
-def nothing(sentence: str) -> int:
+def report_nothing(sentence: str) -> int:
     """Say on standard error why there is no answer, and what may be asked instead; give the exit code for it."""
     from threadline.cli import output as out
 
     click.echo(f"threadline: {out.plain(sentence)}", err=True)
-    return NOTHING
+    return EXIT_NOTHING
 
 
-def pager_option(function: Decorated) -> Decorated:
+def pager_option(function: CommandFunction) -> CommandFunction:
     """`--no-pager`: given on as `pager`."""
     return click.option(
         "--no-pager",
@@ -51,7 +52,7 @@ def pager_option(function: Decorated) -> Decorated:
     )(function)
 
 
-def show_lines(lines: Iterable[str], *, coloured: bool, pager: bool = True, begin: int = 0) -> None:
+def print_lines(lines: Iterable[str], *, coloured: bool, pager: bool = True, begin: int = 0) -> None:
     """Print lines as they come: a session may have a million. On a terminal, through a pager.
 
     One that knows how to shows what stands at line `begin` first.
@@ -60,7 +61,7 @@ def show_lines(lines: Iterable[str], *, coloured: bool, pager: bool = True, begi
     if command:
         # The line above it tells that there is more.
         command += [f"+{begin - 1}"] if begin > 1 and Path(command[0]).stem in {"less", "more"} else []
-        _page(lines, command)
+        _run_pager(lines, command)
         return
     for line in lines:
         click.echo(line, color=coloured)
@@ -88,7 +89,7 @@ def pager_command() -> list[str]:
     return []
 
 
-def _page(lines: Iterable[str], command: list[str]) -> None:
+def _run_pager(lines: Iterable[str], command: list[str]) -> None:
     import subprocess
 
     # What git does, too: colours pass, and what fits on the screen stays there.
@@ -111,3 +112,43 @@ def _page(lines: Iterable[str], command: list[str]) -> None:
             break
         except KeyboardInterrupt:  # it is the pager's, which goes on
             continue
+
+
+@contextmanager
+def progress_bar(label: str, total: int, *, rate: bool = False) -> Iterator[Callable[[int], None]]:
+    """A progress bar of bytes on a terminal's standard error, with time left, and the rate; nothing elsewhere."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb" or not total:
+        yield lambda _done: None
+        return
+    shown = _TransferRate() if rate else None
+    with click.progressbar(length=total, label=label, file=sys.stderr, show_pos=False, item_show_func=shown) as bar:
+        yield bar.update if shown is None else lambda done: bar.update(done, shown.more(done))
+    sys.stderr.write("\x1b[1A\x1b[2K")  # the bar has done its work: the line is for the answer
+    sys.stderr.flush()  # before the answer, or its last line would be taken away
+
+
+class _TransferRate:
+    """How many bytes a second since it was made, in words."""
+
+    def __init__(self) -> None:
+        self._began = monotonic()
+        self._done = 0
+
+    def more(self, done: int) -> int:
+        """So many bytes more; how many there are by now."""
+        self._done += done
+        return self._done
+
+    def __call__(self, done: int | None) -> str | None:
+        from threadline.cli.output import format_size
+
+        return f"{format_size(int(done / max(monotonic() - self._began, 0.001)))}/s" if done else None
+
+
+def report_no_home() -> None:
+    """What to do where there is nothing to read."""
+    click.echo(
+        "threadline: No Claude home was found. Name one with --home DIR or CLAUDE_CONFIG_DIR,"
+        " or make one to look at: threadline demo demo-home",
+        err=True,
+    )

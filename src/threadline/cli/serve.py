@@ -1,4 +1,4 @@
-"""`threadline serve`: the page, in a browser."""
+"""`threadline serve`: show sessions in a browser, on this machine only."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from threadline.cli import FOUND, NOTHING
+from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli.options import home_option, jobs_option
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from threadline.archive import Archive
-    from threadline.web.holding import Holding
-    from threadline.web.serving import Served
+    from threadline.web.archive_pool import ArchivePool
+    from threadline.web.server import Served
 
 _EPILOG = """
 \b
@@ -27,9 +27,9 @@ Examples:
   threadline serve --home demo-home --port 8900
   threadline serve --no-open --json   for a program: address, port, token
 """
-_LONG = 8 * 1024 * 1024
+_QUIET_BYTES = 8 * 1024 * 1024
 """How many bytes take long enough to index that a bar is worth showing."""
-_NEEDS = ("starlette", "uvicorn", "markupsafe", "markdown_it", "pygments", "anyio")
+_REQUIRED_PACKAGES = ("starlette", "uvicorn", "markupsafe", "markdown_it", "pygments", "anyio")
 
 
 @click.command(epilog=_EPILOG)
@@ -51,75 +51,78 @@ def serve(*, port: int, host: str, is_opened: bool, as_json: bool, homes: tuple[
     The address that is printed carries a token: whoever has it may read what you may. Nothing is written to a Claude
     home, and no other machine or site can ask. The index is brought up to date first.
     """
-    from threadline.cli.opening import archive_of, uses_index
+    from threadline.cli.resolve import open_archive, uses_index
 
-    _need_web()
-    from threadline.web.holding import Holding
-    from threadline.web.serving import serve as run
+    _require_web()
+    from threadline.web.archive_pool import ArchivePool
+    from threadline.web.server import serve as run
 
-    archive = archive_of(homes, jobs)
+    archive = open_archive(homes, jobs)
     if not archive.homes:
-        from threadline.cli.reading import say_no_home
+        from threadline.cli.screen import report_no_home
 
-        say_no_home()
-        return NOTHING
+        report_no_home()
+        return EXIT_NOTHING
     index = archive.index if uses_index() else False
-    holding = Holding(archive.homes, index=index, homes_now=archive.look_into_keep, apart=archive.is_apart)
+    holding = ArchivePool(archive.homes, index=index, homes_now=archive.reload_kept_homes, apart=archive.is_apart)
 
     def ready(served: Served) -> None:
-        _say(served, many, as_json=as_json)
-        if is_opened and not as_json and _has_screen():
-            _open(served)
+        _print_address(served, many, as_json=as_json)
+        if is_opened and not as_json and _has_display():
+            _open_browser(served)
 
     try:
-        many = _prepared(holding, jobs)
+        many = _prepare_index(holding, jobs)
         run(holding, host, port, ready)
     finally:
         holding.close()
-    return FOUND
+    return EXIT_OK
 
 
-def _need_web() -> None:
+def _require_web() -> None:
     from importlib.util import find_spec
 
     from threadline.errors import Missing
 
-    lacking = [name for name in _NEEDS if find_spec(name) is None]
+    lacking = [name for name in _REQUIRED_PACKAGES if find_spec(name) is None]
     if lacking:
         raise Missing(f"The page needs {', '.join(lacking)}, not installed here; run: pip install 'threadline[web]'")
 
 
-def _prepared(holding: Holding, jobs: int | None) -> int:
+def _prepare_index(holding: ArchivePool, jobs: int | None) -> int:
     """How many sessions there are; by then the index is up to date, whatever that took."""
-    from threadline.cli.opening import uses_index
+    from threadline.cli.resolve import uses_index
     from threadline.errors import IndexBusy, Unreadable
 
     if uses_index():
         try:
-            holding.prepare(jobs, _progress)
+            holding.prepare(jobs, _index_progress)
         except (IndexBusy, Unreadable) as error:
             click.echo(f"threadline: {error} Sessions are shown all the same.", err=True)
-    return holding.ask(_count)
+    return holding.ask(_count_sessions)
 
 
-def _progress(label: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
+def _index_progress(label: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
     from contextlib import nullcontext
 
-    from threadline.cli.reading import progress
+    from threadline.cli.screen import progress_bar
 
-    return progress(label, total, rate=True) if total > _LONG else nullcontext(lambda _done: None)
+    return progress_bar(label, total, rate=True) if total > _QUIET_BYTES else nullcontext(lambda _done: None)
 
 
-def _count(archive: Archive) -> int:
-    from threadline.model.found import TranscriptKind
+def _count_sessions(archive: Archive) -> int:
+    from threadline.model.homes import TranscriptKind
 
     mains = {
-        one.session or one.path for home in archive.found for one in home.transcripts if one.kind is TranscriptKind.MAIN
+        transcript.session or transcript.path
+        for home in archive.found
+        for transcript in home.transcripts
+        if transcript.kind is TranscriptKind.MAIN
     }
     return len(mains)
 
 
-def _say(served: Served, many: int, *, as_json: bool) -> None:
+def _print_address(served: Served, many: int, *, as_json: bool) -> None:
     from threadline.cli import output as out
 
     if as_json:
@@ -141,7 +144,7 @@ def _say(served: Served, many: int, *, as_json: bool) -> None:
     click.echo(f"threadline: {out.counted(many, 'session')} to look at; Ctrl-C ends it.", err=True)
 
 
-def _open(served: Served) -> None:
+def _open_browser(served: Served) -> None:
     """Show it in a browser, whose command line names a private file and no token: every user could read that."""
     import webbrowser
     from threading import Thread
@@ -155,7 +158,7 @@ def _open(served: Served) -> None:
     Thread(target=webbrowser.open, args=(page.as_uri(),), name="threadline-browser", daemon=True).start()
 
 
-def _has_screen() -> bool:
+def _has_display() -> bool:
     """Whether a browser is likely to be seen: not over SSH, and not without a display."""
     if sys.platform in {"darwin", "win32"}:
         return "SSH_CONNECTION" not in os.environ

@@ -1,4 +1,4 @@
-"""`threadline show`: a session as it was, to read."""
+"""`threadline show`: print a session as a conversation."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from threadline.cli import FOUND, NOTHING
+from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli.options import home_option, output_options
 from threadline.cli.screen import pager_option
 
 if TYPE_CHECKING:
-    from threadline.model.call import Call
+    from threadline.model.calls import Call
     from threadline.model.session import Session
-    from threadline.render.options import Options
+    from threadline.render.view import TextOptions
 
 _EPILOG = """
 \b
@@ -66,35 +66,37 @@ def show(
     PAGER says, or less (with -FRX unless LESS says otherwise), or more; none where TERM is dumb.
     """
     from threadline.cli import screen
-    from threadline.cli.session import named
-    from threadline.render.options import Agents, Options
+    from threadline.cli.resolve import read_session
+    from threadline.render.view import AgentDetail, TextOptions
 
-    found = named(session, homes)
-    coloured = screen.colour(wanted=not no_color)
-    options = Options(
-        width=screen.width(),
+    found = read_session(session, homes)
+    coloured = screen.use_colour(wanted=not no_color)
+    options = TextOptions(
+        width=screen.page_width(),
         colour=coloured,
-        agents=Agents(agents),
+        agents=AgentDetail(agents),
         everything=everything,
         branch=branch,
         turn=turn,
         thread=thread,
     )
-    _check(found, options)
+    _check_numbers(found, options)
     if output != "table":
-        _print(found, options, output)
+        _print_session(found, options, output)
     else:
-        from threadline.render import text
-        from threadline.thread.notifications import notifications
+        from threadline.render import session_text
+        from threadline.thread.evidence import find_notifications
 
-        screen.show_lines(text.session(found, options, notifications(found)), coloured=coloured, pager=pager)
-    return FOUND if len(found) else NOTHING
+        screen.print_lines(
+            session_text.session_to_text(found, options, find_notifications(found)), coloured=coloured, pager=pager
+        )
+    return EXIT_OK if len(found) else EXIT_NOTHING
 
 
-def _check(found: Session, options: Options) -> None:
+def _check_numbers(found: Session, options: TextOptions) -> None:
     """Refuse numbers that the session does not have."""
     from threadline.errors import NotFound
-    from threadline.render.figures import count
+    from threadline.model.text import count
 
     have = len(found.branches)
     if options.branch is not None and options.branch > have:
@@ -105,12 +107,12 @@ def _check(found: Session, options: Options) -> None:
         raise NotFound(f"The session has {count(have, 'turn')}; there is no turn {options.turn}.")
 
 
-def _print(found: Session, options: Options, output: str) -> None:
+def _print_session(found: Session, options: TextOptions, output: str) -> None:
     from threadline.cli import output as out
-    from threadline.cli.session_rows import thread_row, turn_row
+    from threadline.cli.rows import thread_row, turn_row
 
     if output != "json":
-        out.print_rows(_rows(found, options), output)
+        out.print_rows(_entry_rows(found, options), output)
     elif options.thread:
         out.print_json({"session": found.id, "entries": [thread_row(entry) for entry in found.thread.visible]})
     else:
@@ -132,18 +134,18 @@ def _print(found: Session, options: Options, output: str) -> None:
         )
 
 
-def _rows(found: Session, options: Options) -> Iterator[dict[str, Any]]:
+def _entry_rows(found: Session, options: TextOptions) -> Iterator[dict[str, Any]]:
     """The entries that are shown, a row each; with `--agents full`, those of agents after them."""
-    from threadline.cli.session_rows import entry_row, thread_row
-    from threadline.render.text import leading
+    from threadline.cli.rows import conversation_row, thread_row
+    from threadline.render.session_text import leading_entries
 
     if options.thread:
         yield from map(thread_row, found.thread.visible)
         return
     turns = {id(entry): turn.number for turn in found.turns for entry in turn.entries}
-    for entry in leading(found.main, branch=options.branch):
+    for entry in leading_entries(found.main, branch=options.branch):
         if options.turn in (None, turns.get(id(entry))):
-            yield entry_row(entry, turns.get(id(entry)))
+            yield conversation_row(entry, turns.get(id(entry)))
     for agent in found.agents if options.agents == "full" else ():
         if agent.side is None or options.everything:
-            yield from (entry_row(entry, None, agent.id) for entry in agent.conversation)
+            yield from (conversation_row(entry, None, agent.id) for entry in agent.conversation)

@@ -1,4 +1,4 @@
-"""`threadline sql`: ask the index in SQL, read only."""
+"""`threadline sql`: query the index in SQL, read-only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from threadline.cli import FOUND, NOTHING
+from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli.options import home_option, output_options
 
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from threadline.archive import Archive
-    from threadline.cli.sql_shown import Answer
+    from threadline.cli.sql_answers import Answer
 
-_SECONDS = 60.0
+_DEFAULT_TIMEOUT = 60.0
 _EPILOG = """
 \b
 Examples:
@@ -61,7 +61,7 @@ Exit codes: 0 rows; 1 no rows, no home or no index; 2 an error.
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
-    default=_SECONDS,
+    default=_DEFAULT_TIMEOUT,
     show_default=True,
     metavar="SECONDS",
     help="Give up after so long.",
@@ -89,24 +89,24 @@ def sql(
 
     Parquet needs the extra `frames`, and --duckdb the extra `duckdb`.
     """
-    from threadline.cli.opening import archive_of
-    from threadline.cli.reading import say_no_home
+    from threadline.cli.resolve import open_archive
+    from threadline.cli.screen import report_no_home
 
     _check_options(question, schema=schema, target=target, folder=folder, force=force, duckdb=duckdb)
     if schema:
         return _print_schema(output)
     if question == "-":
         question = sys.stdin.buffer.read().decode(errors="replace") if sys.stdin is not None else ""
-    with archive_of(homes, quiet=0) as archive:
-        form = _format(target, output) if target is not None else output
+    with open_archive(homes, quiet=0) as archive:
+        form = _output_format(target, output) if target is not None else output
         if not archive.homes:
-            say_no_home()
-            return NOTHING
+            report_no_home()
+            return EXIT_NOTHING
         if folder is not None:
-            return _export(archive, folder, timeout, output, force=force, fresh=not no_refresh)
-        _check_text(question or "")
-        wanted = _Wanted(question or "", target, form, timeout, force=force, duckdb=duckdb, fresh=not no_refresh)
-        return _answer(archive, wanted)
+            return _export_index(archive, folder, timeout, output, force=force, fresh=not no_refresh)
+        _check_encoding(question or "")
+        wanted = _Query(question or "", target, form, timeout, force=force, duckdb=duckdb, fresh=not no_refresh)
+        return _run_query(archive, wanted)
 
 
 def _check_options(
@@ -122,9 +122,9 @@ def _check_options(
         raise click.UsageError("--force goes with --out or --export.")
 
 
-def _format(target: Path, output: str) -> str:
+def _output_format(target: Path, output: str) -> str:
     """What the file's name says; an option may say the same, or that CSV shall be exact."""
-    from threadline.cli.sql_out import format_of
+    from threadline.cli.sql_answers import format_of
 
     form = format_of(target)
     if output == "table":
@@ -134,7 +134,7 @@ def _format(target: Path, output: str) -> str:
     return output
 
 
-class _Wanted(NamedTuple):
+class _Query(NamedTuple):
     """A question, and where and how its answer is to be written."""
 
     question: str
@@ -146,61 +146,60 @@ class _Wanted(NamedTuple):
     fresh: bool
 
 
-def _answer(archive: Archive, wanted: _Wanted) -> int:
-    from threadline.cli.refreshing import is_there
-    from threadline.cli.sql_shown import print_rows, print_table
+def _run_query(archive: Archive, wanted: _Query) -> int:
+    from threadline.cli.resolve import ensure_index
+    from threadline.cli.sql_answers import print_answer_rows, print_answer_table
 
     if wanted.target is not None:
-        from threadline.cli.sql_out import check
+        from threadline.cli.sql_answers import check_targets
 
-        check([wanted.target], archive.homes, force=wanted.force)
-    if not is_there(archive, fresh=wanted.fresh):
-        return NOTHING
-    with _asked(duckdb=wanted.duckdb)(archive, wanted.question, wanted.seconds) as answer:
+        check_targets([wanted.target], archive.homes, force=wanted.force)
+    if not ensure_index(archive, fresh=wanted.fresh):
+        return EXIT_NOTHING
+    with _query_engine(duckdb=wanted.duckdb)(archive, wanted.question, wanted.seconds) as answer:
         if wanted.target is not None:
-            return _write(answer, wanted.target, wanted.form, force=wanted.force)
-        rows = print_table(answer) if wanted.form == "table" else print_rows(answer, wanted.form)
-    return FOUND if rows else NOTHING
+            return _write_file(answer, wanted.target, wanted.form, force=wanted.force)
+        rows = print_answer_table(answer) if wanted.form == "table" else print_answer_rows(answer, wanted.form)
+    return EXIT_OK if rows else EXIT_NOTHING
 
 
-def _asked(*, duckdb: bool) -> Callable[[Archive, str, float], AbstractContextManager[Answer]]:
+def _query_engine(*, duckdb: bool) -> Callable[[Archive, str, float], AbstractContextManager[Answer]]:
     if duckdb:
-        from threadline.cli.sql_duckdb import asked as asked_in_duckdb
+        from threadline.cli.sql_duckdb import query_duckdb as asked_in_duckdb
 
         return asked_in_duckdb
-    from threadline.cli.sql_asking import asked
+    from threadline.cli.sql_answers import query_index
 
-    return asked
+    return query_index
 
 
-def _write(answer: Answer, target: Path, form: str, *, force: bool) -> int:
+def _write_file(answer: Answer, target: Path, form: str, *, force: bool) -> int:
     from threadline.cli import output as out
-    from threadline.cli.sql_out import write
+    from threadline.cli.sql_answers import write_answer
 
-    rows = write(answer, target, form, force=force)
+    rows = write_answer(answer, target, form, force=force)
     click.echo(f"Wrote {out.counted(rows, 'row')} to {out.plain(str(target))}.")
-    return FOUND if rows else NOTHING
+    return EXIT_OK if rows else EXIT_NOTHING
 
 
-def _export(archive: Archive, folder: Path, timeout: float, output: str, *, force: bool, fresh: bool) -> int:
+def _export_index(archive: Archive, folder: Path, timeout: float, output: str, *, force: bool, fresh: bool) -> int:
     from threadline.cli import output as out
-    from threadline.cli.refreshing import is_there
-    from threadline.cli.sql_export import export_to, targets
-    from threadline.cli.sql_out import check
+    from threadline.cli.resolve import ensure_index
+    from threadline.cli.sql_answers import check_targets, export_tables, export_targets
 
-    check(targets(folder), archive.homes, force=force)
-    if not is_there(archive, fresh=fresh):
-        return NOTHING
-    rows = export_to(archive, folder, timeout, force=force)
+    check_targets(export_targets(folder), archive.homes, force=force)
+    if not ensure_index(archive, fresh=fresh):
+        return EXIT_NOTHING
+    rows = export_tables(archive, folder, timeout, force=force)
     if output == "table":
-        cells = [[row["table"], f"{row['rows']:,}", out.size(row["bytes"]), row["path"]] for row in rows]
-        click.echo(out.table(["table", "rows", "size", "file"], cells, right=(1, 2), ends=True))
+        cells = [[row["table"], f"{row['rows']:,}", out.format_size(row["bytes"]), row["path"]] for row in rows]
+        click.echo(out.format_table(["table", "rows", "size", "file"], cells, right=(1, 2), ends=True))
     else:
         out.print_rows(rows, output)
-    return FOUND
+    return EXIT_OK
 
 
-def _check_text(question: str) -> None:
+def _check_encoding(question: str) -> None:
     from threadline.errors import BadQuery
 
     try:
@@ -213,17 +212,17 @@ def _check_text(question: str) -> None:
 
 def _print_schema(output: str) -> int:
     from threadline.cli import output as out
-    from threadline.cli.sql_schema import about, columns
+    from threadline.cli.sql_answers import schema_columns, table_descriptions
 
-    rows = columns()
+    rows = schema_columns()
     if output != "table":
         out.print_rows(rows, output)
-        return FOUND
-    shown, held = "", about()
+        return EXIT_OK
+    shown, held = "", table_descriptions()
     for row in rows:
         if row["table"] != shown:
             shown = row["table"]
             told = f": {held[shown]}" if shown in held else ""
-            click.echo(f"{out.heading(shown)}  ({row['kind']}){told}")
+            click.echo(f"{out.format_heading(shown)}  ({row['kind']}){told}")
         click.echo(f"  {row['column']:<16}{row['type'] or '':<9}{row['comment'] or ''}".rstrip())
-    return FOUND
+    return EXIT_OK

@@ -1,6 +1,6 @@
-"""Asking in DuckDB: the tables that a question names are handed over as Parquet files, and nothing else can be read.
+"""Run SQL queries in DuckDB over the tables that the query names, exported as Parquet files.
 
-DuckDB's own way into SQLite is an extension that is fetched over the network, so it is not used.
+DuckDB's own SQLite reader is an extension that is downloaded, so that it is not used. No other file can be read.
 """
 
 from __future__ import annotations
@@ -15,23 +15,22 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from threadline.cli.sql_export import export, public
-from threadline.cli.sql_parquet import CHUNK, library
+from threadline.cli.sql_answers import CHUNK_ROWS, exportable_tables, import_library, write_tables
 from threadline.errors import BadQuery, Missing
-from threadline.index.asking import position, too_long, unique
+from threadline.index.sql import error_position, timeout_message, unique_names
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
 
-_ROWS = 500
+_FETCH_ROWS = 500
 _MEMORY, _DISK = "512MB", "8GB"
-_ADDRESSES = 2 * 1024**3
-_PLACE = re.compile(r"^LINE (\d+):", re.MULTILINE)
-_NEAR = re.compile(r'at or near "(.+?)"|column "(.+?)" not|with name "?(.+?)"? does not exist')
+_MAX_ADDRESS_SPACE = 2 * 1024**3
+_ERROR_LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
+_ERROR_TOKEN = re.compile(r'at or near "(.+?)"|column "(.+?)" not|with name "?(.+?)"? does not exist')
 _Value = TypeVar("_Value")
 
 
-class Answer:
+class DuckdbAnswer:
     """The rows of a question as they come; `columns` has their names, each of them once."""
 
     def __init__(self, connection: Any, question: str, seconds: float, worker: Executor) -> None:
@@ -39,14 +38,14 @@ class Answer:
         self._question = question
         self._left = self._given = seconds
         self._worker = worker
-        self._wrong = library("duckdb", "duckdb").Error
+        self._wrong = import_library("duckdb", "duckdb").Error
         self._check()
         self._bound = self._waited(lambda: connection.sql(question))
-        self.columns = unique(self._bound.columns)
+        self.columns = unique_names(self._bound.columns)
 
     def __iter__(self) -> Iterator[Sequence[Any]]:
         self._waited(lambda: self._connection.execute(self._question))
-        while rows := self._waited(lambda: self._connection.fetchmany(_ROWS)):
+        while rows := self._waited(lambda: self._connection.fetchmany(_FETCH_ROWS)):
             yield from rows
 
     def write_parquet(self, path: Path) -> int:
@@ -55,12 +54,14 @@ class Answer:
         Raises:
             BadQuery: a column is of a type that Parquet has not.
         """
-        arrow = library("pyarrow", "frames")
-        parquet = library("pyarrow.parquet", "frames")
-        reader = self._waited(lambda: self._bound.to_arrow_reader(CHUNK))
+        arrow = import_library("pyarrow", "frames")
+        parquet = import_library("pyarrow.parquet", "frames")
+        reader = self._waited(lambda: self._bound.to_arrow_reader(CHUNK_ROWS))
         rows = 0
         try:
-            with parquet.ParquetWriter(path, _renamed(reader.schema, self.columns), compression="zstd") as writer:
+            with parquet.ParquetWriter(
+                path, _rename_columns(reader.schema, self.columns), compression="zstd"
+            ) as writer:
                 while batch := self._waited(lambda: next(reader, None)):
                     writer.write_batch(batch.rename_columns(self.columns))
                     rows += batch.num_rows
@@ -87,7 +88,7 @@ class Answer:
             return future.result(max(self._left, 0))
         except Late:
             self._stop(future)
-            raise BadQuery(too_long(self._given)) from None
+            raise BadQuery(timeout_message(self._given)) from None
         except KeyboardInterrupt:
             self._stop(future)
             raise
@@ -109,19 +110,19 @@ class Answer:
             return f"The question needs more memory than it may have ({told}); ask for less at once."
         if kind.startswith("Permission"):
             return f"The index is only read ({told}): other files are refused."
-        named = _NEAR.search(told)
-        at = position(self._question, next(filter(None, named.groups()))) if named is not None else ""
+        named = _ERROR_TOKEN.search(told)
+        at = error_position(self._question, next(filter(None, named.groups()))) if named is not None else ""
         hint = "; `threadline sql --schema` shows what there is" if kind in {"Catalog Error", "Binder Error"} else ""
         return f"DuckDB{at}: {told}{hint}."
 
 
-def _renamed(schema: Any, names: Sequence[str]) -> Any:
-    arrow = library("pyarrow", "frames")
+def _rename_columns(schema: Any, names: Sequence[str]) -> Any:
+    arrow = import_library("pyarrow", "frames")
     return arrow.schema([field.with_name(name) for field, name in zip(schema, names, strict=True)])
 
 
 @contextmanager
-def asked(archive: Archive, question: str, seconds: float) -> Iterator[Answer]:
+def query_duckdb(archive: Archive, question: str, seconds: float) -> Iterator[DuckdbAnswer]:
     """Ask in DuckDB, over the tables and views of the index that the question names.
 
     Raises:
@@ -129,26 +130,30 @@ def asked(archive: Archive, question: str, seconds: float) -> Iterator[Answer]:
         Missing: DuckDB or pyarrow is not installed.
         Unreadable: the index is damaged or not there.
     """
-    library("duckdb", "duckdb")
+    import_library("duckdb", "duckdb")
     words = set(re.findall(r"\w+", question.lower()))
     with TemporaryDirectory(prefix="threadline-") as folder:
         tables, spilled = Path(folder) / "tables", Path(folder) / "spilled"
         for made in (tables, spilled):
             made.mkdir()
-        named = [name for name in public() if name in words]
-        for _ in export(archive, tables, named, seconds):
+        named = [name for name in exportable_tables() if name in words]
+        for _ in write_tables(archive, tables, named, seconds):
             pass
-        with closing(_opened(tables, named, spilled)) as connection, _bounded(), ThreadPoolExecutor(1) as worker:
+        with (
+            closing(_open_connection(tables, named, spilled)) as connection,
+            _limit_memory(),
+            ThreadPoolExecutor(1) as worker,
+        ):
             try:
-                yield Answer(connection, question, seconds, worker)
+                yield DuckdbAnswer(connection, question, seconds, worker)
             finally:
                 # Rows that nobody has asked for would be waited for.
                 connection.interrupt()
 
 
-def _opened(tables: Path, named: Sequence[str], spilled: Path) -> Any:
+def _open_connection(tables: Path, named: Sequence[str], spilled: Path) -> Any:
     """A DuckDB in memory that can read these tables, and no other file."""
-    duckdb = library("duckdb", "duckdb")
+    duckdb = import_library("duckdb", "duckdb")
     allowed = str(tables).replace("'", "''")
     try:
         connection = duckdb.connect(":memory:", config=_settings(spilled))
@@ -179,7 +184,7 @@ def _settings(spilled: Path) -> dict[str, str]:
 
 
 @contextmanager
-def _bounded() -> Iterator[None]:
+def _limit_memory() -> Iterator[None]:
     """No more memory than this, where the system can see to it: DuckDB's own limit does not count every value."""
     try:
         import resource
@@ -189,7 +194,7 @@ def _bounded() -> Iterator[None]:
         yield
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    most = used + _ADDRESSES
+    most = used + _MAX_ADDRESS_SPACE
     if soft != resource.RLIM_INFINITY and soft < most:
         yield
         return

@@ -1,4 +1,4 @@
-"""`threadline todos`: the todo and task lists of a session as they stood at any place."""
+"""`threadline todos`: the todo and task lists of a session at any point."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from threadline.cli import FOUND
+from threadline.cli import EXIT_OK
 from threadline.cli.options import home_option, output_options
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from threadline.model.state import State
 
 _SIGNS = {"completed": "✓", "in_progress": "▶", "pending": "·"}
-_LABEL = 24
+_MAX_LABEL = 24
 _EPILOG = """
 \b
 Examples:
@@ -37,35 +37,37 @@ def todos(session: str, *, at: str | None, homes: tuple[str, ...], output: str) 
     """
     from threadline.cli import output as out
     from threadline.cli import screen
-    from threadline.cli.at import place_in
-    from threadline.cli.session import named
+    from threadline.cli.output import parse_place
+    from threadline.cli.resolve import read_session
     from threadline.thread.state import state_at
 
-    found = named(session, homes)
-    rows = list(_rows(state_at(found, place_in(found, at))))
+    found = read_session(session, homes)
+    rows = list(_list_rows(state_at(found, parse_place(found, at))))
     if output != "table":
         out.print_rows(rows, output)
     elif rows:
-        click.echo(_table(found, rows))
+        click.echo(_list_table(found, rows))
     if rows:
-        return FOUND
-    if at is not None and any(_rows(state_at(found, None))):
-        return screen.nothing(f"No todos or tasks up to {at}; without --at, those at the end of the session.")
-    return screen.nothing("No todos or tasks: no agent of the session kept a list, or the last one was emptied.")
+        return EXIT_OK
+    if at is not None and any(_list_rows(state_at(found, None))):
+        return screen.report_nothing(f"No todos or tasks up to {at}; without --at, those at the end of the session.")
+    return screen.report_nothing("No todos or tasks: no agent of the session kept a list, or the last one was emptied.")
 
 
-def _rows(state: State) -> Iterator[dict[str, Any]]:
+def _list_rows(state: State) -> Iterator[dict[str, Any]]:
     for one in state.todos:
         for number, todo in enumerate(one.todos, 1):
-            yield _row("todo", todo.id or str(number), todo.status, todo.content, one.place, agent=one.agent)
+            yield _list_row("todo", todo.id or str(number), todo.status, todo.content, one.place, agent=one.agent)
     for known in state.tasks:
         task = known.task
-        yield _row(
+        yield _list_row(
             "task", task.id, task.status, task.subject, known.place, owner=task.owner, blocked_by=task.blocked_by
         )
 
 
-def _row(kind: str, id_: str | None, status: str | None, text: str | None, place: Any, **more: Any) -> dict[str, Any]:
+def _list_row(
+    kind: str, id_: str | None, status: str | None, text: str | None, place: Any, **more: Any
+) -> dict[str, Any]:
     return {
         "list": kind,
         "agent": more.get("agent"),
@@ -78,32 +80,32 @@ def _row(kind: str, id_: str | None, status: str | None, text: str | None, place
     }
 
 
-def _name(session: Session, agent: str) -> str:
+def _agent_label(session: Session, agent: str) -> str:
     """What an agent is called: one without an id of its own, by what it was to do."""
     from threadline.cli import output as out
-    from threadline.model.agent import AgentKind
+    from threadline.model.session import AgentKind
 
     found = session.agent(agent)
     if found is None or found.kind is not AgentKind.INLINE:
         return agent[:8]
-    return out.one_line(found.description or found.prompt or agent, _LABEL)
+    return out.one_line(found.description or found.prompt or agent, _MAX_LABEL)
 
 
-def _table(session: Session, rows: list[dict[str, Any]]) -> str:
+def _list_table(session: Session, rows: list[dict[str, Any]]) -> str:
     from threadline.cli import output as out
-    from threadline.cli.at import where
-    from threadline.model.place import Place
+    from threadline.cli.output import format_place
+    from threadline.model.places import Place
 
     cells = [
         (
-            row["list"] if row["agent"] is None else f"{row['list']} {_name(session, row['agent'])}",
+            row["list"] if row["agent"] is None else f"{row['list']} {_agent_label(session, row['agent'])}",
             row["id"] or "",
             f"{_SIGNS.get(row['status'], ' ')} {row['status'] or ''}",
             row["owner"] or "",
             ", ".join(row["blocked_by"]),
-            where(session, Place.parse(row["place"])),
+            format_place(session, Place.parse(row["place"])),
             " ".join((row["text"] or "").split()),
         )
         for row in rows
     ]
-    return out.table(("list", "id", "status", "owner", "blocked by", "line", "text"), cells, right=(1, 5))
+    return out.format_table(("list", "id", "status", "owner", "blocked by", "line", "text"), cells, right=(1, 5))

@@ -1,4 +1,4 @@
-"""`threadline tree`: a session at a glance."""
+"""`threadline tree`: print a session's turns, branches, compactions and agents as a tree."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from threadline.cli import FOUND, NOTHING
+from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli.options import home_option, output_options
 from threadline.cli.screen import pager_option
 
 if TYPE_CHECKING:
-    from threadline.render.tree import Node
+    from threadline.render.tree import TreeNode
 
 _EPILOG = """
 \b
@@ -38,22 +38,24 @@ def tree(session: str, *, everything: bool, no_color: bool, pager: bool, homes: 
     """
     from threadline.cli import output as out
     from threadline.cli import screen
-    from threadline.cli.session import named
+    from threadline.cli.resolve import read_session
     from threadline.render import tree as drawing
 
-    found = named(session, homes)
-    root = drawing.tree(found, everything=everything)
+    found = read_session(session, homes)
+    root = drawing.build_tree(found, everything=everything)
     if output == "json":
         out.print_json(root.as_json())
     elif output != "table":
-        out.print_rows(_rows(root, 0), output)
+        out.print_rows(_tree_rows(root, 0), output)
     else:
-        coloured = screen.colour(wanted=not no_color)
-        screen.show_lines(drawing.draw(root, screen.width(), colour=coloured), coloured=coloured, pager=pager)
-    return FOUND if len(found) else NOTHING
+        coloured = screen.use_colour(wanted=not no_color)
+        screen.print_lines(
+            drawing.draw_tree(root, screen.page_width(), colour=coloured), coloured=coloured, pager=pager
+        )
+    return EXIT_OK if len(found) else EXIT_NOTHING
 
 
-def _rows(node: Node, depth: int) -> Iterator[dict[str, Any]]:
+def _tree_rows(node: TreeNode, depth: int) -> Iterator[dict[str, Any]]:
     """A row for each line of the tree."""
     figures = node.figures
     yield {
@@ -67,4 +69,4 @@ def _rows(node: Node, depth: int) -> Iterator[dict[str, Any]]:
         "place": figures.get("place"),
     }
     for child in node.children:
-        yield from _rows(child, depth + 1)
+        yield from _tree_rows(child, depth + 1)

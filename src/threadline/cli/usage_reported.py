@@ -1,4 +1,8 @@
-"""What Claude Code reports, for a usage report: beside the computed figures, or by itself; never among the totals."""
+"""What Claude Code itself reports as cost, compared with the computed amounts (`usage --mode reported|both`).
+
+Reported amounts are shown beside computed ones and never added to totals. Apart from `usage_table` because it imports
+worker processes, which a plain `usage` must not load.
+"""
 
 from __future__ import annotations
 
@@ -10,71 +14,76 @@ from typing import Any
 from msgspec.structs import replace
 
 from threadline.account.ledger import Ledger
-from threadline.cli.usage_wanted import Wanted
-from threadline.model.found import Found
-from threadline.model.reported import Reported, ReportedSession
-from threadline.model.sum import added
-from threadline.render.layout import cut, wrap
-from threadline.render.reconciliation import exact, lines, session_record
-from threadline.render.style import Role, Span, Spans, Style
-from threadline.render.terminal_text import clip, columns, one_line, plain
-from threadline.survey.reported import reported
-from threadline.survey.usage_swept import is_within
+from threadline.cli.filters import ChargeFilter
+from threadline.model.homes import Found
+from threadline.model.reconciliation import ReportedSession, ReportedUsage
+from threadline.model.totals import sum_amounts
+from threadline.render.reconciliation import exact_amount, reconciliation_lines, reported_session_record
+from threadline.render.safe_text import clip, display_width, one_line, plain
+from threadline.render.terminal import Role, Span, Spans, Style, cut_line, wrap
+from threadline.reports.reconciliation import reconcile
+from threadline.reports.usage import is_day_within
 
 _GAP = "  "
-_ID = 8
-_LEAST, _MOST = 10, 400
-_SAME = "same"
+_ID_LENGTH = 8
+_MIN_WIDTH, _MAX_TITLE = 10, 400
+_NO_DIFFERENCE = "same"
 _HEADINGS = ("session", "source", "reported", "computed", "difference")
 
 
-def reported_for(
-    found: Sequence[Found], whole: Ledger, chosen: Ledger, wanted: Wanted, *, zone: tzinfo, jobs: int | None = None
-) -> Reported:
+def filter_reported(
+    found: Sequence[Found],
+    whole: Ledger,
+    chosen: Ledger,
+    wanted: ChargeFilter,
+    *,
+    zone: tzinfo,
+    jobs: int | None = None,
+) -> ReportedUsage:
     """What is reported of the sessions that are wanted, and of the days in that time; amounts are of whole sessions."""
-    told = reported(found, whole, jobs, zone=zone)
-    if wanted == Wanted():
+    told = reconcile(found, whole, jobs, zone=zone)
+    if wanted == ChargeFilter():
         return told
     ids = {one.session or "" for one in chosen}
-    sessions = tuple(one for one in told.sessions if one.session in ids)
-    silent = ids - {one.session for one in sessions}
+    sessions = tuple(session for session in told.sessions if session.session in ids)
+    silent = ids - {session.session for session in sessions}
     amounts = [row.amount for row in whole.where(lambda one: (one.session or "") in silent).by("session")]
     named = any(value is not None for value in (wanted.project, wanted.model, wanted.session))
-    days = () if named else tuple(one for one in told.swept if is_within(one, wanted.since, wanted.until, zone))
+    days = () if named else tuple(one for one in told.swept if is_day_within(one, wanted.since, wanted.until, zone))
     return replace(
         told,
         sessions=sessions,
         silent=len(silent),
-        silent_computed=added(one for one in amounts if one is not None),
+        silent_computed=sum_amounts(amount for amount in amounts if amount is not None),
         swept=days,
     )
 
 
-def below(told: Reported, width: int) -> Iterator[Spans]:
+def reported_notes(told: ReportedUsage, width: int) -> Iterator[Spans]:
     """The reconciliation, to stand below a table."""
     yield (Span(f"{_GAP}Reported by Claude Code", Role.TITLE),)
-    for line in lines(told):
+    for line in reconciliation_lines(told):
         yield from wrap((Span(line, Role.FAINT),), width, first=(Span(_GAP),), rest=(Span(_GAP * 2),))
 
 
-def rows(told: Reported) -> Iterator[dict[str, Any]]:
+def reported_rows(told: ReportedUsage) -> Iterator[dict[str, Any]]:
     """A row for each session that reports an amount, for programs."""
-    for one in told.sessions:
-        yield session_record(one)
+    for session in told.sessions:
+        yield reported_session_record(session)
 
 
-def figures(told: Reported) -> dict[str, Any]:
+def reported_total(told: ReportedUsage) -> dict[str, Any]:
     """The total of what is reported, for programs."""
     return {
         "sessions": len(told.sessions),
-        "reported": exact(told.reported),
-        "computed": exact(told.computed),
-        "difference": exact(told.difference),
+        "reported": exact_amount(told.reported),
+        "computed": exact_amount(told.computed),
+        "difference": exact_amount(told.difference),
     }
 
 
-def page(
-    told: Reported,
+def reported_page(
+    told: ReportedUsage,
     *,
     width: int,
     coloured: bool = False,
@@ -83,45 +92,45 @@ def page(
 ) -> Iterator[str]:
     """The reported amounts as a table of their own, the greatest difference first, and the reconciliation."""
     style = Style(colour=coloured)
-    table = [*_table(told, width, titles or {}, limit), ()] if told.sessions else []
-    for line in (*table, *below(told, width)):
+    table = [*_table_lines(told, width, titles or {}, limit), ()] if told.sessions else []
+    for line in (*table, *reported_notes(told, width)):
         yield style.line(line)
 
 
-def _table(told: Reported, width: int, titles: Mapping[str, str], limit: int | None) -> Iterator[Spans]:
+def _table_lines(told: ReportedUsage, width: int, titles: Mapping[str, str], limit: int | None) -> Iterator[Spans]:
     shown, others = told.sessions[:limit], told.sessions[len(told.sessions[:limit]) :]
-    cells = [_cells(one, titles) for one in shown]
+    cells = [_session_cells(one, titles) for one in shown]
     if others:
         rest = replace(told, sessions=others)
         name = f"{len(others):,} more: see --limit"
-        cells.append((name, "", _usd(rest.reported), _usd(rest.computed), _off(rest)))
-    total = ("total", "", _usd(told.reported), _usd(told.computed), _off(told))
+        cells.append((name, "", _format_usd(rest.reported), _format_usd(rest.computed), _total_difference(rest)))
+    total = ("total", "", _format_usd(told.reported), _format_usd(told.computed), _total_difference(told))
     every = [_HEADINGS, *cells, total]
-    sizes = [max(columns(row[at]) for row in every) for at in range(len(_HEADINGS))]
+    sizes = [max(display_width(row[at]) for row in every) for at in range(len(_HEADINGS))]
     room = width - len(_GAP) - sum(sizes[1:]) - len(_GAP) * (len(sizes) - 1)
-    sizes[0] = max(_LEAST, min(sizes[0], room))
+    sizes[0] = max(_MIN_WIDTH, min(sizes[0], room))
     for row in every:
         first = clip(row[0], sizes[0])
-        text = f"{_GAP}{first}{' ' * (sizes[0] - columns(first))}{_GAP}{row[1]:<{sizes[1]}}"
+        text = f"{_GAP}{first}{' ' * (sizes[0] - display_width(first))}{_GAP}{row[1]:<{sizes[1]}}"
         text += "".join(f"{_GAP}{cell:>{size}}" for cell, size in zip(row[2:], sizes[2:], strict=True))
         role = Role.FAINT if row is _HEADINGS else Role.TITLE if row is total else Role.BODY
-        yield cut((Span(text, role),), width)
+        yield cut_line((Span(text, role),), width)
 
 
-def _cells(one: ReportedSession, titles: Mapping[str, str]) -> tuple[str, ...]:
-    titled = one_line(titles.get(one.session, ""), _MOST)
-    name = f"{plain(one.session)[:_ID]}{_GAP if titled else ''}{titled}"
-    off = _SAME if one.agrees else _signed(one.difference)
-    return name, one.source.value, _usd(one.reported), _usd(one.computed), off
+def _session_cells(session: ReportedSession, titles: Mapping[str, str]) -> tuple[str, ...]:
+    titled = one_line(titles.get(session.session, ""), _MAX_TITLE)
+    name = f"{plain(session.session)[:_ID_LENGTH]}{_GAP if titled else ''}{titled}"
+    off = _NO_DIFFERENCE if session.agrees else _format_signed(session.difference)
+    return name, session.source.value, _format_usd(session.reported), _format_usd(session.computed), off
 
 
-def _off(told: Reported) -> str:
-    return _SAME if all(one.agrees for one in told.sessions) else _signed(told.difference)
+def _total_difference(told: ReportedUsage) -> str:
+    return _NO_DIFFERENCE if all(session.agrees for session in told.sessions) else _format_signed(told.difference)
 
 
-def _usd(amount: Decimal) -> str:
+def _format_usd(amount: Decimal) -> str:
     return f"${amount:,.4f}"
 
 
-def _signed(amount: Decimal) -> str:
-    return f"{'+' if amount > 0 else '-' if amount < 0 else ''}{_usd(amount.copy_abs())}"
+def _format_signed(amount: Decimal) -> str:
+    return f"{'+' if amount > 0 else '-' if amount < 0 else ''}{_format_usd(amount.copy_abs())}"

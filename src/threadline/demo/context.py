@@ -112,7 +112,7 @@ class Context:
         if self._desk.chance(0.04):
             tasks = self._desk.tasks
             self.attach(
-                {"type": "task_reminder", "content": [dict(one) for one in tasks], "itemCount": len(tasks)},
+                {"type": "task_reminder", "content": [dict(task) for task in tasks], "itemCount": len(tasks)},
                 "Tasks",
             )
         if self._hooked and self._desk.chance(0.1):

@@ -79,7 +79,7 @@ def todo(desk: Desk) -> Call:
 
 def task(desk: Desk) -> Call:
     """A task made, or one moved on."""
-    open_ones = [one for one in desk.tasks if one["status"] != "completed"]
+    open_ones = [task for task in desk.tasks if task["status"] != "completed"]
     if not open_ones or desk.chance(0.3):
         number = str(len(desk.tasks) + 1)
         text = desk.pools.words.phrase()

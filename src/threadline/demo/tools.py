@@ -230,7 +230,7 @@ def multi_edit(desk: Desk) -> Call:
     ]
     result = {
         "filePath": path,
-        "edits": [{**one, "replace_all": False} for one in edits],
+        "edits": [{**edit, "replace_all": False} for edit in edits],
         "originalFileContents": desk.code(desk.length(5_000, 0.8, copies=2)),
         "structuredPatch": _patch(desk, 1, [f"+{line}" for line in edits[0]["new_string"].split("\n")]),
         "userModified": False,

@@ -12,34 +12,39 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from threadline.find.at_path import at, by_id
-    from threadline.find.folder_names import folder_matches, folder_name
-    from threadline.find.home_places import homes
-    from threadline.find.looking import look
-    from threadline.find.session_files import main_transcripts_beside, session_transcripts, transcript_at
+    from threadline.find.home_dirs import homes
+    from threadline.find.layout import folder_matches, folder_name
+    from threadline.find.listing import look
+    from threadline.find.lookup import (
+        find_by_id,
+        look_at_path,
+        other_main_transcripts,
+        session_transcripts,
+        transcript_at,
+    )
 
 __all__ = [
-    "at",
-    "by_id",
+    "find_by_id",
     "folder_matches",
     "folder_name",
     "homes",
     "look",
-    "main_transcripts_beside",
+    "look_at_path",
+    "other_main_transcripts",
     "session_transcripts",
     "transcript_at",
 ]
 
 _HOMES_OF_NAMES = {
-    "at": "at_path",
-    "by_id": "at_path",
-    "folder_matches": "folder_names",
-    "folder_name": "folder_names",
-    "homes": "home_places",
-    "look": "looking",
-    "main_transcripts_beside": "session_files",
-    "session_transcripts": "session_files",
-    "transcript_at": "session_files",
+    "find_by_id": "lookup",
+    "folder_matches": "layout",
+    "folder_name": "layout",
+    "homes": "home_dirs",
+    "look": "listing",
+    "look_at_path": "lookup",
+    "other_main_transcripts": "lookup",
+    "session_transcripts": "lookup",
+    "transcript_at": "lookup",
 }
 
 

@@ -1,4 +1,8 @@
-"""The ledger of an index: the same sums and charges as without it, asked for and not read."""
+"""The ledger backed by the index: the same totals and charges as without one, queried instead of read.
+
+Totals come from stored sums. Charges with all their lines are rebuilt only when asked for, and usage windows from the
+first and last charge of each quarter hour, unless a window starts or ends within it.
+"""
 
 from __future__ import annotations
 
@@ -10,36 +14,32 @@ from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, overload
 
-from threadline.account.adding import Group, rows_of
-from threadline.account.calendar import Calendar
-from threadline.account.keys import Key
-from threadline.account.ledger import Ledger, holds, moment, ordered
+from threadline.account.keys import Calendar, Key
+from threadline.account.ledger import Ledger, has_sighting_in, is_within, parse_moment, sort_rows
 from threadline.account.shipped_prices import shipped_digest
-from threadline.account.windows import HOURS
-from threadline.index.chosen import Chosen
-from threadline.index.stamp import stamp
-from threadline.index.summing import KEYS, Summing, instants
-from threadline.index.texts import as_path, as_text, stored
-from threadline.model.charge import Charge
-from threadline.model.problem import Problem
-from threadline.model.sum import Rows
-from threadline.model.time import parse_timestamp
-from threadline.model.window import UsageWindow
+from threadline.account.totals import COUNTS, GroupKey, RatedGroup, rows_from_counts
+from threadline.account.windows import WINDOW_HOURS, append_window, split_into_windows
+from threadline.index.store import QUARTER_MS, decode_path, encode_path, encode_time, storable_text
+from threadline.index.totals import CHARGE_SUMS, TOTAL_KEYS, ChargeFilter, ChargeTotals, load_rates, time_range_ms
+from threadline.model.charges import Charge
+from threadline.model.places import Problem
+from threadline.model.times import parse_timestamp
+from threadline.model.totals import Rows, Sum, UsageWindow
 
 if TYPE_CHECKING:
     from threadline.account.rates import Rates
 
-_OWN = """(SELECT DISTINCT message_id FROM charged c JOIN origins o USING(origin_id)
+_CHARGED_MESSAGES = """(SELECT DISTINCT message_id FROM charged c JOIN origins o USING(origin_id)
 LEFT JOIN transcripts t USING(transcript_id) {0})"""
 
 
-_HELD = """(SELECT DISTINCT s.message_id FROM origins o
+_HELD_MESSAGES = """(SELECT DISTINCT s.message_id FROM origins o
 CROSS JOIN sightings s ON s.transcript_id = o.transcript_id AND s.origin_id = o.origin_id
 WHERE o.session = ? OR o.transcript_id IN (SELECT transcript_id FROM transcripts WHERE path IN ({0})))"""
-_UNTYPED = """SELECT DISTINCT o.transcript_id, t.path, h.path FROM spent s JOIN origins o USING(origin_id)
+_SELECT_UNTYPED = """SELECT DISTINCT o.transcript_id, t.path, h.path FROM spent s JOIN origins o USING(origin_id)
 JOIN transcripts t USING(transcript_id) JOIN homes h USING(home_id) WHERE {0}"""
-_A_DAY = 24 * 60 * 60 * 1000
-_ALL = Chosen()
+_DAY_MS = 24 * 60 * 60 * 1000
+_NO_FILTER = ChargeFilter()
 
 
 class IndexedLedger(Ledger):
@@ -54,7 +54,7 @@ class IndexedLedger(Ledger):
         rates: Rates | None = None,
         problems: Iterable[Problem] = (),
         *,
-        chosen: Chosen = _ALL,
+        chosen: ChargeFilter = _NO_FILTER,
     ) -> None:
         self.calls = True
         self.problems = tuple(problems)
@@ -63,7 +63,7 @@ class IndexedLedger(Ledger):
         self._connection = connection
         self._chosen = chosen
         self._types: dict[int, str | None] = {}
-        self._charges = _Made(self._count, self._make)
+        self._charges = _LazyCharges(self._count, self._make)
         prices = connection.execute("SELECT value FROM meta WHERE name = 'prices'").fetchone()
         self._has_prices = prices == (rates.digest if rates is not None else shipped_digest(),)
 
@@ -71,9 +71,9 @@ class IndexedLedger(Ledger):
     def rates(self) -> Rates:
         """The prices that were applied; those that come with threadline are read when somebody wants to see them."""
         if self._given is None:
-            from threadline.account.rates import shipped  # noqa: PLC0415 - sums can do without, and it takes a while
+            from threadline.account.rates import shipped_rates  # noqa: PLC0415 - sums can do without, and it takes a while
 
-            self._given = shipped()
+            self._given = shipped_rates()
         return self._given
 
     def where(
@@ -92,26 +92,30 @@ class IndexedLedger(Ledger):
             return Ledger(filter(wanted, some), self.rates, self.problems)
         if all(given is None for given in (since, until, project, model, session)):
             return self
-        narrowed = self._chosen.narrowed(moment(since), moment(until, end=True), project, model, session)
+        narrowed = self._chosen.narrow(parse_moment(since), parse_moment(until, end=True), project, model, session)
         return self._of(narrowed)
 
-    def _of(self, chosen: Chosen) -> IndexedLedger:
+    def _of(self, chosen: ChargeFilter) -> IndexedLedger:
         made = IndexedLedger(self._connection, self.rates, self.problems, chosen=chosen)
         made._types = self._types
         return made
 
     def holding(self, session: str | None = None, transcripts: Collection[str] = ()) -> Sequence[Charge]:
         """The charges that a session or one of some transcripts holds, copies of what others spent included."""
-        paths = [stored(one) for one in transcripts]
-        asked = _HELD.format(", ".join("?" * len(paths)))
-        return [one for one in self._made_of(asked, (as_text(session), *paths)) if holds(one, session, transcripts)]
+        paths = [encode_path(transcript) for transcript in transcripts]
+        asked = _HELD_MESSAGES.format(", ".join("?" * len(paths)))
+        return [
+            charge
+            for charge in self._made_of(asked, (storable_text(session), *paths))
+            if has_sighting_in(charge, session, transcripts)
+        ]
 
     def messages(self, start: str) -> list[str]:
         """The ids of messages that start so, in the order of the alphabet."""
-        if self._chosen != _ALL:
+        if self._chosen != _NO_FILTER:
             return super().messages(start)
         asked = "SELECT message FROM message_ids WHERE message >= ? AND message < ? ORDER BY message"
-        named = self._connection.execute(asked, (as_text(start), f"{as_text(start)}{chr(sys.maxunicode)}"))
+        named = self._connection.execute(asked, (storable_text(start), f"{storable_text(start)}{chr(sys.maxunicode)}"))
         return [message for (message,) in named]
 
     def of_messages(self, ids: Collection[str]) -> Sequence[Charge]:
@@ -122,22 +126,30 @@ class IndexedLedger(Ledger):
     def of_sessions(self, ids: Collection[str | None]) -> Sequence[Charge]:
         """The charges of sessions, by their whole ids."""
         where = "WHERE o.session IS NULL OR o.session IN (SELECT value FROM json_each(?))"
-        return [one for one in self._made_of(_OWN.format(where), (json.dumps(list(ids)),)) if one.session in ids]
+        return [
+            charge
+            for charge in self._made_of(_CHARGED_MESSAGES.format(where), (json.dumps(list(ids)),))
+            if charge.session in ids
+        ]
 
     def of_day(self, day: str, zone: tzinfo = UTC) -> Sequence[Charge]:
         """The charges of a day in a time zone."""
         calendar = Calendar(zone)
-        begins = stamp(f"{day}T00:00:00.000Z")
+        begins = encode_time(f"{day}T00:00:00.000Z")
         if isinstance(begins, str):
             return super().of_day(day, zone)
         # No zone is further from UTC than a day.
-        where = f"WHERE c.time BETWEEN {begins - _A_DAY} AND {begins + 2 * _A_DAY} OR c.time >= ''"
-        return [one for one in self._made_of(_OWN.format(where)) if calendar.day(one.owner.time) == day]
+        where = f"WHERE c.time BETWEEN {begins - _DAY_MS} AND {begins + 2 * _DAY_MS} OR c.time >= ''"
+        return [
+            charge
+            for charge in self._made_of(_CHARGED_MESSAGES.format(where))
+            if calendar.day(charge.owner.time) == day
+        ]
 
     @property
     def sessions(self) -> frozenset[str]:
         """The ids of the sessions that spent anything."""
-        if self._chosen != _ALL:
+        if self._chosen != _NO_FILTER:
             return super().sessions
         asked = "SELECT DISTINCT session FROM origins WHERE origin_id IN (SELECT origin_id FROM spent)"
         return frozenset(one for (one,) in self._connection.execute(asked) if one is not None)
@@ -145,63 +157,62 @@ class IndexedLedger(Ledger):
     @property
     def timeless(self) -> int:
         """How many charges say no time."""
-        if self._chosen != _ALL:
+        if self._chosen != _NO_FILTER:
             return super().timeless
         rows = self._connection.execute("SELECT quarter, charges + parts FROM spent WHERE quarter >= ''")
         return sum(many for time, many in rows if parse_timestamp(time) is None)
 
-    def windows(self, *, now: datetime, hours: float = HOURS) -> list[UsageWindow]:
+    def windows(self, *, now: datetime, hours: float = WINDOW_HOURS) -> list[UsageWindow]:
         """The windows of five hours that limits count by, and the gaps between them, in the order of time."""
         if not self._has_prices or self._chosen.is_named:
             return super().windows(now=now, hours=hours)
-        from threadline.index.windowing import Windowing  # noqa: PLC0415 - few ask for them
 
-        with at_once(self._connection):
-            return Windowing(self._connection, self._chosen).windows(now, timedelta(hours=hours))
+        with read_transaction(self._connection):
+            return WindowTotals(self._connection, self._chosen).windows(now, timedelta(hours=hours))
 
     def fill_agent_types(self, read: Callable[[str, str], str | None]) -> None:
         """Give agents whose rows do not say it their type: what is read for a transcript and its home."""
         where = " AND ".join(
             ("o.agent IS NOT NULL AND o.agent_type IS NULL", *self._chosen.conditions(self._connection))
         )
-        for number, path, home in self._connection.execute(_UNTYPED.format(where)).fetchall():
+        for number, path, home in self._connection.execute(_SELECT_UNTYPED.format(where)).fetchall():
             if number not in self._types:
-                self._types[number] = read(as_path(path), as_path(home))
+                self._types[number] = read(decode_path(path), decode_path(home))
         self._made.clear()
-        self._charges = _Made(self._count, self._make)
+        self._charges = _LazyCharges(self._count, self._make)
 
-    def _rows(self, names: Group, zone: tzinfo, extra: Mapping[str, Key]) -> Rows:
-        if extra or not self._has_prices or not KEYS.issuperset(names):
+    def _rows(self, names: GroupKey, zone: tzinfo, extra: Mapping[str, Key]) -> Rows:
+        if extra or not self._has_prices or not TOTAL_KEYS.issuperset(names):
             return super()._rows(names, zone, extra)
-        with at_once(self._connection):
-            sums = Summing(self._connection, self._chosen, self._types).by(names, zone)
-        return Rows(names, tuple(ordered(rows_of(sums, names), names)))
+        with read_transaction(self._connection):
+            sums = ChargeTotals(self._connection, self._chosen, self._types).by(names, zone)
+        return Rows(names, tuple(sort_rows(rows_from_counts(sums, names), names)))
 
     def _count(self) -> int:
-        with at_once(self._connection):
-            sums = Summing(self._connection, self._chosen, self._types).by((), UTC)
+        with read_transaction(self._connection):
+            sums = ChargeTotals(self._connection, self._chosen, self._types).by((), UTC)
         return sum(counts[0] + counts[-1] for counts in sums.values())
 
     def _make(self) -> Iterator[Charge]:
         conditions = self._chosen.conditions(self._connection)
-        if self._chosen.is_timed:
-            first, last = instants(self._chosen)
+        if self._chosen.has_time_range:
+            first, last = time_range_ms(self._chosen)
             conditions.append(f"(c.time BETWEEN {first} AND {last} OR c.time >= '')")
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-        return self._made_of(_OWN.format(where))
+        return self._made_of(_CHARGED_MESSAGES.format(where))
 
     def _made_of(self, messages: str, given: Iterable[object] = ()) -> Iterator[Charge]:
         """The chosen charges of messages that a query names, with every line that tells of them."""
-        from threadline.index.making import made_of  # noqa: PLC0415 - sums can do without, and it takes a while
+        from threadline.index.charges import rebuild_charges  # noqa: PLC0415 - sums can do without, and it takes a while
 
-        with at_once(self._connection):
-            for one in made_of(self._connection, self.rates, self._types, messages, given):
-                if self._chosen == _ALL or self._chosen.has(one):
-                    yield one
+        with read_transaction(self._connection):
+            for charge in rebuild_charges(self._connection, self.rates, self._types, messages, given):
+                if self._chosen == _NO_FILTER or self._chosen.has(charge):
+                    yield charge
 
 
 @contextmanager
-def at_once(connection: sqlite3.Connection) -> Iterator[None]:
+def read_transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """Several questions to the index as it is at one moment, though it may be refreshed meanwhile."""
     if connection.in_transaction:
         yield
@@ -213,7 +224,7 @@ def at_once(connection: sqlite3.Connection) -> Iterator[None]:
         connection.execute("COMMIT")
 
 
-class _Made(Sequence[Charge]):
+class _LazyCharges(Sequence[Charge]):
     """Charges that are made when somebody wants to see them, and counted without."""
 
     def __init__(self, count: Callable[[], int], make: Callable[[], Iterator[Charge]]) -> None:
@@ -238,3 +249,112 @@ class _Made(Sequence[Charge]):
         if self._made is None:
             self._made = tuple(self._make())
         return self._made
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SELECT_ENDS = f"SELECT time / {QUARTER_MS}, rate_id, MIN(time), MAX(time) FROM charged WHERE {{0}} GROUP BY 1, 2"  # noqa: S608 - numbers
+_SELECT_TIMES = "SELECT time, rate_id FROM charged WHERE {0} ORDER BY time, message_id, number"
+_SELECT_SUMS = (
+    f"SELECT quarter, rate_id, {', '.join(f'SUM({name})' for name in COUNTS)} FROM spent WHERE {{0}} GROUP BY 1, 2"  # noqa: S608 - our own names
+)
+_SELECT_SUMS_AT = f"SELECT rate_id, {CHARGE_SUMS} FROM charged WHERE time = ? GROUP BY 1"  # noqa: S608 - the same
+_TimeAndRate = tuple[int | str, int]
+_TimedCharge = tuple[datetime, _TimeAndRate]
+_Quarter = int | str
+_HOUR = timedelta(hours=1)  # windows that are shorter than what they begin with may begin anywhere
+
+
+class WindowTotals:
+    """The windows of charges of a time.
+
+    The first and last time of each quarter of an hour are enough to tell windows, where a quarter lies wholly in one.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, chosen: ChargeFilter) -> None:
+        self._connection = connection
+        self._chosen = chosen
+        self._rates = load_rates(connection)
+        self._sums: list[dict[RatedGroup, list[int]]] = []
+
+    def windows(self, now: datetime, length: timedelta) -> list[UsageWindow]:
+        """All of them, and the gaps between."""
+        torn: set[_Quarter] = (
+            set(map(_quarter_of, time_range_ms(self._chosen))) if self._chosen.has_time_range else set()
+        )
+        ends = self._ends(torn, is_short=length < _HOUR)
+        parts = list(split_into_windows(self._timed(ends, torn), length))
+        window = self._windows(parts, torn)
+        if torn:
+            parts = list(split_into_windows(self._timed(ends, torn), length))
+        self._add_up(parts, window, torn)
+        found: list[UsageWindow] = []
+        for some, sums in zip(parts, self._sums, strict=True):
+            models = (self._rates[rate][0] for _, (_, rate) in some)
+            append_window(found, (some[0][0], some[-1][0]), Sum.of(rows_from_counts(sums, ())), models, now, length)
+        return found
+
+    def _ends(self, torn: set[_Quarter], *, is_short: bool) -> list[tuple[int, int, int, int]]:
+        """Each quarter's first and last time of each rate; where it does not say which came first, it is torn."""
+        first, last = time_range_ms(self._chosen)
+        ends = self._connection.execute(_SELECT_ENDS.format(f"time BETWEEN {first} AND {last}")).fetchall()
+        begun: set[tuple[int, int]] = set()
+        for quarter, _rate, begins, _ends in ends:
+            if is_short or (quarter, begins) in begun:
+                torn.add(quarter)
+            begun.add((quarter, begins))
+        return ends
+
+    def _timed(self, ends: list[tuple[int, int, int, int]], torn: set[_Quarter]) -> Iterator[_TimedCharge]:
+        """Times in order: of torn quarters all, of others the first and last of each rate."""
+        chosen, (first, last) = self._chosen, time_range_ms(self._chosen)
+        usual = [(time, rate) for quarter, rate, *both in ends if quarter not in torn for time in both]
+        for quarter in {quarter for quarter, *_ in ends if quarter in torn}:
+            low, high = max(first, quarter * QUARTER_MS), min(last, quarter * QUARTER_MS + QUARTER_MS - 1)
+            usual += self._connection.execute(_SELECT_TIMES.format(f"time BETWEEN {low} AND {high}"))
+        usual.sort(key=lambda told: (told[0], self._rates[told[1]][0] or ""))
+        timed = [(_EPOCH + timedelta(milliseconds=told[0]), told) for told in usual]
+        odd = [
+            (parse_timestamp(told[0]), told) for told in self._connection.execute(_SELECT_TIMES.format("time >= ''"))
+        ]
+        if odd:
+            timed += [(when, told) for when, told in odd if when is not None and _is_within(when, chosen)]
+            timed.sort(key=lambda one: (one[0], self._rates[one[1][1]][0] or ""))
+        return iter(timed)
+
+    def _windows(self, parts: list[list[_TimedCharge]], torn: set[_Quarter]) -> dict[_Quarter, int]:
+        """The window of each quarter; those that lie in several are torn."""
+        window: dict[_Quarter, int] = {}
+        for at, some in enumerate(parts):
+            for _when, (time, _rate) in some:
+                quarter = _quarter_of(time)
+                if window.setdefault(quarter, at) != at:
+                    torn.add(quarter)
+        return window
+
+    def _add_up(self, parts: list[list[_TimedCharge]], window: dict[_Quarter, int], torn: set[_Quarter]) -> None:
+        """Quarters that lie in one window wholly, and all else time by time."""
+        self._sums = [{} for _ in parts]
+        first, last = map(_quarter_of, time_range_ms(self._chosen))
+        for quarter, rate, *counts in self._connection.execute(
+            _SELECT_SUMS.format(f"quarter BETWEEN {first} AND {last} OR quarter >= ''")
+        ):
+            if quarter in window and quarter not in torn:
+                self._add(window[quarter], rate, counts)
+        for at, some in enumerate(parts if torn else ()):
+            for time in {time for _when, (time, _rate) in some if _quarter_of(time) in torn}:
+                for rate, *counts in self._connection.execute(_SELECT_SUMS_AT, (time,)):
+                    self._add(at, rate, counts)
+
+    def _add(self, at: int, rate: int, counts: list[int]) -> None:
+        sums = self._sums[at]
+        key: RatedGroup = (), self._rates[rate][1]
+        held = sums.get(key)
+        sums[key] = counts if held is None else [mine + its for mine, its in zip(held, counts, strict=True)]
+
+
+def _quarter_of(time: int | str) -> int | str:
+    return time // QUARTER_MS if isinstance(time, int) else time
+
+
+def _is_within(when: datetime, chosen: ChargeFilter) -> bool:
+    return is_within(when, chosen.since, chosen.until)

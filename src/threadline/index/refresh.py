@@ -1,44 +1,54 @@
-"""Refresh: what changed in the transcripts is read and written to the index, and nothing else.
+"""Bring the index up to date: read what changed in the transcripts and write it, nothing else.
 
-Each transcript's rows and how far it was read are written in one transaction, so that a refresh may be killed at any
-point: the next one goes on where the last transaction ended. Charges depend on all transcripts; their keys are noted
-as stale in that same transaction, and made anew at the end, or by the next refresh.
+The rows of a transcript and how far it was read are written in one transaction, so a refresh may be killed at any
+point and the next one continues. Charges depend on all transcripts: their messages are marked stale in the same
+transaction and charged at the end, or by the next refresh.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
 from time import monotonic
 
 from msgspec import Struct
 
-from threadline.errors import Unreadable
-from threadline.index.charging import charge_stale
-from threadline.index.known import Told, generation
-from threadline.index.order import last_told
-from threadline.index.plan import Places, Plan, Step, named, plan, renew
-from threadline.index.projects import are_unsettled, renew_projects, unsettle
-from threadline.index.rows import Reading, Rows, rows
+from threadline.errors import Error, Unreadable
+from threadline.index.charges import charge_stale
+from threadline.index.freshness import PendingChanges, read_generation
+from threadline.index.plan import (
+    PlaceIds,
+    ReadStep,
+    RefreshPlan,
+    are_projects_stale,
+    make_plan,
+    mark_projects_stale,
+    stored_names,
+    update_fingerprint,
+    update_project_paths,
+)
 from threadline.index.schema import FIELDS, OF_ENTRIES, OF_TRANSCRIPT
-from threadline.index.sighted import STALE_OF
-from threadline.index.store import NEW, alone, open_alone, open_to_make, remove, remove_older
-from threadline.index.vocabulary import Noting
-from threadline.model.found import Home, Transcript
-from threadline.survey.crew import can_fork, crew
-from threadline.survey.each import cores
+from threadline.index.sightings import MARK_STALE
+from threadline.index.state import ReadRequest, TranscriptRows, read_rows
+from threadline.index.store import NEW_SUFFIX, open_locked, open_new, remove_index, remove_older_versions, write_lock
+from threadline.index.vocabulary import VocabularyWriter
+from threadline.model.homes import Home, Transcript
+from threadline.parallel import can_fork, cpu_count, fork_map
+from threadline.parse.lines import open_transcript
 
-_WORTH_WORKERS = 4 * 1024 * 1024
-_COMMIT_EVERY = 2.0  # seconds: how much a killed refresh may lose
-_TEXT = f"INSERT INTO text(rowid, {', '.join(FIELDS)}) VALUES({', '.join('?' * (len(FIELDS) + 1))})"
-_CLOSED = "UPDATE entries SET length = length + 1 WHERE transcript_id = ? AND line = ?"
-_ENTRY = "INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_MIN_PARALLEL_BYTES = 4 * 1024 * 1024
+_COMMIT_SECONDS = 2.0  # seconds: how much a killed refresh may lose
+_INSERT_TEXT = f"INSERT INTO text(rowid, {', '.join(FIELDS)}) VALUES({', '.join('?' * (len(FIELDS) + 1))})"
+_EXTEND_LINE = "UPDATE entries SET length = length + 1 WHERE transcript_id = ? AND line = ?"
+_INSERT_ENTRY = "INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-class Refreshed(Struct, frozen=True):
+class RefreshResult(Struct, frozen=True):
     """What a refresh did: how many transcripts it read, how many bytes and entries of them, and how many were gone."""
 
     transcripts: int = 0
@@ -55,8 +65,8 @@ def refresh(
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
     planned: Callable[[int], None] | None = None,
-    told: Told | None = None,
-) -> Refreshed:
+    told: PendingChanges | None = None,
+) -> RefreshResult:
     """Bring the index up to date with the homes. `planned` is told how many bytes are to be read, `progress` each part.
 
     `told` is what a look at the homes has given just now: they are not looked through again.
@@ -65,11 +75,11 @@ def refresh(
         IndexBusy: another process is refreshing it.
         Unreadable: it is damaged, or may not be written.
     """
-    with alone(index):
+    with write_lock(index):
         if not index.exists():  # not asked before: another may just have made it
-            return _made(index, homes, jobs, progress, planned)
-        with open_alone(index) as connection:
-            return _refreshed(_Writing(connection), homes, jobs, progress, planned, told)
+            return _build(index, homes, jobs, progress, planned)
+        with open_locked(index) as connection:
+            return _run(_Writer(connection), homes, jobs, progress, planned, told)
 
 
 def rebuild(
@@ -79,7 +89,7 @@ def rebuild(
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
     planned: Callable[[int], None] | None = None,
-) -> Refreshed:
+) -> RefreshResult:
     """Make the index anew, beside the old one, which answers until this one is whole; damaged or not, it then goes.
 
     The arguments are those of `refresh`.
@@ -88,90 +98,90 @@ def rebuild(
         IndexBusy: another process is refreshing it.
         Unreadable: its folder may not be written.
     """
-    with alone(index):
-        return _made(index, homes, jobs, progress, planned)
+    with write_lock(index):
+        return _build(index, homes, jobs, progress, planned)
 
 
-def _made(
+def _build(
     index: Path,
     homes: Sequence[Home],
     jobs: int | None,
     progress: Callable[[int], None] | None,
     planned: Callable[[int], None] | None,
-) -> Refreshed:
+) -> RefreshResult:
     """Make the index beside the old one, and put it in its place."""
-    new = index.with_name(f"{index.name}{NEW}")
-    with open_to_make(new) as connection:
-        done = _refreshed(_Writing(connection, beside=new), homes, jobs, progress, planned)
+    new = index.with_name(f"{index.name}{NEW_SUFFIX}")
+    with open_new(new) as connection:
+        done = _run(_Writer(connection, beside=new), homes, jobs, progress, planned)
     try:
         # The old file goes first: a log that outlives its index is thrown away, but one that finds another in its
         # place would be played back into it.
-        remove(index)
+        remove_index(index)
         new.replace(index)
-        remove_older(index)
+        remove_older_versions(index)
     except OSError as error:
         raise Unreadable(f"The index {str(index)!r} cannot be written: {error}.") from None
     return done
 
 
-def _refreshed(  # noqa: PLR0917 - as they were given
-    writing: _Writing,
+def _run(  # noqa: PLR0917 - as they were given
+    writing: _Writer,
     homes: Sequence[Home],
     jobs: int | None,
     progress: Callable[[int], None] | None,
     planned: Callable[[int], None] | None,
-    told: Told | None = None,
-) -> Refreshed:
+    told: PendingChanges | None = None,
+) -> RefreshResult:
     connection = writing.connection
     connection.execute("BEGIN IMMEDIATE")
-    is_so = told is not None and told.generation == generation(connection)  # nobody has written since
-    work = plan(connection, homes, told.changes if told is not None and is_so else None)
+    is_so = told is not None and told.generation == read_generation(connection)  # nobody has written since
+    work = make_plan(connection, homes, told.changes if told is not None and is_so else None)
     if planned is not None:
         planned(work.size)
     writing.forget(work)
-    for step, made in _read(work.steps, jobs):
+    for step, made in _read_steps(work.steps, jobs):
         writing.add(step, made)
         if progress is not None:
             progress(step.size)
     with writing.finishing():
-        if are_unsettled(connection):
-            renew_projects(connection, homes)
+        if are_projects_stale(connection):
+            update_project_paths(connection, homes)
         charged = charge_stale(connection, homes)
-    return Refreshed(len(work.steps), work.size, writing.entries, len(work.gone), charged)
+    return RefreshResult(len(work.steps), work.size, writing.entries, len(work.gone), charged)
 
 
-def _read(steps: Sequence[Step], jobs: int | None) -> Iterator[tuple[Step, Rows]]:
+def _read_steps(steps: Sequence[ReadStep], jobs: int | None) -> Iterator[tuple[ReadStep, TranscriptRows]]:
     """The rows of every transcript that is to be read; on all cores where that pays."""
-    workers = (jobs or cores()) - 1
-    if workers < 1 or sum(step.size for step in steps) < _WORTH_WORKERS or not can_fork():
+    workers = (jobs or cpu_count()) - 1
+    if workers < 1 or sum(step.size for step in steps) < _MIN_PARALLEL_BYTES or not can_fork():
         for step in steps:
-            yield step, _rows(step)
+            yield step, _read_step(step)
         return
-    for some, made in crew(_all, list(_batches(steps)), workers):
+    for some, made in fork_map(_read_batch, list(_batches(steps)), workers):
         yield from zip(some, made, strict=True)
 
 
-def _rows(step: Step) -> Rows:
-    return rows(Reading(step.transcript, step.offset, step.line, step.state, step.waiting, step.is_open))
+def _read_step(step: ReadStep) -> TranscriptRows:
+    return read_rows(ReadRequest(step.transcript, step.offset, step.line, step.state, step.waiting, step.is_open))
 
 
-def _all(steps: list[Step]) -> list[Rows]:
-    return [_rows(step) for step in steps]
+def _read_batch(steps: list[ReadStep]) -> list[TranscriptRows]:
+    return [_read_step(step) for step in steps]
 
 
 _BATCH_BYTES = 1024 * 1024
 _BATCH_FILES = 50
 
 
-def _age(step: Step) -> str:
-    return last_told(step.looked.path, step.looked.size, step.looked.mtime_ns)
+def _sort_key(step: ReadStep) -> str:
+    return last_timestamp(step.looked.path, step.looked.size, step.looked.mtime_ns)
 
 
-def _batches(steps: Sequence[Step]) -> Iterator[list[Step]]:
+def _batches(steps: Sequence[ReadStep]) -> Iterator[list[ReadStep]]:
     """Some transcripts at a time, the oldest first: of words that many entries have, those with high numbers count."""
-    batch: list[Step] = []
+    batch: list[ReadStep] = []
     size = 0
-    for step in sorted(steps, key=_age):
+    for step in sorted(steps, key=_sort_key):
         batch.append(step)
         size += step.size
         if size >= _BATCH_BYTES or len(batch) >= _BATCH_FILES:
@@ -188,7 +198,7 @@ def _next_entry(connection: sqlite3.Connection) -> int:
     return int(found[0])
 
 
-class _Writing:
+class _Writer:
     """The one that writes, transcript by transcript, committing every now and then.
 
     One that is made `beside`, and that nobody sees before it is whole, is written all at once.
@@ -199,47 +209,47 @@ class _Writing:
         self._beside = beside
         self._next = _next_entry(connection)
         self._begun = 0.0
-        self._vocabulary = Noting(connection)
+        self._vocabulary = VocabularyWriter(connection)
         self.entries = 0
 
-    def forget(self, work: Plan) -> None:
+    def forget(self, work: RefreshPlan) -> None:
         """Take out what transcripts that are gone, or that are to be read anew, have given."""
         self._begin()
         for number in work.gone:
             self._forget(number)
             self.connection.execute("DELETE FROM transcripts WHERE transcript_id = ?", (number,))
         for number, known in work.renewed:
-            renew(self.connection, number, known)
+            update_fingerprint(self.connection, number, known)
         for number, transcript in work.moved:
             self._move(number, transcript)
-        if work.may_move_projects:
-            unsettle(self.connection)
+        if work.may_change_project_paths:
+            mark_projects_stale(self.connection)
         self.commit()
 
     def _move(self, number: int, transcript: Transcript) -> None:
         """The same lines lie elsewhere: what they cost may be another project's."""
-        home, project = Places(self.connection).of(transcript)
+        home, project = PlaceIds(self.connection).of(transcript)
         self.connection.execute(
             "UPDATE transcripts SET (home_id, project_id, kind, session, agent) = (?, ?, ?, ?, ?)"
             " WHERE transcript_id = ?",
-            (home, project, str(transcript.kind), *named(transcript), number),
+            (home, project, str(transcript.kind), *stored_names(transcript), number),
         )
-        self.connection.execute(STALE_OF, (number,))
+        self.connection.execute(MARK_STALE, (number,))
 
-    def add(self, step: Step, made: Rows) -> None:
+    def add(self, step: ReadStep, made: TranscriptRows) -> None:
         """The rows of one transcript, and how far it has been read."""
         self._begin()
-        if (step.before is None and not step.is_new) or made.is_anew:
+        if (step.before is None and not step.is_new) or made.was_reread:
             self._forget(step.transcript_id)
         elif made.is_closed:
-            self.connection.execute(_CLOSED, (step.transcript_id, step.line - 1))
-        if step.is_renamed:  # not before: until its rows are made anew, they go by the old name
+            self.connection.execute(_EXTEND_LINE, (step.transcript_id, step.line - 1))
+        if step.has_new_name:  # not before: until its rows are made anew, they go by the old name
             self._move(step.transcript_id, step.transcript)
         first = self._next
         number = step.transcript_id
         execute = self.connection.executemany
-        execute(_ENTRY, [(first + at, number, *row) for at, row in enumerate(made.entries)])
-        execute(_TEXT, [(first + at, *said) for at, said in made.texts])
+        execute(_INSERT_ENTRY, [(first + at, number, *row) for at, row in enumerate(made.entries)])
+        execute(_INSERT_TEXT, [(first + at, *said) for at, said in made.texts])
         execute(
             "INSERT INTO problems(transcript_id, line, kind, message, recovered) VALUES(?, ?, ?, ?, ?)",
             [(number, *row) for row in made.problems],
@@ -250,12 +260,12 @@ class _Writing:
         self._next += len(made.entries)
         self.entries += len(made.entries)
         step.note(self.connection, made)
-        if self._beside is None and monotonic() - self._begun > _COMMIT_EVERY:
+        if self._beside is None and monotonic() - self._begun > _COMMIT_SECONDS:
             self.commit()
 
     def _forget(self, number: int) -> None:
         execute = self.connection.execute
-        execute(STALE_OF, (number,))
+        execute(MARK_STALE, (number,))
         for table in OF_ENTRIES:
             of_its = "entry_id IN (SELECT entry_id FROM entries WHERE transcript_id = ?)"
             execute(f"DELETE FROM {table} WHERE {of_its}", (number,))  # noqa: S608 - our own names
@@ -281,3 +291,32 @@ class _Writing:
         self.commit()
         with self._vocabulary.finishing(self._beside):
             yield
+
+
+_TAIL_BYTES = 8 * 1024
+_TIMESTAMP_KEY = b'"timestamp":"2'
+_TIMESTAMP_LENGTH = 23  # 2026-11-15T12:00:00.000
+
+
+def last_timestamp(path: str, size: int, mtime_ns: int) -> str:
+    """The last time that the end of a transcript names, as text that sorts; when it was written where it names none.
+
+    A copy of a home has lost the times of its files, and they may all be the same.
+    """
+    try:
+        file = open_transcript(path)
+        try:
+            os.lseek(file, max(0, size - _TAIL_BYTES), os.SEEK_SET)
+            end = os.read(file, _TAIL_BYTES)
+        finally:
+            os.close(file)
+    except (Error, OSError):
+        end = b""
+    at = end.rfind(_TIMESTAMP_KEY)
+    if at >= 0:
+        start = at + len(_TIMESTAMP_KEY) - 1
+        return end[start : start + _TIMESTAMP_LENGTH].decode(errors="replace")
+    try:
+        return datetime.fromtimestamp(mtime_ns / 1e9, UTC).isoformat()[:_TIMESTAMP_LENGTH]
+    except (OverflowError, ValueError, OSError):
+        return ""

@@ -1,35 +1,637 @@
-"""The schema of the index: what people may query, and what only the refresh needs.
+"""Tables, views and indexes of the index: the public ones people may query and the private ones a refresh needs.
 
-Everything here is derived from transcripts, so there are no migrations: another version is another file.
+Everything is derived from transcripts, so there are no migrations: another schema version is another file. A comment
+behind a column says what it means; `threadline sql --schema` and docs/index.md show those comments.
 """
 
 from __future__ import annotations
 
-from threadline.index.tables.calls import CALLS
-from threadline.index.tables.entries import ENTRIES, FIELDS
-from threadline.index.tables.places import PLACES
-from threadline.index.tables.sessions import SESSIONS
-from threadline.index.tables.spending import SPENDING
-from threadline.index.version import VERSION
-from threadline.index.vocabulary import VOCABULARY
+from threadline.index.store import VERSION
+from threadline.index.vocabulary import VOCABULARY, TableGroup
+
+PLACES = TableGroup(
+    tables={
+        "meta": """CREATE TABLE meta(
+        name TEXT PRIMARY KEY, -- schema, prices, ranks, next_entry, terms_to, generation, unsettled
+        value TEXT NOT NULL -- its value
+    ) WITHOUT ROWID""",
+        "homes": """CREATE TABLE homes(
+        home_id INTEGER PRIMARY KEY, -- the home's number
+        path TEXT NOT NULL UNIQUE -- where it lies
+    )""",
+        "projects": """CREATE TABLE projects(
+        project_id INTEGER PRIMARY KEY, -- the project's number
+        home_id INTEGER NOT NULL, -- the home that its folder is in
+        folder TEXT NOT NULL, -- the name under projects/, which is lossy
+        path TEXT, -- the true path, where evidence of it is left
+        path_source TEXT NOT NULL, -- which evidence
+        UNIQUE(home_id, folder)
+    )""",
+        "transcripts": """CREATE TABLE transcripts(
+        transcript_id INTEGER PRIMARY KEY, -- the transcript's number
+        path TEXT NOT NULL UNIQUE, -- where it lies
+        home_id INTEGER NOT NULL, -- its home
+        project_id INTEGER NOT NULL, -- its project
+        kind TEXT NOT NULL, -- main, agent, workflow-agent, journal, other
+        session TEXT, -- the session that the path names
+        agent TEXT, -- the agent that the path names
+        size INTEGER NOT NULL, -- in bytes
+        mtime_ns INTEGER NOT NULL, -- when it was written last
+        device INTEGER NOT NULL, -- what the system knows the file by
+        inode INTEGER NOT NULL, -- the same
+        read_to INTEGER NOT NULL, -- up to where whole lines have been read
+        lines INTEGER NOT NULL, -- how many those are
+        is_open INTEGER NOT NULL DEFAULT 0, -- the last of them is whole, but has no end yet
+        head_hash BLOB NOT NULL, -- of the first bytes that were read
+        tail_hash BLOB NOT NULL, -- of the last ones
+        checksum INTEGER NOT NULL, -- of them all
+        racy INTEGER NOT NULL, -- equal times prove nothing: it was written to just before
+        state BLOB NOT NULL DEFAULT x'' -- what its lines come to, packed, so that more of them can be added
+    )""",
+    },
+)
+
+
+FIELDS = ("title", "prompt", "reply", "thinking", "command", "path", "input", "result", "injected")
+"""What full text has of an entry, each with a weight of its own."""
+
+ENTRIES = TableGroup(
+    tables={
+        "entries": """CREATE TABLE entries(
+        entry_id INTEGER PRIMARY KEY, -- the entry's number
+        transcript_id INTEGER NOT NULL, -- its transcript
+        line INTEGER NOT NULL, -- counted from 1
+        offset INTEGER NOT NULL, -- the content is read from the transcript, and not stored twice
+        length INTEGER NOT NULL, -- in bytes
+        kind TEXT NOT NULL, -- its kind
+        uuid TEXT, -- its own id
+        session TEXT, -- that the entry names, where it is another than its transcript's
+        agent TEXT, -- the same
+        timestamp TEXT, -- as it is written: ISO 8601 in UTC
+        message TEXT -- the id of the API message that it is a part of
+    )""",
+        "problems": """CREATE TABLE problems(
+        problem_id INTEGER PRIMARY KEY, -- the problem's number
+        transcript_id INTEGER NOT NULL, -- where it is
+        line INTEGER NOT NULL, -- the line
+        kind TEXT NOT NULL, -- its kind
+        message TEXT NOT NULL, -- what is wrong, in a sentence
+        recovered INTEGER NOT NULL -- whether all that was written could be read in spite of it
+    )""",
+        "text": f"""CREATE VIRTUAL TABLE text USING fts5(
+        {", ".join(FIELDS)}, content='', tokenize='unicode61 remove_diacritics 2'
+    )""",
+    },
+    views={
+        "said": """CREATE VIEW said( -- entries with all that is known of them
+            entry_id, -- the entry's number
+            transcript, -- the transcript's path
+            line, -- the number of its line
+            offset, -- where its bytes begin
+            length, -- how many bytes it has
+            kind, -- its kind
+            uuid, -- its id
+            timestamp, -- when it was written
+            message, -- the id of the API message that it is a part of
+            session, -- its session: the one that it names, or else its transcript's
+            agent, -- its agent, the same
+            project, -- the project's path, or else its folder
+            home -- the home's path
+        ) AS
+        SELECT e.entry_id, t.path AS transcript, e.line, e.offset, e.length, e.kind, e.uuid, e.timestamp, e.message,
+            COALESCE(e.session, t.session) AS session, COALESCE(e.agent, t.agent) AS agent,
+            COALESCE(p.path, p.folder) AS project, h.path AS home
+        FROM entries e
+        JOIN transcripts t USING(transcript_id)
+        JOIN projects p USING(project_id)
+        JOIN homes h ON h.home_id = t.home_id""",
+    },
+    indexes=(
+        "CREATE INDEX entries_by_transcript ON entries(transcript_id, line)",
+        "CREATE INDEX problems_by_transcript ON problems(transcript_id)",
+    ),
+    of_transcript=("problems", "entries"),
+)
+
+
+SESSIONS = TableGroup(
+    tables={
+        "session_rows": """CREATE TABLE session_rows(
+        transcript_id INTEGER PRIMARY KEY, -- its main transcript
+        session TEXT, -- its id
+        title TEXT NOT NULL, -- what it is called
+        title_source TEXT NOT NULL, -- where that comes from
+        cwd TEXT, -- the directory that it was started in, as its entries say
+        first TEXT, -- the first time that its main conversation tells
+        last TEXT, -- the last one
+        turns INTEGER NOT NULL, -- how many
+        model TEXT, -- the one that replied last
+        entries INTEGER NOT NULL -- in its main transcript
+    )""",
+        "prompt_rows": """CREATE TABLE prompt_rows(
+        transcript_id INTEGER NOT NULL, -- the main transcript
+        line INTEGER NOT NULL, -- where it stands
+        turn INTEGER NOT NULL, -- the turn that it begins, or joins
+        kind TEXT NOT NULL, -- prompt, command, shell, steering and so on
+        text TEXT NOT NULL -- what was typed, its first 2,000 characters
+    )""",
+    },
+    views={
+        "sessions": """CREATE VIEW sessions( -- the sessions, each once, over all transcripts that hold it
+        session, -- its id
+        title, -- what it is called
+        title_source, -- where that comes from: custom-title, ai-title, last-prompt, summary, first-prompt, plan or none
+        project, -- the directory that it was started in
+        home, -- the home that it is in
+        first, -- the first time that its main conversation tells
+        last, -- the last one
+        turns, -- how many
+        agents, -- how many have a transcript of their own that its path names as this session's
+        model, -- the one that replied last
+        entries, -- in its main transcript
+        size, -- of its main transcript, in bytes
+        transcript, -- where that lies
+        transcript_id -- its number
+    ) AS SELECT s.session, s.title, s.title_source, COALESCE(s.cwd, p.path, p.folder), h.path, s.first, s.last, s.turns,
+            (SELECT COUNT(DISTINCT a.agent) FROM transcripts a
+             WHERE a.session = s.session AND a.home_id = t.home_id AND a.agent IS NOT NULL),
+            s.model, s.entries, t.size, t.path, t.transcript_id
+        FROM session_rows s
+        JOIN transcripts t USING(transcript_id)
+        JOIN projects p USING(project_id)
+        JOIN homes h ON h.home_id = t.home_id""",
+        "prompts": """CREATE VIEW prompts( -- what people typed
+        text, -- what was typed, its first 2,000 characters
+        kind, -- prompt, command, shell, memory, interrupt, steering, programmatic, feedback or plan
+        turn, -- the turn that it begins, or joins; counted from 1
+        timestamp, -- when
+        session, -- the session
+        project, -- the project
+        transcript, -- where it stands
+        line, -- the line there
+        entry_id -- the entry's number
+    ) AS SELECT r.text, r.kind, r.turn, e.timestamp, COALESCE(e.session, t.session), COALESCE(p.path, p.folder),
+            t.path, r.line, e.entry_id
+        FROM prompt_rows r
+        JOIN transcripts t USING(transcript_id)
+        JOIN projects p USING(project_id)
+        LEFT JOIN entries e ON e.transcript_id = r.transcript_id AND e.line = r.line""",
+    },
+    indexes=(
+        "CREATE INDEX prompt_rows_by_transcript ON prompt_rows(transcript_id, line)",
+        "CREATE INDEX session_rows_by_session ON session_rows(session)",
+        "CREATE INDEX transcripts_by_session ON transcripts(session)",
+    ),
+    of_transcript=("session_rows", "prompt_rows"),
+    private=("session_rows", "prompt_rows"),
+)
+
+
+# An integer is the usual time, in milliseconds; text is any other, as it was written.
+_TIME_SQL = """CASE typeof({0}) WHEN 'integer'
+            THEN strftime('%Y-%m-%dT%H:%M:%S', {0} / 1000, 'unixepoch') || printf('.%03dZ', {0} % 1000)
+            ELSE {0} END"""
+
+SPENDING = TableGroup(
+    tables={
+        "message_ids": """CREATE TABLE message_ids(
+        message_id INTEGER PRIMARY KEY, -- the number of a message
+        message TEXT NOT NULL UNIQUE -- the key that it is counted by: its id, or where it has none the request's
+    )""",
+        "models": """CREATE TABLE models(
+        model_id INTEGER PRIMARY KEY, -- the model's number
+        model TEXT NOT NULL UNIQUE -- as transcripts write it
+    )""",
+        "origins": """CREATE TABLE origins(
+        origin_id INTEGER PRIMARY KEY, -- the origin's number: what a run of messages has in common
+        transcript_id INTEGER NOT NULL, -- the transcript that they stand in
+        session TEXT, -- their session
+        agent TEXT, -- their agent; NULL for the main one
+        version TEXT, -- the version of Claude Code
+        git_branch TEXT, -- the branch that was checked out
+        is_agent INTEGER, -- whether rows say that an agent wrote them
+        forked INTEGER NOT NULL, -- whether rows say that they are copies
+        skill TEXT, -- the skill that was named as the cause
+        agent_type TEXT, -- as rows name it
+        is_side INTEGER NOT NULL, -- whether the program spent it for itself, and no person asked for it
+        began TEXT NOT NULL -- the first time that the transcript names
+    )""",
+        "sightings": """CREATE TABLE sightings(
+        message_id INTEGER NOT NULL, -- the message
+        transcript_id INTEGER NOT NULL, -- the transcript that tells of it
+        offset INTEGER NOT NULL, -- where the first row that does begins
+        origin_id INTEGER NOT NULL, -- who wrote it
+        model_id INTEGER, -- the model, as it is written
+        time NOT NULL, -- when: milliseconds since 1970, or as it is written where that is not as usual
+        entries INTEGER NOT NULL, -- how many rows do
+        told BLOB NOT NULL, -- what they tell, packed
+        PRIMARY KEY(message_id, transcript_id, offset)
+    ) WITHOUT ROWID""",
+        "waiting": """CREATE TABLE waiting(
+        transcript_id INTEGER NOT NULL, -- the transcript
+        call TEXT NOT NULL -- for a web search, whose result has not been written yet
+    )""",
+        "stale": """CREATE TABLE stale(
+        message_id INTEGER PRIMARY KEY, -- charges of these are to be made anew
+        is_wider INTEGER NOT NULL DEFAULT 0 -- only because others are: nothing that is told of it has changed
+    )""",
+        "ties": """CREATE TABLE ties(
+        transcript_id INTEGER NOT NULL, -- one of several transcripts that hold a message, none plainly the original
+        sharers TEXT NOT NULL, -- the numbers of all of them
+        is_end INTEGER NOT NULL, -- whether the offset tells how far what they share is spread
+        offset INTEGER NOT NULL, -- where it stands there
+        message_id INTEGER NOT NULL, -- the message
+        PRIMARY KEY(transcript_id, sharers, is_end, offset, message_id)
+    ) WITHOUT ROWID""",
+        "owned": """CREATE TABLE owned(
+        transcript_id INTEGER PRIMARY KEY, -- a transcript that shares messages as evenly as another
+        began TEXT NOT NULL -- when what only it tells began; empty where there is nothing
+    )""",
+        "rates": """CREATE TABLE rates(
+        rate_id INTEGER PRIMARY KEY, -- the number of a model with its rate
+        model TEXT, -- the model, as transcripts write it
+        priced_as TEXT, -- the model of the price list; NULL, as is all that follows, where no price is known
+        input TEXT, -- USD for a million tokens, exact
+        output TEXT, -- the same
+        cache_write_5m TEXT, -- the same
+        cache_write_1h TEXT, -- the same
+        cache_read TEXT, -- the same
+        web_search TEXT, -- USD for one search
+        begins TEXT, -- the first day of these prices; NULL where it is open
+        ends TEXT, -- the day after their last; NULL where it is open
+        long_context INTEGER, -- the tokens above which a prompt has these prices
+        multipliers TEXT, -- those that were applied, as JSON
+        source TEXT -- where the prices are from
+    )""",
+        "shares": """CREATE TABLE shares(
+        share_id INTEGER PRIMARY KEY, -- the number of some tools
+        tools TEXT NOT NULL UNIQUE -- their names as JSON, one for each call of a message: they share what it costs
+    )""",
+        "charged": """CREATE TABLE charged(
+        message_id INTEGER NOT NULL, -- the message that was charged
+        number INTEGER NOT NULL, -- of the charge, among those under one id
+        origin_id INTEGER NOT NULL, -- of the earliest original
+        rate_id INTEGER NOT NULL, -- the model and its rate
+        time NOT NULL, -- when: milliseconds since 1970, or as it is written where that is not as usual
+        part TEXT, -- NULL, or which pass of another model it is
+        input INTEGER NOT NULL, -- tokens that were not in the cache
+        output INTEGER NOT NULL, -- tokens, thinking included
+        cache_write_5m INTEGER NOT NULL, -- tokens written for five minutes
+        cache_write_1h INTEGER NOT NULL, -- tokens written for an hour
+        cache_read INTEGER NOT NULL, -- tokens read from the cache
+        web_searches INTEGER NOT NULL, -- how many web searches
+        amount TEXT, -- USD, exact; NULL where no price is known
+        lower_bound INTEGER NOT NULL, -- whether the final output was never written: it is the least that was spent
+        copied INTEGER NOT NULL, -- whether several transcripts hold it
+        share_id INTEGER, -- the tools that the message calls; NULL where it calls none
+        PRIMARY KEY(message_id, number)
+    ) WITHOUT ROWID""",
+        "spent": """CREATE TABLE spent(
+        quarter NOT NULL, -- of an hour, counted since 1970; or the time as it is written where that is not as usual
+        origin_id INTEGER NOT NULL, -- who spent it
+        rate_id INTEGER NOT NULL, -- the model and its rate
+        charges INTEGER NOT NULL, -- how many charges
+        input INTEGER NOT NULL, -- tokens that were not in the cache
+        output INTEGER NOT NULL, -- tokens, thinking included
+        cache_write_5m INTEGER NOT NULL, -- tokens written for five minutes
+        cache_write_1h INTEGER NOT NULL, -- tokens written for an hour
+        cache_read INTEGER NOT NULL, -- tokens read from the cache
+        web_searches INTEGER NOT NULL, -- how many web searches
+        lower_bound INTEGER NOT NULL, -- charges whose final output was never written
+        parts INTEGER NOT NULL, -- charges that are a pass of another model, and not among those above
+        PRIMARY KEY(quarter, origin_id, rate_id)
+    ) WITHOUT ROWID""",
+    },
+    views={
+        "charges": f"""CREATE VIEW charges( -- what was paid for, each message once: the ledger
+            message, -- the key by which the message is counted
+            part, -- empty, or which pass of another model it is
+            transcript_id, -- the transcript of the earliest original
+            session, -- the session that spent it
+            agent, -- the agent that did; NULL for the main one
+            agent_type, -- what kind of agent, as its rows name it
+            project, -- the project's path, or else its folder
+            home, -- the home's path
+            model, -- as the transcript writes it
+            timestamp, -- when it was spent
+            version, -- the version of Claude Code
+            git_branch, -- the branch that was checked out
+            skill, -- the skill that was named as the cause
+            is_side, -- whether the program spent it for itself, and no person asked for it
+            input, -- tokens that were not in the cache
+            output, -- tokens, thinking included
+            cache_write_5m, -- tokens written to the cache for five minutes
+            cache_write_1h, -- tokens written to the cache for an hour
+            cache_read, -- tokens read from the cache
+            web_searches, -- how many web searches
+            amount, -- USD, exact; NULL where no price is known
+            lower_bound, -- whether the final output was never written: it is the least that was spent
+            copied -- whether several transcripts hold it
+        ) AS
+        SELECT m.message, COALESCE(c.part, ''), o.transcript_id, o.session, o.agent, o.agent_type,
+            COALESCE(p.path, p.folder), h.path, r.model, {_TIME_SQL.format("c.time")},
+            o.version, o.git_branch, o.skill, o.is_side, c.input, c.output, c.cache_write_5m, c.cache_write_1h,
+            c.cache_read, c.web_searches, c.amount, c.lower_bound, c.copied
+        FROM charged c
+        LEFT JOIN message_ids m ON m.message_id = c.message_id
+        LEFT JOIN origins o ON o.origin_id = c.origin_id
+        LEFT JOIN rates r ON r.rate_id = c.rate_id
+        LEFT JOIN transcripts t ON t.transcript_id = o.transcript_id
+        LEFT JOIN projects p ON p.project_id = t.project_id
+        LEFT JOIN homes h ON h.home_id = t.home_id""",
+        "messages": f"""CREATE VIEW messages( -- API messages whose usage is told, each once
+            id, -- the message's id, or where it has none the request's
+            session, -- the session that it is of
+            agent, -- the agent that got it; NULL for the main one
+            model, -- as the transcript writes it
+            timestamp, -- when it was spent
+            input, -- tokens that were not in the cache
+            output, -- tokens, thinking included
+            cache_write, -- tokens written to the cache
+            cache_read, -- tokens read from the cache
+            charges, -- what was charged for it: more than one where other models took part, or an id was used again
+            entries, -- how many entries tell of it
+            transcripts -- how many transcripts do
+        ) AS
+        SELECT m.message, o.session, o.agent, r.model, {_TIME_SQL.format("c.time")}, SUM(c.input), SUM(c.output),
+            SUM(c.cache_write_5m + c.cache_write_1h), SUM(c.cache_read), COUNT(*) + 0 * MIN(c.number),
+            (SELECT SUM(s.entries) FROM sightings s WHERE s.message_id = c.message_id),
+            (SELECT COUNT(DISTINCT s.transcript_id) FROM sightings s WHERE s.message_id = c.message_id)
+        FROM charged c
+        LEFT JOIN message_ids m ON m.message_id = c.message_id
+        LEFT JOIN origins o ON o.origin_id = c.origin_id
+        LEFT JOIN rates r ON r.rate_id = c.rate_id
+        GROUP BY c.message_id""",
+    },
+    indexes=(
+        "CREATE INDEX origins_by_transcript ON origins(transcript_id)",
+        "CREATE INDEX sightings_by_transcript ON sightings(transcript_id, origin_id, message_id)",
+        "CREATE INDEX ties_by_message ON ties(message_id)",
+        "CREATE INDEX charged_by_time ON charged(time, message_id, number, rate_id)",
+    ),
+    of_transcript=("sightings", "waiting", "owned"),
+    private=("sightings", "waiting", "stale", "ties", "owned"),
+)
+
+
+# The agent whose row it is: one inside a main transcript, as long as there is a main agent beside it, or the file's.
+AGENT_SQL = """CASE WHEN {row}.agent IS NULL THEN t.agent
+            WHEN EXISTS(SELECT 1 FROM agent_rows m WHERE m.transcript_id = t.transcript_id AND m.agent = '')
+            THEN {row}.agent END"""
+# The session of a transcript; of an agent's beside the sessions, the one that its entries name.
+SESSION_SQL = """COALESCE(t.session, (SELECT m.session FROM agent_rows m WHERE m.transcript_id = t.transcript_id))"""
+# A copy of the call that is shown instead: the one whose message is charged there, or else the first by path.
+PREFERRED_COPY_SQL = """SELECT 1 FROM call_rows d
+            JOIN entries de ON de.entry_id = d.entry_id
+            JOIN transcripts dt ON dt.transcript_id = de.transcript_id
+            WHERE substr(d.call, -3) = substr(c.call, -3) AND d.call = c.call AND d.entry_id <> c.entry_id
+            AND (NOT EXISTS(SELECT 1 FROM charges WHERE message = de.message AND transcript_id = dt.transcript_id),
+                dt.path, de.line)
+              < (NOT EXISTS(SELECT 1 FROM charges WHERE message = e.message AND transcript_id = t.transcript_id),
+                t.path, e.line)"""
+# ruff: noqa: S608 - statements are made of our own words
+_STEP_ORDER_SQL = "CASE s.step WHEN 'meta' THEN 0 WHEN 'result' THEN 1 WHEN 'progress' THEN 2 ELSE 3 END"
+
+CALLS = TableGroup(
+    tables={
+        "tools": """CREATE TABLE tools(
+        tool_id INTEGER PRIMARY KEY, -- the tool's number
+        tool TEXT NOT NULL UNIQUE -- its name
+    )""",
+        "call_rows": """CREATE TABLE call_rows(
+        entry_id INTEGER NOT NULL, -- the last entry that holds its use
+        position INTEGER NOT NULL, -- of the use among the blocks of the entry
+        call TEXT NOT NULL, -- its id
+        tool_id INTEGER NOT NULL, -- the tool
+        agent TEXT, -- who made it, where that is an agent inside a main transcript
+        result_entry_id INTEGER, -- the entry that holds its result
+        outcome TEXT, -- how it ended
+        exit_code INTEGER, -- that is told
+        moment INTEGER, -- when it was made, in seconds since 1970
+        started TEXT, -- the agent that its result names
+        PRIMARY KEY(entry_id, position)
+    ) WITHOUT ROWID""",
+        "paths": """CREATE TABLE paths(
+        path_id INTEGER PRIMARY KEY, -- the path's number
+        path TEXT NOT NULL, -- of a file that was touched
+        checksum INTEGER NOT NULL -- of the path: it is found by that
+    )""",
+        "file_rows": """CREATE TABLE file_rows(
+        entry_id INTEGER NOT NULL, -- the entry of the call's use, or the one that tells it where no call did it
+        position INTEGER NOT NULL, -- of the use among the blocks of the entry; -1 where no call did it
+        path_id INTEGER NOT NULL, -- the file
+        how TEXT NOT NULL, -- what was done to it
+        moment INTEGER, -- when that is told, in seconds since 1970
+        PRIMARY KEY(entry_id, position, path_id)
+    ) WITHOUT ROWID""",
+        "compaction_rows": """CREATE TABLE compaction_rows(
+        transcript_id INTEGER NOT NULL, -- the transcript that holds it
+        entry_id INTEGER NOT NULL, -- its entry
+        kind TEXT NOT NULL, -- its kind
+        trigger TEXT, -- what set it off
+        tokens_before INTEGER, -- in the window
+        tokens_after INTEGER, -- the same
+        agent TEXT, -- whose it is, where that is an agent inside a main transcript
+        PRIMARY KEY(transcript_id, entry_id)
+    ) WITHOUT ROWID""",
+        "agent_rows": """CREATE TABLE agent_rows(
+        transcript_id INTEGER NOT NULL, -- the transcript that it is in
+        agent TEXT NOT NULL, -- its id; empty for the main agent of a transcript
+        session TEXT, -- that its first entry names
+        type TEXT, -- that its replies are put down to
+        model TEXT, -- the one that answered most often
+        entries INTEGER NOT NULL, -- how many
+        first TEXT, -- the first time that they tell
+        last TEXT, -- the last one
+        PRIMARY KEY(transcript_id, agent)
+    ) WITHOUT ROWID""",
+        "start_rows": """CREATE TABLE start_rows(
+        transcript_id INTEGER NOT NULL, -- the transcript that tells it
+        agent TEXT NOT NULL, -- the agent that was started
+        step TEXT NOT NULL, -- what names it: meta, result, progress or result-text
+        call TEXT NOT NULL, -- the call that started it
+        type TEXT, -- the type of agent that the call asked for
+        PRIMARY KEY(transcript_id, agent, step)
+    ) WITHOUT ROWID""",
+        "todo_rows": """CREATE TABLE todo_rows(
+        transcript_id INTEGER NOT NULL, -- the transcript that tells it
+        list TEXT NOT NULL, -- todo or task
+        agent TEXT, -- whose list it is, where that is an agent inside a main transcript
+        position INTEGER NOT NULL, -- in the list, from 1
+        item TEXT, -- its id
+        status TEXT, -- how it stands
+        content TEXT, -- what is to be done
+        owner TEXT, -- of a task
+        blocked_by TEXT, -- of a task: ids of others, as JSON
+        entry_id INTEGER, -- where it was told last
+        call TEXT -- the call that told it
+    )""",
+    },
+    views={
+        "calls": f"""CREATE VIEW calls( -- each call once, whatever copies of its session there are
+        call, -- its id
+        tool, -- the tool
+        outcome, -- ok, error, denied, interrupted or lost; NULL while it is pending
+        started, -- when it was made
+        ended, -- when its result was written
+        exit_code, -- of a command, where it is told: as a rule only one that is not 0
+        session, -- the session
+        agent, -- the agent that made it; NULL for the main one
+        started_agent, -- the agent that it started, where its result names one
+        project, -- the project's path, or else its folder
+        transcript, -- where it stands
+        line, -- the line of its use
+        result_line, -- the line of its result
+        entry_id, -- the entry of its use
+        result_entry_id -- the entry of its result
+    ) AS SELECT c.call, k.tool, c.outcome, e.timestamp, r.timestamp, c.exit_code, COALESCE(e.session, t.session),
+            {AGENT_SQL.format(row="c")}, c.started, COALESCE(p.path, p.folder), t.path, e.line, r.line, c.entry_id,
+            c.result_entry_id
+        FROM call_rows c
+        JOIN tools k ON k.tool_id = c.tool_id
+        JOIN entries e ON e.entry_id = c.entry_id
+        JOIN transcripts t ON t.transcript_id = e.transcript_id
+        JOIN projects p ON p.project_id = t.project_id
+        LEFT JOIN entries r ON r.entry_id = c.result_entry_id
+        WHERE NOT EXISTS({PREFERRED_COPY_SQL})""",
+        "touched": f"""CREATE VIEW touched( -- each time that a file was touched
+        path, -- the file
+        how, -- read, write, edit, user-modified (a person changed the edit), attached, outside (changed by others)
+        timestamp, -- when
+        call, -- the call that did it; NULL for what the program put in
+        session, -- the session
+        agent, -- the agent; NULL for the main one
+        project, -- the project's path, or else its folder
+        transcript, -- where it is told
+        line, -- the line there: of the call's result
+        entry_id -- that entry
+    ) AS SELECT p.path, f.how, e.timestamp, c.call, {SESSION_SQL}, {AGENT_SQL.format(row="c")},
+            COALESCE(o.path, o.folder), t.path, e.line, e.entry_id
+        FROM file_rows f
+        JOIN paths p ON p.path_id = f.path_id
+        LEFT JOIN call_rows c ON c.entry_id = f.entry_id AND c.position = f.position
+        JOIN entries e ON e.entry_id = COALESCE(c.result_entry_id, f.entry_id)
+        JOIN transcripts t ON t.transcript_id = e.transcript_id
+        JOIN projects o ON o.project_id = t.project_id""",
+        "files": """CREATE VIEW files( -- the files that each session touched
+        path, -- the file
+        session, -- the session
+        project, -- the project's path, or else its folder
+        reads, -- how often it was read, or put before the model
+        writes, -- how often it was written or edited
+        first, -- when it was touched first
+        last -- when it was touched last
+    ) AS SELECT path, session, MIN(project), SUM(how IN ('read', 'attached')),
+            SUM(how IN ('write', 'edit', 'user-modified')), MIN(timestamp), MAX(timestamp)
+        FROM touched GROUP BY path, session""",
+        "compactions": f"""CREATE VIEW compactions( -- where a conversation was made smaller
+        kind, -- boundary, summary (older versions) or micro (old results were blanked)
+        trigger, -- auto or manual, where it is told
+        tokens_before, -- in the window
+        tokens_after, -- the same
+        timestamp, -- when
+        session, -- the session
+        agent, -- the agent; NULL for the main one
+        project, -- the project's path, or else its folder
+        transcript, -- where it stands
+        line, -- the line there
+        entry_id -- its entry
+    ) AS SELECT c.kind, c.trigger, c.tokens_before, c.tokens_after, e.timestamp, {SESSION_SQL}, {AGENT_SQL.format(row="c")},
+            COALESCE(p.path, p.folder), t.path, e.line, c.entry_id
+        FROM compaction_rows c
+        JOIN entries e ON e.entry_id = c.entry_id
+        JOIN transcripts t ON t.transcript_id = c.transcript_id
+        JOIN projects p ON p.project_id = t.project_id""",
+        "agents": f"""CREATE VIEW agents( -- the agents beside the main ones
+        agent, -- its id; of one inside a main transcript that has none, made from its first entry's
+        session, -- the session
+        type, -- its type, as the call that started it asks for, or as its replies are put down to
+        call, -- the call that started it, where a result or progress names it
+        model, -- the one that answered most often
+        entries, -- how many
+        first, -- the first time that they tell
+        last, -- the last one
+        project, -- the project's path, or else its folder
+        transcript, -- where it lies
+        transcript_id -- the transcript's number
+    ) AS SELECT a.agent, COALESCE(t.session, a.session),
+            COALESCE((SELECT s.type FROM start_rows s WHERE s.agent = a.agent AND s.type IS NOT NULL
+                ORDER BY {_STEP_ORDER_SQL}, s.call LIMIT 1), a.type),
+            (SELECT s.call FROM start_rows s WHERE s.agent = a.agent ORDER BY {_STEP_ORDER_SQL}, s.call LIMIT 1),
+            a.model, a.entries, a.first, a.last, COALESCE(p.path, p.folder), t.path, t.transcript_id
+        FROM agent_rows a
+        JOIN transcripts t ON t.transcript_id = a.transcript_id
+        JOIN projects p ON p.project_id = t.project_id
+        WHERE a.agent <> '' AND (t.kind <> 'main'
+            OR EXISTS(SELECT 1 FROM agent_rows m WHERE m.transcript_id = t.transcript_id AND m.agent = ''))""",
+        "todos": f"""CREATE VIEW todos( -- todo and task lists, as they stood last
+        session, -- the session
+        list, -- todo or task
+        agent, -- whose todos they are; NULL for the main agent, and for tasks, which are the session's
+        position, -- in the list, from 1
+        id, -- the item's id
+        status, -- pending, in_progress, completed and so on
+        content, -- what is to be done
+        owner, -- of a task
+        blocked_by, -- of a task: ids of others, as JSON
+        timestamp, -- when it was told last
+        transcript, -- where
+        line -- the line there
+    ) AS SELECT {SESSION_SQL}, r.list, CASE r.list WHEN 'todo' THEN {AGENT_SQL.format(row="r")} END, r.position, r.item,
+            r.status, COALESCE(r.content, (SELECT o.content FROM transcripts ot JOIN todo_rows o USING(transcript_id)
+                WHERE ot.session = t.session AND o.list = 'task' AND o.item = r.item AND o.content IS NOT NULL)),
+            r.owner, r.blocked_by, e.timestamp, t.path, e.line
+        FROM todo_rows r
+        JOIN transcripts t ON t.transcript_id = r.transcript_id
+        LEFT JOIN entries e ON e.entry_id = r.entry_id
+        WHERE CASE r.list WHEN 'todo' THEN t.agent IS NULL OR NOT EXISTS(
+                SELECT 1 FROM call_rows c
+                JOIN entries ce ON ce.entry_id = c.entry_id
+                JOIN transcripts ct ON ct.transcript_id = ce.transcript_id
+                WHERE substr(c.call, -3) = substr(r.call, -3) AND c.call = r.call AND ct.session = t.session
+                AND ct.agent IS NULL)
+            ELSE NOT EXISTS(
+                SELECT 1 FROM transcripts ot JOIN todo_rows o ON o.transcript_id = ot.transcript_id
+                JOIN entries oe ON oe.entry_id = o.entry_id
+                WHERE ot.session = t.session AND o.list = 'task' AND o.item = r.item
+                AND ot.transcript_id <> t.transcript_id
+                AND (oe.timestamp, ot.path) > (e.timestamp, t.path)) END""",
+    },
+    indexes=(
+        "CREATE INDEX call_rows_by_call ON call_rows(substr(call, -3))",
+        "CREATE INDEX call_rows_by_tool ON call_rows(tool_id, moment)",
+        "CREATE INDEX call_rows_by_outcome ON call_rows(outcome, moment) WHERE outcome IS NOT 'ok'",
+        "CREATE INDEX paths_by_checksum ON paths(checksum)",
+        "CREATE INDEX file_rows_by_path ON file_rows(path_id)",
+        "CREATE INDEX file_rows_by_moment ON file_rows(moment)",
+        "CREATE INDEX start_rows_by_agent ON start_rows(agent)",
+        "CREATE INDEX todo_rows_by_transcript ON todo_rows(transcript_id)",
+    ),
+    of_transcript=("compaction_rows", "agent_rows", "start_rows", "todo_rows"),
+    of_entries=("call_rows", "file_rows"),
+    private=(
+        *("tools", "call_rows", "paths", "file_rows", "compaction_rows", "agent_rows", "start_rows", "todo_rows"),
+    ),
+)
+
 
 __all__ = ["FIELDS", "INDEXES", "OF_ENTRIES", "OF_TRANSCRIPT", "PRIVATE", "TABLES", "VERSION", "VIEWS"]
 
-_TOPICS = (PLACES, ENTRIES, SPENDING, SESSIONS, CALLS, VOCABULARY)
+_GROUPS = (PLACES, ENTRIES, SPENDING, SESSIONS, CALLS, VOCABULARY)
 
-TABLES = {name: made for topic in _TOPICS for name, made in topic.tables.items()}
+TABLES = {name: made for topic in _GROUPS for name, made in topic.tables.items()}
 """Each table, and how it is made. The rowid of `text` is the entry's."""
 
-VIEWS = {name: made for topic in _TOPICS for name, made in topic.views.items()}
+VIEWS = {name: made for topic in _GROUPS for name, made in topic.views.items()}
 """Each view, and how it is made: what people ask for by the glossary's names."""
 
-INDEXES = tuple(made for topic in _TOPICS for made in topic.indexes)
+INDEXES = tuple(made for topic in _GROUPS for made in topic.indexes)
 
-OF_TRANSCRIPT = tuple(name for topic in _TOPICS for name in topic.of_transcript)
+OF_TRANSCRIPT = tuple(name for topic in _GROUPS for name in topic.of_transcript)
 """The tables whose rows are a transcript's, by `transcript_id`."""
 
-OF_ENTRIES = tuple(name for topic in _TOPICS for name in topic.of_entries)
+OF_ENTRIES = tuple(name for topic in _GROUPS for name in topic.of_entries)
 """The tables whose rows are an entry's, by `entry_id`."""
 
-PRIVATE = frozenset(name for topic in _TOPICS for name in topic.private)
+PRIVATE = frozenset(name for topic in _GROUPS for name in topic.private)
 """Those that only the refresh needs."""

@@ -1,4 +1,7 @@
-"""Installing: what has to be written so that keeping happens by itself, and what undoes exactly that."""
+"""Plan and apply the changes that run `keep` automatically: a Claude Code hook, and systemd units.
+
+To be replaced by printed instructions: threadline must not edit other programs' files.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from threadline import atomic
 from threadline.errors import Unreadable
-from threadline.keep import durable
 from threadline.keep.settings_text import hooks_of, with_hook, without_hook
 
 EVENT = "SessionEnd"
@@ -58,7 +61,9 @@ def installing(homes: Sequence[Path], command: Sequence[str], units: Path | None
     writes = [write for home in homes for write in _hooked(home, command)]
     if units is not None:
         writes += _units(units, command)
-    return [one for one in writes if one.before != one.after or one.link is not None or one.wrong is not None]
+    return [
+        write for write in writes if write.before != write.after or write.link is not None or write.wrong is not None
+    ]
 
 
 def uninstalling(homes: Sequence[Path], units: Path) -> list[Write]:
@@ -74,13 +79,13 @@ def apply(writes: Sequence[Write]) -> None:
     Raises:
         Unreadable: a file changed meanwhile, or cannot be written.
     """
-    for one in writes:
-        if one.wrong is not None:
+    for write in writes:
+        if write.wrong is not None:
             continue
         try:
-            _apply(one)
+            _apply(write)
         except OSError as error:
-            raise Unreadable(f"{str(one.path)!r} cannot be written: {error.strerror or error}.") from None
+            raise Unreadable(f"{str(write.path)!r} cannot be written: {error.strerror or error}.") from None
 
 
 def cron_line(command: Sequence[str]) -> str:
@@ -186,28 +191,28 @@ def _unit_word(word: str) -> str:
     return f'"{escaped}"'
 
 
-def _apply(one: Write) -> None:
-    folder = one.path.parent
-    if one.link is not None:
-        if one.link:
+def _apply(write: Write) -> None:
+    folder = write.path.parent
+    if write.link is not None:
+        if write.link:
             folder.mkdir(parents=True, exist_ok=True)
-            one.path.symlink_to(one.link)
+            write.path.symlink_to(write.link)
         else:
-            one.path.unlink()
+            write.path.unlink()
             _leave(folder)
         return
-    if _read(one.path) != one.before:
-        raise Unreadable(f"{str(one.path)!r} changed just now and was left alone; try again.")
-    if one.after is None:
-        one.path.unlink()
+    if _read(write.path) != write.before:
+        raise Unreadable(f"{str(write.path)!r} changed just now and was left alone; try again.")
+    if write.after is None:
+        write.path.unlink()
         _leave(folder)
         return
     folder.mkdir(parents=True, exist_ok=True)
-    mode = one.path.stat().st_mode & 0o7777 if one.before is not None else 0o600
+    mode = write.path.stat().st_mode & 0o7777 if write.before is not None else 0o600
     # Beside it first, then in its place: whoever reads it meanwhile reads it whole.
-    temporary = durable.put(folder, "threadline", f".{one.path.name}{durable.TEMPORARY}", one.after)
+    temporary = atomic.write_file(folder, "threadline", f".{write.path.name}{atomic.TEMPORARY_SUFFIX}", write.after)
     temporary.chmod(mode)
-    temporary.replace(one.path)
+    temporary.replace(write.path)
 
 
 def _leave(folder: Path) -> None:
@@ -225,7 +230,7 @@ def _real(path: Path) -> Path:
 
 def _read(path: Path) -> bytes | None:
     try:
-        with durable.opened(path) as file:
+        with atomic.open_regular_file(path) as file:
             return file.read()
     except FileNotFoundError:
         return None

@@ -1,4 +1,4 @@
-"""Manifests: what one run saw, in lines of JSON, each manifest chained by hash to the one before it."""
+"""The manifest of a run: what it saw, as lines of JSON, chained by hash to the manifest before it."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from msgspec import Meta, Struct
 
 from threadline.errors import Unreadable
 
-VERSION = 1
-LONGEST = 1024 * 1024 * 1024
+MANIFEST_VERSION = 1
+MAX_TEXT_SIZE = 1024 * 1024 * 1024
 """A manifest's text is no longer than this, nor than so many times its file: more is a bomb."""
-_RATIO = 4096
+_MAX_COMPRESSION_RATIO = 4096
 
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 _Hex = Annotated[str, Meta(pattern="^([0-9a-f]{2})*$")]
-_Moment = Annotated[str, Meta(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")]
+_Timestamp = Annotated[str, Meta(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")]
 
 
-class Row(Struct, frozen=True, tag_field="kind", omit_defaults=True):
+class ManifestRow(Struct, frozen=True, tag_field="kind", omit_defaults=True):
     """A line of a manifest."""
 
 
-class Run(Row, frozen=True, tag="run"):
+class RunRow(ManifestRow, frozen=True, tag="run"):
     """The first line: which run of which machine, and the hash of the manifest before it (None: it is the first).
 
     `machine` is an id that is made once a machine; `label` is what people call it.
@@ -40,11 +40,11 @@ class Run(Row, frozen=True, tag="run"):
     label: str
     number: Annotated[int, Meta(ge=1, le=2**53)]
     before: Hash | None
-    began: _Moment
+    began: _Timestamp
     homes: tuple[str, ...]
 
 
-class File(Row, frozen=True, tag="file"):
+class FileRow(ManifestRow, frozen=True, tag="file"):
     """A file as it was seen, made of these pieces in this order.
 
     Where `base` is told, it begins with another version, of `start` bytes: `pieces` are what follows those. A home or
@@ -66,7 +66,7 @@ class File(Row, frozen=True, tag="file"):
     torn: bool = False
 
 
-class Gone(Row, frozen=True, tag="gone"):
+class GoneRow(ManifestRow, frozen=True, tag="gone"):
     """A file that was there in the run before and is not any more: what the keep has of it stays."""
 
     home: str
@@ -75,7 +75,7 @@ class Gone(Row, frozen=True, tag="gone"):
     raw_path: _Hex | None = None
 
 
-class Forgot(Row, frozen=True, tag="forgot"):
+class ForgetRow(ManifestRow, frozen=True, tag="forgot"):
     """That a session was taken out of the keep, and why: none of these files is listed or kept any more.
 
     Nor is any file of any machine that has the session's id, where that is a UUID, in its path.
@@ -86,15 +86,15 @@ class Forgot(Row, frozen=True, tag="forgot"):
     paths: tuple[str, ...]
 
 
-class End(Row, frozen=True, tag="end"):
+class EndRow(ManifestRow, frozen=True, tag="end"):
     """The last line: the run was finished, and saw so many files and bytes."""
 
-    ended: _Moment
+    ended: _Timestamp
     files: Count
     bytes: Count
 
 
-AnyRow = Run | File | Gone | Forgot | End
+AnyRow = RunRow | FileRow | GoneRow | ForgetRow | EndRow
 _encode = msgspec.json.Encoder().encode
 _decoder = msgspec.json.Decoder(AnyRow)
 
@@ -102,39 +102,39 @@ _decoder = msgspec.json.Decoder(AnyRow)
 class Manifest(Struct, frozen=True):
     """A manifest that was read: its first line, the others, and the hash of its text, which the next one names."""
 
-    run: Run
+    run: RunRow
     rows: tuple[AnyRow, ...]
     hash: str
 
 
-def text_of(rows: Iterable[AnyRow]) -> bytes:
+def encode_rows(rows: Iterable[AnyRow]) -> bytes:
     """The rows as the text that is hashed: a line of JSON each."""
     return b"".join(_encode(row) + b"\n" for row in rows)
 
 
-def packed(text: bytes) -> bytes:
+def compress_manifest(text: bytes) -> bytes:
     """The text as it lies on disk."""
     return zstandard.ZstdCompressor(level=12, write_checksum=True).compress(text)
 
 
-def unpacked(data: bytes, name: str) -> bytes:
+def decompress_manifest(data: bytes, name: str) -> bytes:
     """The text of a manifest, of what lies on disk.
 
     Raises:
         Unreadable: it is no zstd frame, or holds more than a manifest does.
     """
-    most = min(LONGEST, _RATIO * len(data))
+    most = min(MAX_TEXT_SIZE, _MAX_COMPRESSION_RATIO * len(data))
     try:
         with zstandard.ZstdDecompressor().stream_reader(BytesIO(data)) as reader:
             text = reader.read(most + 1)
     except (zstandard.ZstdError, MemoryError) as error:
-        raise damaged(name, str(error)) from None
+        raise damaged_manifest_error(name, str(error)) from None
     if len(text) > most:
-        raise damaged(name, "it holds more than a manifest does")
+        raise damaged_manifest_error(name, "it holds more than a manifest does")
     return text
 
 
-def parsed(text: bytes, name: str) -> Manifest:
+def parse_manifest(text: bytes, name: str) -> Manifest:
     """A manifest, of its text.
 
     Raises:
@@ -143,20 +143,20 @@ def parsed(text: bytes, name: str) -> Manifest:
     try:
         rows = tuple(_decoder.decode(line) for line in text.split(b"\n") if line)
     except msgspec.MsgspecError as error:
-        raise damaged(name, str(error)) from None
-    if not rows or not isinstance(rows[0], Run) or not isinstance(rows[-1], End):
-        raise damaged(name, "it is cut off")
-    if rows[0].version > VERSION:
+        raise damaged_manifest_error(name, str(error)) from None
+    if not rows or not isinstance(rows[0], RunRow) or not isinstance(rows[-1], EndRow):
+        raise damaged_manifest_error(name, "it is cut off")
+    if rows[0].version > MANIFEST_VERSION:
         raise Unreadable(f"The manifest {name!r} is of a later version; update threadline.")
     return Manifest(rows[0], rows[1:], sha256(text).hexdigest())
 
 
-def damaged(name: str, what: str) -> Unreadable:
+def damaged_manifest_error(name: str, what: str) -> Unreadable:
     """That a manifest is not what was written."""
     return Unreadable(f"The manifest {name!r} is damaged: {what}; `threadline keep verify` says what it touches.")
 
 
-def as_text(path: str) -> tuple[str, str | None]:
+def path_to_json(path: str) -> tuple[str, str | None]:
     """A path as JSON can hold it, and its bytes in hexadecimal where that is not all."""
     try:
         path.encode()
@@ -166,6 +166,6 @@ def as_text(path: str) -> tuple[str, str | None]:
     return path, None
 
 
-def as_path(text: str, raw: str | None) -> str:
+def path_from_json(text: str, raw: str | None) -> str:
     """A path, of what a manifest tells of it."""
     return os.fsdecode(bytes.fromhex(raw)) if raw is not None else text

@@ -1,25 +1,27 @@
-"""Misnamed files: what was kept by where it really lay, before links in a home were kept by their names."""
+"""Find files that an early version kept under their resolved paths.
+
+To be deleted: no release ever did this.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
-from threadline.keep.catalogue import Catalogue, Version
-from threadline.keep.sources import is_source
-from threadline.keep.versions import Pieces
+from threadline.keep.catalogue import Catalogue, PieceList, Version
+from threadline.keep.paths import is_kept_path
 
 
-def misnamed(catalogue: Catalogue, is_right: Callable[[str], bool] = is_source) -> list[list[Version]]:
+def misnamed(catalogue: Catalogue, is_right: Callable[[str], bool] = is_kept_path) -> list[list[Version]]:
     """By home, the files that are kept by paths which no run would give them, and not by their names as well."""
     wrong = [one for one in catalogue.newest() if not is_right(one.path)]
     if not wrong:
         return []
     right = {
-        (one.machine, one.home, id_)
-        for one in catalogue.all_versions()
-        if is_right(one.path)
-        for id_ in _ids(one.pieces)
+        (version.machine, version.home, id_)
+        for version in catalogue.all_versions()
+        if is_right(version.path)
+        for id_ in _ids(version.pieces)
     }
     by_home: dict[tuple[str, str], list[Version]] = defaultdict(list)
     for one in wrong:
@@ -37,7 +39,7 @@ def sentence(versions: list[Version]) -> str:
     )
 
 
-def _ids(pieces: Pieces | None) -> Iterator[str]:
+def _ids(pieces: PieceList | None) -> Iterator[str]:
     """A version's pieces, and those that it goes on from: whoever has it has these."""
     while pieces is not None:
         yield pieces.id

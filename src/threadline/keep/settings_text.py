@@ -1,4 +1,7 @@
-"""The text of a settings.json: a hook put in and taken out, with every other byte left as it is."""
+"""Add a hook to the text of a settings.json, or remove it, leaving every other byte unchanged.
+
+To be deleted together with `install`.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +129,7 @@ def _member(text: str, at: int, key: str) -> _Part | None:
     Raises:
         Unreadable: there are several, of which readers of JSON see only the last.
     """
-    found = [one for one in _parts(text, at) if one.key == key]
+    found = [part for part in _parts(text, at) if part.key == key]
     if len(found) > 1:
         raise Unreadable(f"it has {key!r} twice")
     return found[0] if found else None

@@ -1,9 +1,14 @@
-"""The store: the folder that a keep is, and the files in it, none of which ever changes."""
+"""The folder of a keep and the files in it, which never change once they are written.
+
+A file's name contains the SHA-256 of its bytes. `keep.json` says that the folder is a keep, and lists the public keys
+if it is encrypted. It is not needed to read the rest, and can be rebuilt if it is damaged.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,24 +17,37 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
+from uuid import uuid4
 
-from threadline.errors import Unreadable
-from threadline.keep import durable, locking, sealing
-from threadline.keep.about import ABOUT, README, About, about, begin
-from threadline.keep.durable import TEMPORARY
-from threadline.keep.folder import is_read
-from threadline.keep.machine import machine_folder
-from threadline.keep.manifest import AnyRow, Run, packed, text_of
-from threadline.keep.sealing import Seal
+import msgspec
+from msgspec import Struct
 
-__all__ = ["ABOUT", "GOING", "README", "About", "Store", "default_folder", "file_hash", "is_keep", "told_hash"]
-GOING = ".going"
+from threadline import atomic, locks
+from threadline.atomic import TEMPORARY_SUFFIX
+from threadline.errors import NotFound, Unreadable
+from threadline.keep import encryption
+from threadline.keep.encryption import EncryptionKey
+from threadline.keep.machine import is_keep_enabled, machine_folder
+from threadline.keep.manifest import AnyRow, RunRow, compress_manifest, encode_rows
+
+__all__ = [
+    "KEEP_JSON",
+    "README_TEXT",
+    "RETIRED_SUFFIX",
+    "KeepInfo",
+    "Store",
+    "default_folder",
+    "hash_file",
+    "hash_in_name",
+    "is_keep",
+]
+RETIRED_SUFFIX = ".going"
 """Added to the name of a dictionary that is on its way out: it is read with, and not written with any more."""
-_PACK = re.compile(r"[0-9a-f]{64}\.(zst|age)")
-_RUN = re.compile(r"([0-9A-Za-z_]{1,64}-[0-9]{6,16}-)?[0-9a-f]{64}\.(jsonl\.zst|age)")
-_DICTIONARY = re.compile(r"[0-9a-f]{64}\.(dict|age)(\.going)?")
-_HASH = re.compile(r"[0-9a-f]{64}")
-_ABANDONED = 14 * 86400
+_PACK_NAME = re.compile(r"[0-9a-f]{64}\.(zst|age)")
+_MANIFEST_NAME = re.compile(r"([0-9A-Za-z_]{1,64}-[0-9]{6,16}-)?[0-9a-f]{64}\.(jsonl\.zst|age)")
+_DICTIONARY_NAME = re.compile(r"[0-9a-f]{64}\.(dict|age)(\.going)?")
+_HASH_PATTERN = re.compile(r"[0-9a-f]{64}")
+_ABANDONED_SECONDS = 14 * 86400
 """Seconds after which the unfinished file of another machine, which may be writing it, is one that nobody finishes."""
 
 
@@ -48,14 +66,14 @@ class Store:
         self.packs = folder / "packs"
         self.runs = folder / "runs"
         self.dictionaries = folder / "dictionaries"
-        self.about, self.problem = about(folder)
+        self.about, self.problem = read_keep_info(folder)
         """`problem`: keep.json is damaged. What is in the keep can still be read; who adds to it mends it first."""
         self._identity = identity
         self._asked = identity is not None
         self._open = lru_cache(maxsize=2)(self._unsealed)
 
     @classmethod
-    def make(cls, folder: Path, seal: Seal | None = None) -> Store:
+    def make(cls, folder: Path, seal: EncryptionKey | None = None) -> Store:
         """The keep in a folder, begun where there is none. Only its owner may look into it.
 
         Raises:
@@ -63,7 +81,7 @@ class Store:
         """
         if not is_keep(folder):
             try:
-                begin(folder, seal)
+                create_keep(folder, seal)
             except OSError as error:
                 raise Unreadable(f"A keep cannot be made in {str(folder)!r}: {error.strerror or error}.") from None
         made = cls(folder, seal.identity if seal is not None else None)
@@ -74,33 +92,37 @@ class Store:
         return made
 
     @property
-    def is_sealed(self) -> bool:
+    def is_encrypted(self) -> bool:
         """Whether what is in it is encrypted."""
         return bool(self.about.recipients) or (
             self.problem is not None and any(".age" in path.name for path in self._all_files())
         )
 
-    def look_again(self) -> None:
+    def reload_info(self) -> None:
         """Read keep.json once more."""
-        self.about, self.problem = about(self.folder)
+        self.about, self.problem = read_keep_info(self.folder)
 
     def _all_files(self) -> Iterator[Path]:
         yield from self.pack_files()
         yield from self.run_files()
         yield from self.dictionary_files()
-        yield from (self.folder / name for name in (sealing.IDENTITY, sealing.COPY) if (self.folder / name).exists())
+        yield from (
+            self.folder / name
+            for name in (encryption.IDENTITY_FILE, encryption.IDENTITY_COPY_FILE)
+            if (self.folder / name).exists()
+        )
 
     @property
-    def is_locked(self) -> bool:
+    def is_key_missing(self) -> bool:
         """Whether it is encrypted and the key is not at hand."""
-        return self.is_sealed and self.identity is None
+        return self.is_encrypted and self.identity is None
 
     @property
     def identity(self) -> str | None:
         """The secret key, if it is at hand."""
         if not self._asked:
             self._asked = True
-            self._identity = sealing.key_from_environment(self.folder)
+            self._identity = encryption.key_from_environment(self.folder)
         return self._identity
 
     def require_key(self) -> None:
@@ -109,23 +131,23 @@ class Store:
         Raises:
             Unreadable: it is encrypted, and the key is not at hand.
         """
-        if self.is_locked:
+        if self.is_key_missing:
             raise Unreadable(
-                f"The keep {str(self.folder)!r} is encrypted; name its key file ({sealing.KEY_FILE}) or its passphrase "
-                f"({sealing.PASSPHRASE})."
+                f"The keep {str(self.folder)!r} is encrypted; name its key file ({encryption.KEY_FILE_VARIABLE}) or its passphrase "
+                f"({encryption.PASSPHRASE_VARIABLE})."
             )
 
     def pack_files(self) -> list[Path]:
         """All packs, in order of their names."""
-        return _files(self.packs, _PACK)
+        return _list_files(self.packs, _PACK_NAME)
 
     def run_files(self) -> list[Path]:
         """All manifests, each machine's in order where the names tell it."""
-        return _files(self.runs, _RUN)
+        return _list_files(self.runs, _MANIFEST_NAME)
 
     def dictionary_files(self) -> list[Path]:
         """All dictionaries, those that are on their way out included."""
-        return _files(self.dictionaries, _DICTIONARY)
+        return _list_files(self.dictionaries, _DICTIONARY_NAME)
 
     def opened(self, path: Path) -> BinaryIO:
         """A file of the keep as it was before it was sealed.
@@ -134,9 +156,9 @@ class Store:
             Unreadable: it cannot be read or decrypted.
         """
         try:
-            if path.name.endswith((".age", f".age{GOING}")):
+            if path.name.endswith((".age", f".age{RETIRED_SUFFIX}")):
                 return BytesIO(self._open(path))
-            return durable.opened(path)
+            return atomic.open_regular_file(path)
         except OSError as error:
             raise Unreadable(f"{str(path)!r} cannot be read: {error.strerror or error}.") from None
 
@@ -158,7 +180,7 @@ class Store:
         Raises:
             Unreadable: it is not there, or is not what was written.
         """
-        if _HASH.fullmatch(hash_) is None:
+        if _HASH_PATTERN.fullmatch(hash_) is None:
             raise Unreadable(f"{hash_[:80]!r} names no dictionary.")
         plain = [path for path in self.dictionary_files() if path.name.startswith(hash_)]
         for path in plain or (path for path in self.dictionary_files() if ".age" in path.name):
@@ -178,33 +200,35 @@ class Store:
         Raises:
             Unreadable: it cannot be written.
         """
-        if self.is_sealed:
-            name, suffix, data = "", ".age", sealing.sealed(data, self.about.recipients)
-        return self.put_as_it_is(folder, writer, f"{name}{sha256(data).hexdigest()}{suffix}", data)
+        if self.is_encrypted:
+            name, suffix, data = "", ".age", encryption.encrypt_bytes(data, self.about.recipients)
+        return self.put_raw(folder, writer, f"{name}{sha256(data).hexdigest()}{suffix}", data)
 
-    def put_as_it_is(self, folder: Path, writer: str, name: str, data: bytes) -> Path:
+    def put_raw(self, folder: Path, writer: str, name: str, data: bytes) -> Path:
         """Write a file once, under this name.
 
         Raises:
             Unreadable: it cannot be written.
         """
         try:
-            return durable.put(folder, writer, name, data)
+            return atomic.write_file(folder, writer, name, data)
         except OSError as error:
-            raise durable.unwritable(self.folder, error) from None
+            raise atomic.keep_write_error(self.folder, error) from None
 
     def put_run(self, rows: Iterable[AnyRow]) -> tuple[Path, str]:
         """Write a manifest; where it lies, and the hash of its text."""
         listed = list(rows)
-        text = text_of(listed)
+        text = encode_rows(listed)
         run = listed[0]
-        if not isinstance(run, Run):
+        if not isinstance(run, RunRow):
             raise TypeError("a manifest begins with its run")
-        return self.put_text(run, text), sha256(text).hexdigest()
+        return self.put_manifest_text(run, text), sha256(text).hexdigest()
 
-    def put_text(self, run: Run, text: bytes) -> Path:
+    def put_manifest_text(self, run: RunRow, text: bytes) -> Path:
         """Write a manifest, of its text."""
-        return self.put(self.runs, run.machine, f"{run.machine}-{run.number:06d}-", ".jsonl.zst", packed(text))
+        return self.put(
+            self.runs, run.machine, f"{run.machine}-{run.number:06d}-", ".jsonl.zst", compress_manifest(text)
+        )
 
     def put_dictionary(self, writer: str, data: bytes) -> Path:
         """Write a dictionary."""
@@ -213,9 +237,9 @@ class Store:
     def sweep(self, machine: str) -> None:
         """Take away what a killed run of this machine left behind; only who holds the machine's lock may."""
         for folder in (self.folder, self.packs, self.runs, self.dictionaries):
-            for left in folder.glob(f"*{TEMPORARY}"):
+            for left in folder.glob(f"*{TEMPORARY_SUFFIX}"):
                 ours = left.name.rsplit("-", 2)[0] == machine
-                if ours or time.time() - left.lstat().st_mtime > _ABANDONED:
+                if ours or time.time() - left.lstat().st_mtime > _ABANDONED_SECONDS:
                     left.unlink(missing_ok=True)
 
     @contextmanager
@@ -226,7 +250,7 @@ class Store:
             IndexBusy: another process of this machine does, or one takes away what is not needed.
         """
         self._require_about()
-        with locking.adding(self.folder, machine):
+        with locks.lock_for_adding(self.folder, machine):
             self.sweep(machine)
             yield
 
@@ -238,7 +262,7 @@ class Store:
             IndexBusy: somebody does.
         """
         self._require_about()
-        with locking.removing(self.folder, machine):
+        with locks.lock_for_removing(self.folder, machine):
             self.sweep(machine)
             yield
 
@@ -248,43 +272,45 @@ class Store:
 
     def _unsealed(self, path: Path) -> bytes:
         self.require_key()
-        with durable.opened(path) as file:
-            return sealing.unsealed(file.read(), self.identity or "", path.name)
+        with atomic.open_regular_file(path) as file:
+            return encryption.decrypt_bytes(file.read(), self.identity or "", path.name)
 
 
 def default_folder() -> Path:
     """Where a keep lies unless another place is named: `THREADLINE_KEEP`, or the platform's folder for data."""
     said = os.environ.get("THREADLINE_KEEP")
-    if said and is_read():  # `off` leaves it for those that read, and names no folder
+    if said and is_keep_enabled():  # `off` leaves it for those that read, and names no folder
         return Path(os.path.expanduser(said))  # noqa: PTH111 - that of Path raises where there is no such user
     return machine_folder() / "keep"
 
 
 def is_keep(folder: Path) -> bool:
     """Whether a keep is in a folder, if only what is left of one."""
-    return (folder / ABOUT).exists() or any(_RUN.fullmatch(path.name) for path in (folder / "runs").glob("*"))
+    return (folder / KEEP_JSON).exists() or any(
+        _MANIFEST_NAME.fullmatch(path.name) for path in (folder / "runs").glob("*")
+    )
 
 
-def told_hash(path: Path) -> str:
+def hash_in_name(path: Path) -> str:
     """The SHA-256 that a file's name says its bytes have."""
-    found = _HASH.findall(path.name)
+    found = _HASH_PATTERN.findall(path.name)
     return found[-1] if found else ""
 
 
-def file_hash(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """The SHA-256 that a file's bytes have.
 
     Raises:
         OSError: it cannot be read.
     """
     digest = sha256()
-    with durable.opened(path) as file:
+    with atomic.open_regular_file(path) as file:
         while data := file.read(1024 * 1024):
             digest.update(data)
     return digest.hexdigest()
 
 
-def _files(folder: Path, named: re.Pattern[str]) -> list[Path]:
+def _list_files(folder: Path, named: re.Pattern[str]) -> list[Path]:
     """The regular files of a folder that are named so; whatever else somebody put there is none of the keep's."""
     try:
         with os.scandir(folder) as inside:
@@ -292,3 +318,104 @@ def _files(folder: Path, named: re.Pattern[str]) -> list[Path]:
     except OSError as error:
         raise Unreadable(f"The keep's folder {str(folder)!r} cannot be read: {error.strerror or error}.") from None
     return [folder / name for name in sorted(names)]
+
+
+KEEP_JSON = "keep.json"
+KEEP_VERSION = 1
+KEEP_FORMAT = "threadline keep"
+_FOLDERS = ("packs", "runs", "dictionaries")
+README_TEXT = """This folder is a keep of threadline, format 1: what Claude Code left on disk, kept for good.
+packs/*.zst         the bytes themselves:   zstd -dc packs/HASH.zst
+                    (small frames may need a dictionary: zstd -dc -D dictionaries/HASH.dict packs/HASH.zst)
+runs/*.jsonl.zst    what was seen when, and which pieces (by SHA-256) each file is made of
+*.age               the same, encrypted:    age -d -i KEY packs/HASH.age | zstd -dc
+Each HASH in a name is the SHA-256 of that file. The last part of each pack lists its pieces as JSON.
+docs/keep-format.md of threadline says all. No file here is ever changed: copy the folder with whatever tool you like.
+"""
+
+
+class KeepInfo(Struct, frozen=True, omit_defaults=True):
+    """What says that a folder is a keep; `recipients` are the public keys that it is sealed with, if it is.
+
+    `identity` is the hash of the file that holds the secret key under a passphrase, if one does.
+    """
+
+    format: str
+    version: int
+    id: str
+    recipients: tuple[str, ...] = ()
+    identity: str = ""
+    check: str = ""
+
+    def checked(self) -> str:
+        """What `check` should be: the hash of the others, a line each."""
+        return sha256(
+            "\n".join((self.format, str(self.version), self.id, *self.recipients, self.identity)).encode()
+        ).hexdigest()
+
+
+def read_keep_info(folder: Path) -> tuple[KeepInfo, str | None]:
+    """What says that a folder is a keep, and what is wrong with it. To read what is in a keep, it is not needed."""
+    damaged = (
+        f"{str(folder / KEEP_JSON)!r} is damaged, or not there; `threadline keep` writes it anew, with the key at hand if"
+        " the keep is encrypted, and `threadline keep merge COPY` takes it from a copy of this keep."
+    )
+    try:
+        told = msgspec.json.decode(atomic.read_small_file(folder / KEEP_JSON), type=KeepInfo)
+    except FileNotFoundError:
+        if not any((folder / "runs").glob("*")):
+            raise NotFound(f"There is no keep in {str(folder)!r} yet; `threadline keep` begins one.") from None
+        return KeepInfo(KEEP_FORMAT, KEEP_VERSION, ""), damaged
+    except OSError as error:
+        raise Unreadable(f"The keep {str(folder)!r} cannot be read: {error.strerror or error}.") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return KeepInfo(KEEP_FORMAT, KEEP_VERSION, ""), damaged
+    if told.version > KEEP_VERSION and told.check != msgspec.structs.replace(told, version=KEEP_VERSION).checked():
+        raise Unreadable(f"The keep {str(folder)!r} is of a later version ({told.version}); update threadline.")
+    if (told.format, told.version) != (KEEP_FORMAT, KEEP_VERSION) or told.check != told.checked():
+        return KeepInfo(KEEP_FORMAT, KEEP_VERSION, ""), damaged
+    return told, None
+
+
+def create_keep(folder: Path, seal: EncryptionKey | None) -> None:
+    """Make a keep in a folder.
+
+    Raises:
+        OSError: the folder holds something else, or may not be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    known = (*_FOLDERS, "README.txt", encryption.IDENTITY_FILE, encryption.IDENTITY_COPY_FILE)
+    if seal is None and any(
+        (folder / name).exists() for name in (encryption.IDENTITY_FILE, encryption.IDENTITY_COPY_FILE)
+    ):
+        raise OSError(None, "an encrypted one was begun there; begin it again with --encrypt")
+    strange = [
+        path.name
+        for path in folder.iterdir()
+        if path.name not in known and not path.name.startswith(".lock") and not path.name.endswith(TEMPORARY_SUFFIX)
+    ]
+    if strange:
+        raise OSError(None, f"it holds other things, such as {min(strange)!r}")
+    folder.chmod(0o700)
+    for name in _FOLDERS:
+        (folder / name).mkdir(exist_ok=True, mode=0o700)
+        if stat.S_ISLNK((folder / name).lstat().st_mode):
+            raise OSError(None, f"{name!r} in it is a link")
+    atomic.write_file(folder, "keep", "README.txt", README_TEXT.encode())
+    locked = seal.locked if seal is not None else None
+    if locked is not None:
+        atomic.write_file(folder, "keep", encryption.IDENTITY_FILE, locked)
+        atomic.write_file(folder, "keep", encryption.IDENTITY_COPY_FILE, locked)
+    recipients = (seal.recipient,) if seal is not None else ()
+    write_keep_info(folder, str(uuid4()), recipients, sha256(locked).hexdigest() if locked is not None else "")
+
+
+def write_keep_info(folder: Path, id_: str, recipients: tuple[str, ...] = (), identity: str = "") -> None:
+    """Write keep.json.
+
+    Raises:
+        OSError: it may not be written.
+    """
+    made = KeepInfo(KEEP_FORMAT, KEEP_VERSION, id_, recipients, identity)
+    made = msgspec.structs.replace(made, check=made.checked())
+    atomic.write_file(folder, "keep", KEEP_JSON, msgspec.json.encode(made))

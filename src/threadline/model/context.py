@@ -1,17 +1,17 @@
-"""Context: how full the window was at each request, what the cache gave back, and what filled the window."""
+"""The context window at each request, cache breaks, what fills the window, and requests rebuilt as they were sent."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from msgspec import Struct
 
-from threadline.model.ids import AgentId, MessageId
-from threadline.model.place import Place
+from threadline.model.places import AgentId, MessageId, Place
 
 
-class Window(Struct, frozen=True):
+class ContextWindow(Struct, frozen=True):
     """The window as one request found it, by the usage that its message reports.
 
     `number` counts the agent's requests from 1. `place` and `time` are those of the message's first row; `counted` is
@@ -97,7 +97,7 @@ class CacheBreak(Struct, frozen=True):
         return f"CacheBreak({str(self.cause)!r}, {self.rewritten} tokens again, line {self.place.line})"
 
 
-class Limit(Struct, frozen=True):
+class ContextLimit(Struct, frozen=True):
     """How large the window may grow, and why that is believed."""
 
     tokens: int
@@ -120,7 +120,7 @@ class TurnContext(Struct, frozen=True):
     growth: int | None = None
     sent: int = 0
     cache_read: int = 0
-    limit: Limit | None = None
+    limit: ContextLimit | None = None
     breaks: tuple[CacheBreak, ...] = ()
     compactions: int = 0
 
@@ -143,7 +143,7 @@ class TurnContext(Struct, frozen=True):
         return f"TurnContext({self.number}, {self.requests} requests, window={self.window}, breaks={len(self.breaks)})"
 
 
-class Category(StrEnum):
+class ContextCategory(StrEnum):
     """What a window is filled with."""
 
     SYSTEM = "system"
@@ -158,14 +158,14 @@ class Category(StrEnum):
     UNSEEN = "unseen"
 
 
-class Filling(Struct, frozen=True):
+class ContextPart(Struct, frozen=True):
     """How many tokens of the window one category takes.
 
     `name` is the tool of a result and the kind of what was injected. `measured` is how many of the tokens are a
     difference of two prompts that nothing else shares; the rest is an estimate.
     """
 
-    category: Category
+    category: ContextCategory
     name: str | None
     tokens: int
     measured: int = 0
@@ -189,15 +189,15 @@ class Context(Struct, frozen=True):
     """
 
     agent: AgentId | None
-    windows: tuple[Window, ...] = ()
+    windows: tuple[ContextWindow, ...] = ()
     breaks: tuple[CacheBreak, ...] = ()
     turns: tuple[TurnContext, ...] = ()
     place: Place | None = None
     model: str | None = None
     window: int = 0
     measured: bool = False
-    limit: Limit | None = None
-    filling: tuple[Filling, ...] = ()
+    limit: ContextLimit | None = None
+    filling: tuple[ContextPart, ...] = ()
     dropped: int = 0
 
     @property
@@ -208,9 +208,86 @@ class Context(Struct, frozen=True):
     @property
     def hit_share(self) -> float | None:
         """The share of all that was sent that came from the cache."""
-        sent = sum(one.prompt for one in self.windows)
-        return sum(one.cache_read for one in self.windows) / sent if sent else None
+        sent = sum(window.prompt for window in self.windows)
+        return sum(window.cache_read for window in self.windows) / sent if sent else None
 
     def __repr__(self) -> str:
         said = f"{len(self.windows)} requests, {len(self.breaks)} breaks, window={self.window}"
         return f"Context({self.agent or 'main'!r}, {said})"
+
+
+class MessageSource(StrEnum):
+    """Where a message of a request was found."""
+
+    BLOB = "blob"
+    REPLY = "reply"
+    RESULT = "result"
+    PROMPT = "prompt"
+    UNKNOWN = "unknown"
+
+
+class RequestMessage(Struct, frozen=True):
+    """One message of a request as it was sent, without its cache marks.
+
+    `verified`: its content has the hash that the request names. `place` is the row it was found in, the first of them
+    where it is made of several.
+    """
+
+    hash: str
+    role: str = ""
+    content: Any = None
+    verified: bool = False
+    source: MessageSource = MessageSource.UNKNOWN
+    place: Place | None = None
+    fields: dict[str, Any] = {}
+
+
+class RequestOutline(Struct, frozen=True):
+    """One request in a list: how many messages it has, how many of them are new, and how many of those are missing."""
+
+    number: int
+    id: str
+    place: Place
+    timestamp: datetime | None
+    agent: AgentId | None
+    query_source: str | None
+    model: str | None
+    messages: int
+    new: int
+    missing: int
+
+
+class Request(Struct, frozen=True):
+    """One request: system prompt, tools, parameters and messages, as far as the transcript gives them back.
+
+    `missing` are the hashes that nothing in the transcript has; `unknown_before` counts messages of an earlier request
+    that is not here. `shape_verified` speaks for system prompt and tools, `digest_verified` for all of it together;
+    None where there is nothing to hold it against.
+    """
+
+    id: str
+    number: int
+    place: Place
+    timestamp: datetime | None
+    agent: AgentId | None
+    query_source: str | None
+    model: str | None
+    params: dict[str, Any]
+    system: Any
+    tools: Any
+    messages: tuple[RequestMessage, ...]
+    missing: tuple[str, ...] = ()
+    unknown_before: int = 0
+    shape_verified: bool = False
+    digest: str | None = None
+    digest_verified: bool | None = None
+
+    @property
+    def verified(self) -> bool:
+        """Whether every part of it has the hash that the client wrote."""
+        parts = self.shape_verified and not self.unknown_before and all(message.verified for message in self.messages)
+        return parts and self.digest_verified is not False
+
+    def __repr__(self) -> str:
+        said = f"{len(self.messages)} messages, model={self.model!r}, verified={self.verified}"
+        return f"Request({self.number}, {self.id!r}, {said})"

@@ -1,4 +1,4 @@
-"""Session: one session id with all its entries, agents and branches, over all transcripts that hold them."""
+"""Sessions: agents, threads, branches, compactions, turns and acts."""
 
 from __future__ import annotations
 
@@ -9,16 +9,314 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from threadline.model.act import Act, Turn
-from threadline.model.agent import Agent
-from threadline.model.call import Call
-from threadline.model.entries import ChainEntry, Entry, PrLinkEntry
-from threadline.model.ids import AgentId, EntryId, SessionId
-from threadline.model.kept import is_kept
-from threadline.model.place import Place
-from threadline.model.problem import Problem
-from threadline.model.thread import Branch, Compaction, Thread
-from threadline.model.title import Title
+from threadline.model.blocks import ToolResultBlock
+from threadline.model.calls import Call
+from threadline.model.entries import AssistantEntry, ChainEntry, Entry, PrLinkEntry, SystemEntry, UserEntry
+from threadline.model.homes import is_kept
+from threadline.model.places import AgentId, CallId, EntryId, Place, Problem, SessionId
+from threadline.model.side_agents import SideAgentKind
+from threadline.model.side_files import AgentMeta
+from threadline.model.text import Title
+
+
+def is_visible(entry: ChainEntry, *, agent: bool = False) -> bool:
+    """Whether Claude Code itself would show the entry as part of the conversation.
+
+    `agent`: of a subagent's own conversation, where every entry is marked as a subagent's or a team's.
+    """
+    if not isinstance(entry, UserEntry | AssistantEntry) or entry.is_meta:
+        return False
+    return agent or not (entry.is_agent or entry.team_name)
+
+
+class LeafSource(StrEnum):
+    """How the leaf of the active thread became known."""
+
+    LAST_IN_FILE = "last-in-file"
+    LAST_PROMPT = "last-prompt"
+    REWOUND_TO_START = "rewound-to-start"
+    NONE = "none"
+
+
+class Thread(Struct, frozen=True):
+    """A path from a root to a leaf, with what parallel calls hung beside it put back in its place.
+
+    `agent` says that it is a subagent's.
+    """
+
+    entries: tuple[ChainEntry, ...] = ()
+    leaf: EntryId | None = None
+    source: LeafSource = LeafSource.NONE
+    agent: bool = False
+
+    @property
+    def visible(self) -> tuple[ChainEntry, ...]:
+        """The entries that Claude Code itself would show."""
+        return tuple(entry for entry in self.entries if is_visible(entry, agent=self.agent))
+
+    def __repr__(self) -> str:
+        return f"Thread({len(self.entries)} entries, leaf={self.leaf!r}, source={str(self.source)!r})"
+
+
+class Branch(Struct, frozen=True):
+    """A path that was left: an edit, a retry or a rewind made another.
+
+    `fork` is the entry at which it parts from the path that was kept (None: it starts the conversation anew), and
+    `entries` is all that was abandoned, in file order.
+    """
+
+    fork: EntryId | None
+    entries: tuple[ChainEntry, ...]
+
+    @property
+    def first(self) -> ChainEntry:
+        """The entry it begins with."""
+        return self.entries[0]
+
+    def __repr__(self) -> str:
+        return f"Branch({len(self.entries)} entries from {self.first.place}, fork={self.fork!r})"
+
+
+class CompactionKind(StrEnum):
+    """The three ways a conversation is made smaller."""
+
+    BOUNDARY = "boundary"
+    SUMMARY = "summary"
+    MICRO = "micro"
+
+
+class Compaction(Struct, frozen=True):
+    """A point where earlier entries were replaced by a summary, or (micro) old results were blanked.
+
+    `before` is the entry the conversation had come to; when the boundary's own pointer leads nowhere (`dangling`), it
+    is the last entry before it in the file. `preserved` are entries from before that stay after it.
+    """
+
+    kind: CompactionKind
+    place: Place
+    boundary: SystemEntry | None = None
+    summary: UserEntry | None = None
+    before: EntryId | None = None
+    dangling: bool = False
+    trigger: str | None = None
+    tokens_before: int | None = None
+    tokens_after: int | None = None
+    preserved: tuple[EntryId, ...] = ()
+
+    def __repr__(self) -> str:
+        tokens = f"{self.tokens_before} -> {self.tokens_after}" if self.tokens_before is not None else "unknown"
+        said = f", trigger={self.trigger!r}" if self.trigger else ""
+        return f"Compaction({str(self.kind)!r}{said}, tokens {tokens}, line {self.place.line})"
+
+
+class ActKind(StrEnum):
+    """What a person can do in a session."""
+
+    PROMPT = "prompt"
+    COMMAND = "command"
+    SHELL = "shell"
+    MEMORY = "memory"
+    INTERRUPT = "interrupt"
+    STEERING = "steering"
+    PROGRAMMATIC = "programmatic"
+    FEEDBACK = "feedback"
+    PLAN = "plan"
+
+
+class Act(Struct, frozen=True):
+    """Something a person did: its kind, its clean text, and the entry that tells of it.
+
+    `rule` is the step of the rule that decided. A `steering` act was typed while the model was working; of a
+    `programmatic` one it cannot be told whether a person or a script wrote it. `feedback` is what was said when a call
+    was refused; its entry is the call's result. A `plan` nobody typed: it was approved, and the program put it to the
+    model, which begins a turn.
+    """
+
+    kind: ActKind
+    text: str
+    entry: Entry
+    rule: str
+    images: int = 0
+
+    @property
+    def place(self) -> Place:
+        """Where it stands."""
+        return self.entry.place
+
+    @property
+    def timestamp(self) -> datetime | None:
+        """When it was done."""
+        return self.entry.timestamp
+
+    def __repr__(self) -> str:
+        return f"Act({str(self.kind)!r}, {self.text[:60]!r}, line {self.place.line})"
+
+
+_TURN_END_SUBTYPES = frozenset({"turn_duration", "stop_hook_summary"})
+
+
+def _is_turn_work(entry: Entry) -> bool:
+    """Whether it is part of what a turn took: a reply, a tool's result, or the note that the turn ended."""
+    if isinstance(entry, SystemEntry):
+        return entry.subtype in _TURN_END_SUBTYPES
+    if isinstance(entry, UserEntry):
+        content = entry.message.content if entry.message is not None else None
+        return isinstance(content, list) and any(isinstance(block, ToolResultBlock) for block in content)
+    return isinstance(entry, AssistantEntry)
+
+
+class Turn(Struct, frozen=True):
+    """An act and all that follows until the next. Turn 0, where there is one, is what came before the first act.
+
+    Rows that the program wrote just before the act, and for it, are part of the turn.
+    """
+
+    number: int
+    act: Act | None
+    entries: tuple[Entry, ...]
+
+    @property
+    def started(self) -> datetime | None:
+        """When its act was done; where that is not told, the first time in it."""
+        told = self.act.timestamp if self.act is not None else None
+        return told or min((moment for entry in self.entries if (moment := entry.timestamp)), default=None)
+
+    @property
+    def ended(self) -> datetime | None:
+        """When the last reply, result or note of its end came; where there is none of them, the last time in it."""
+        worked = [moment for entry in self.entries if _is_turn_work(entry) and (moment := entry.timestamp)]
+        return max(worked or (moment for entry in self.entries if (moment := entry.timestamp)), default=None)
+
+    @property
+    def duration(self) -> timedelta | None:
+        """How long it took, from its act to its end; None where no reply came, as for local commands.
+
+        The times are those of the rows in every version. What `turn_duration` rows claim is not used: old versions
+        write none, and a turn that went on after a notification has several.
+        """
+        start, end = self.started, self.ended
+        replied = any(isinstance(entry, AssistantEntry) and not entry.is_synthetic for entry in self.entries)
+        return end - start if replied and start and end and end >= start else None
+
+    @property
+    def reply(self) -> str:
+        """What the model said in it, as a person reads it: the text of its replies."""
+        texts = (entry.text for entry in self.entries if isinstance(entry, AssistantEntry))
+        return "\n\n".join(text for text in texts if text.strip())
+
+    def __repr__(self) -> str:
+        said = f"{self.act.kind}: {self.act.text[:60]!r}" if self.act else "no act"
+        return f"Turn({self.number}, {said}, {len(self.entries)} entries)"
+
+
+class AgentKind(StrEnum):
+    """Which of the layouts an agent lies in."""
+
+    MAIN = "main"
+    INLINE = "inline"
+    BESIDE = "beside"
+    BELOW = "below"
+    WORKFLOW = "workflow"
+
+
+class LinkEvidence(StrEnum):
+    """Which evidence links an agent to the call that started it, best first.
+
+    The agent's own side file names the call; the call's result names the agent; a workflow's result names the run the
+    agent belongs to; progress of the call names the agent; the text of the result does; a notification that it ended
+    does; the agent was forked off at the call; the call has the agent's prompt; it asked for a teammate of that name;
+    (agents inside the main transcript) it has the agent's prompt and stands before it.
+    """
+
+    META = "meta"
+    RESULT = "result"
+    WORKFLOW = "workflow"
+    PROGRESS = "progress"
+    RESULT_TEXT = "result-text"
+    NOTIFICATION = "notification"
+    FORK = "fork"
+    PROMPT = "prompt"
+    TEAM = "team"
+    INLINE = "inline"
+
+
+class Confidence(StrEnum):
+    """How sure a link is."""
+
+    CERTAIN = "certain"
+    LIKELY = "likely"
+    GUESS = "guess"
+
+
+class AgentLink(Struct, frozen=True):
+    """The call that started an agent and how that is known, or why it is not.
+
+    `call` is None where no call was found; `agent` is the agent that made the call (None: the main one).
+    """
+
+    call: CallId | None = None
+    step: LinkEvidence | None = None
+    sureness: Confidence | None = None
+    agent: AgentId | None = None
+    why: str = ""
+
+
+class AgentStatus(StrEnum):
+    """How an agent ended."""
+
+    DONE = "done"
+    PENDING = "pending"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+    UNKNOWN = "unknown"
+
+
+class Agent(Struct, frozen=True):
+    """One model loop: its entries, each once and in file order, and what they make.
+
+    `id` is None for the main one. `conversation` is the whole of what was said, across compactions; `thread` is what
+    would be resumed.
+    """
+
+    id: AgentId | None
+    kind: AgentKind
+    entries: tuple[Entry, ...]
+    thread: Thread
+    conversation: tuple[ChainEntry, ...]
+    branches: tuple[Branch, ...] = ()
+    compactions: tuple[Compaction, ...] = ()
+    acts: tuple[Act, ...] = ()
+    turns: tuple[Turn, ...] = ()
+    calls: tuple[Call, ...] = ()
+    side: SideAgentKind | None = None
+    transcript: Path | None = None
+    meta: AgentMeta | None = None
+    link: AgentLink = AgentLink()
+    status: AgentStatus = AgentStatus.UNKNOWN
+    type: str | None = None
+    description: str | None = None
+    prompt: str | None = None
+    model: str | None = None
+    run: str | None = None
+    team: str | None = None
+    depth: int = 0
+
+    @property
+    def result(self) -> str:
+        """What it said last: the text of its final reply. Empty where it said nothing."""
+        replies = [one for one in self.conversation if isinstance(one, AssistantEntry) and one.text.strip()]
+        if not replies:
+            return ""
+        last = replies[-1].message.id if replies[-1].message is not None else None
+        same = [
+            reply for reply in replies if last is not None and reply.message is not None and reply.message.id == last
+        ]
+        return "\n\n".join(one.text for one in same or replies[-1:])
+
+    def __repr__(self) -> str:
+        name = self.id or "main"
+        what = f", side={str(self.side)!r}" if self.side else f", type={self.type!r}" if self.type else ""
+        return f"Agent({name!r}{what}, {len(self.entries)} entries, {len(self.calls)} calls)"
 
 
 class ContinuationKind(StrEnum):
@@ -131,7 +429,7 @@ class Session(Struct, frozen=True):
 
     def find(self, place: Place) -> Entry | None:
         """The entry that stands at a place."""
-        return next((entry for entry in self if _stands_at(entry, place)), None)
+        return next((entry for entry in self if _is_at(entry, place)), None)
 
     @property
     def started(self) -> datetime | None:
@@ -184,7 +482,7 @@ class Session(Struct, frozen=True):
         return f"Session({str(self.id)!r}, {self.title.text[:50]!r}, {said})"
 
 
-def _stands_at(entry: Entry, place: Place) -> bool:
+def _is_at(entry: Entry, place: Place) -> bool:
     line = entry.line
     return line.number == place.line and (
         line.transcript == place.transcript or line.transcript.endswith(place.transcript)

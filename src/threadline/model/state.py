@@ -1,4 +1,4 @@
-"""State: how things stood at a place of a session, as far as the transcript proves it."""
+"""The state of files, todos and tasks at a place in a session, as far as the transcript proves it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from threadline.model.ids import AgentId
-from threadline.model.place import Place
-from threadline.model.results.tasks import Task, Todo
+from threadline.model.places import AgentId, Place
+from threadline.model.results import Task, Todo
 
 
-class Proof(StrEnum):
+class ProofLevel(StrEnum):
     """How much of a file is proven."""
 
     WHOLE = "whole"
@@ -21,7 +20,7 @@ class Proof(StrEnum):
     UNKNOWN = "unknown"
 
 
-class How(StrEnum):
+class EvidenceKind(StrEnum):
     """What kind of evidence speaks for a file, or against what was known of it."""
 
     WRITE = "write"
@@ -41,7 +40,7 @@ class Evidence(Struct, frozen=True):
     """Where something about a file is told, what kind of telling it is, and which agent's (None: the main one's)."""
 
     place: Place
-    how: How
+    how: EvidenceKind
     agent: AgentId | None = None
 
 
@@ -65,7 +64,7 @@ class FileState(Struct, frozen=True):
     """
 
     path: str
-    proven: Proof
+    proven: ProofLevel
     content: str | None = None
     lines: dict[int, str] = {}
     total_lines: int | None = None
@@ -84,7 +83,7 @@ class FileState(Struct, frozen=True):
     @property
     def statement(self) -> str:
         """What is proven of it and what is not, as a sentence."""
-        return f"{_PROVEN[self.proven].format(known=len(self.lines), total=self.total_lines or '?')}{self._until()}."
+        return f"{_PROOF_SENTENCES[self.proven].format(known=len(self.lines), total=self.total_lines or '?')}{self._until()}."
 
     def _until(self) -> str:
         if self.proof is None:
@@ -94,11 +93,11 @@ class FileState(Struct, frozen=True):
         return f" by {self.proof.how} at {self.proof.place}{since}"
 
 
-_PROVEN = {
-    Proof.WHOLE: "Every line is proven",
-    Proof.PARTIAL: "{known} of {total} lines are proven",
-    Proof.ABSENT: "That it was not there is proven",
-    Proof.UNKNOWN: "Nothing of its text is proven",
+_PROOF_SENTENCES = {
+    ProofLevel.WHOLE: "Every line is proven",
+    ProofLevel.PARTIAL: "{known} of {total} lines are proven",
+    ProofLevel.ABSENT: "That it was not there is proven",
+    ProofLevel.UNKNOWN: "Nothing of its text is proven",
 }
 
 

@@ -9,17 +9,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from threadline.parse.head_reader import heads
-    from threadline.parse.reader import entries
+    from threadline.parse.reader import entries, heads
     from threadline.parse.side_files import read_side_file
-    from threadline.parse.side_value import SideReading
+    from threadline.parse.side_values import SideReading
 
-__all__ = ["SideReading", "entries", "heads", "read_side_file"]
+__all__ = [
+    "SideReading",
+    "entries",
+    "heads",
+    "read_side_file",
+]
 
 _HOMES_OF_NAMES = {
-    "SideReading": "side_value",
+    "SideReading": "side_values",
     "entries": "reader",
-    "heads": "head_reader",
+    "heads": "reader",
     "read_side_file": "side_files",
 }
 

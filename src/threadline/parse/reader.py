@@ -1,23 +1,191 @@
-"""A transcript as entries: every byte in exactly one of them."""
+"""Read a transcript as entries, or as heads (entries without their content), losing no byte.
+
+Every byte of the file is in exactly one entry. Runs of well-formed lines are decoded at once. A run that fails is
+decoded line by line, leniently, and damaged lines are split by `recover`.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
 from itertools import accumulate, count, repeat
+from operator import attrgetter
 from pathlib import Path
+from typing import Any, Union
 
+import msgspec
 from msgspec.structs import force_setattr
 
-from threadline.model.entries import Entry, OtherEntry
-from threadline.model.line import Line
-from threadline.model.place import Place
-from threadline.model.problem import Problem, ProblemKind
-from threadline.parse.chunks import Chunk, chunks
-from threadline.parse.decode import decode_lines, decode_object
-from threadline.parse.recover import Span, spans
-from threadline.parse.run import DecodeLines
-from threadline.shape import BOM, bare
+from threadline.model.blocks import Message
+from threadline.model.entries import KINDS, ChainEntry, Entry, OtherEntry
+from threadline.model.places import Line, Place, Problem, ProblemKind
+from threadline.model.usage import Head, MessageHead
+from threadline.parse.lines import DECODE_ERRORS, Chunk, DecodeLines, make_lines_decoder, read_chunks
+from threadline.parse.recover import Span, split_damaged_line
+from threadline.shape import BOM, LenientValue, Misfit, fit, lenient_loads, strip_line
+
+_decode_head_lines = make_lines_decoder(Head)
+_decode_head = msgspec.json.Decoder(Head).decode
+_get_kind = attrgetter("kind")
+
+
+def heads(path: str | Path) -> Iterator[Head]:
+    """The head of every entry of a transcript, in file order.
+
+    As lossless as `entries` in what it counts: a damaged line gives a head of kind `damaged`.
+
+    Raises:
+        NotFound: there is no such file.
+        Unreadable: the machine refuses to let it be read.
+    """
+    number = 1
+    reader = TranscriptReader(str(path))
+    for chunk in read_chunks(path):
+        found = None if chunk.piece else _decode_head_lines(chunk.lines)
+        if found is None or not all(map(_get_kind, found)):
+            yield from map(_head_of_damaged, reader.decode_line_by_line(chunk, number))
+            number += sum(line.endswith(b"\n") for line in chunk.lines)
+        else:
+            deque(map(force_setattr, found, repeat("line"), count(number)), maxlen=0)
+            yield from found
+            number += len(found)
+
+
+def head_of(entry: Entry) -> Head:
+    """The head of an entry that was read whole: the one that `heads` gives."""
+    if not isinstance(entry, ChainEntry) or entry.problems:
+        return _head_of_damaged(entry)
+    message = getattr(entry, "message", None)
+    return Head(
+        kind=entry.kind,
+        parent_uuid=entry.parent_uuid,
+        logical_parent_uuid=entry.logical_parent_uuid,
+        is_agent=entry.is_agent,
+        session_id=entry.session_id,
+        version=entry.version,
+        agent_id=entry.agent_id,
+        subtype=getattr(entry, "subtype", None),
+        message=MessageHead(message.model, message.id, message.stop_reason, message.usage)
+        if isinstance(message, Message)
+        else None,
+        uuid=entry.uuid,
+        timestamp_text=entry.timestamp_text,
+        is_compact_summary=getattr(entry, "is_compact_summary", None),
+        line=entry.line.number,
+    )
+
+
+def _head_of_damaged(entry: Entry) -> Head:
+    """The head of an entry whose line needs a closer look."""
+    head = Head() if _is_unrecoverable(entry) else _reread_head(entry)
+    force_setattr(head, "kind", entry.kind)
+    force_setattr(head, "line", entry.line.number)
+    return head
+
+
+def _is_unrecoverable(entry: Entry) -> bool:
+    """Whether nothing could be made of the line, so that looking again would cost much and give nothing."""
+    return any(not problem.recovered for problem in entry.problems)
+
+
+def _reread_head(entry: Entry) -> Head:
+    try:
+        return _decode_head(strip_line(entry.raw))
+    except DECODE_ERRORS:
+        data = entry.data
+        made: Head = fit(data, Head)[0] if isinstance(data, dict) else Head()
+        return made
+
+
+# Forgiving makes values of all that a line holds, many times its size; a longer line is not forgiven.
+_MAX_LENIENT_SIZE = 8 * 1024 * 1024
+_KNOWN_ENTRY: Any = Union[tuple(KINDS.values())]  # noqa: UP007 - a union made of a table; no line may call itself `OtherEntry`
+decode_entry = msgspec.json.Decoder[Any](_KNOWN_ENTRY).decode
+
+
+decode_lines = make_lines_decoder(_KNOWN_ENTRY)
+
+
+def decode_object(data: bytes, place: Place) -> tuple[Entry, list[Problem]]:
+    """The entry that one JSON object is, and what was wrong with it.
+
+    Raises:
+        ValueError: it is not JSON.
+        RecursionError: it is nested too deeply.
+    """
+    try:
+        return decode_entry(data), []
+    except DECODE_ERRORS:
+        return _decode_leniently(data, place)
+
+
+def _decode_leniently(data: bytes, place: Place) -> tuple[Entry, list[Problem]]:
+    loaded = lenient_loads(data) if len(data) <= _MAX_LENIENT_SIZE else _load_huge_value(data)
+    problems = [Problem(ProblemKind(kind), place, message) for kind, message in loaded.defects]
+    value = loaded.value
+    if not isinstance(value, dict):
+        problems.append(
+            Problem(
+                ProblemKind.NOT_AN_OBJECT,
+                place,
+                f"a line must hold an object, and this holds {_describe_json_type(value)}",
+                recovered=False,
+                lost=place.length,
+            )
+        )
+        return OtherEntry(tag="damaged"), problems
+    kind = value.get("type")
+    if not isinstance(kind, str):
+        problems.append(Problem(ProblemKind.NO_TYPE, place, "the object does not say what kind of entry it is"))
+    entry, misfits = _fit_entry(value, kind)
+    problems.extend(_misfit_problem(misfit, place) for misfit in misfits)
+    return entry, problems
+
+
+def _load_huge_value(data: bytes) -> LenientValue:
+    """A huge value as it should be: forgiving would hold it in memory three times over."""
+    try:
+        _validate_object(data)  # makes nothing of it, and so fails for little
+        return LenientValue(msgspec.json.decode(data), ())
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ValueError(str(error)) from None
+
+
+class _AnyObject(msgspec.Struct):
+    """Any object, passed over."""
+
+
+_validate_object = msgspec.json.Decoder(_AnyObject).decode
+
+
+def _fit_entry(value: dict[str, Any], kind: Any) -> tuple[Entry, list[Misfit]]:
+    if not isinstance(kind, str) or kind not in KINDS:
+        # What every entry has is worth having of an unknown kind, too.
+        known, misfits = fit({key: value[key] for key in _ENVELOPE_KEYS if key in value}, Entry)
+        envelope = msgspec.structs.asdict(known)
+        tag = kind if isinstance(kind, str) else "untyped"
+        return OtherEntry(**envelope, tag=tag), misfits
+    entry, misfits = fit(value, KINDS[kind])
+    return entry, misfits
+
+
+def _misfit_problem(misfit: Misfit, place: Place) -> Problem:
+    return Problem(ProblemKind.WRONG_TYPE, place.within(misfit.json_path), misfit.message)
+
+
+def _describe_json_type(value: Any) -> str:
+    words = {
+        type(None): "null",
+        bool: "a boolean",
+        int: "a number",
+        float: "a number",
+        str: "a string",
+        list: "an array",
+    }
+    return words[type(value)]
+
+
+_ENVELOPE_KEYS = ("uuid", "sessionId", "timestamp")
 
 
 def entries(path: str | Path, *, offset: int = 0, line: int = 1) -> Iterator[Entry]:
@@ -36,10 +204,10 @@ def entries(path: str | Path, *, offset: int = 0, line: int = 1) -> Iterator[Ent
         NotFound: there is no such file.
         Unreadable: the machine refuses to let it be read.
     """
-    return Reader(str(path)).entries(path, offset=offset, number=line)
+    return TranscriptReader(str(path)).entries(path, offset=offset, number=line)
 
 
-class Reader:
+class TranscriptReader:
     """Reads one transcript; `decode` may be another way of decoding a run of lines, as the doctor's is."""
 
     def __init__(self, transcript: str, decode: DecodeLines = decode_lines) -> None:
@@ -49,10 +217,10 @@ class Reader:
     def entries(self, path: str | Path, *, offset: int = 0, number: int = 1) -> Iterator[Entry]:
         """Every entry from `offset` on."""
         transcript, decode = self._transcript, self._decode
-        for chunk in chunks(path, offset=offset):
+        for chunk in read_chunks(path, offset=offset):
             found = None if chunk.piece else decode(chunk.lines)
             if found is None:
-                yield from self.one_by_one(chunk, number)
+                yield from self.decode_line_by_line(chunk, number)
                 number += sum(line.endswith(b"\n") for line in chunk.lines)
                 continue
             # Each entry gets its line, without a step of the interpreter's own for each.
@@ -62,10 +230,10 @@ class Reader:
             yield from found
             number += len(found)
 
-    def one_by_one(self, chunk: Chunk, number: int) -> Iterator[Entry]:
+    def decode_line_by_line(self, chunk: Chunk, number: int) -> Iterator[Entry]:
         """The entries of a chunk in which some line needs a closer look."""
         if chunk.piece:
-            yield self._endless(chunk, number)
+            yield self._make_oversized_entry(chunk, number)
             return
         offset = chunk.offset
         for raw in chunk.lines:
@@ -76,7 +244,7 @@ class Reader:
     def _line(self, raw: bytes, number: int, offset: int) -> Iterator[Entry]:
         """The entries of one line: one, unless it is damaged."""
         place = Place(self._transcript, number, offset, len(raw))
-        data = bare(raw)
+        data = strip_line(raw)
         start = raw.find(data[:64])
         before, after = raw[:start], raw[start + len(data) :]
         problems: list[Problem] = []
@@ -84,38 +252,38 @@ class Reader:
             problems.append(Problem(ProblemKind.BOM, place, "a byte order mark in front of the row"))
         nuls = before.count(0) + after.count(0)
         if not data and not nuls:
-            yield self._placed(OtherEntry(tag="blank"), raw, number, offset, problems)
+            yield self._set_line(OtherEntry(tag="blank"), raw, number, offset, problems)
             return
         if data and nuls:
             problems.append(Problem(ProblemKind.NUL_RUN, place, f"{nuls} NUL bytes around the row"))
         try:
             entry, more = decode_object(data, place)
         except RecursionError:
-            yield self._placed(OtherEntry(tag="damaged"), raw, number, offset, [*problems, _too_deep(place)])
+            yield self._set_line(OtherEntry(tag="damaged"), raw, number, offset, [*problems, _too_deep_problem(place)])
         except ValueError:
-            yield from self._recovered(raw, number, offset, problems)
+            yield from self._recover_line(raw, number, offset, problems)
         else:
-            yield self._placed(entry, raw, number, offset, [*problems, *more])
+            yield self._set_line(entry, raw, number, offset, [*problems, *more])
 
-    def _recovered(self, raw: bytes, number: int, offset: int, problems: list[Problem]) -> Iterator[Entry]:
-        found = spans(raw)
+    def _recover_line(self, raw: bytes, number: int, offset: int, problems: list[Problem]) -> Iterator[Entry]:
+        found = split_damaged_line(raw)
         tail = not raw.endswith(b"\n")
         glued = False
         for span in found:
             part = raw[span.start : span.end]
             place = Place(self._transcript, number, offset + span.start, len(part))
             if span.lost is not None:
-                pending = tail and span is found[-1] and bare(part).startswith(b"{")
-                entry, more = _lost(span, place, len(part), pending=pending)
+                pending = tail and span is found[-1] and strip_line(part).startswith(b"{")
+                entry, more = _make_lost_entry(span, place, len(part), pending=pending)
             else:
-                entry, more = _decoded(part, place)
+                entry, more = _decode_span(part, place)
                 if glued:
                     more.append(Problem(ProblemKind.GLUED, place, "on one line with the object before it"))
                 glued = True
-            yield self._placed(entry, part, number, offset + span.start, [*problems, *more])
+            yield self._set_line(entry, part, number, offset + span.start, [*problems, *more])
             problems = []
 
-    def _endless(self, chunk: Chunk, number: int) -> Entry:
+    def _make_oversized_entry(self, chunk: Chunk, number: int) -> Entry:
         """A piece of a line too long to be decoded; the first says what is wrong with the whole of it."""
         raw = chunk.lines[0]
         problems = []
@@ -125,26 +293,26 @@ class Reader:
             why = "NUL bytes: what was written here is gone" if nul else "a line too long to be decoded"
             place = Place(self._transcript, number, chunk.offset, chunk.whole)
             problems = [Problem(kind, place, why, recovered=False, lost=chunk.whole)]
-        return self._placed(OtherEntry(tag="damaged"), raw, number, chunk.offset, problems)
+        return self._set_line(OtherEntry(tag="damaged"), raw, number, chunk.offset, problems)
 
-    def _placed(self, entry: Entry, raw: bytes, number: int, offset: int, problems: list[Problem]) -> Entry:
+    def _set_line(self, entry: Entry, raw: bytes, number: int, offset: int, problems: list[Problem]) -> Entry:
         force_setattr(entry, "line", Line(self._transcript, number, offset, raw, tuple(problems)))
         return entry
 
 
-def _decoded(part: bytes, place: Place) -> tuple[Entry, list[Problem]]:
+def _decode_span(part: bytes, place: Place) -> tuple[Entry, list[Problem]]:
     try:
-        return decode_object(bare(part), place)
+        return decode_object(strip_line(part), place)
     except RecursionError:  # the search for it stood a few frames higher
-        return OtherEntry(tag="damaged"), [_too_deep(place)]
+        return OtherEntry(tag="damaged"), [_too_deep_problem(place)]
 
 
-def _too_deep(place: Place) -> Problem:
+def _too_deep_problem(place: Place) -> Problem:
     why = "nested too deeply to be read"
     return Problem(ProblemKind.TOO_DEEP, place, why, recovered=False, lost=place.length)
 
 
-def _lost(span: Span, place: Place, size: int, *, pending: bool) -> tuple[Entry, list[Problem]]:
+def _make_lost_entry(span: Span, place: Place, size: int, *, pending: bool) -> tuple[Entry, list[Problem]]:
     if pending:
         why = "the last line is not finished: normal while the session runs, else the end of a crash"
         return OtherEntry(tag="pending"), [Problem(ProblemKind.TORN_TAIL, place, why, recovered=False)]

@@ -1,8 +1,8 @@
-"""What can be saved of a damaged line.
+"""Recover objects from a damaged line.
 
-Two writers without a newline between them leave `{…}{…}`; a torn write followed by the whole row leaves
-`{"parentUuid":"23{"parentUuid":"234065dd…"}`; a crash leaves runs of NUL. Each is cut into spans that tile
-the line: some hold an object, the others are lost and say so.
+Two writers without a newline between them leave `{...}{...}`. A torn write followed by the whole row leaves
+`{"parentUuid":"23{"parentUuid":"234065dd..."}`. A crash leaves runs of NUL. Each line is split into spans that tile
+it: some hold an object, the others are lost and say why.
 """
 
 from __future__ import annotations
@@ -14,18 +14,20 @@ from typing import Any
 
 from msgspec import Struct
 
-from threadline.model.problem import ProblemKind
+from threadline.model.places import ProblemKind
 
 # An object that stands in the middle of a line must show that it is a row: by two of a `type`, one of these marks, and
 # the end of the line.
 _ROW_MARKS = ("uuid", "sessionId", "timestamp", "leafUuid", "messageId")
-_ENOUGH = 2
-_ALL = 3
-_ALIKE = 16  # a torn write and the whole row that follows it begin with the same characters, as many as there are
-_START = re.compile(r'\{\s*"')
+_MARKS_AFTER_TEAR = 2
+_MARKS_AT_TEAR = 3
+_COMPARED_PREFIX = (
+    16  # a torn write and the whole row that follows it begin with the same characters, as many as there are
+)
+_OBJECT_START = re.compile(r'\{\s*"')
 # Damage in lines longer than this is kept, not searched; and in shorter ones it is searched for so many characters.
-_SEARCHED = 8 * 1024 * 1024
-_BUDGET = 128 * 1024 * 1024
+_MAX_SEARCHED_LINE = 8 * 1024 * 1024
+_SEARCH_BUDGET = 128 * 1024 * 1024
 _DECODER = json.JSONDecoder(strict=False, parse_int=str, parse_float=str)
 _SPACE = " \t\r\n\0"
 
@@ -39,45 +41,45 @@ class Span(Struct, frozen=True):
     why: str = ""
 
 
-def spans(raw: bytes) -> list[Span]:
+def split_damaged_line(raw: bytes) -> list[Span]:
     """Cut a damaged line into parts that tile it."""
     if not raw.strip(b"\0 \t\r\n"):
         return [Span(0, len(raw), ProblemKind.NUL_RUN, "nothing but NUL bytes: what was written here is gone")]
-    if len(raw) > _SEARCHED:
+    if len(raw) > _MAX_SEARCHED_LINE:
         return [Span(0, len(raw), ProblemKind.TOO_LONG, f"damaged, and too long ({len(raw):,} bytes) to be searched")]
     # surrogateescape keeps one character for each bad byte, so that places in the text lead back to bytes
     text = raw.decode(errors="surrogateescape")
-    found = _in_bytes(text, list(_cut(text)))
+    found = _to_byte_spans(text, list(_iter_cuts(text)))
     return found or [Span(0, len(raw), ProblemKind.FOREIGN, "not JSON")]
 
 
-def _cut(text: str) -> Iterator[tuple[int, int, ProblemKind | None, str]]:
+def _iter_cuts(text: str) -> Iterator[tuple[int, int, ProblemKind | None, str]]:
     at = 0
-    budget = _BUDGET
+    budget = _SEARCH_BUDGET
     while at < len(text):
-        start = _skip(text, at)
+        start = _skip_space(text, at)
         if start == len(text):
             return
         if text[start] == "\ufeff":  # a byte order mark goes with what follows it
-            start = min(_skip(text, start + 1), len(text) - 1)
-        value, end, cost = _decode(text, start)
+            start = min(_skip_space(text, start + 1), len(text) - 1)
+        value, end, cost = _decode_at(text, start)
         if isinstance(value, dict):
             yield start, end, None, ""
             at = end
             continue
-        following, budget = _next_row(text, start, end, budget - cost)
+        following, budget = _find_next_row(text, start, end, budget - cost)
         end = following if following is not None else len(text.rstrip(_SPACE))
-        yield start, end, *_name(text, start, end, followed=following is not None)
+        yield start, end, *_classify_loss(text, start, end, followed=following is not None)
         at = end
 
 
-def _skip(text: str, at: int) -> int:
+def _skip_space(text: str, at: int) -> int:
     while at < len(text) and text[at] in _SPACE:
         at += 1
     return at
 
 
-def _decode(text: str, start: int) -> tuple[Any, int, int]:
+def _decode_at(text: str, start: int) -> tuple[Any, int, int]:
     """The value that begins at `start` (None if none does), where the decoder stopped, and what it cost."""
     try:
         value, end = _DECODER.raw_decode(text, start)
@@ -91,34 +93,36 @@ def _decode(text: str, start: int) -> tuple[Any, int, int]:
     return value, end, end - start
 
 
-def _next_row(text: str, torn: int, stopped: int, budget: int) -> tuple[int | None, int]:
+def _find_next_row(text: str, torn: int, stopped: int, budget: int) -> tuple[int | None, int]:
     """Where the next whole row begins, after a torn one in which the decoder stopped at `stopped`.
 
     An object that ends before that is a part of the torn row. One that ends right there may be (a row that was torn
     behind it) or not (a row that was torn before a value), and must show all marks on a line that is finished.
     """
-    for match in _START.finditer(text, torn + 1):
+    for match in _OBJECT_START.finditer(text, torn + 1):
         if budget < 0:
             break
         start = match.start()
-        value, end, cost = _decode(text, start)
+        value, end, cost = _decode_at(text, start)
         budget -= cost
-        end = _skip(text, end)
+        end = _skip_space(text, end)
         if value is None or end < stopped:
             continue
         marks = isinstance(value.get("type"), str), any(mark in value for mark in _ROW_MARKS), end == len(text)
-        if sum(marks) >= (_ENOUGH if end > stopped else _ALL) and (end > stopped or text.endswith("\n")):
+        if sum(marks) >= (_MARKS_AFTER_TEAR if end > stopped else _MARKS_AT_TEAR) and (
+            end > stopped or text.endswith("\n")
+        ):
             return start, budget
     return None, budget
 
 
-def _is_alike(text: str, torn: int, start: int) -> bool:
-    return text.startswith(text[torn : min(start, torn + _ALIKE)], start)
+def _has_same_prefix(text: str, torn: int, start: int) -> bool:
+    return text.startswith(text[torn : min(start, torn + _COMPARED_PREFIX)], start)
 
 
-def _name(text: str, start: int, end: int, *, followed: bool) -> tuple[ProblemKind, str]:
+def _classify_loss(text: str, start: int, end: int, *, followed: bool) -> tuple[ProblemKind, str]:
     lost = text[start:end]
-    if followed and lost.startswith("{") and _is_alike(text, start, end):
+    if followed and lost.startswith("{") and _has_same_prefix(text, start, end):
         return ProblemKind.SPLICED, "a torn write, followed by the whole row"
     if lost.startswith("{"):
         return ProblemKind.TORN_LINE, "an object that was never finished"
@@ -127,7 +131,7 @@ def _name(text: str, start: int, end: int, *, followed: bool) -> tuple[ProblemKi
     return ProblemKind.FOREIGN, "not JSON"
 
 
-def _in_bytes(text: str, cuts: list[tuple[int, int, ProblemKind | None, str]]) -> list[Span]:
+def _to_byte_spans(text: str, cuts: list[tuple[int, int, ProblemKind | None, str]]) -> list[Span]:
     """Make the cuts tile the line: each takes the space before it, the last one also what follows."""
     found: list[Span] = []
     at_text = at_byte = 0

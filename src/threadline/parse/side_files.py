@@ -1,15 +1,14 @@
-"""Files beside the transcripts: bytes to what they hold, with what was wrong."""
+"""Read the files beside the transcripts."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from threadline.model.found import SideFile, SideFileKind
-from threadline.model.place import Place
-from threadline.model.problem import Problem
-from threadline.model.results.tasks import Task, Todo
-from threadline.model.side import (
+from threadline.model.homes import SideFile, SideFileKind
+from threadline.model.places import Place, Problem
+from threadline.model.results import Task, Todo
+from threadline.model.side_files import (
     AgentMeta,
     HistoryPrompt,
     IdeLock,
@@ -21,10 +20,10 @@ from threadline.model.side import (
     TitleFile,
     WorkflowRun,
 )
-from threadline.model.stats_cache import StatsCache
-from threadline.parse.chunks import chunks
-from threadline.parse.side_value import SideReading, file_bytes, side_value
-from threadline.shape.unknown import Unknown
+from threadline.model.usage import StatsCache
+from threadline.parse.lines import read_chunks
+from threadline.parse.side_values import SideReading, decode_side_value, read_side_bytes
+from threadline.shape.drift import UnknownPart
 
 SIDE_SHAPES: dict[SideFileKind, Any] = {
     SideFileKind.TODOS: list[Todo],
@@ -51,21 +50,21 @@ def read_side_file(side: SideFile) -> SideReading:
         Unreadable: the machine refuses to let it be read.
     """
     if side.kind is SideFileKind.HISTORY:
-        return _history(side.path)
+        return _read_history(side.path)
     shape = SIDE_SHAPES.get(side.kind)
     if shape is None or side.path.suffix not in {".json", ".lock"}:
         return SideReading(None)
-    return side_value(file_bytes(side.path), shape, Place(str(side.path), 1))
+    return decode_side_value(read_side_bytes(side.path), shape, Place(str(side.path), 1))
 
 
-def _history(path: Path) -> SideReading:
+def _read_history(path: Path) -> SideReading:
     prompts: list[HistoryPrompt] = []
     problems: list[Problem] = []
-    strange: list[Unknown] = []
+    strange: list[UnknownPart] = []
     number = 1
-    for chunk in chunks(path):
+    for chunk in read_chunks(path):
         for raw in chunk.lines:
-            reading = side_value(raw, HistoryPrompt, Place(str(path), number, length=len(raw)))
+            reading = decode_side_value(raw, HistoryPrompt, Place(str(path), number, length=len(raw)))
             number += 1
             problems += reading.problems
             strange += reading.unknown

@@ -1,19 +1,20 @@
-"""Amounts of money and tokens as people read them."""
+"""Format amounts of money and tokens, as text and as bars."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
-from threadline.model.rate import plain_number
-from threadline.model.sum import Sum
-from threadline.render.figures import count
+from threadline.model.charges import format_decimal
+from threadline.model.text import count
+from threadline.model.totals import Sum
 
 _KILO = 1000
 _UNITS = ("", "k", "M", "G", "T", "P")
 _CENT = Decimal("0.01")
 
 
-def amount(value: Decimal | None, *, exact: bool = False) -> str:
+def format_amount(value: Decimal | None, *, exact: bool = False) -> str:
     """`$12.34`, `<$0.01`; nothing where no price is known.
 
     >>> amount(Decimal("1234.567")), amount(Decimal("0.0004")), amount(Decimal(0)), amount(None)
@@ -22,29 +23,29 @@ def amount(value: Decimal | None, *, exact: bool = False) -> str:
     if value is None:
         return ""
     if exact:
-        return f"${plain_number(value)}"
+        return f"${format_decimal(value)}"
     return "<$0.01" if 0 < value < _CENT else f"${value:,.2f}"
 
 
-def dollars(value: Decimal) -> str:
+def format_dollars(value: Decimal) -> str:
     """`$1.20`; what is less than a cent has four places."""
     return f"${value:,.2f}" if value >= _CENT or not value else f"${value:.4f}"
 
 
-def spent(total: Sum) -> str:
+def describe_cost(total: Sum) -> str:
     """What was spent, with how much of it has no known price."""
     if total.amount is None:
         return "cost not known" if total.charges else "nothing spent"
     unpriced = f", without {count(total.unpriced, 'message')} of unknown price" if total.unpriced else ""
-    return f"{dollars(total.amount)}{unpriced}"
+    return f"{format_dollars(total.amount)}{unpriced}"
 
 
-def tokens(total: Sum) -> str:
+def describe_tokens(total: Sum) -> str:
     """`12.3 k tokens`."""
-    return f"{short(total.tokens).strip()} {'token' if total.tokens == 1 else 'tokens'}"
+    return f"{short_number(total.tokens).strip()} {'token' if total.tokens == 1 else 'tokens'}"
 
 
-def short(number: int) -> str:
+def short_number(number: int) -> str:
     """A number of tokens for a person; what has no unit stands above the digits of what has.
 
     >>> short(812), short(12_345), short(1_960_000), short(999_960)
@@ -54,3 +55,64 @@ def short(number: int) -> str:
     while value >= _KILO - 0.05 * (unit > 0) and unit < len(_UNITS) - 1:
         value, unit = value / _KILO, unit + 1
     return f"{value:,.1f} {_UNITS[unit]}" if unit else f"{number}  "
+
+
+_EIGHTHS = "▏▎▍▌▋▊▉█"
+_COLUMNS = "▁▂▃▄▅▆▇█"
+_PLAIN_COLUMNS = "_.-=*#"
+_HALVES = ":#"
+_C_LOCALES = frozenset({"C", "POSIX"})
+# What Python itself sets where the locale is C, so that it can print at all: the terminal still may not.
+_COERCED_LOCALES = frozenset({"", "C", "POSIX", "C.UTF-8", "C.utf8", "UTF-8"})
+
+Number = Decimal | int | float
+
+
+def bar(value: Number | None, most: Number, width: int, *, ascii_only: bool = False) -> str:
+    """A bar of up to `width` columns; whatever is above nothing shows, and only `most` itself fills it.
+
+    >>> bar(5, 10, 4), bar(1, 1000, 4), bar(0, 10, 4), bar(5, 10, 4, ascii_only=True)
+    ('██', '▏', '', '##')
+    """
+    steps = _HALVES if ascii_only else _EIGHTHS
+    if not value or value < 0 or most <= 0 or width <= 0:
+        return ""
+    whole = width * len(steps)
+    share = min(1.0, float(value) / float(most))
+    filled = whole if value >= most else min(whole - 1, max(1, round(share * whole)))
+    full, rest = divmod(filled, len(steps))
+    return steps[-1] * full + (steps[rest - 1] if rest else "")
+
+
+def sparkline(values: Sequence[Number | None], *, ascii_only: bool = False) -> str:
+    """Values as columns side by side, the greatest the highest; a space where there is nothing.
+
+    >>> sparkline([1, 4, None, 8]), sparkline([1, 4, None, 8], ascii_only=True)
+    ('▁▄ █', '_- #')
+    """
+    steps = _PLAIN_COLUMNS if ascii_only else _COLUMNS
+    most = max((float(value) for value in values if value), default=0.0)
+    return "".join(_column(value, most, steps) for value in values)
+
+
+def _column(value: Number | None, most: float, steps: str) -> str:
+    if not value or value < 0 or most <= 0:
+        return " "
+    return steps[min(len(steps) - 1, max(0, round(float(value) / most * len(steps)) - 1))]
+
+
+def can_show_blocks(environment: Mapping[str, str], encoding: str | None) -> bool:
+    """Whether a terminal shows blocks: its encoding has them, it is not a dumb one, and the locale is not plain C."""
+    try:
+        (_EIGHTHS + _COLUMNS).encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return environment.get("TERM") != "dumb" and not _is_c_locale(environment)
+
+
+def _is_c_locale(environment: Mapping[str, str]) -> bool:
+    whole = environment.get("LC_ALL", "")
+    if whole:
+        return whole in _C_LOCALES
+    letters = environment.get("LC_CTYPE", "")
+    return letters in _C_LOCALES or (letters in _COERCED_LOCALES and environment.get("LANG", "") in _C_LOCALES)

@@ -1,64 +1,136 @@
-"""Calls as lines: one that says what was done and how it ended, and a few of what came of it."""
+"""Render a tool call for a terminal: a summary line with its outcome, a few lines of output, and diffs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from msgspec import Struct
 
-from threadline.model.block import DocumentBlock, ImageBlock
-from threadline.model.call import Call, Outcome
-from threadline.model.results import AgentResult, AskUserQuestionResult, ReadResult, TodoWriteResult
-from threadline.render.agents import AGENT_TOOLS
-from threadline.render.diff import changes, tally
-from threadline.render.figures import count, span_of_time
-from threadline.render.layout import cut, hard, width_of
-from threadline.render.markdown import markdown
-from threadline.render.style import ASKS, Role, Span, Spans
-from threadline.render.telling import FILE_TOOLS, telling
-from threadline.render.terminal_text import clip_left, one_line, plain, plain_lines
+from threadline.model.blocks import DocumentBlock, ImageBlock
+from threadline.model.calls import Call, Outcome
+from threadline.model.results import (
+    AgentResult,
+    AskUserQuestionResult,
+    EditResult,
+    Hunk,
+    MultiEditResult,
+    ReadResult,
+    TodoWriteResult,
+    WriteResult,
+)
+from threadline.model.text import count, format_duration
+from threadline.render.call_summary import FILE_TOOLS, summarize_input
+from threadline.render.safe_text import clip_left, one_line, plain, plain_lines
+from threadline.render.session_facts import AGENT_TOOLS
+from threadline.render.terminal import PROMPT_SIGN, Role, Span, Spans, cut_line, line_width, wrap_hard
+from threadline.render.terminal_markdown import markdown_lines
+
+_DIFF_ROLES = {"+": Role.ADDED, "-": Role.REMOVED}
 
 
-class Mark(Struct, frozen=True):
+def changed_lines(call: Call) -> Iterator[Spans]:
+    """The lines a call changed, with the numbers they have afterwards; nothing where that is not known."""
+    result = call.result
+    if isinstance(result, EditResult | MultiEditResult | WriteResult) and result.structured_patch:
+        for at, hunk in enumerate(result.structured_patch):
+            if at:
+                yield (Span("⋯", Role.FAINT),)
+            yield from _hunk_lines(hunk)
+    elif isinstance(result, WriteResult) and result.type == "create":
+        yield from _whole_text_lines(result.content, "+")
+    else:
+        yield from _requested_changes(call.input)
+
+
+def change_tally(call: Call) -> str:
+    """`+12 -3`; nothing where the result does not tell."""
+    result = call.result
+    if not isinstance(result, EditResult | MultiEditResult | WriteResult):
+        return ""
+    lines = list(chain.from_iterable(hunk.lines or () for hunk in result.structured_patch or ()))
+    added, removed = (sum(line.startswith(mark) for line in lines) for mark in "+-")
+    if not lines and isinstance(result, WriteResult) and result.content is not None:
+        added = len(result.content.splitlines())
+    return f"+{added} -{removed}" if added or removed else ""
+
+
+def _hunk_lines(hunk: Hunk) -> Iterator[Spans]:
+    old, new = hunk.old_start or 0, hunk.new_start or 0
+    for line in hunk.lines or ():
+        mark, text = (line[:1], line[1:]) if line[:1] in ("+", "-", " ") else (" ", line)
+        if mark == "\\":  # "\ No newline at end of file"
+            continue
+        yield _diff_line(mark, old if mark == "-" else new, text)
+        old += mark != "+"
+        new += mark != "-"
+
+
+def _diff_line(mark: str, number: int, text: str) -> Spans:
+    shown = next(plain_lines(text.split("\n", 1)[0]))
+    return (Span(f"{number:>5} ", Role.FAINT), Span(f"{mark} {shown}", _DIFF_ROLES.get(mark, Role.FAINT)))
+
+
+def _whole_text_lines(text: str | None, mark: str) -> Iterator[Spans]:
+    for number, line in enumerate((text or "").removesuffix("\n").split("\n"), 1):
+        yield _diff_line(mark, number, line)
+
+
+def _requested_changes(given: Any) -> Iterator[Spans]:
+    """What was asked for, where no result tells what was done."""
+    edits: Iterable[Any] = (given.get("edits") or (given,)) if isinstance(given, dict) else ()
+    for edit in edits if isinstance(edits, list | tuple) else ():
+        for name, mark in (("old_string", "-"), ("new_string", "+"), ("content", "+")):
+            text = edit.get(name) if isinstance(edit, dict) else None
+            for line in text.removesuffix("\n").split("\n") if isinstance(text, str) and text else ():
+                shown = next(plain_lines(line))
+                yield (Span("      "), Span(f"{mark} {shown}", _DIFF_ROLES[mark]))
+
+
+class OutcomeMark(Struct, frozen=True):
     """How an outcome is shown."""
 
     sign: str
     role: Role
 
 
-OUTCOMES: dict[Outcome, Mark] = {
-    Outcome.OK: Mark("✓", Role.GOOD),
-    Outcome.ERROR: Mark("✗", Role.BAD),
-    Outcome.DENIED: Mark("⊘", Role.BAD),
-    Outcome.INTERRUPTED: Mark("■", Role.NOTICE),
-    Outcome.PENDING: Mark("◌", Role.NOTICE),
-    Outcome.LOST: Mark("?", Role.NOTICE),
+OUTCOME_MARKS: dict[Outcome, OutcomeMark] = {
+    Outcome.OK: OutcomeMark("✓", Role.GOOD),
+    Outcome.ERROR: OutcomeMark("✗", Role.BAD),
+    Outcome.DENIED: OutcomeMark("⊘", Role.BAD),
+    Outcome.INTERRUPTED: OutcomeMark("■", Role.NOTICE),
+    Outcome.PENDING: OutcomeMark("◌", Role.NOTICE),
+    Outcome.LOST: OutcomeMark("?", Role.NOTICE),
 }
-_TODOS = {"completed": ("☒", Role.FAINT), "in_progress": ("◐", Role.STRONG)}
-_FEW, _SOME, _MANY = 4, 12, 24
-_TAGS = re.compile(r"</?(?:tool_use_error|error|persisted-output)>")
-_REFUSED = "The user doesn't want to proceed with this tool use."
-_LAUNCHED = {"async_launched": "works in the background", "teammate_spawned": "joined the team"}
-_NUMBERED = re.compile(r"^ *\d+[→\t]", re.MULTILINE)
+_TODO_SIGNS = {"completed": ("☒", Role.FAINT), "in_progress": ("◐", Role.STRONG)}
+_FEW_LINES, _SOME_LINES, _MANY_LINES = 4, 12, 24
+_PROGRAM_TAGS = re.compile(r"</?(?:tool_use_error|error|persisted-output)>")
+_REFUSAL = "The user doesn't want to proceed with this tool use."
+_LAUNCH_STATUSES = {"async_launched": "works in the background", "teammate_spawned": "joined the team"}
+_NUMBERED_LINE = re.compile(r"^ *\d+[→\t]", re.MULTILINE)
 _MACHINE_LINES = re.compile(r"^(?:agentId: |<usage>)", re.MULTILINE)
 
 
-def headline(call: Call, width: int) -> Spans:
+def call_line(call: Call, width: int) -> Spans:
     """`✓ Bash  npm test  3.2s`, on one line: the input is cut, never the outcome."""
-    mark = OUTCOMES[call.outcome]
-    before = (Span(mark.sign, mark.role), Span(" "), Span(_tool(call.tool), Role.TOOL))
-    notes = [tally(call), "" if call.outcome is Outcome.OK else str(call.outcome), span_of_time(call.duration)]
+    mark = OUTCOME_MARKS[call.outcome]
+    before = (Span(mark.sign, mark.role), Span(" "), Span(_tool_name(call.tool), Role.TOOL))
+    notes = [
+        change_tally(call),
+        "" if call.outcome is Outcome.OK else str(call.outcome),
+        format_duration(call.duration),
+    ]
     after = tuple(Span(f"  {note}", Role.FAINT if at != 1 else mark.role) for at, note in enumerate(notes) if note)
-    room = width - width_of(before) - width_of(after) - 2
-    given = _given(call, max(10, room))
-    return cut((*before, Span(f"  {given}" if given else ""), *after), width)
+    room = width - line_width(before) - line_width(after) - 2
+    given = _input_summary(call, max(10, room))
+    return cut_line((*before, Span(f"  {given}" if given else ""), *after), width)
 
 
-def _given(call: Call, width: int) -> str:
+def _input_summary(call: Call, width: int) -> str:
     """The telling input; a file as seen from where the session stood, its end rather than its beginning."""
-    text = telling(call.tool, call.input)
+    text = summarize_input(call.tool, call.input)
     if call.tool not in FILE_TOOLS:
         return one_line(text, width)
     cwd = call.entry.cwd or ""
@@ -66,58 +138,58 @@ def _given(call: Call, width: int) -> str:
     return clip_left(plain(text[len(cwd) + 1 :] if cwd and below else text), width)
 
 
-def _tool(name: str) -> str:
+def _tool_name(name: str) -> str:
     """`server: tool` for what an MCP server offers."""
     server, _, tool = name.removeprefix("mcp__").partition("__")
     return f"{server}: {tool}" if name.startswith("mcp__") and tool else name or "(no name)"
 
 
-def body(call: Call, width: int, *, whole: bool = False) -> Iterator[Spans]:
+def call_body(call: Call, width: int, *, whole: bool = False) -> Iterator[Spans]:
     """What came of a call, a few lines of it or (`whole`) all; a person's own words are not output."""
-    lines = _BODIES.get(call.tool, _output)(call, width)
+    lines = _BODY_RENDERERS.get(call.tool, _output_lines)(call, width)
     if call.outcome is not Outcome.OK:
-        lines = _output(call, width)
-    yield from _folded(lines, width, None if whole else _room(call))
+        lines = _output_lines(call, width)
+    yield from _fold_lines(lines, width, None if whole else _max_lines(call))
     if call.persisted is not None:
         yield (Span("whole output: " + clip_left(plain(str(call.persisted)), max(20, width - 14)), Role.FAINT),)
 
 
-def _room(call: Call) -> int:
+def _max_lines(call: Call) -> int:
     if call.outcome is not Outcome.OK:
-        return _SOME
-    return _MANY if call.tool in _BODIES and call.tool not in AGENT_TOOLS else _FEW
+        return _SOME_LINES
+    return _MANY_LINES if call.tool in _BODY_RENDERERS and call.tool not in AGENT_TOOLS else _FEW_LINES
 
 
-def _folded(lines: Iterator[Spans], width: int, most: int | None) -> Iterator[Spans]:
+def _fold_lines(lines: Iterator[Spans], width: int, most: int | None) -> Iterator[Spans]:
     """The first lines, each cut to the width, and how many there are more; with no bound all of them, wrapped."""
     if most is None:
         for line in lines:
-            yield from _pieces(line, width)
+            yield from _wrap_line(line, width)
         return
     rest = 0
     for at, line in enumerate(lines):
         if at < most:
-            yield cut(line, width)
+            yield cut_line(line, width)
         else:
             rest += 1
     if rest:
         yield (Span(f"… {count(rest, 'more line')}", Role.FAINT),)
 
 
-def _pieces(line: Spans, width: int) -> Iterator[Spans]:
+def _wrap_line(line: Spans, width: int) -> Iterator[Spans]:
     """A line in pieces that fit; as a rule it is one."""
-    if width_of(line) <= width:
+    if line_width(line) <= width:
         yield line
         return
     *before, last = line
-    indent = width_of(before)
-    for at, piece in enumerate(hard(last.text, width - indent)):
+    indent = line_width(before)
+    for at, piece in enumerate(wrap_hard(last.text, width - indent)):
         yield (*(before if not at else (Span(" " * indent),)), Span(piece, last.role))
 
 
-def _output(call: Call, _width: int) -> Iterator[Spans]:
-    text = _TAGS.sub("", call.output).strip("\n")
-    if call.outcome is Outcome.DENIED and (text.startswith(_REFUSED) or call.feedback):
+def _output_lines(call: Call, _width: int) -> Iterator[Spans]:
+    text = _PROGRAM_TAGS.sub("", call.output).strip("\n")
+    if call.outcome is Outcome.DENIED and (text.startswith(_REFUSAL) or call.feedback):
         text = ""  # what the program tells the model
     role = Role.BAD if call.outcome is Outcome.ERROR else Role.FAINT
     for line in plain_lines(text) if text.strip() else ():
@@ -128,7 +200,7 @@ def _output(call: Call, _width: int) -> Iterator[Spans]:
             yield (Span("(image)" if isinstance(item, ImageBlock) else "(document)", Role.FAINT),)
 
 
-def _read(call: Call, width: int) -> Iterator[Spans]:
+def _read_lines(call: Call, width: int) -> Iterator[Spans]:
     """How much was read: what it says is in the file."""
     result = call.result
     file = result.file if isinstance(result, ReadResult) else None
@@ -136,78 +208,78 @@ def _read(call: Call, width: int) -> Iterator[Spans]:
         of = f" of {file.total_lines:,}" if file.total_lines and file.total_lines != file.num_lines else ""
         start = f" from {file.start_line:,}" if file.start_line and file.start_line > 1 else ""
         yield (Span(f"{file.num_lines:,}{of} {'line' if file.num_lines == 1 else 'lines'}{start}", Role.FAINT),)
-    elif numbered := len(_NUMBERED.findall(call.output)):
+    elif numbered := len(_NUMBERED_LINE.findall(call.output)):
         # Results of agents are often kept as the model saw them and no more.
         yield (Span(count(numbered, "line"), Role.FAINT),)
     else:
-        yield from _output(call, width)
+        yield from _output_lines(call, width)
 
 
-def _changes(call: Call, width: int) -> Iterator[Spans]:
+def _change_lines(call: Call, width: int) -> Iterator[Spans]:
     any_line = False
-    for line in changes(call):
+    for line in changed_lines(call):
         any_line = True
         yield line
     if not any_line:
-        yield from _output(call, width)
+        yield from _output_lines(call, width)
 
 
-def _todos(call: Call, width: int) -> Iterator[Spans]:
+def _todo_lines(call: Call, width: int) -> Iterator[Spans]:
     """The list as the call left it."""
     result = call.result
     items: Any = result.new_todos if isinstance(result, TodoWriteResult) else None
     if not items and isinstance(call.input, dict):
         items = call.input.get("todos")
     for item in items if isinstance(items, list) else ():
-        status, text = _field(item, "status"), _field(item, "content")
-        sign, role = _TODOS.get(status, ("☐", Role.BODY))
+        status, text = _text_field(item, "status"), _text_field(item, "content")
+        sign, role = _TODO_SIGNS.get(status, ("☐", Role.BODY))
         yield (Span(f"{sign} "), Span(one_line(text, width), role))
 
 
-def _plan(call: Call, width: int) -> Iterator[Spans]:
-    plan = _field(call.input, "plan") or _field(call.result, "plan")
-    yield from markdown(plan, width)
+def _plan_lines(call: Call, width: int) -> Iterator[Spans]:
+    plan = _text_field(call.input, "plan") or _text_field(call.result, "plan")
+    yield from markdown_lines(plan, width)
 
 
-def _answers(call: Call, width: int) -> Iterator[Spans]:
+def _answer_lines(call: Call, width: int) -> Iterator[Spans]:
     """What the person was asked, and answered."""
     answers = call.result.answers if isinstance(call.result, AskUserQuestionResult) else None
     if not isinstance(answers, dict):
-        yield from _output(call, width)
+        yield from _output_lines(call, width)
         return
     for question, answer in answers.items():
         yield (Span(one_line(str(question), width), Role.FAINT),)
-        yield (Span(f"{ASKS} {one_line(str(answer), width - 2)}", Role.PROMPT),)
+        yield (Span(f"{PROMPT_SIGN} {one_line(str(answer), width - 2)}", Role.PROMPT),)
 
 
-def _report(call: Call, _width: int) -> Iterator[Spans]:
+def _report_lines(call: Call, _width: int) -> Iterator[Spans]:
     """What an agent answered, without the lines that the program puts at its end for the model."""
     status = call.result.status if isinstance(call.result, AgentResult) else None
-    if status in _LAUNCHED:
-        yield (Span(_LAUNCHED[status], Role.FAINT),)
+    if status in _LAUNCH_STATUSES:
+        yield (Span(_LAUNCH_STATUSES[status], Role.FAINT),)
         return
     report = _MACHINE_LINES.split(call.output, maxsplit=1)[0]
     for line in plain_lines(report.strip("\n")) if report.strip() else ():
         yield (Span(line, Role.FAINT),)
 
 
-def _field(holder: Any, name: str) -> str:
+def _text_field(holder: Any, name: str) -> str:
     value = holder.get(name) if isinstance(holder, dict) else getattr(holder, name, None)
     return value if isinstance(value, str) else ""
 
 
 # Tools whose result is shown in a way of its own.
-_BODIES: dict[str, Callable[[Call, int], Iterator[Spans]]] = {
-    "Read": _read,
-    "View": _read,
-    "Edit": _changes,
-    "MultiEdit": _changes,
-    "Write": _changes,
-    "Replace": _changes,
-    "TodoWrite": _todos,
-    "ExitPlanMode": _plan,
-    "exit_plan_mode": _plan,
-    "AskUserQuestion": _answers,
-    "Task": _report,
-    "Agent": _report,
+_BODY_RENDERERS: dict[str, Callable[[Call, int], Iterator[Spans]]] = {
+    "Read": _read_lines,
+    "View": _read_lines,
+    "Edit": _change_lines,
+    "MultiEdit": _change_lines,
+    "Write": _change_lines,
+    "Replace": _change_lines,
+    "TodoWrite": _todo_lines,
+    "ExitPlanMode": _plan_lines,
+    "exit_plan_mode": _plan_lines,
+    "AskUserQuestion": _answer_lines,
+    "Task": _report_lines,
+    "Agent": _report_lines,
 }

@@ -1,7 +1,8 @@
-"""What a reader is shown of an agent, in order: the items that text, and later other forms, are drawn from.
+"""Turn an agent's transcript into the ordered items that every output format renders.
 
-The conversation leads. What stands beside it in the file (what was typed while the model worked, failed requests, rows
-whose parent is lost) is put in where it was written; what was left by an edit or a rewind is marked and not told.
+The conversation leads. Entries beside it in the file (prompts typed while the model worked, failed requests, rows
+whose parent is lost) are inserted where they were written. A branch left by an edit or a rewind becomes a marker; its
+content is not shown.
 """
 
 from __future__ import annotations
@@ -12,9 +13,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from threadline.model.act import Act
-from threadline.model.agent import Agent
-from threadline.model.block import (
+from threadline.model.blocks import (
     ContentBlock,
     DocumentBlock,
     ImageBlock,
@@ -28,15 +27,15 @@ from threadline.model.block import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from threadline.model.call import Call
+from threadline.model.calls import Call
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry, SystemEntry, UserEntry
-from threadline.model.ids import CallId
+from threadline.model.places import CallId
+from threadline.model.session import Act, Agent, Branch, Compaction
 from threadline.model.text import extract_text
-from threadline.model.thread import Branch, Compaction
-from threadline.render.telling import telling
+from threadline.render.call_summary import summarize_input
 
 
-class News(Protocol):
+class TaskNotification(Protocol):
     """What became of a background task, as `threadline.thread.notifications` tells it."""
 
     @property
@@ -64,11 +63,11 @@ class News(Protocol):
         """What an agent answered."""
 
 
-NewsOf = Mapping[str, Sequence[News]]
+NotificationsByEntry = Mapping[str, Sequence[TaskNotification]]
 """News by the entry that tells it, as `named` names entries."""
 
 
-def named(entry: Entry) -> str:
+def entry_key(entry: Entry) -> str:
     """A name for an entry that its copies share."""
     return entry.uuid or str(entry.place)
 
@@ -79,50 +78,50 @@ class Item(Struct, frozen=True):
     entry: Entry
 
 
-class Said(Item, frozen=True):
+class PromptItem(Item, frozen=True):
     """What a person did; `turn` is the number of the turn it begins, where it begins one."""
 
     act: Act
     turn: int | None = None
 
 
-class Told(Item, frozen=True):
+class TaskItem(Item, frozen=True):
     """What an agent was told to do."""
 
     text: str
 
 
-class Reply(Item, frozen=True):
+class ReplyItem(Item, frozen=True):
     """What the model said."""
 
     text: str
 
 
-class Thought(Item, frozen=True):
+class ThinkingItem(Item, frozen=True):
     """What the model thought; empty where only its signature was kept."""
 
     text: str
 
 
-class Called(Item, frozen=True):
+class CallItem(Item, frozen=True):
     """A call."""
 
     call: Call
 
 
-class Output(Item, frozen=True):
+class OutputItem(Item, frozen=True):
     """What a command of the program itself printed."""
 
     text: str
 
 
-class Failed(Item, frozen=True):
+class FailureItem(Item, frozen=True):
     """A request that failed."""
 
     text: str
 
 
-class Notice(Item, frozen=True):
+class NoticeItem(Item, frozen=True):
     """What the program wrote in: `what` says what it is. `quiet`: only for who wants to see everything."""
 
     what: str
@@ -130,19 +129,19 @@ class Notice(Item, frozen=True):
     quiet: bool = False
 
 
-class Ended(Item, frozen=True):
+class TaskUpdateItem(Item, frozen=True):
     """That a background task ended, or has something to say."""
 
-    news: News
+    news: TaskNotification
 
 
-class Compacted(Item, frozen=True):
+class CompactionItem(Item, frozen=True):
     """A compaction."""
 
     compaction: Compaction
 
 
-class Left(Item, frozen=True):
+class BranchItem(Item, frozen=True):
     """Where a branch was left: its number, from 1, and how it begins."""
 
     number: int
@@ -150,13 +149,13 @@ class Left(Item, frozen=True):
     text: str
 
 
-def outline(
+def build_outline(
     agent: Agent,
     chosen: Sequence[ChainEntry] | None = None,
     *,
     beside: bool = True,
     within: Iterable[Entry] = (),
-    news: NewsOf | None = None,
+    news: NotificationsByEntry | None = None,
 ) -> Iterator[Item]:
     """The items of an agent.
 
@@ -168,9 +167,9 @@ def outline(
         news: what became of background tasks.
     """
     only = {id(entry) for entry in within}
-    teller = _Teller(agent, news or {})
+    teller = _OutlineBuilder(agent, news or {})
     told: set[str] = set()
-    for entry in _in_order(agent, agent.conversation if chosen is None else chosen, beside=beside):
+    for entry in _interleave_entries(agent, agent.conversation if chosen is None else chosen, beside=beside):
         if not only or id(entry) in only:
             if entry.uuid is not None and entry.uuid in told:
                 continue  # a copy of what was already told
@@ -181,13 +180,13 @@ def outline(
         yield from teller.left_elsewhere()
 
 
-def _in_order(agent: Agent, chosen: Sequence[ChainEntry], *, beside: bool) -> Iterator[Entry]:
+def _interleave_entries(agent: Agent, chosen: Sequence[ChainEntry], *, beside: bool) -> Iterator[Entry]:
     """The chosen entries, with what was written beside them before each that comes later in the file."""
     leads = {id(entry) for entry in chosen}
     known = {entry.uuid for entry in chosen if entry.uuid is not None}
     left = {entry.uuid for branch in agent.branches for entry in branch.entries}
     position = {id(entry): at for at, entry in enumerate(agent.entries)}
-    start = position.get(id(chosen[0]), 0) if chosen and chosen[0] is not _first(agent) else 0
+    start = position.get(id(chosen[0]), 0) if chosen and chosen[0] is not _first_entry(agent) else 0
     others = [
         entry
         for entry in (agent.entries[start:] if beside else ())
@@ -203,22 +202,28 @@ def _in_order(agent: Agent, chosen: Sequence[ChainEntry], *, beside: bool) -> It
     yield from others[at:]
 
 
-def _first(agent: Agent) -> ChainEntry | None:
+def _first_entry(agent: Agent) -> ChainEntry | None:
     return agent.conversation[0] if agent.conversation else None
 
 
-class _Teller:
+class _OutlineBuilder:
     """Makes items of entries, knowing the acts, calls, compactions and branches they are part of."""
 
-    def __init__(self, agent: Agent, news: NewsOf) -> None:
+    def __init__(self, agent: Agent, news: NotificationsByEntry) -> None:
         self._news = news
         self._acts = {id(act.entry): act for act in agent.acts}
         self._turns = {id(turn.act.entry): turn.number for turn in agent.turns if turn.act is not None}
         self._calls = {call.id: call for call in agent.calls}
         self._compactions = {
-            id(start): one for one in agent.compactions if (start := one.boundary or one.summary) is not None
+            id(start): compaction
+            for compaction in agent.compactions
+            if (start := compaction.boundary or compaction.summary) is not None
         }
-        self._summaries = {id(one.summary) for one in agent.compactions if one.boundary is not None and one.summary}
+        self._summaries = {
+            id(compaction.summary)
+            for compaction in agent.compactions
+            if compaction.boundary is not None and compaction.summary
+        }
         self._branches: dict[str | None, list[tuple[int, Branch]]] = {}
         for number, branch in enumerate(agent.branches, 1):
             self._branches.setdefault(branch.fork, []).append((number, branch))
@@ -227,12 +232,12 @@ class _Teller:
     def left_at(self, entry: Entry) -> Iterator[Item]:
         """The branches that part from an entry."""
         for number, branch in self._branches.pop(entry.uuid, ()) if entry.uuid is not None else ():
-            yield Left(branch.first, number, branch, self._first_words(branch))
+            yield BranchItem(branch.first, number, branch, self._first_words(branch))
 
     def left_elsewhere(self) -> Iterator[Item]:
         """The branches that part from no entry that was told."""
         for number, branch in sorted((one for some in self._branches.values() for one in some), key=lambda one: one[0]):
-            yield Left(branch.first, number, branch, self._first_words(branch))
+            yield BranchItem(branch.first, number, branch, self._first_words(branch))
 
     def _first_words(self, branch: Branch) -> str:
         """How a branch begins: what the person said, or else the first text in it."""
@@ -245,11 +250,11 @@ class _Teller:
         act = self._acts.get(id(entry))
         compaction = self._compactions.get(id(entry))
         if act is not None:
-            yield Said(entry, act, self._turns.get(id(entry)))
-        elif self._news and (told := self._news.get(named(entry))):
-            yield from (Ended(entry, one) for one in told)
+            yield PromptItem(entry, act, self._turns.get(id(entry)))
+        elif self._news and (told := self._news.get(entry_key(entry))):
+            yield from (TaskUpdateItem(entry, one) for one in told)
         elif compaction is not None:
-            yield Compacted(entry, compaction)
+            yield CompactionItem(entry, compaction)
         elif id(entry) in self._summaries:
             return
         elif isinstance(entry, AssistantEntry):
@@ -257,16 +262,16 @@ class _Teller:
         elif isinstance(entry, UserEntry):
             yield from self._user(entry)
         elif isinstance(entry, SystemEntry):
-            yield from _system(entry)
+            yield from _system_items(entry)
         else:
-            yield Notice(entry, _kind(entry), _content(entry), quiet=True)
+            yield NoticeItem(entry, _entry_kind(entry), _entry_text(entry), quiet=True)
 
     def _assistant(self, entry: AssistantEntry) -> Iterator[Item]:
         if entry.is_api_error_message:
-            yield Failed(entry, entry.text or str(entry.error or ""))
+            yield FailureItem(entry, entry.text or str(entry.error or ""))
             return
-        if entry.is_made_up:
-            yield Notice(entry, "no reply", entry.text, quiet=True)
+        if entry.is_synthetic:
+            yield NoticeItem(entry, "no reply", entry.text, quiet=True)
             return
         for index, block in enumerate(entry.message.blocks if entry.message is not None else ()):
             yield from self._block(entry, block, index)
@@ -275,43 +280,43 @@ class _Teller:
         match block:
             case TextBlock():
                 if block.text.strip() and block.text != "(no content)":
-                    yield Reply(entry, block.text)
+                    yield ReplyItem(entry, block.text)
             case ThinkingBlock():
-                yield Thought(entry, block.thinking)
+                yield ThinkingItem(entry, block.thinking)
             case RedactedThinkingBlock():
-                yield Thought(entry, "")
+                yield ThinkingItem(entry, "")
             case ToolUseBlock() | ServerToolUseBlock() | McpToolUseBlock():
                 # A use without an id is a call all the same, named by where it stands.
                 call = self._calls.get(block.id or CallId(f"{entry.uuid or entry.place}#{index}"))
                 if call is not None:
-                    yield Called(entry, call)
+                    yield CallItem(entry, call)
                 else:
-                    yield Notice(entry, block.name or "call", telling(block.name, block.input))
+                    yield NoticeItem(entry, block.name or "call", summarize_input(block.name, block.input))
             case ServerResultBlock() | McpToolResultBlock():
                 return  # the call shows it
             case _:
-                yield Notice(entry, block.type, "", quiet=not isinstance(block, ImageBlock | DocumentBlock))
+                yield NoticeItem(entry, block.type, "", quiet=not isinstance(block, ImageBlock | DocumentBlock))
 
     def _user(self, entry: UserEntry) -> Iterator[Item]:
         blocks = list(entry.message.blocks) if entry.message is not None else []
         results = [block for block in blocks if isinstance(block, ToolResultBlock)]
         for result in results:
             if result.tool_use_id not in self._calls:
-                yield Notice(entry, "result without its call", extract_text(result.content))
+                yield NoticeItem(entry, "result without its call", extract_text(result.content))
         text = extract_text([block for block in blocks if not isinstance(block, ToolResultBlock)])
         if not text.strip():
             return
         if self._to_do and not results and not entry.is_meta:
             self._to_do = False  # the first words in an agent's transcript are its task
-            yield Told(entry, text)
+            yield TaskItem(entry, text)
         elif entry.is_compact_summary:
-            yield Notice(entry, "summary", text)
+            yield NoticeItem(entry, "summary", text)
         else:
-            yield from _machine(entry, text, quiet=bool(entry.is_meta))
+            yield from _program_text_items(entry, text, quiet=bool(entry.is_meta))
 
 
 # What the program writes in a person's place, by its first tag: what it is, or None for output that is shown as such.
-_TAGS: dict[str, str | None] = {
+_TAG_LABELS: dict[str, str | None] = {
     "local-command-stdout": None,
     "local-command-stderr": None,
     "bash-stdout": None,
@@ -327,23 +332,23 @@ _TAG = re.compile(r"<(?P<name>[a-z][a-z_-]*+)[^<>]*+>")
 _ANY_TAG = re.compile(r"</?[a-z][a-z_-]*(?: [^<>]*)?>")
 
 
-def _machine(entry: Entry, text: str, *, quiet: bool) -> Iterator[Item]:
+def _program_text_items(entry: Entry, text: str, *, quiet: bool) -> Iterator[Item]:
     tag = _TAG.match(text.lstrip())
     name = tag["name"] if tag else ""
-    what = _TAGS.get(name, name.replace("-", " ") or "note")
+    what = _TAG_LABELS.get(name, name.replace("-", " ") or "note")
     if what is None:
         inner = _ANY_TAG.sub("", text).strip("\n")
         if inner.strip() and inner.strip() != "(no content)":
-            yield Output(entry, inner)
+            yield OutputItem(entry, inner)
         return
     if "<command-name>" in text:
-        text = _without(text, "command-message")  # it says the command's name again
-    summary = next(_tagged(text, "summary"), None)
+        text = _remove_tags(text, "command-message")  # it says the command's name again
+    summary = next(_find_tags(text, "summary"), None)
     told = text[summary[1] : summary[2]] if summary is not None else _ANY_TAG.sub(" ", text)
-    yield Notice(entry, what, told, quiet=quiet)
+    yield NoticeItem(entry, what, told, quiet=quiet)
 
 
-def _tagged(text: str, name: str) -> Iterator[tuple[int, int, int, int]]:
+def _find_tags(text: str, name: str) -> Iterator[tuple[int, int, int, int]]:
     """Where each `<name>…</name>` and what is inside it begins and ends; one that is never closed is none."""
     opening, closing = f"<{name}>", f"</{name}>"
     end = 0
@@ -356,50 +361,50 @@ def _tagged(text: str, name: str) -> Iterator[tuple[int, int, int, int]]:
         yield start, inner, stop, end
 
 
-def _without(text: str, name: str) -> str:
+def _remove_tags(text: str, name: str) -> str:
     kept, at = [], 0
-    for start, _, _, end in _tagged(text, name):
+    for start, _, _, end in _find_tags(text, name):
         kept.append(text[at:start])
         at = end
     return "".join([*kept, text[at:]])
 
 
-def _system(entry: SystemEntry) -> Iterator[Item]:
-    draw = _SUBTYPES.get(entry.subtype or "")
+def _system_items(entry: SystemEntry) -> Iterator[Item]:
+    draw = _SYSTEM_SUBTYPES.get(entry.subtype or "")
     if draw is None:
-        yield Notice(entry, (entry.subtype or "notice").replace("_", " "), _content(entry), quiet=not entry.text)
+        yield NoticeItem(entry, (entry.subtype or "notice").replace("_", " "), _entry_text(entry), quiet=not entry.text)
     else:
         yield from draw(entry)
 
 
-def _quiet(entry: SystemEntry) -> Iterator[Item]:
-    yield Notice(entry, (entry.subtype or "").replace("_", " "), _content(entry), quiet=True)
+def _quiet_notice(entry: SystemEntry) -> Iterator[Item]:
+    yield NoticeItem(entry, (entry.subtype or "").replace("_", " "), _entry_text(entry), quiet=True)
 
 
-def _local_command(entry: SystemEntry) -> Iterator[Item]:
-    yield from _machine(entry, entry.text, quiet=False)
+def _local_command_items(entry: SystemEntry) -> Iterator[Item]:
+    yield from _program_text_items(entry, entry.text, quiet=False)
 
 
-def _api_error(entry: SystemEntry) -> Iterator[Item]:
-    yield Failed(entry, api_error_text(entry))
+def _api_error_items(entry: SystemEntry) -> Iterator[Item]:
+    yield FailureItem(entry, api_error_text(entry))
 
 
-_SUBTYPES: dict[str, Callable[[SystemEntry], Iterator[Item]]] = {
-    "api_error": _api_error,
-    "local_command": _local_command,
-    "turn_duration": _quiet,
-    "stop_hook_summary": _quiet,
-    "compact_boundary": _quiet,
-    "microcompact_boundary": _quiet,
+_SYSTEM_SUBTYPES: dict[str, Callable[[SystemEntry], Iterator[Item]]] = {
+    "api_error": _api_error_items,
+    "local_command": _local_command_items,
+    "turn_duration": _quiet_notice,
+    "stop_hook_summary": _quiet_notice,
+    "compact_boundary": _quiet_notice,
+    "microcompact_boundary": _quiet_notice,
 }
 
 
 def api_error_text(entry: SystemEntry) -> str:
     """What failed, and whether it was tried again: `529 Overloaded · attempt 2 of 10`."""
     error = entry.error if isinstance(entry.error, dict) else {}
-    status = error.get("status") or _deep(entry.cause, "code") or ""
-    said = _deep(error, "message") or (entry.error if isinstance(entry.error, str) else "") or entry.text
-    kind = _deep(error, "type") or _deep(error, "code")
+    status = error.get("status") or _innermost_text(entry.cause, "code") or ""
+    said = _innermost_text(error, "message") or (entry.error if isinstance(entry.error, str) else "") or entry.text
+    kind = _innermost_text(error, "type") or _innermost_text(error, "code")
     again = (
         f" · attempt {entry.retry_attempt} of {entry.max_retries}" if entry.retry_attempt and entry.max_retries else ""
     )
@@ -407,7 +412,7 @@ def api_error_text(entry: SystemEntry) -> str:
     return words.rstrip(".") + again
 
 
-def _deep(value: Any, name: str) -> str:
+def _innermost_text(value: Any, name: str) -> str:
     """The innermost text of that name: errors of the API are wrapped several times over."""
     found = ""
     for _ in range(8):
@@ -419,12 +424,12 @@ def _deep(value: Any, name: str) -> str:
     return found
 
 
-def _kind(entry: Entry) -> str:
+def _entry_kind(entry: Entry) -> str:
     subtype = getattr(getattr(entry, "attachment", None), "type", None) or getattr(entry, "subtype", None)
     return f"{entry.kind}/{subtype}" if subtype else entry.kind
 
 
-def _content(entry: Entry) -> str:
+def _entry_text(entry: Entry) -> str:
     """Whatever text an entry that says nothing in the conversation has."""
     for holder in (entry, getattr(entry, "attachment", None), getattr(entry, "progress", None)):
         for name in ("content", "prompt", "text", "filename", "output", "summary", "message"):

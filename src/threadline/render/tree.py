@@ -1,4 +1,4 @@
-"""A session at a glance: its turns, branches, compactions and agents as a tree."""
+"""Build and draw the tree of a session: turns, branches, compactions and agents."""
 
 from __future__ import annotations
 
@@ -8,42 +8,44 @@ from typing import Any
 
 from msgspec import Struct
 
-from threadline.model.act import Turn
-from threadline.model.agent import Agent
-from threadline.model.call import Call, Outcome
-from threadline.model.session import Session
-from threadline.model.thread import Branch, Compaction
-from threadline.render.agents import NOT_KEPT, Places, duration, name, not_kept
-from threadline.render.figures import agents, count, moment, span_of_time
-from threadline.render.layout import cut, width_of
-from threadline.render.style import ASKS, Role, Span, Spans, Style, act_sign
-from threadline.render.terminal_text import columns, one_line
+from threadline.model.calls import Call, Outcome
+from threadline.model.session import Agent, Branch, Compaction, Session, Turn
+from threadline.model.text import count, count_agents, format_duration, format_time
+from threadline.render.safe_text import display_width, one_line
+from threadline.render.session_facts import (
+    NOT_KEPT,
+    AgentPlacement,
+    agent_duration,
+    agent_title,
+    agents_without_transcript,
+)
+from threadline.render.terminal import PROMPT_SIGN, Role, Span, Spans, Style, act_sign, cut_line, line_width
 
 # What did not end well, as it is counted: one, and several.
-_FAILED: dict[Outcome, tuple[str, str]] = {
+_FAILURE_WORDS: dict[Outcome, tuple[str, str]] = {
     Outcome.ERROR: ("error", "errors"),
     Outcome.DENIED: ("refused", "refused"),
     Outcome.INTERRUPTED: ("interrupted", "interrupted"),
     Outcome.LOST: ("lost", "lost"),
 }
-_MARKS: dict[str, tuple[str, Role]] = {
-    "turn": (ASKS, Role.PROMPT),
+_KIND_SIGNS: dict[str, tuple[str, Role]] = {
+    "turn": (PROMPT_SIGN, Role.PROMPT),
     "agent": ("↳", Role.AGENT),
     "branch": ("⎇", Role.NOTICE),
     "compaction": ("═", Role.NOTICE),
 }
 # Agents within agents: below this many they are counted.
-_DEEPEST = 20
+_MAX_DEPTH = 20
 
 
-class Node(Struct, frozen=True):
+class TreeNode(Struct, frozen=True):
     """One line of the tree: what it is, what it says, its figures, and what hangs below it."""
 
     kind: str
     text: str
     figures: dict[str, Any] = {}
     note: str = ""
-    children: tuple[Node, ...] = ()
+    children: tuple[TreeNode, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The same for a program."""
@@ -51,58 +53,58 @@ class Node(Struct, frozen=True):
         return {**told, "children": [child.as_json() for child in self.children]}
 
 
-def tree(session: Session, *, everything: bool = False) -> Node:
+def build_tree(session: Session, *, everything: bool = False) -> TreeNode:
     """The tree of a session; with `everything`, of its side agents as well."""
-    return _Builder(session, everything=everything).session()
+    return _TreeBuilder(session, everything=everything).session()
 
 
-def draw(root: Node, width: int, *, colour: bool = False) -> Iterator[str]:
+def draw_tree(root: TreeNode, width: int, *, colour: bool = False) -> Iterator[str]:
     """The lines of a tree."""
     style = Style(colour=colour)
-    yield style.line(cut((Span(root.text, Role.TITLE),), width))
-    yield style.line(cut((Span(root.note, Role.FAINT),), width))
-    for line in _below(root, "", width):
+    yield style.line(cut_line((Span(root.text, Role.TITLE),), width))
+    yield style.line(cut_line((Span(root.note, Role.FAINT),), width))
+    for line in _child_lines(root, "", width):
         yield style.line(line)
 
 
-def _below(node: Node, indent: str, width: int) -> Iterator[Spans]:
+def _child_lines(node: TreeNode, indent: str, width: int) -> Iterator[Spans]:
     for at, child in enumerate(node.children):
         last = at == len(node.children) - 1
-        sign, role = _mark(child)
+        sign, role = _node_sign(child)
         before = (Span(indent + ("└─ " if last else "├─ "), Role.FAINT), Span(sign + " ", role))
         note = f"  {child.note}" if child.note else ""
-        room = max(12, width - width_of(before) - len(note))
+        room = max(12, width - line_width(before) - len(note))
         text = one_line(child.text, room)
         # Figures stand at the right, one under the other.
-        yield cut((*before, Span(text), Span(" " * (room - columns(text))), Span(note, Role.FAINT)), width)
-        yield from _below(child, indent + ("   " if last else "│  "), width)
+        yield cut_line((*before, Span(text), Span(" " * (room - display_width(text))), Span(note, Role.FAINT)), width)
+        yield from _child_lines(child, indent + ("   " if last else "│  "), width)
 
 
-def _mark(node: Node) -> tuple[str, Role]:
+def _node_sign(node: TreeNode) -> tuple[str, Role]:
     """A turn has the sign of the act that began it, as in the text."""
-    sign, role = _MARKS.get(node.kind, ("·", Role.FAINT))
+    sign, role = _KIND_SIGNS.get(node.kind, ("·", Role.FAINT))
     act = node.figures.get("act") if node.kind == "turn" else None
     return (act_sign(act), role) if isinstance(act, str) else (sign, role)
 
 
-class _Builder:
+class _TreeBuilder:
     """Puts the parts of a session where they belong."""
 
     def __init__(self, session: Session, *, everything: bool) -> None:
         self._session = session
         self._everything = everything
-        self._places = Places(session)
-        self._not_kept = not_kept(session)
+        self._places = AgentPlacement(session)
+        self._not_kept = agents_without_transcript(session)
         self._calls: dict[int | None, list[Call]] = {}
         for call in session.main.calls:
             self._calls.setdefault(call.turn, []).append(call)
         turn_of = {id(entry): turn.number for turn in session.main.turns for entry in turn.entries}
         self._compactions: dict[int, list[Compaction]] = {}
-        for one in session.main.compactions:
-            if (number := turn_of.get(id(one.boundary or one.summary))) is not None:
-                self._compactions.setdefault(number, []).append(one)
+        for compaction in session.main.compactions:
+            if (number := turn_of.get(id(compaction.boundary or compaction.summary))) is not None:
+                self._compactions.setdefault(number, []).append(compaction)
 
-    def session(self) -> Node:
+    def session(self) -> TreeNode:
         one = self._session
         shown = [agent for agent in one.agents if self._shown(agent)]
         figures = {
@@ -118,12 +120,12 @@ class _Builder:
         plural = {"branches": "branch", "entries": "entry"}
         numbers = {key: value for key, value in figures.items() if isinstance(value, int)}
         told = {key: count(value, plural.get(key, key[:-1]), key) for key, value in numbers.items() if value}
-        told["agents"] = agents(len(shown), len(shown) + len(self._not_kept))
+        told["agents"] = count_agents(len(shown), len(shown) + len(self._not_kept))
         told.pop("agents_started", None)
         note = " · ".join(told[key] for key in numbers if told.get(key))
-        return Node("session", one.title.text or "(no title)", figures, f"{one.id or ''} · {note}", self._main())
+        return TreeNode("session", one.title.text or "(no title)", figures, f"{one.id or ''} · {note}", self._main())
 
-    def _main(self) -> tuple[Node, ...]:
+    def _main(self) -> tuple[TreeNode, ...]:
         main = self._session.main
         branch_of = {
             entry.uuid: number
@@ -138,8 +140,8 @@ class _Builder:
             stays.append(turn) if number is None else left.setdefault(number, []).append(turn)
         # A branch stands under the turn it was left in, which need not be the turn it was made in.
         turn_of = {entry.uuid: turn.number for turn in stays for entry in turn.entries if entry.uuid is not None}
-        forks: dict[int, list[Node]] = {}
-        top: list[tuple[int, Node]] = []
+        forks: dict[int, list[TreeNode]] = {}
+        top: list[tuple[int, TreeNode]] = []
         for number, branch in enumerate(main.branches, 1):
             node = self._branch(number, branch, left.get(number, []))
             turn_number = turn_of.get(branch.fork) if branch.fork is not None else None
@@ -155,7 +157,7 @@ class _Builder:
         rest = (self._agent(one, 1) for one in self._places.apart if self._shown(one))
         return (*(node for _, node in sorted(top, key=lambda pair: pair[0])), *rest)
 
-    def _turn(self, turn: Turn, branches: list[Node]) -> Node:
+    def _turn(self, turn: Turn, branches: list[TreeNode]) -> TreeNode:
         calls = self._calls.get(turn.number, [])
         compactions = self._compactions.get(turn.number, [])
         took = turn.duration or None  # of a single moment there is no duration
@@ -166,31 +168,31 @@ class _Builder:
             "started": turn.started,
             "place": str(turn.entries[0].place),
             "seconds": took.total_seconds() if took is not None else None,
-            **_counts(calls),
+            **_call_counts(calls),
         }
-        note = _note(moment(turn.started), calls, span_of_time(took))
-        children = (*self._agents(calls, 1), *map(_compaction, compactions), *branches)
-        return Node("turn", f"{turn.number}  {text}" if turn.act is not None else text, figures, note, children)
+        note = _node_note(format_time(turn.started), calls, format_duration(took))
+        children = (*self._agents(calls, 1), *map(_compaction_node, compactions), *branches)
+        return TreeNode("turn", f"{turn.number}  {text}" if turn.act is not None else text, figures, note, children)
 
-    def _branch(self, number: int, branch: Branch, turns: list[Turn]) -> Node:
+    def _branch(self, number: int, branch: Branch, turns: list[Turn]) -> TreeNode:
         figures = {"number": number, "entries": len(branch.entries), "place": str(branch.first.place)}
         text = f"branch {number}, {count(len(branch.entries), 'entry', 'entries')} left"
-        return Node("branch", text, figures, "", tuple(self._turn(turn, []) for turn in turns))
+        return TreeNode("branch", text, figures, "", tuple(self._turn(turn, []) for turn in turns))
 
-    def _agents(self, calls: list[Call], depth: int) -> Iterator[Node]:
+    def _agents(self, calls: list[Call], depth: int) -> Iterator[TreeNode]:
         for call in calls:
             yield from (self._agent(agent, depth) for agent in self._places.under(call) if self._shown(agent))
             if call.id in self._not_kept:
                 figures = {"kept": False, "link": {"call": call.id}, "place": str(call.place)}
-                yield Node("agent", self._not_kept[call.id], figures, NOT_KEPT)
+                yield TreeNode("agent", self._not_kept[call.id], figures, NOT_KEPT)
 
-    def _deeper(self, agent: Agent) -> Iterator[Node]:
+    def _deeper(self, agent: Agent) -> Iterator[TreeNode]:
         if more := sum(map(self._shown, self._places.below(agent))):
-            yield Node("deeper", f"… {count(more, 'agent')} deeper", {"agents": more})
+            yield TreeNode("deeper", f"… {count(more, 'agent')} deeper", {"agents": more})
 
-    def _agent(self, agent: Agent, depth: int) -> Node:
+    def _agent(self, agent: Agent, depth: int) -> TreeNode:
         calls = list(agent.calls)
-        took = duration(agent)
+        took = agent_duration(agent)
         figures = {
             "agent": agent.id,
             "kept": True,
@@ -200,37 +202,43 @@ class _Builder:
             "link": {"call": agent.link.call, "step": agent.link.step, "why": agent.link.why},
             "place": str(agent.entries[0].place) if agent.entries else None,
             "seconds": took.total_seconds() if took is not None else None,
-            **_counts(calls),
+            **_call_counts(calls),
         }
-        deeper = self._agents(calls, depth + 1) if depth < _DEEPEST else self._deeper(agent)
-        children = (*deeper, *map(_compaction, agent.compactions))
-        return Node("agent", name(agent), figures, _note("", calls, span_of_time(took), str(agent.status)), children)
+        deeper = self._agents(calls, depth + 1) if depth < _MAX_DEPTH else self._deeper(agent)
+        children = (*deeper, *map(_compaction_node, agent.compactions))
+        return TreeNode(
+            "agent",
+            agent_title(agent),
+            figures,
+            _node_note("", calls, format_duration(took), str(agent.status)),
+            children,
+        )
 
     def _shown(self, agent: Agent) -> bool:
         return self._everything or agent.side is None
 
 
-def _counts(calls: list[Call]) -> dict[str, Any]:
+def _call_counts(calls: list[Call]) -> dict[str, Any]:
     ended = Counter(call.outcome for call in calls)
-    outcomes = {str(outcome): ended[outcome] for outcome in _FAILED if ended[outcome]}
+    outcomes = {str(outcome): ended[outcome] for outcome in _FAILURE_WORDS if ended[outcome]}
     return {"calls": len(calls), "failed": sum(outcomes.values()), "outcomes": outcomes}
 
 
-def _note(when: str, calls: list[Call], took: str, status: str = "") -> str:
+def _node_note(when: str, calls: list[Call], took: str, status: str = "") -> str:
     some = count(len(calls), "call") if calls else ""
-    outcomes: dict[str, int] = _counts(calls)["outcomes"]
-    failed = ", ".join(count(number, *_FAILED[Outcome(outcome)]) for outcome, number in outcomes.items())
+    outcomes: dict[str, int] = _call_counts(calls)["outcomes"]
+    failed = ", ".join(count(number, *_FAILURE_WORDS[Outcome(outcome)]) for outcome, number in outcomes.items())
     return " · ".join(part for part in (some, failed, took, when, status) if part)
 
 
-def _compaction(one: Compaction) -> Node:
-    sizes = [f"{size:,}" for size in (one.tokens_before, one.tokens_after) if size is not None]
+def _compaction_node(compaction: Compaction) -> TreeNode:
+    sizes = [f"{size:,}" for size in (compaction.tokens_before, compaction.tokens_after) if size is not None]
     figures = {
-        "how": str(one.kind),
-        "trigger": one.trigger,
-        "tokens_before": one.tokens_before,
-        "tokens_after": one.tokens_after,
-        "place": str(one.place),
+        "how": str(compaction.kind),
+        "trigger": compaction.trigger,
+        "tokens_before": compaction.tokens_before,
+        "tokens_after": compaction.tokens_after,
+        "place": str(compaction.place),
     }
-    text = f"compaction ({one.trigger or one.kind})"
-    return Node("compaction", text, figures, f"{' → '.join(sizes)} tokens" if sizes else "")
+    text = f"compaction ({compaction.trigger or compaction.kind})"
+    return TreeNode("compaction", text, figures, f"{' → '.join(sizes)} tokens" if sizes else "")

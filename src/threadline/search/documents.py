@@ -1,4 +1,4 @@
-"""Documents: entries of the index, read from their transcripts as search sees them."""
+"""Read entries of the index from their transcripts, as documents that queries are matched against."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from threadline.errors import Error
-from threadline.index.fields import fields
 from threadline.index.ledger import IndexedLedger
-from threadline.model.block import (
+from threadline.index.text import extract_fields
+from threadline.model.blocks import (
     McpToolResultBlock,
     McpToolUseBlock,
     ServerToolUseBlock,
@@ -31,28 +31,29 @@ from threadline.model.entries import (
     ToolUseEntry,
     UserEntry,
 )
-from threadline.model.found import Home, SideFile, SideFileKind
-from threadline.model.side import AgentMeta
-from threadline.model.time import parse_timestamp
+from threadline.model.hits import Hit
+from threadline.model.homes import Home, SideFile, SideFileKind
+from threadline.model.side_files import AgentMeta
+from threadline.model.times import parse_timestamp
 from threadline.parse import read_side_file
-from threadline.parse.chunks import LONGEST, Chunk, open_transcript
-from threadline.parse.reader import Reader
+from threadline.parse.lines import MAX_LINE_LENGTH, Chunk, open_transcript
+from threadline.parse.reader import TranscriptReader
 from threadline.search.match import Document
-from threadline.search.query import TEXTS, And, Cost, Has, Is, Match, Query, Regex, leaves
-from threadline.search.regex import literals
+from threadline.search.query import TEXT_FIELDS, And, Cost, Has, Is, Match, Query, Regex, leaves
+from threadline.search.regex import required_literals
 
 _OPEN_FILES = 64
 # A call stands a few entries before its result; in between stand calls made at the same time, and what went on.
-_BACK = 60
-_READ = frozenset({"tool", "branch", "model", "version", "error"})
-_PLAIN = re.compile("[0-9A-Za-z]{3,}")
+_MAX_LINES_BACK = 60
+_FIELDS_TO_READ = frozenset({"tool", "branch", "model", "version", "error"})
+_PLAIN_WORD = re.compile("[0-9A-Za-z]{3,}")
 # What is taken for a plain letter when case does not count.
-_LETTERS_TOO = tuple(one.encode() for one in "\u212a\u017f\u0130\u0131")
-_CALLS = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
-_RESULTS = (ToolResultBlock, McpToolResultBlock)
+_FOLDING_LETTERS = tuple(one.encode() for one in "\u212a\u017f\u0130\u0131")
+_CALL_BLOCKS = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
+_RESULT_BLOCKS = (ToolResultBlock, McpToolResultBlock)
 
 
-class Row(NamedTuple):
+class EntryRow(NamedTuple):
     """What the index has of an entry; `is_own` where the entry names the session of its own transcript."""
 
     entry_id: int
@@ -71,37 +72,39 @@ class Row(NamedTuple):
     is_own: bool
 
 
-COLUMNS = (
+ENTRY_COLUMNS = (
     "e.transcript_id, t.path, e.line, e.offset, e.length, e.kind, e.uuid, e.timestamp,"
     " COALESCE(e.session, t.session), COALESCE(e.agent, t.agent), COALESCE(p.path, p.folder), e.session IS NULL"
 )
-JOINED = "JOIN transcripts t ON t.transcript_id = e.transcript_id JOIN projects p ON p.project_id = t.project_id"
+ENTRY_JOINS = "JOIN transcripts t ON t.transcript_id = e.transcript_id JOIN projects p ON p.project_id = t.project_id"
 """What a `Row` is made of, after the entry's number and its score."""
 
 
 def needs_reading(query: Query) -> bool:
     """Whether the index alone cannot say if an entry is what the query asks for."""
     return any(
-        isinstance(one, Regex | Match) or (isinstance(one, Is | Has) and one.field in _READ) or _names_agent(one)
-        for one in leaves(query)
+        isinstance(leaf, Regex | Match)
+        or (isinstance(leaf, Is | Has) and leaf.field in _FIELDS_TO_READ)
+        or _filters_agent(leaf)
+        for leaf in leaves(query)
     )
 
 
-def _names_agent(query: Query) -> bool:
+def _filters_agent(query: Query) -> bool:
     return isinstance(query, Is) and query.field == "agent"
 
 
-class Documents:
+class DocumentReader:
     """Makes documents of rows; what takes a closer look is looked at where the query asks for it."""
 
     def __init__(self, connection: sqlite3.Connection, query: Query) -> None:
         self._connection = connection
         asked = list(leaves(query))
         self._is_read = needs_reading(query)
-        self._needles = list(_needles(query))
+        self._needles = list(_required_bytes(query))
         self._asks_tool = any(getattr(one, "field", None) == "tool" for one in asked)
         self._asks_agent = any(getattr(one, "field", None) == "agent" for one in asked)
-        self._costs = costs(connection) if any(isinstance(one, Cost) for one in asked) else {}
+        self._costs = session_costs(connection) if any(isinstance(one, Cost) for one in asked) else {}
         self._agent_types: dict[tuple[int, str], tuple[str, ...]] = {}
         self._files: dict[str, int] = {}
         self._last: tuple[str, int, int, bytes | None] = ("", 0, 0, None)  # it is asked for twice in a row
@@ -117,23 +120,23 @@ class Documents:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def entry(self, row: Row) -> Entry | None:
+    def entry(self, row: EntryRow) -> Entry | None:
         """The entry of a row; None where its bytes are not there any more."""
         raw = self._bytes(row.transcript, row.offset, row.length)
         if raw is None:
             return None
-        chunk = Chunk([raw], row.offset, piece=row.length > LONGEST)
-        found = list(Reader(row.transcript).one_by_one(chunk, row.line))
+        chunk = Chunk([raw], row.offset, piece=row.length > MAX_LINE_LENGTH)
+        found = list(TranscriptReader(row.transcript).decode_line_by_line(chunk, row.line))
         return found[0] if len(found) == 1 and found[0].kind == row.kind else None
 
-    def document(self, row: Row) -> Document | None:
+    def document(self, row: EntryRow) -> Document | None:
         """The document of a row, as far as the query needs it; None where its entry is gone."""
         if not self._is_read:
             return self.known(row)
         entry = self.entry(row) if self._may_match(row) else None
         return self.whole(row, entry) if entry is not None else None
 
-    def _may_match(self, row: Row) -> bool:
+    def _may_match(self, row: EntryRow) -> bool:
         """Whether its bytes have what a regular expression spells out: far cheaper than to decode them.
 
         A letter may be written by its number.
@@ -141,11 +144,11 @@ class Documents:
         if not self._needles:
             return True
         raw = (self._bytes(row.transcript, row.offset, row.length) or b"").lower()
-        if all(one in raw for one in self._needles) or b"\\u" in raw:
+        if all(needle in raw for needle in self._needles) or b"\\u" in raw:
             return True
-        return not raw.isascii() and any(one in raw for one in _LETTERS_TOO)
+        return not raw.isascii() and any(one in raw for one in _FOLDING_LETTERS)
 
-    def known(self, row: Row) -> Document:
+    def known(self, row: EntryRow) -> Document:
         """What the index knows of an entry without reading it."""
         return Document(
             project=row.project,
@@ -156,12 +159,12 @@ class Documents:
             cost=self._costs.get(row.session),
         )
 
-    def whole(self, row: Row, entry: Entry) -> Document:
+    def whole(self, row: EntryRow, entry: Entry) -> Document:
         """All that can be known of an entry."""
         chain = entry if isinstance(entry, ChainEntry) else None
         message = entry.message if isinstance(entry, AssistantEntry) else None
         return Document(
-            **fields(entry),
+            **extract_fields(entry),
             tool=tuple(self._tools(row, entry)) if self._asks_tool else (),
             project=row.project,
             branch=chain.git_branch if chain is not None else None,
@@ -171,11 +174,11 @@ class Documents:
             kind=row.kind,
             version=chain.version if chain is not None else None,
             timestamp=parse_timestamp(row.timestamp),
-            failed=_failed(entry),
+            failed=_is_failure(entry),
             cost=self._costs.get(row.session),
         )
 
-    def _agents(self, row: Row, entry: Entry) -> Iterator[str]:
+    def _agents(self, row: EntryRow, entry: Entry) -> Iterator[str]:
         if not row.agent:
             return
         yield row.agent
@@ -185,41 +188,43 @@ class Documents:
         if self._asks_agent:
             yield from self._types(row, row.agent)
 
-    def _types(self, row: Row, agent: str) -> tuple[str, ...]:
+    def _types(self, row: EntryRow, agent: str) -> tuple[str, ...]:
         """The types of an agent: the one that lies beside its transcript, and the one that the index knows."""
         key = (row.transcript_id, agent)
         if key not in self._agent_types:
             asked = "SELECT type FROM agents WHERE transcript_id = ? AND agent = ? AND type IS NOT NULL"
             known = [kind for (kind,) in self._connection.execute(asked, key)]
-            beside = _agent_type(row.transcript)
+            beside = _agent_type_beside(row.transcript)
             self._agent_types[key] = tuple(dict.fromkeys([*([beside] if beside else []), *known]))
         return self._agent_types[key]
 
-    def _tools(self, row: Row, entry: Entry) -> Iterator[str]:
+    def _tools(self, row: EntryRow, entry: Entry) -> Iterator[str]:
         """The tools that an entry calls, and those whose results it has."""
         if isinstance(entry, ToolUseEntry):
             if entry.tool is not None and entry.tool.name:
                 yield entry.tool.name
             return
         for block in _blocks(entry):
-            if isinstance(block, _CALLS) and block.name:
+            if isinstance(block, _CALL_BLOCKS) and block.name:
                 yield block.name
         wanted = {
-            str(block.tool_use_id) for block in _blocks(entry) if isinstance(block, _RESULTS) and block.tool_use_id
+            str(block.tool_use_id)
+            for block in _blocks(entry)
+            if isinstance(block, _RESULT_BLOCKS) and block.tool_use_id
         }
         if wanted:
             yield from self._called(row, wanted)
 
-    def _called(self, row: Row, wanted: set[str]) -> Iterator[str]:
+    def _called(self, row: EntryRow, wanted: set[str]) -> Iterator[str]:
         before = self._connection.execute(
-            f"SELECT e.entry_id, 0.0, {COLUMNS} FROM entries e {JOINED}"  # noqa: S608 - our own names
+            f"SELECT e.entry_id, 0.0, {ENTRY_COLUMNS} FROM entries e {ENTRY_JOINS}"  # noqa: S608 - our own names
             " WHERE e.transcript_id = ? AND e.line < ? AND e.line >= ? AND e.kind = 'assistant' ORDER BY e.line DESC",
-            (row.transcript_id, row.line, row.line - _BACK),
+            (row.transcript_id, row.line, row.line - _MAX_LINES_BACK),
         )
-        for one in map(Row._make, before):
+        for one in map(EntryRow._make, before):
             entry = self.entry(one)
             for block in _blocks(entry) if entry is not None else ():
-                if isinstance(block, _CALLS) and block.id in wanted:
+                if isinstance(block, _CALL_BLOCKS) and block.id in wanted:
                     wanted.discard(block.id)
                     if block.name:
                         yield block.name
@@ -247,11 +252,11 @@ class Documents:
         return found if len(found) == length else None
 
 
-def _needles(query: Query) -> Iterator[bytes]:
+def _required_bytes(query: Query) -> Iterator[bytes]:
     """What the bytes of every hit have: letters and digits that regular expressions spell out."""
     for one in query.of if isinstance(query, And) else (query,):
-        if isinstance(one, Regex) and (one.field is None or one.field in TEXTS):
-            yield from (part.lower().encode() for run in literals(one) for part in _PLAIN.findall(run))
+        if isinstance(one, Regex) and (one.field is None or one.field in TEXT_FIELDS):
+            yield from (part.lower().encode() for run in required_literals(one) for part in _PLAIN_WORD.findall(run))
 
 
 def _blocks(entry: Entry) -> Iterable[object]:
@@ -260,7 +265,7 @@ def _blocks(entry: Entry) -> Iterable[object]:
     return content if isinstance(content, list) else ()
 
 
-def _failed(entry: Entry) -> bool:
+def _is_failure(entry: Entry) -> bool:
     """Whether it tells of a call or a request that failed."""
     if isinstance(entry, AssistantEntry) and (entry.is_api_error_message or entry.error or entry.api_error):
         return True
@@ -270,10 +275,10 @@ def _failed(entry: Entry) -> bool:
         return entry.subtype == "api_error"
     if isinstance(entry, FailedEntry):
         return True
-    return any(isinstance(block, _RESULTS) and block.is_error for block in _blocks(entry))
+    return any(isinstance(block, _RESULT_BLOCKS) and block.is_error for block in _blocks(entry))
 
 
-def _agent_type(transcript: str) -> str | None:
+def _agent_type_beside(transcript: str) -> str | None:
     path = Path(transcript)
     meta = path.with_name(f"{path.stem}.meta.json")
     with suppress(Error):
@@ -282,7 +287,27 @@ def _agent_type(transcript: str) -> str | None:
     return None
 
 
-def costs(connection: sqlite3.Connection) -> dict[str | None, Decimal]:
+def session_costs(connection: sqlite3.Connection) -> dict[str | None, Decimal]:
     """What each session cost, those of which that is known."""
     rows = IndexedLedger(connection).by("session")
     return {row.keys["session"]: row.amount for row in rows if row.amount is not None}
+
+
+_CONVERSATION_KINDS = ("user", "assistant")
+
+
+def entries_around(connection: sqlite3.Connection, hit: Hit, count: int) -> tuple[list[Entry], list[Entry]]:
+    """So many entries of the conversation before a hit, and after it."""
+    transcript = "e.transcript_id = (SELECT transcript_id FROM entries WHERE entry_id = ?)"
+    spoken = f"e.kind IN ({', '.join('?' * len(_CONVERSATION_KINDS))})"
+    sides = []
+    with DocumentReader(connection, And(())) as documents:
+        for compared, order in (("<", "DESC"), (">", "ASC")):
+            asked = (
+                f"SELECT e.entry_id, 0.0, {ENTRY_COLUMNS} FROM entries e {ENTRY_JOINS} WHERE {transcript} AND {spoken}"  # noqa: S608 - our own names
+                f" AND e.line {compared} ? ORDER BY e.line {order} LIMIT ?"
+            )
+            rows = connection.execute(asked, (hit.entry_id, *_CONVERSATION_KINDS, hit.place.line, count)).fetchall()
+            sides.append([entry for row in rows if (entry := documents.entry(EntryRow._make(row))) is not None])
+    before, after = sides
+    return before[::-1], after

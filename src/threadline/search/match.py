@@ -1,4 +1,4 @@
-"""Whether an entry is what a query asks for, found out by reading it: what search has to agree with."""
+"""Decide whether an entry matches a query by reading it: the reference that full-text search has to agree with."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from operator import eq, ge, gt, le, lt
 
 from msgspec import Struct
 
-from threadline.index.words import searchable, tokens
-from threadline.search.expand import expanded
-from threadline.search.query import TEXTS, And, Cost, Has, Is, Not, Or, Phrase, Query, Regex, When
-from threadline.search.regex import Patience, found
+from threadline.index.vocabulary import normalize_text, tokenize
+from threadline.search.query import TEXT_FIELDS, And, Cost, Has, Is, Not, Or, Phrase, Query, Regex, When, expand
+from threadline.search.regex import TimeBudget, regex_matches
 
-_COMPARED = {">=": ge, "<=": le, ">": gt, "<": lt, "=": eq}
+_COMPARISONS = {">=": ge, "<=": le, ">": gt, "<": lt, "=": eq}
 
 
 class Document(Struct, frozen=True):
@@ -46,16 +45,16 @@ class Document(Struct, frozen=True):
     cost: Decimal | None = None
 
 
-def matches(query: Query, document: Document, patience: Patience | None = None) -> bool:
+def matches(query: Query, document: Document, patience: TimeBudget | None = None) -> bool:
     """Whether the document is what the query asks for.
 
     Raises:
         TookTooLong: a regular expression took longer than `patience` has.
     """
-    return _Reading(document, patience).holds(_expanded(query))
+    return _DocumentMatcher(document, patience).holds(_expand_cached(query))
 
 
-def fits(asked: Is, value: str) -> bool:
+def value_matches(asked: Is, value: str) -> bool:
     """Whether a value is what is asked for. Case does not count.
 
     Of a project, a branch, a model and an agent any part will do; a session is known by its beginning, a version by
@@ -69,20 +68,20 @@ def fits(asked: Is, value: str) -> bool:
     return there == wanted or (asked.field == "version" and there.startswith(f"{wanted}."))
 
 
-def costs_so(asked: Cost, amount: Decimal) -> bool:
+def cost_matches(asked: Cost, amount: Decimal) -> bool:
     """Whether what a session cost is what is asked for."""
-    return bool(_COMPARED[asked.operator](amount, asked.amount))
+    return bool(_COMPARISONS[asked.operator](amount, asked.amount))
 
 
 @lru_cache(maxsize=64)
-def _expanded(query: Query) -> Query:
-    return expanded(query)
+def _expand_cached(query: Query) -> Query:
+    return expand(query)
 
 
-class _Reading:
+class _DocumentMatcher:
     """One document, its tokens made when they are asked for."""
 
-    def __init__(self, document: Document, patience: Patience | None) -> None:
+    def __init__(self, document: Document, patience: TimeBudget | None) -> None:
         self._document = document
         self._patience = patience
         self._tokens: dict[str, list[str]] = {}
@@ -101,29 +100,29 @@ class _Reading:
 
     def _says(self, query: Phrase | Regex) -> bool:
         if isinstance(query, Regex):
-            return any(found(query, text, self._patience) for text in self._read(query.field))
-        columns = TEXTS.values() if query.column is None else (query.column,)
-        return any(_stands(query, self._tokens_of(column)) for column in columns)
+            return any(regex_matches(query, text, self._patience) for text in self._read(query.field))
+        columns = TEXT_FIELDS.values() if query.column is None else (query.column,)
+        return any(_contains_phrase(query, self._tokens_of(column)) for column in columns)
 
     def _is(self, query: Query) -> bool:
         document = self._document
         match query:
             case Is(field):
-                return any(fits(query, value) for value in self._values(field))
+                return any(value_matches(query, value) for value in self._values(field))
             case Has(field):
                 return document.failed if field == "error" else bool(self._values(field))
             case When(field, moment):
                 written = document.timestamp
                 return written is not None and (written >= moment if field == "since" else written <= moment)
             case Cost():
-                return document.cost is not None and costs_so(query, document.cost)
+                return document.cost is not None and cost_matches(query, document.cost)
         raise TypeError(f"{type(query).__name__} is not asked of a document")
 
     def _read(self, field: str | None) -> tuple[str, ...]:
         """What a regular expression is looked for in."""
-        if field is not None and field not in TEXTS:
+        if field is not None and field not in TEXT_FIELDS:
             return self._values(field)
-        columns = TEXTS.values() if field is None else (TEXTS[field],)
+        columns = TEXT_FIELDS.values() if field is None else (TEXT_FIELDS[field],)
         return tuple(getattr(self._document, column) for column in columns)
 
     def _values(self, field: str) -> tuple[str, ...]:
@@ -133,11 +132,11 @@ class _Reading:
     def _tokens_of(self, column: str) -> list[str]:
         known = self._tokens.get(column)
         if known is None:
-            known = self._tokens[column] = tokens(searchable(getattr(self._document, column)))
+            known = self._tokens[column] = tokenize(normalize_text(getattr(self._document, column)))
         return known
 
 
-def _stands(phrase: Phrase, there: list[str]) -> bool:
+def _contains_phrase(phrase: Phrase, there: list[str]) -> bool:
     """Whether the tokens of a phrase stand in a row."""
     *whole, last = phrase.tokens
     before = len(whole)

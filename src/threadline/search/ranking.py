@@ -1,4 +1,8 @@
-"""Ranking: which entries may be hits, and which of them come first."""
+"""Find the entries that may match a query, and put the best first.
+
+BM25 has to count every entry that contains a word, which takes the longer the more there are. So BM25 judges the rare
+words; common words say little and count by the field they occur in and by how short the entry is.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +18,10 @@ from typing import Literal
 from msgspec import Struct
 
 from threadline.index.schema import FIELDS
-from threadline.model.time import parse_timestamp
-from threadline.search.documents import COLUMNS, JOINED, Row, costs
-from threadline.search.fts import expression
-from threadline.search.match import Document, costs_so, fits
+from threadline.model.times import parse_timestamp
+from threadline.search.documents import ENTRY_COLUMNS, ENTRY_JOINS, EntryRow, session_costs
+from threadline.search.fts import fts_expression
+from threadline.search.match import Document, cost_matches, value_matches
 from threadline.search.query import And, Cost, Is, Phrase, Query, When, any_of
 
 Sort = Literal["rank", "time"]
@@ -35,55 +39,55 @@ WEIGHTS = {
 }
 """How much a field's words count: what a person typed and what was said to them, before what tools printed."""
 
-MOST_DATED = 100_000
+MAX_DATED = 100_000
 """How many matching entries are looked at for those that were written last."""
-MOST_RANKED = 2_000
+MAX_RANKED = 2_000
 """How many matching entries are ranked; of more than that, some of each field that counts."""
-NEWEST = 600
+NEWEST_RANKED = 600
 """How many are ranked, where there are more, of those that were indexed last: of each tier, and of all."""
 
-WINDOW = 130_000
+RECENT_ENTRIES = 130_000
 """How many entries, those indexed last, are asked for a common word in a tier."""
-RARE = 5_000
+MAX_RARE_ENTRIES = 5_000
 """How many entries may have a word that BM25 is to judge."""
 
 # Full text's own weights hardly tell: one word of a short command would come before one of a longer prompt. Each tier
 # has a factor and a weight.
 _TIERS = ((("title", "prompt"), 1.7, 8.0), (("reply",), 1.3, 5.0), (("command", "path"), 1.2, 4.0))
-_USUAL = 3_000
-_FEW_TYPED = 60
-_DEEP = 400_000
-_A_FEW = 20
-_SCORE = f"bm25(text, {', '.join(str(WEIGHTS[name]) for name in FIELDS)})"
+_USUAL_LENGTH = 3_000
+_FEW_PROMPTS = 60
+_DEEP_ENTRIES = 400_000
+_ASSUMED_MATCHES = 20
+_BM25_SQL = f"bm25(text, {', '.join(str(WEIGHTS[name]) for name in FIELDS)})"
 _BLOCK = 300
-_NAMES = frozenset({"ai-title", "custom-title", "summary"})
-_NAMED = 1.25
-_FADES = timedelta(days=60)
-_FRESH = 0.3
-_MARGIN = timedelta(days=1)
+_TITLE_KINDS = frozenset({"ai-title", "custom-title", "summary"})
+_TITLE_FACTOR = 1.25
+_RECENCY_HALF_LIFE = timedelta(days=60)
+_RECENCY_WEIGHT = 0.3
+_ZONE_MARGIN = timedelta(days=1)
 _FEW_SESSIONS = 500
-_WITH_TOOL = """t.transcript_id IN (SELECT DISTINCT u.transcript_id FROM call_rows k
+_WITH_TOOL_SQL = """t.transcript_id IN (SELECT DISTINCT u.transcript_id FROM call_rows k
     CROSS JOIN entries u ON u.entry_id = k.entry_id WHERE k.tool_id IN ({0}))"""
-_LAST = """SELECT t.transcript_id,
+_SELECT_LAST = """SELECT t.transcript_id,
     COALESCE(r.last, (SELECT MAX(o.last) FROM session_rows o WHERE o.session = t.session)), t.mtime_ns
     FROM transcripts t LEFT JOIN session_rows r USING(transcript_id)"""
 
 
-class Narrowed(Struct, frozen=True):
+class SqlCondition(Struct, frozen=True):
     """What SQL can check of a query: a condition on entries that holds for every hit, and its values."""
 
     condition: str = ""
     values: tuple[object, ...] = ()
 
 
-def narrowed(connection: sqlite3.Connection, query: Query) -> Narrowed:
+def sql_condition(connection: sqlite3.Connection, query: Query) -> SqlCondition:
     """The condition that follows from the filters that must all hold."""
     parts: list[str] = []
     values: list[object] = []
     for one in query.of if isinstance(query, And) else (query,):
         if isinstance(one, Is) and one.field == "project":
             known = connection.execute("SELECT project_id, COALESCE(path, folder) FROM projects")
-            numbers = [number for number, name in known if fits(one, name)]
+            numbers = [number for number, name in known if value_matches(one, name)]
             parts.append(f"t.project_id IN ({', '.join('?' * len(numbers))})")
             values += numbers
         elif isinstance(one, Is) and one.field == "kind" and one.value.isascii() and not one.prefix:
@@ -94,25 +98,27 @@ def narrowed(connection: sqlite3.Connection, query: Query) -> Narrowed:
             values += len(one.value), one.value.lower()
         elif isinstance(one, Is) and one.field == "tool":
             tools = [
-                number for number, name in connection.execute("SELECT tool_id, tool FROM tools") if fits(one, name)
+                number
+                for number, name in connection.execute("SELECT tool_id, tool FROM tools")
+                if value_matches(one, name)
             ]
             # All entries of transcripts that have a call of it: results are found by where their calls stand.
-            parts.append(_WITH_TOOL.format(", ".join("?" * len(tools))))
+            parts.append(_WITH_TOOL_SQL.format(", ".join("?" * len(tools))))
             values += tools
         elif isinstance(one, Cost):
-            fitting = [session for session, amount in costs(connection).items() if costs_so(one, amount)]
+            fitting = [session for session, amount in session_costs(connection).items() if cost_matches(one, amount)]
             if len(fitting) <= _FEW_SESSIONS:
                 parts.append(f"COALESCE(e.session, t.session) IN ({', '.join('?' * len(fitting))})")
                 values += fitting
         elif isinstance(one, When):
-            _add_moment(one, parts, values)
-    return Narrowed("".join(f" AND {part}" for part in parts), tuple(values))
+            _add_time_condition(one, parts, values)
+    return SqlCondition("".join(f" AND {part}" for part in parts), tuple(values))
 
 
-def _add_moment(when: When, parts: list[str], values: list[object]) -> None:
+def _add_time_condition(when: When, parts: list[str], values: list[object]) -> None:
     """Times are compared as they are written, as far as they are written alike, with room for any zone."""
     try:
-        edge = when.moment - _MARGIN if when.field == "since" else when.moment + _MARGIN
+        edge = when.moment - _ZONE_MARGIN if when.field == "since" else when.moment + _ZONE_MARGIN
     except OverflowError:
         return
     compared = ">=" if when.field == "since" else "<="
@@ -120,7 +126,7 @@ def _add_moment(when: When, parts: list[str], values: list[object]) -> None:
     values.append(edge.strftime("%Y-%m-%dT%H:%M:%S"))
 
 
-class Ranking:
+class Ranker:
     """Asks full text, and puts what it has in order.
 
     BM25 has to count every entry that has a word, which takes the longer the more there are. So it judges the words
@@ -128,18 +134,23 @@ class Ranking:
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, narrowed: Narrowed, sort: Sort, now: datetime, phrases: Iterable[Phrase]
+        self,
+        connection: sqlite3.Connection,
+        narrowed: SqlCondition,
+        sort: Sort,
+        now: datetime,
+        phrases: Iterable[Phrase],
     ) -> None:
         self._connection = connection
         self._narrowed = narrowed
         self.is_by_rank = sort == "rank"
-        self.fresh = Freshness(now)
+        self.fresh = RecencyBoost(now)
         self._phrases = tuple(dict.fromkeys(phrases))
         (last,) = connection.execute("SELECT MAX(entry_id) FROM entries").fetchone()
         self._last = int(last or 0)
         self.left_out = False
 
-    def matching(self, match: str, *, bounded: bool) -> Iterator[Row]:
+    def matching(self, match: str, *, bounded: bool) -> Iterator[EntryRow]:
         """What matches an expression, best first; where it is bounded, a common word costs little more than a rare one.
 
         `left_out` says afterwards whether there is more that matches.
@@ -147,27 +158,27 @@ class Ranking:
         if not self.is_by_rank:
             numbers = self._newest_of(match, bounded=bounded)
             rows = [row for at in range(0, len(numbers), _BLOCK) for row in self.rows(numbers[at : at + _BLOCK])]
-            yield from sorted(rows, key=newest_first)
+            yield from sorted(rows, key=newest_first_key)
             return
-        numbers = self.numbers(match, MOST_RANKED + 1 if bounded else None)
-        self.left_out = bounded and len(numbers) > MOST_RANKED
+        numbers = self.numbers(match, MAX_RANKED + 1 if bounded else None)
+        self.left_out = bounded and len(numbers) > MAX_RANKED
         tiers = self._tiers(match) if numbers else []
         if self.left_out:
-            numbers = list(dict.fromkeys([*chain(*tiers), *numbers[:NEWEST]]))
+            numbers = list(dict.fromkeys([*chain(*tiers), *numbers[:NEWEST_RANKED]]))
         yield from self._best_first(numbers, tiers)
 
     def _newest_of(self, match: str, *, bounded: bool) -> list[int]:
         """The numbers of entries that match, of those that were written last; of very many, those indexed last."""
         asked = (
-            f"SELECT e.entry_id, e.timestamp FROM text CROSS JOIN entries e ON e.entry_id = text.rowid {JOINED}"  # noqa: S608 - our own names
+            f"SELECT e.entry_id, e.timestamp FROM text CROSS JOIN entries e ON e.entry_id = text.rowid {ENTRY_JOINS}"  # noqa: S608 - our own names
             f" WHERE text MATCH ?{self._narrowed.condition} ORDER BY text.rowid DESC"
-            + (f" LIMIT {MOST_DATED + 1}" if bounded else "")
+            + (f" LIMIT {MAX_DATED + 1}" if bounded else "")
         )
         dated = [(written or "", number) for number, written in self._connection.execute(asked, self._given(match))]
-        self.left_out = bounded and len(dated) > MOST_RANKED
-        return [number for _written, number in (nlargest(MOST_RANKED, dated) if self.left_out else dated)]
+        self.left_out = bounded and len(dated) > MAX_RANKED
+        return [number for _written, number in (nlargest(MAX_RANKED, dated) if self.left_out else dated)]
 
-    def rest(self, match: str, without: Collection[int]) -> Iterator[Row]:
+    def rest(self, match: str, without: Collection[int]) -> Iterator[EntryRow]:
         """What else matches, the newest first."""
         order = " ORDER BY text.rowid DESC"
         asked = self._connection.execute(self._asking("text.rowid") + order, self._given(match))
@@ -183,20 +194,20 @@ class Ranking:
         tiers = []
         is_quick = not self.left_out and self._is_quick(match)
         for tier, (fields, _factor, _weight) in enumerate(_TIERS):
-            within = _within(fields, match)
-            some = self.numbers(within) if is_quick else self.numbers(within, NEWEST, WINDOW)
-            if tier == 0 and not is_quick and len(some) < _FEW_TYPED:
-                some = self._from(self._last - _DEEP, within)
+            within = _in_fields(fields, match)
+            some = self.numbers(within) if is_quick else self.numbers(within, NEWEST_RANKED, RECENT_ENTRIES)
+            if tier == 0 and not is_quick and len(some) < _FEW_PROMPTS:
+                some = self._from(self._last - _DEEP_ENTRIES, within)
             tiers.append(some)
         return tiers
 
     def _is_quick(self, match: str) -> bool:
         """Whether full text is soon through: one rare word is enough where all have to be there."""
-        if self._last <= WINDOW:
+        if self._last <= RECENT_ENTRIES:
             return True
         return bool(self._rare) and (" OR " not in match or len(self._rare) == len(self._phrases))
 
-    def _best_first(self, numbers: list[int], tiers: Sequence[Iterable[int]]) -> Iterator[Row]:
+    def _best_first(self, numbers: list[int], tiers: Sequence[Iterable[int]]) -> Iterator[EntryRow]:
         placed: dict[int, int] = {}
         for tier, some in enumerate(tiers):
             for number in some:
@@ -207,36 +218,36 @@ class Ranking:
         def score(number: int, length: float = 1.0) -> float:
             tier = placed.get(number, -1)
             factor, weight = _TIERS[tier][1:] if tier >= 0 else (1.0, 1.0)
-            return (scores.get(number, 0.0) + common * _saturated(weight, length)) * factor
+            return (scores.get(number, 0.0) + common * _common_word_score(weight, length)) * factor
 
         order = sorted(numbers, key=lambda number: (-score(number), -number))
         # A block at a time: what is behind the first few hundred is hardly ever asked for.
         for at in range(0, len(order), _BLOCK):
             rows = [
-                row._replace(score=score(row.entry_id, row.length / _USUAL) * self._worth(row))
+                row._replace(score=score(row.entry_id, row.length / _USUAL_LENGTH) * self._worth(row))
                 for row in self.rows(order[at : at + _BLOCK])
             ]
-            yield from sorted(rows, key=best_first)
+            yield from sorted(rows, key=best_first_key)
 
-    def _worth(self, row: Row) -> float:
-        return self.fresh.of(row.timestamp) * (_NAMED if row.kind in _NAMES else 1.0)
+    def _worth(self, row: EntryRow) -> float:
+        return self.fresh.of(row.timestamp) * (_TITLE_FACTOR if row.kind in _TITLE_KINDS else 1.0)
 
     def _scores(self, numbers: Collection[int]) -> dict[int, float]:
         """What BM25 thinks of entries by the words that are rare."""
         if not self._rare or not numbers:
             return {}
-        asked = f"SELECT rowid, {_SCORE} FROM text WHERE text MATCH ? AND rowid >= ? AND rowid <= ?"  # noqa: S608 - numbers
+        asked = f"SELECT rowid, {_BM25_SQL} FROM text WHERE text MATCH ? AND rowid >= ? AND rowid <= ?"  # noqa: S608 - numbers
         wanted = set(numbers)
-        found = self._connection.execute(asked, (expression(any_of(self._rare)), min(wanted), max(wanted)))
+        found = self._connection.execute(asked, (fts_expression(any_of(self._rare)), min(wanted), max(wanted)))
         return {number: -score for number, score in found if number in wanted}
 
     @cached_property
     def _rare(self) -> list[Phrase]:
         """The phrases that few entries have: a row of words is as rare as the rarest of them, at least."""
-        probe = f"SELECT 1 FROM text WHERE text MATCH ? LIMIT 1 OFFSET {RARE}"  # noqa: S608 - a number
+        probe = f"SELECT 1 FROM text WHERE text MATCH ? LIMIT 1 OFFSET {MAX_RARE_ENTRIES}"  # noqa: S608 - a number
         tokens = {token for phrase in self._phrases for token in phrase.tokens}
         rare = {token for token in tokens if self._connection.execute(probe, (f'"{token}"',)).fetchone() is None}
-        return [one for one in self._phrases if not one.prefix and not rare.isdisjoint(one.tokens)]
+        return [phrase for phrase in self._phrases if not phrase.prefix and not rare.isdisjoint(phrase.tokens)]
 
     def numbers(self, match: str, most: int | None = None, far: int | None = None) -> list[int]:
         """The numbers of entries that match, those indexed last first: so many, out of so many that were indexed last.
@@ -254,57 +265,57 @@ class Ranking:
         return [number for (number,) in self._connection.execute(asked, (*self._given(match), begin))][::-1]
 
     def _asking(self, wanted: str) -> str:
-        joined = f"CROSS JOIN entries e ON e.entry_id = text.rowid {JOINED}" if self._narrowed.condition else ""
+        joined = f"CROSS JOIN entries e ON e.entry_id = text.rowid {ENTRY_JOINS}" if self._narrowed.condition else ""
         return f"SELECT {wanted} FROM text {joined} WHERE text MATCH ?{self._narrowed.condition}"  # noqa: S608 - our own names
 
     def _given(self, match: str) -> tuple[object, ...]:
         return (match, *self._narrowed.values)
 
-    def rows(self, numbers: Iterable[int]) -> list[Row]:
+    def rows(self, numbers: Iterable[int]) -> list[EntryRow]:
         """The rows of entries; full text may still have words of some that are gone."""
         listed = ", ".join(map(str, numbers))
-        asked = f"SELECT e.entry_id, 0.0, {COLUMNS} FROM entries e {JOINED} WHERE e.entry_id IN ({listed})"  # noqa: S608 - numbers
-        return [Row._make(row) for row in self._connection.execute(f"{asked} ORDER BY e.entry_id DESC")]
+        asked = f"SELECT e.entry_id, 0.0, {ENTRY_COLUMNS} FROM entries e {ENTRY_JOINS} WHERE e.entry_id IN ({listed})"  # noqa: S608 - numbers
+        return [EntryRow._make(row) for row in self._connection.execute(f"{asked} ORDER BY e.entry_id DESC")]
 
-    def of_document(self, row: Row, document: Document) -> float:
+    def score_document(self, row: EntryRow, document: Document) -> float:
         """What an entry is worth that was found by reading it: by the fields that it has, its length and its age."""
         tiers = (tier for tier in _TIERS if any(getattr(document, field) for field in tier[0]))
         _fields, factor, weight = next(tiers, ((), 1.0, 1.0))
-        return _saturated(weight, row.length / _USUAL) * factor * self.fresh.of(row.timestamp)
+        return _common_word_score(weight, row.length / _USUAL_LENGTH) * factor * self.fresh.of(row.timestamp)
 
-    def of_typed(self, row: Row) -> float:
+    def score_deleted_prompt(self, row: EntryRow) -> float:
         """What a prompt is worth that is not in full text: as if few others had its rare words."""
         common = max(1, len(self._phrases)) - len(self._rare)
         _fields, factor, weight = _TIERS[0]
-        words = common + len(self._rare) * math.log(1 + self._last / _A_FEW)
-        return words * _saturated(weight, row.length / _USUAL) * factor * self._worth(row)
+        words = common + len(self._rare) * math.log(1 + self._last / _ASSUMED_MATCHES)
+        return words * _common_word_score(weight, row.length / _USUAL_LENGTH) * factor * self._worth(row)
 
-    def newest(self) -> Iterator[tuple[float, Iterator[Row]]]:
+    def newest(self) -> Iterator[tuple[float, Iterator[EntryRow]]]:
         """The entries of each transcript from its end, and the last time that its session tells, the newest first."""
         dated = [
             (_seconds(last) if last is not None else mtime_ns / 1e9, number)
-            for number, last, mtime_ns in self._connection.execute(_LAST)
+            for number, last, mtime_ns in self._connection.execute(_SELECT_LAST)
         ]
         for last, number in sorted(dated, key=lambda one: (-one[0], one[1])):
             yield last, self._from_its_end(number)
 
-    def _from_its_end(self, number: int) -> Iterator[Row]:
-        asked = f"SELECT e.entry_id, 0.0, {COLUMNS} FROM entries e {JOINED} WHERE e.transcript_id = ?"  # noqa: S608 - our own names
+    def _from_its_end(self, number: int) -> Iterator[EntryRow]:
+        asked = f"SELECT e.entry_id, 0.0, {ENTRY_COLUMNS} FROM entries e {ENTRY_JOINS} WHERE e.transcript_id = ?"  # noqa: S608 - our own names
         order = f"{self._narrowed.condition} ORDER BY e.line DESC, e.entry_id DESC"
-        yield from map(Row._make, self._connection.execute(asked + order, (number, *self._narrowed.values)))
+        yield from map(EntryRow._make, self._connection.execute(asked + order, (number, *self._narrowed.values)))
 
 
-def _saturated(weight: float, length: float) -> float:
+def _common_word_score(weight: float, length: float) -> float:
     """What BM25 gives to a common word that an entry has once, in a field of that weight; lengths are relative."""
     return weight * 2.2 / (weight + 1.2 * (0.25 + 0.75 * length))
 
 
-def _within(fields: Iterable[str], match: str) -> str:
+def _in_fields(fields: Iterable[str], match: str) -> str:
     """The expression, all of it in these fields; what must not be there must not be in any field."""
     return f"{{{' '.join(fields)}}} : ({match})" + (f" AND ({match})" if " NOT " in match else "")
 
 
-class Freshness:
+class RecencyBoost:
     """How much it counts that something is new; most entries of a day share it."""
 
     def __init__(self, now: datetime) -> None:
@@ -318,11 +329,13 @@ class Freshness:
         if known is None:
             written = parse_timestamp(timestamp)
             age = max(timedelta(0), self._now - written) if written is not None else None
-            known = self._known[day] = 1 + (_FRESH * 0.5 ** (age / _FADES) if age is not None else 0)
+            known = self._known[day] = 1 + (
+                _RECENCY_WEIGHT * 0.5 ** (age / _RECENCY_HALF_LIFE) if age is not None else 0
+            )
         return known
 
 
-def newest_first(row: Row) -> tuple[float, int]:
+def newest_first_key(row: EntryRow) -> tuple[float, int]:
     """What to sort rows by, for those written last to come first; what has no time comes last."""
     return -_seconds(row.timestamp), row.entry_id
 
@@ -332,6 +345,6 @@ def _seconds(written: str | None) -> float:
     return moment.timestamp() if moment is not None else 0.0
 
 
-def best_first(row: Row) -> tuple[float, int]:
+def best_first_key(row: EntryRow) -> tuple[float, int]:
     """What to sort rows by, for the best to come first."""
     return (-row.score, row.entry_id)

@@ -5,24 +5,32 @@ have its shape; `strict` is its twin that refuses unknown fields; `unknown` name
 `loads` reads JSON that the fast decoder refuses.
 """
 
-from threadline.shape.fit import Misfit, fit
-from threadline.shape.loads import BOM, Loaded, bare, loads
-from threadline.shape.shape import OTHER, OWN, Shape, wire_fields
-from threadline.shape.strict import strict
-from threadline.shape.unknown import Unknown, unknown
+from threadline.shape.drift import UnknownPart, find_unknown, strict_type
+from threadline.shape.lenient import (
+    BOM,
+    OTHER_TAG,
+    OWN_PREFIX,
+    LenientValue,
+    Misfit,
+    Shape,
+    fit,
+    lenient_loads,
+    strip_line,
+    wire_fields,
+)
 
 __all__ = [
     "BOM",
-    "OTHER",
-    "OWN",
-    "Loaded",
+    "OTHER_TAG",
+    "OWN_PREFIX",
+    "LenientValue",
     "Misfit",
     "Shape",
-    "Unknown",
-    "bare",
+    "UnknownPart",
+    "find_unknown",
     "fit",
-    "loads",
-    "strict",
-    "unknown",
+    "lenient_loads",
+    "strict_type",
+    "strip_line",
     "wire_fields",
 ]

@@ -1,7 +1,7 @@
-"""Acts: what a person did, told from what the machine wrote in the person's place.
+"""Find what a person did in a transcript: prompts, commands, shell lines, steering, feedback, interrupts.
 
-Of the entries of kind `user`, four in five are tool results and most of the rest is text the program put in. The rule
-is a table of steps, applied in order; each act says which step decided.
+Four in five entries of kind `user` are tool results, and most of the rest is text that the program inserted. The rule
+is a table of steps, applied in order; each act names the step that decided.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from threadline.model.act import Act, ActKind
 from threadline.model.attachments import QueuedCommand
-from threadline.model.block import DocumentBlock, ImageBlock, ToolResultBlock
+from threadline.model.blocks import DocumentBlock, ImageBlock, ToolResultBlock
 from threadline.model.entries import AttachmentEntry, ChainEntry, Entry, QueueOperationEntry, UserEntry
+from threadline.model.session import Act, ActKind
 from threadline.model.text import extract_text
-from threadline.thread.feedback import feedback_in
-from threadline.thread.interrupts import INTERRUPTS
+from threadline.thread.calls import INTERRUPT_MESSAGES, feedback_in_results
 
 # Text the program puts before a person's own in the same row; it is taken off before the rest is judged.
 _PREFACES = re.compile(
@@ -26,7 +25,7 @@ _PREFACES = re.compile(
     re.DOTALL,
 )
 # What the program itself writes in the person's place, by how it begins.
-_MACHINE = (
+_MACHINE_PREFIXES = (
     "<local-command-stdout>",
     "<local-command-stderr>",
     "<local-command-caveat>",
@@ -56,60 +55,60 @@ _MACHINE = (
     "[Image: source:",
     "[Image: original",
 )
-_TYPED = frozenset({"typed", "queued", "suggestion_accepted", "clipboard"})
-_NOT_TYPED = frozenset({"system", "agent-started", "resumed", "agent"})
+_TYPED_SOURCES = frozenset({"typed", "queued", "suggestion_accepted", "clipboard"})
+_MACHINE_SOURCES = frozenset({"system", "agent-started", "resumed", "agent"})
 # From this version on, what was typed while the model worked is an attachment of its own.
 _QUEUED_AS_ATTACHMENT = (2, 1, 97)
-_TOO_LONG = 10
-_TOLD_TWICE = frozenset({ActKind.STEERING, ActKind.FEEDBACK})
+_TOO_MANY_DIGITS = 10
+_REPEATABLE_KINDS = frozenset({ActKind.STEERING, ActKind.FEEDBACK})
 
 
-def acts(entries: Iterable[Entry], *, agent: bool = False) -> list[Act]:
+def find_acts(entries: Iterable[Entry], *, agent: bool = False) -> list[Act]:
     """All acts in one agent's entries, in file order, each once. `agent`: the entries are a subagent's."""
     listed = list(entries)
     found = [act for entry in listed if (act := act_of(entry, agent=agent)) is not None]
     found += _unrecorded_steering(listed, found)
     position = {id(entry): at for at, entry in enumerate(listed)}
     found.sort(key=lambda act: position[id(act.entry)])
-    return _once(found)
+    return _without_repeats(found)
 
 
 def act_of(entry: Entry, *, agent: bool = False) -> Act | None:
     """The act that an entry tells of, if it is one."""
     if isinstance(entry, AttachmentEntry):
-        return None if agent or entry.is_agent else _queued(entry)
-    if not isinstance(entry, UserEntry) or agent or _is_agents(entry):
+        return None if agent or entry.is_agent else _queued_act(entry)
+    if not isinstance(entry, UserEntry) or agent or _is_from_agent(entry):
         return None
     content = entry.message.content if entry.message is not None else None
     results = [block for block in content if isinstance(block, ToolResultBlock)] if isinstance(content, list) else []
     if results:
-        words = feedback_in(entry, list(results))
+        words = feedback_in_results(entry, list(results))
         return Act(ActKind.FEEDBACK, words, entry, "tool result: the user said") if words else None
-    if _is_machine(entry):
+    if _is_machine_written(entry):
         return None
-    return _plan(entry) if entry.plan_content else _typed(entry, content)
+    return _plan_act(entry) if entry.plan_content else _typed_act(entry, content)
 
 
-def _plan(entry: UserEntry) -> Act:
+def _plan_act(entry: UserEntry) -> Act:
     """Step 4: a plan that was approved, and that the program gives to the model to be carried out."""
     return Act(ActKind.PLAN, (entry.plan_content or "").strip(), entry, "4 planContent")
 
 
-def _typed(entry: UserEntry, content: Any) -> Act | None:
+def _typed_act(entry: UserEntry, content: Any) -> Act | None:
     """Steps 6 to 8: what the source of the prompt and the text itself say."""
-    images = _images(content)
-    text = without_prefaces(extract_text(content))
-    kind = _kind_of(text)
+    images = _count_images(content)
+    text = strip_prefaces(extract_text(content))
+    kind = _kind_of_text(text)
     source = entry.prompt_source
-    if kind is None or source in _NOT_TYPED or not (text or images):
+    if kind is None or source in _MACHINE_SOURCES or not (text or images):
         return None
     if source == "sdk" and kind is ActKind.PROMPT:
         return Act(ActKind.PROGRAMMATIC, text, entry, "6 promptSource sdk", images)
-    rule = f"6 promptSource {source}" if source in _TYPED else f"8 text ({kind})"
-    return Act(kind, clean(text, kind), entry, rule, images)
+    rule = f"6 promptSource {source}" if source in _TYPED_SOURCES else f"8 text ({kind})"
+    return Act(kind, act_text(text, kind), entry, rule, images)
 
 
-def without_prefaces(text: str) -> str:
+def strip_prefaces(text: str) -> str:
     """The text without what the program put before it."""
     at = 0
     while match := _PREFACES.match(text, at):
@@ -117,29 +116,29 @@ def without_prefaces(text: str) -> str:
     return text[at:].strip()
 
 
-def clean(text: str, kind: ActKind) -> str:
+def act_text(text: str, kind: ActKind) -> str:
     """The words of the act: `/model opus` for a command, the line itself for a shell line."""
     if kind is ActKind.COMMAND:
-        name = _inside(text, "command-name") or _inside(text, "command-message") or ""
-        return f"{name if name.startswith('/') else '/' + name} {_inside(text, 'command-args') or ''}".strip()
+        name = _tag_text(text, "command-name") or _tag_text(text, "command-message") or ""
+        return f"{name if name.startswith('/') else '/' + name} {_tag_text(text, 'command-args') or ''}".strip()
     tag = {ActKind.SHELL: "bash-input", ActKind.MEMORY: "user-memory-input"}.get(kind)
-    inner = _inside(text, tag) if tag is not None else None
+    inner = _tag_text(text, tag) if tag is not None else None
     return text if inner is None else inner
 
 
-def _inside(text: str, tag: str) -> str | None:
+def _tag_text(text: str, tag: str) -> str | None:
     """What stands in the first element of that name, if it is closed."""
     _, opened, rest = text.partition(f"<{tag}>")
     inner, closed, _ = rest.partition(f"</{tag}>")
     return inner.strip() if opened and closed else None
 
 
-def _is_agents(entry: UserEntry) -> bool:
+def _is_from_agent(entry: UserEntry) -> bool:
     """Step 2: rows of agents and of teams."""
     return bool(entry.is_agent or entry.agent_id or entry.team_name)
 
 
-def _is_machine(entry: UserEntry) -> bool:
+def _is_machine_written(entry: UserEntry) -> bool:
     """Steps 3 to 5: flags that say that no person wrote it."""
     if entry.tool_use_result is not None or entry.source_tool_assistant_uuid or entry.source_tool_use_id:
         return True
@@ -149,9 +148,9 @@ def _is_machine(entry: UserEntry) -> bool:
     return kind not in (None, "human", "unclassified")
 
 
-def _kind_of(text: str) -> ActKind | None:
+def _kind_of_text(text: str) -> ActKind | None:
     """Step 8: what the text itself says it is; None for the machine's."""
-    if text.startswith(INTERRUPTS):
+    if text.startswith(INTERRUPT_MESSAGES):
         return ActKind.INTERRUPT
     if text.startswith(("<command-name>", "<command-message>")):
         return ActKind.COMMAND
@@ -159,22 +158,22 @@ def _kind_of(text: str) -> ActKind | None:
         return ActKind.SHELL
     if text.startswith("<user-memory-input>"):
         return ActKind.MEMORY
-    return None if text.startswith(_MACHINE) else ActKind.PROMPT
+    return None if text.startswith(_MACHINE_PREFIXES) else ActKind.PROMPT
 
 
-def _images(content: Any) -> int:
+def _count_images(content: Any) -> int:
     blocks = content if isinstance(content, list) else ()
     return sum(isinstance(block, ImageBlock | DocumentBlock) for block in blocks)
 
 
-def _queued(entry: AttachmentEntry) -> Act | None:
+def _queued_act(entry: AttachmentEntry) -> Act | None:
     """Step 9: what was typed while the model was working, as an attachment."""
     queued = entry.attachment
     if not isinstance(queued, QueuedCommand) or queued.command_mode not in (None, "prompt", "bash") or queued.is_meta:
         return None
     origin = queued.origin.get("kind") if isinstance(queued.origin, dict) else None
-    text = without_prefaces(extract_text(queued.prompt))
-    if origin not in (None, "human", "unclassified") or not text or text.startswith(_MACHINE):
+    text = strip_prefaces(extract_text(queued.prompt))
+    if origin not in (None, "human", "unclassified") or not text or text.startswith(_MACHINE_PREFIXES):
         return None
     kind = ActKind.SHELL if queued.command_mode == "bash" else ActKind.STEERING
     return Act(kind, text, entry, "9 queued_command")
@@ -182,9 +181,9 @@ def _queued(entry: AttachmentEntry) -> Act | None:
 
 def _unrecorded_steering(entries: list[Entry], found: list[Act]) -> Iterator[Act]:
     """Step 10: prompts that were queued and taken up by the model, and that no other row records (before 2.1.97)."""
-    if not may_be_unrecorded(_newest_version(entries)):
+    if not can_miss_steering(_newest_version(entries)):
         return
-    recorded = {normal(act.text) for act in found}
+    recorded = {normalise_spaces(act.text) for act in found}
     waiting: deque[QueueOperationEntry] = deque()
     for entry in entries:
         if not isinstance(entry, QueueOperationEntry):
@@ -198,40 +197,48 @@ def _unrecorded_steering(entries: list[Entry], found: list[Act]) -> Iterator[Act
         elif entry.operation == "remove" and waiting:
             taken = waiting.popleft()
             text = taken.text.strip()
-            if text and not text.startswith((*_MACHINE, '{"task_id"')) and normal(text) not in recorded:
+            if (
+                text
+                and not text.startswith((*_MACHINE_PREFIXES, '{"task_id"'))
+                and normalise_spaces(text) not in recorded
+            ):
                 yield Act(ActKind.STEERING, text, taken, "10 queue-operation")
 
 
 def _newest_version(entries: list[Entry]) -> tuple[int, ...]:
     versions = {entry.version for entry in entries if isinstance(entry, ChainEntry) and entry.version}
-    return max(map(version_numbers, versions), default=())
+    return max(map(parse_version, versions), default=())
 
 
-def version_numbers(version: str) -> tuple[int, ...]:
+def parse_version(version: str) -> tuple[int, ...]:
     """A version as numbers that can be compared; what is no number of a sensible length is left out."""
-    return tuple(int(part) for part in version.split(".") if part.isdecimal() and len(part) < _TOO_LONG)
+    return tuple(int(part) for part in version.split(".") if part.isdecimal() and len(part) < _TOO_MANY_DIGITS)
 
 
-def may_be_unrecorded(newest: tuple[int, ...]) -> bool:
+def can_miss_steering(newest: tuple[int, ...]) -> bool:
     """Whether what was typed while the model worked may be told by queue operations alone, up to that version."""
     return newest < _QUEUED_AS_ATTACHMENT
 
 
-def normal(text: str) -> str:
+def normalise_spaces(text: str) -> str:
     """The words of a text, by which one that is told twice is known."""
     return " ".join(text.split())
 
 
-def _once(found: list[Act]) -> list[Act]:
+def _without_repeats(found: list[Act]) -> list[Act]:
     """Without acts that are told twice in a row: queued and then sent as a prompt, or refusals of parallel calls."""
     kept: list[Act] = []
     for act in found:
         last = kept[-1] if kept else None
-        if last is None or not are_told_twice(last.kind, act.kind) or normal(last.text) != normal(act.text):
+        if (
+            last is None
+            or not is_repeat(last.kind, act.kind)
+            or normalise_spaces(last.text) != normalise_spaces(act.text)
+        ):
             kept.append(act)
     return kept
 
 
-def are_told_twice(before: str, after: str) -> bool:
+def is_repeat(before: str, after: str) -> bool:
     """Whether acts of these kinds, one right after the other and with the same words, are one that is told twice."""
-    return not _TOLD_TWICE.isdisjoint((before, after))
+    return not _REPEATABLE_KINDS.isdisjoint((before, after))

@@ -1,35 +1,36 @@
-"""All agents of a session: the main one and those it started, wherever their entries lie."""
+"""Assemble a session's agents: the main one and all others, with their links, status and turns.
+
+Up to version 2.0.27 the rows of agents were written into the main transcript itself; they are split off here.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.model.agent import Agent, AgentKind, AgentStatus, Link
-from threadline.model.call import Call
-from threadline.model.entries import AssistantEntry, ChainEntry, Entry, UserEntry
-from threadline.model.ids import AgentId, CallId
-from threadline.model.line import NOWHERE
+from threadline.model.blocks import TextBlock
+from threadline.model.calls import Call, Outcome
+from threadline.model.entries import AssistantEntry, ChainEntry, Entry, FailedEntry, ResultEntry, UserEntry
+from threadline.model.places import NOWHERE, AgentId, CallId, EntryId
 from threadline.model.results import AgentResult
-from threadline.model.side import AgentMeta
-from threadline.model.side_agent import SideKind, side_kind
-from threadline.thread.calls import Result, calls, results, results_of
-from threadline.thread.evidence import Evidence, Speaker, Teammate, asked
-from threadline.thread.inline import separate
-from threadline.thread.links import Known, fork_point, links
-from threadline.thread.loop import Loop, loop
-from threadline.thread.side import is_bare
-from threadline.thread.status import journal_status, status
+from threadline.model.session import Agent, AgentKind, AgentLink, AgentStatus
+from threadline.model.side_agents import SideAgentKind, side_agent_kind
+from threadline.model.side_files import AgentMeta
+from threadline.thread.agent_links import UnlinkedAgent, fork_point, link_agents
+from threadline.thread.calls import INTERRUPT_MESSAGES, CallResult, find_calls, result_blocks, results_by_call
+from threadline.thread.evidence import AgentEvidence, Teammate, Witness, string_input
+from threadline.thread.graph import call_ids
+from threadline.thread.threads import AgentHistory, build_history
 
-_TEAMMATE = "<teammate-message"
-_NAMED_ID = re.compile(r"a(.+)-[0-9a-f]{16}")
+_TEAMMATE_TAG = "<teammate-message"
+_TEAMMATE_ID = re.compile(r"a(.+)-[0-9a-f]{16}")
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
@@ -44,16 +45,16 @@ class AgentFile(Struct, frozen=True):
     entries: tuple[Entry, ...] = ()
 
 
-class _Draft(Struct, frozen=True):
+class _AgentDraft(Struct, frozen=True):
     """An agent in the making: all that its own entries tell."""
 
-    known: Known
-    loop: Loop
+    known: UnlinkedAgent
+    loop: AgentHistory
     calls: tuple[Call, ...]
     transcript: Path | None
 
 
-def assemble(
+def assemble_agents(
     main: Sequence[Entry], files: Sequence[AgentFile], journal: Sequence[Entry] = ()
 ) -> tuple[Agent, tuple[Agent, ...]]:
     """The main agent and all others, in order of their start, each linked to the call that started it.
@@ -61,14 +62,14 @@ def assemble(
     Every entry given stands in exactly one agent's `entries`. `journal` are the rows of workflows' journals: they are
     no agent's own, and stand after those of the main one.
     """
-    own, inside = separate(main, {file.id for file in files})
-    path = _path_of(main)
+    own, inside = split_inline_agents(main, {file.id for file in files})
+    path = _transcript_path(main)
     made = [AgentFile(path or Path(), one.id, AgentKind.INLINE, entries=one.entries) for one in inside]
     # Of several results for one call the main agent's counts, which therefore comes last.
-    elsewhere = results(chain(*(file.entries for file in (*files, *made)), own))
-    drafts = [_draft(number, file, elsewhere) for number, file in enumerate([*made, *files], 1)]
+    elsewhere = results_by_call(chain(*(file.entries for file in (*files, *made)), own))
+    drafts = [_draft_agent(number, file, elsewhere) for number, file in enumerate([*made, *files], 1)]
     # A transcript that is an agent's own throughout was read as if it were a session's.
-    whole = loop(own, agent=_is_agents(own), transcript=main if inside else None)
+    whole = build_history(own, agent=_is_agent_transcript(own), transcript=main if inside else None)
     first = Agent(
         id=None,
         kind=AgentKind.MAIN,
@@ -79,17 +80,17 @@ def assemble(
         compactions=whole.compactions,
         acts=whole.acts,
         turns=whole.turns,
-        calls=tuple(calls(own, turns=whole.turns, elsewhere=elsewhere)),
+        calls=tuple(find_calls(own, turns=whole.turns, elsewhere=elsewhere)),
         transcript=path,
-        model=_model(own),
+        model=_most_used_model(own),
     )
-    evidence = Evidence(_speakers(first, own, drafts))
-    found = links([draft.known for draft in drafts], evidence)
-    ended = journal_status(journal)
+    evidence = AgentEvidence(_witnesses(first, own, drafts))
+    found = link_agents([draft.known for draft in drafts], evidence)
+    ended = journal_statuses(journal)
     depths = _depths(drafts, found)
-    within = _turns_of_start(drafts, found, evidence)
+    within = _starting_turns(drafts, found, evidence)
     agents = [
-        _agent(_in_turn(draft, within[number]), found[number], depths[number], evidence, ended)
+        _make_agent(_with_turn(draft, within[number]), found[number], depths[number], evidence, ended)
         for draft in drafts
         for number in [draft.known.number]
     ]
@@ -97,39 +98,41 @@ def assemble(
     return first, tuple(agent for _, agent in order)
 
 
-def _draft(number: int, file: AgentFile, elsewhere: Mapping[CallId, Result]) -> _Draft:
-    whole = loop(file.entries, agent=True)
-    prompt = _first_words(file.entries)
-    known = Known(
+def _draft_agent(number: int, file: AgentFile, elsewhere: Mapping[CallId, CallResult]) -> _AgentDraft:
+    whole = build_history(file.entries, agent=True)
+    prompt = _first_prompt(file.entries)
+    known = UnlinkedAgent(
         number=number,
         id=file.id,
         kind=file.kind,
         entries=file.entries,
         meta=file.meta,
         run=file.run,
-        side=side_kind(file.id, prompt),
+        side=side_agent_kind(file.id, prompt),
         prompt=prompt,
         started=next((moment for entry in file.entries if (moment := entry.timestamp) is not None), None),
-        teammate=_teammate(file, prompt),
+        teammate=_find_teammate(file, prompt),
         forked_from=fork_point(file.entries),
-        bare=is_bare(file.entries),
+        bare=is_single_reply(file.entries),
     )
-    made = calls(file.entries, agent=file.id, turns=whole.turns, elsewhere=elsewhere)
-    return _Draft(known, whole, tuple(made), file.path)
+    made = find_calls(file.entries, agent=file.id, turns=whole.turns, elsewhere=elsewhere)
+    return _AgentDraft(known, whole, tuple(made), file.path)
 
 
-def _speakers(first: Agent, own: Sequence[Entry], drafts: Sequence[_Draft]) -> list[Speaker]:
+def _witnesses(first: Agent, own: Sequence[Entry], drafts: Sequence[_AgentDraft]) -> list[Witness]:
     """All agents as witnesses, side agents last: they repeat what the others say."""
     ordered = sorted(drafts, key=lambda draft: draft.known.side is not None)
-    others = [Speaker(one.known.number, one.known.id, one.known.entries, one.calls) for one in ordered]
-    return [Speaker(0, None, own, first.calls), *others]
+    others = [Witness(one.known.number, one.known.id, one.known.entries, one.calls) for one in ordered]
+    return [Witness(0, None, own, first.calls), *others]
 
 
-def _agent(draft: _Draft, link: Link, depth: int, evidence: Evidence, ended: dict[AgentId, AgentStatus]) -> Agent:
+def _make_agent(
+    draft: _AgentDraft, link: AgentLink, depth: int, evidence: AgentEvidence, ended: dict[AgentId, AgentStatus]
+) -> Agent:
     known, meta = draft.known, draft.known.meta
     made = evidence.calls.get(link.call) if link.call is not None else None
     call = made.call if made is not None else None
-    told = _Told(known, call)
+    told = _AgentDetails(known, call)
     return Agent(
         id=known.id,
         kind=known.kind,
@@ -141,25 +144,25 @@ def _agent(draft: _Draft, link: Link, depth: int, evidence: Evidence, ended: dic
         acts=draft.loop.acts,
         turns=draft.loop.turns,
         calls=draft.calls,
-        side=known.side or (SideKind.WARM_UP if known.bare and link.step is None else None),
+        side=known.side or (SideAgentKind.WARM_UP if known.bare and link.step is None else None),
         transcript=draft.transcript,
         meta=meta,
         link=link,
-        status=ended.get(known.id) or status(known.id, known.entries, meta, call, evidence),
-        type=told.word("agent_type", "subagent_type"),
-        description=told.word("description", "description"),
-        prompt=known.prompt or told.word("", "prompt"),
-        model=_model(known.entries) or told.word("model", "model"),
+        status=ended.get(known.id) or agent_status(known.id, known.entries, meta, call, evidence),
+        type=told.text_field("agent_type", "subagent_type"),
+        description=told.text_field("description", "description"),
+        prompt=known.prompt or told.text_field("", "prompt"),
+        model=_most_used_model(known.entries) or told.text_field("model", "model"),
         run=known.run,
-        team=(known.teammate[0] if known.teammate else None) or told.word("", "team_name"),
+        team=(known.teammate[0] if known.teammate else None) or told.text_field("", "team_name"),
         depth=depth,
     )
 
 
-class _Told:
+class _AgentDetails:
     """What is told of an agent elsewhere than in its entries: in its side file, its call, the call's result."""
 
-    def __init__(self, known: Known, call: Call | None) -> None:
+    def __init__(self, known: UnlinkedAgent, call: Call | None) -> None:
         # The call of a workflow says what the run is for, not what its agents are.
         own = call if call is not None and call.tool != "Workflow" else None
         result = own.result if own is not None else None
@@ -167,14 +170,16 @@ class _Told:
         self._call = own
         self._result = result if isinstance(result, AgentResult) else None
 
-    def word(self, in_meta: str, in_call: str) -> str | None:
+    def text_field(self, in_meta: str, in_call: str) -> str | None:
         """One word of it, by its name in the side file and in the call."""
-        found = getattr(self._meta, in_meta, None) or (asked(self._call, in_call) if self._call is not None else None)
+        found = getattr(self._meta, in_meta, None) or (
+            string_input(self._call, in_call) if self._call is not None else None
+        )
         found = found or getattr(self._result, in_meta or in_call, None)
         return found if isinstance(found, str) else None
 
 
-def _depths(drafts: Sequence[_Draft], found: dict[int, Link]) -> dict[int, int]:
+def _depths(drafts: Sequence[_AgentDraft], found: dict[int, AgentLink]) -> dict[int, int]:
     """How far each agent is from the main one: what the main one starts is at depth 1."""
     numbers: dict[AgentId | None, int] = {draft.known.id: draft.known.number for draft in reversed(drafts)}
     depths = {0: 0}
@@ -190,7 +195,9 @@ def _depths(drafts: Sequence[_Draft], found: dict[int, Link]) -> dict[int, int]:
     return depths
 
 
-def _turns_of_start(drafts: Sequence[_Draft], found: dict[int, Link], evidence: Evidence) -> dict[int, int | None]:
+def _starting_turns(
+    drafts: Sequence[_AgentDraft], found: dict[int, AgentLink], evidence: AgentEvidence
+) -> dict[int, int | None]:
     """The session's turn in which each agent was started: by the call that did it, through agents that start agents."""
     turns: dict[int, int | None] = {}
     for draft in drafts:
@@ -210,26 +217,31 @@ def _turns_of_start(drafts: Sequence[_Draft], found: dict[int, Link], evidence: 
     return turns
 
 
-def _in_turn(draft: _Draft, turn: int | None) -> _Draft:
+def _with_turn(draft: _AgentDraft, turn: int | None) -> _AgentDraft:
     """The draft with its calls in the session's turn."""
     return replace(draft, calls=tuple(replace(call, turn=turn) for call in draft.calls))
 
 
-def _first_words(entries: Sequence[Entry]) -> str | None:
+def _first_prompt(entries: Sequence[Entry]) -> str | None:
     """The first text that was put to an agent: the task it was given."""
     for entry in entries:
-        if isinstance(entry, UserEntry) and not entry.is_meta and next(results_of(entry), None) is None and entry.text:
+        if (
+            isinstance(entry, UserEntry)
+            and not entry.is_meta
+            and next(result_blocks(entry), None) is None
+            and entry.text
+        ):
             return entry.text
     return None
 
 
-def _teammate(file: AgentFile, prompt: str | None) -> Teammate | None:
+def _find_teammate(file: AgentFile, prompt: str | None) -> Teammate | None:
     """The team and name of an agent that is one of a team."""
     rows = [entry for entry in file.entries if isinstance(entry, ChainEntry)]
     team = next((entry.team_name for entry in rows if entry.team_name), None)
-    if team is None and not (prompt or "").lstrip().startswith(_TEAMMATE):
+    if team is None and not (prompt or "").lstrip().startswith(_TEAMMATE_TAG):
         return None
-    match = _NAMED_ID.fullmatch(file.id)
+    match = _TEAMMATE_ID.fullmatch(file.id)
     name = next((entry.agent_name for entry in rows if entry.agent_name), None) or (
         file.meta.name if file.meta else None
     )
@@ -237,7 +249,7 @@ def _teammate(file: AgentFile, prompt: str | None) -> Teammate | None:
     return (team, name) if name else None
 
 
-def _model(entries: Sequence[Entry]) -> str | None:
+def _most_used_model(entries: Sequence[Entry]) -> str | None:
     """The model that answered most often; of rows that are one message, one counts."""
     answered = {
         entry.message.id or id(entry): entry.message.model
@@ -245,16 +257,157 @@ def _model(entries: Sequence[Entry]) -> str | None:
         if isinstance(entry, AssistantEntry)
         and entry.message is not None
         and entry.message.model
-        and not entry.is_made_up
+        and not entry.is_synthetic
     }
     return next((model for model, _ in Counter(answered.values()).most_common(1)), None)
 
 
-def _is_agents(entries: Sequence[Entry]) -> bool:
+def _is_agent_transcript(entries: Sequence[Entry]) -> bool:
     rows = [entry for entry in entries if isinstance(entry, ChainEntry)]
     return bool(rows) and all(entry.is_agent for entry in rows)
 
 
-def _path_of(entries: Sequence[Entry]) -> Path | None:
+def _transcript_path(entries: Sequence[Entry]) -> Path | None:
     line = entries[0].line if entries else NOWHERE
     return Path(line.transcript) if line is not NOWHERE else None
+
+
+# The words of notifications and of results; a word that is not here says nothing.
+_STATUS_WORDS = {
+    "completed": AgentStatus.DONE,
+    "success": AgentStatus.DONE,
+    "failed": AgentStatus.FAILED,
+    "error": AgentStatus.FAILED,
+    "killed": AgentStatus.INTERRUPTED,
+    "stopped": AgentStatus.INTERRUPTED,
+    "cancelled": AgentStatus.INTERRUPTED,
+}
+_STATUS_OF_OUTCOME = {
+    Outcome.OK: AgentStatus.DONE,
+    Outcome.ERROR: AgentStatus.FAILED,
+    Outcome.DENIED: AgentStatus.INTERRUPTED,
+    Outcome.INTERRUPTED: AgentStatus.INTERRUPTED,
+    Outcome.PENDING: AgentStatus.PENDING,
+}
+# Of these the result tells only that the agent began.
+_LAUNCHED = frozenset({"async_launched", "teammate_spawned", "remote_launched"})
+
+
+def journal_statuses(journal: Sequence[Entry]) -> dict[AgentId, AgentStatus]:
+    """How the agents of workflows ended, as their journals tell."""
+    ended: dict[AgentId, AgentStatus] = {}
+    for entry in journal:
+        if isinstance(entry, ResultEntry | FailedEntry) and entry.agent_id is not None:
+            ended[entry.agent_id] = AgentStatus.DONE if isinstance(entry, ResultEntry) else AgentStatus.FAILED
+    return ended
+
+
+def agent_status(
+    id_: AgentId, entries: Sequence[Entry], meta: AgentMeta | None, call: Call | None, evidence: AgentEvidence
+) -> AgentStatus:
+    """How an agent ended: by what was told of it since, by its call, by its own last words."""
+    told = evidence.notifications.get(id_)
+    if told is not None and told.status in _STATUS_WORDS:
+        return _STATUS_WORDS[told.status]
+    if (asked := evidence.task_status.get(id_)) in _STATUS_WORDS:
+        return _STATUS_WORDS[asked]
+    if meta is not None and meta.finished:
+        return AgentStatus.DONE
+    end = status_by_last_message(entries)
+    if call is None or call.tool == "Workflow":
+        return end
+    result = call.result
+    if isinstance(result, AgentResult) and result.status in _LAUNCHED:
+        return end if end is AgentStatus.INTERRUPTED else AgentStatus.PENDING
+    return _STATUS_OF_OUTCOME.get(call.outcome, end)
+
+
+def status_by_last_message(entries: Sequence[Entry]) -> AgentStatus:
+    """What an agent's own transcript tells of its end."""
+    last = next((entry for entry in reversed(entries) if isinstance(entry, UserEntry | AssistantEntry)), None)
+    if isinstance(last, UserEntry):
+        return AgentStatus.INTERRUPTED if last.text.lstrip().startswith(INTERRUPT_MESSAGES) else AgentStatus.UNKNOWN
+    if last is None or last.message is None:
+        return AgentStatus.UNKNOWN
+    if last.is_api_error_message:
+        return AgentStatus.FAILED
+    blocks = list(last.message.blocks)
+    finished = last.message.stop_reason in (None, "end_turn", "stop_sequence")
+    return AgentStatus.DONE if finished and blocks and isinstance(blocks[-1], TextBlock) else AgentStatus.UNKNOWN
+
+
+class InlineAgent(Struct, frozen=True):
+    """One such agent: the id made for it, and its entries in file order."""
+
+    id: AgentId
+    entries: tuple[Entry, ...]
+
+
+def split_inline_agents(entries: Sequence[Entry], taken: Container[str] = ()) -> tuple[list[Entry], list[InlineAgent]]:
+    """Part a main transcript: the main agent's entries, and those of each agent inside it.
+
+    Several agents at work at once interleave; each is a tree of its own. `taken` are ids that may not be given again.
+    """
+    marked = [entry for entry in entries if isinstance(entry, ChainEntry) and entry.is_agent]
+    others = any(isinstance(entry, ChainEntry) and not entry.is_agent for entry in entries)
+    if not marked or not others:
+        # A transcript in which every row is marked is an agent's own, whatever its name.
+        return list(entries), []
+    roots = _find_roots(marked)
+    main: list[Entry] = []
+    trees: dict[object, list[ChainEntry]] = {}
+    for at, entry in enumerate(entries):
+        if isinstance(entry, ChainEntry) and entry.is_agent:
+            trees.setdefault(_tree_key(entry, at, roots), []).append(entry)
+        else:
+            main.append(entry)
+    given: set[str] = set()
+    return main, [InlineAgent(_make_agent_id(tree[0], taken, given), tuple(tree)) for tree in trees.values()]
+
+
+def _tree_key(entry: ChainEntry, at: int, roots: dict[EntryId, EntryId]) -> object:
+    """What the rows of one agent have in common: the agent's id where rows tell it, else the root they descend from."""
+    if entry.agent_id is not None:
+        return ("agent", entry.agent_id)
+    near = entry.uuid if entry.uuid in roots else entry.parent_uuid
+    root = roots.get(near) if near is not None else None
+    return ("root", root) if root is not None else ("alone", at)
+
+
+def _find_roots(marked: list[ChainEntry]) -> dict[EntryId, EntryId]:
+    """The root of each entry. Every entry is walked over once; a cycle has its first entry for a root."""
+    parents = {entry.uuid: entry.parent_uuid for entry in marked if entry.uuid is not None}
+    roots: dict[EntryId, EntryId] = {}
+    for uuid in parents:
+        path: dict[EntryId, None] = {}
+        here: EntryId | None = uuid
+        while here is not None and here in parents and here not in roots and here not in path:
+            path[here] = None
+            here = parents[here]
+        if here is not None and here in roots:
+            root = roots[here]
+        else:
+            root = here if here is not None and here in path else next(reversed(path), uuid)
+        roots.update(dict.fromkeys(path, root))
+    return roots
+
+
+def _make_agent_id(first: ChainEntry, taken: Container[str], given: set[str]) -> AgentId:
+    """An id for an agent that has none: made from its first row, the same each time."""
+    if first.agent_id is not None and first.agent_id not in taken:
+        names = [str(first.agent_id)]
+    else:
+        whole = str(first.agent_id or first.uuid or f"line{first.line.number}")
+        names = [f"inline-{whole[:8]}", f"inline-{whole}"]
+    numbered = (f"{names[-1]}-{number}" for number in count(len(given)))
+    name = next(name for name in chain(names, numbered) if name not in given and name not in taken)
+    given.add(name)
+    return AgentId(name)
+
+
+def is_single_reply(entries: Sequence[Entry]) -> bool:
+    """Whether an agent has a single reply and nothing else: so the warm-ups of 2.0.60, which writes no prompts."""
+    rows = [entry for entry in entries if isinstance(entry, ChainEntry)]
+    replies = {entry.message.id for entry in rows if isinstance(entry, AssistantEntry) and entry.message is not None}
+    calls = any(isinstance(entry, AssistantEntry) and next(call_ids(entry), None) is not None for entry in rows)
+    return len(replies) == 1 and not calls and not any(isinstance(entry, UserEntry) for entry in rows)

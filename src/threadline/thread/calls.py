@@ -1,17 +1,21 @@
-"""Calls: every tool use of one agent, paired with its result, or with the reason why there is none."""
+"""Pair every tool call with its result and decide how it ended.
+
+The word "error" in an output proves nothing. What counts is what the program itself wrote for the purpose: flags on
+the row, the shape of the tool's own result, and the fixed sentences it writes instead of a result. The rules are a
+table, the best evidence first. A refused call is also the only tool result that can contain a person's words.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from threadline.model.act import Turn
-from threadline.model.block import (
+from threadline.model.blocks import (
     McpToolResultBlock,
     McpToolUseBlock,
     ServerResultBlock,
@@ -19,31 +23,32 @@ from threadline.model.block import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from threadline.model.call import Call, Outcome, ResultBlock
+from threadline.model.calls import Call, Outcome, ResultBlock
 from threadline.model.entries import AssistantEntry, Entry, UserEntry
-from threadline.model.ids import AgentId, CallId, EntryId
-from threadline.model.results import OutputResult, ResultValue, ShellOutputResult, typed_result
+from threadline.model.places import AgentId, CallId, EntryId
+from threadline.model.results import TOOL_RESULTS, OutputResult, ResultValue, ShellOutputResult, typed_result
+from threadline.model.session import Turn
 from threadline.model.text import extract_text
-from threadline.thread.feedback import feedback
-from threadline.thread.interrupts import INTERRUPTS
-from threadline.thread.outcome import Answer, Verdict, judge
 
-STARTERS = frozenset({"Task", "Agent", "Skill"})
+INTERRUPT_MESSAGES = ("[Request interrupted by user]", "[Request interrupted by user for tool use]")
+
+
+AGENT_STARTING_TOOLS = frozenset({"Task", "Agent", "Skill"})
 """The tools that start agents; the rest of an agent's links come from what names its id."""
 
 _SPEAKERS = (UserEntry, AssistantEntry)
-_USES = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
-_RESULTS = (ToolResultBlock, ServerResultBlock, McpToolResultBlock)
-_Speaker: TypeAlias = UserEntry | AssistantEntry
+_USE_BLOCKS = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
+_RESULT_BLOCKS = (ToolResultBlock, ServerResultBlock, McpToolResultBlock)
+_SpeakerEntry: TypeAlias = UserEntry | AssistantEntry
 _UseBlock: TypeAlias = ToolUseBlock | ServerToolUseBlock | McpToolUseBlock
 
-_SAVED = re.compile(r"Full output saved to: (.+)")
+_SAVED_OUTPUT = re.compile(r"Full output saved to: (.+)")
 _AGENT_ID = re.compile(r"^agentId: ([\w.@-]+)", re.MULTILINE)
 _EXIT_CODE = re.compile(r"\s*(?:Error: )?Exit code (-?\d{1,10})\b")
 _EXIT_ELEMENT = re.compile(r"<exit_code>(-?\d{1,10})</exit_code>")
 
 
-class _Use(Struct):
+class _ToolUse(Struct):
     """A tool use: the last row and block that hold it, and where in the file that row stands."""
 
     id: CallId
@@ -52,19 +57,19 @@ class _Use(Struct):
     at: int
 
 
-class Result(Struct, frozen=True):
+class CallResult(Struct, frozen=True):
     """A result: its row and its block."""
 
-    entry: _Speaker
+    entry: _SpeakerEntry
     block: ResultBlock
 
 
-def calls(
+def find_calls(
     entries: Sequence[Entry],
     *,
     agent: AgentId | None = None,
     turns: Sequence[Turn] = (),
-    elsewhere: Mapping[CallId, Result] = MappingProxyType({}),
+    elsewhere: Mapping[CallId, CallResult] = MappingProxyType({}),
 ) -> list[Call]:
     """Every call that one agent made, once each and in file order.
 
@@ -72,69 +77,69 @@ def calls(
     own: they give each call the number of its turn. `elsewhere` are results from the session's other transcripts, for
     calls that have none in their own.
     """
-    uses = _uses(entries)
-    own, loose = _results(entries)
+    uses = _find_uses(entries)
+    own, loose = _find_results(entries)
     number = {id(entry): turn.number for turn in turns for entry in turn.entries}
     # A result without an id can still be told by the row it hangs off, if the call has no id, either.
     paired = [
         own.get(use.id) or elsewhere.get(use.id) or (None if use.block.id else loose.get(use.entry.uuid))
         for use in uses
     ]
-    ends = _ends(entries, [use for use, result in zip(uses, paired, strict=True) if result is None])
+    ends = _unanswered_verdicts(entries, [use for use, result in zip(uses, paired, strict=True) if result is None])
     return [
-        _unanswered(use, ends[use.id], agent, number.get(id(use.entry)))
+        _unanswered_call(use, ends[use.id], agent, number.get(id(use.entry)))
         if result is None
-        else _answered(use, result, agent, number.get(id(use.entry)))
+        else _answered_call(use, result, agent, number.get(id(use.entry)))
         for use, result in zip(uses, paired, strict=True)
     ]
 
 
-def results(entries: Iterable[Entry]) -> dict[CallId, Result]:
+def results_by_call(entries: Iterable[Entry]) -> dict[CallId, CallResult]:
     """The results in any entries, by the call they answer."""
-    return _results(entries)[0]
+    return _find_results(entries)[0]
 
 
 def exit_code(call: Call) -> int | None:
     """The exit code of a command, where it is told: as a rule only one that is not 0."""
-    return exit_code_in(call.tool, call.result, call.output)
+    return parse_exit_code(call.tool, call.result, call.output)
 
 
-def exit_code_in(tool: str, result: ResultValue, output: str) -> int | None:
+def parse_exit_code(tool: str, result: ResultValue, output: str) -> int | None:
     """The same, by the tool's own result and by what the model saw of it."""
     if isinstance(result, ShellOutputResult) and result.exit_code is not None:
         return result.exit_code
     if isinstance(result, OutputResult) and result.task is not None and result.task.exit_code is not None:
         return result.task.exit_code
-    match = _EXIT_CODE.match(output) or (_EXIT_ELEMENT.search(output) if tool in OUTPUT_TOOLS else None)
+    match = _EXIT_CODE.match(output) or (_EXIT_ELEMENT.search(output) if tool in BACKGROUND_OUTPUT_TOOLS else None)
     return int(match[1]) if match else None
 
 
-OUTPUT_TOOLS = frozenset({"BashOutput", "AgentOutputTool", "TaskOutput"})
+BACKGROUND_OUTPUT_TOOLS = frozenset({"BashOutput", "AgentOutputTool", "TaskOutput"})
 """The tools that ask for the output of what runs in the background."""
 
 
-def agent_in_result(raw: Any) -> AgentId | None:
+def agent_id_in_result(raw: Any) -> AgentId | None:
     """The agent that the tool's own result, as it is written, names as the one it started."""
     named = (raw.get("agentId") or raw.get("agent_id")) if isinstance(raw, dict) else None
     return AgentId(named) if isinstance(named, str) else None
 
 
-def agent_in_text(text: str) -> AgentId | None:
+def agent_id_in_text(text: str) -> AgentId | None:
     """The agent that the lines the program puts at the end of an agent's report name."""
     found = _AGENT_ID.findall(text)
     # The report itself comes first and may quote anything.
     return AgentId(found[-1]) if found else None
 
 
-def results_of(entry: _Speaker) -> Iterator[ResultBlock]:
+def result_blocks(entry: _SpeakerEntry) -> Iterator[ResultBlock]:
     """The results that an entry holds."""
     content = entry.message.content if entry.message is not None else None
-    return (block for block in content if isinstance(block, _RESULTS)) if isinstance(content, list) else iter(())
+    return (block for block in content if isinstance(block, _RESULT_BLOCKS)) if isinstance(content, list) else iter(())
 
 
-def _uses(entries: Sequence[Entry]) -> list[_Use]:
+def _find_uses(entries: Sequence[Entry]) -> list[_ToolUse]:
     """The tool uses in order of first appearance, each with the last row that holds it."""
-    found: dict[CallId, _Use] = {}
+    found: dict[CallId, _ToolUse] = {}
     for at, entry in enumerate(entries):
         if (
             not isinstance(entry, AssistantEntry)
@@ -143,20 +148,20 @@ def _uses(entries: Sequence[Entry]) -> list[_Use]:
         ):
             continue
         for index, block in enumerate(entry.message.content):
-            if isinstance(block, _USES):
+            if isinstance(block, _USE_BLOCKS):
                 name = block.id or CallId(f"{entry.uuid or entry.place}#{index}")
-                found[name] = _Use(name, block, entry, at)
+                found[name] = _ToolUse(name, block, entry, at)
     return list(found.values())
 
 
-def _results(entries: Iterable[Entry]) -> tuple[dict[CallId, Result], dict[EntryId | None, Result]]:
+def _find_results(entries: Iterable[Entry]) -> tuple[dict[CallId, CallResult], dict[EntryId | None, CallResult]]:
     """Results by the call they answer, and those that name none by the row they hang off."""
-    by_call: dict[CallId, Result] = {}
-    loose: dict[EntryId | None, Result] = {}
+    by_call: dict[CallId, CallResult] = {}
+    loose: dict[EntryId | None, CallResult] = {}
     for entry in entries:
         if isinstance(entry, _SPEAKERS):
-            for block in results_of(entry):
-                result = Result(entry, block)
+            for block in result_blocks(entry):
+                result = CallResult(entry, block)
                 if block.tool_use_id:
                     by_call[block.tool_use_id] = result
                 elif isinstance(entry, UserEntry):
@@ -165,12 +170,12 @@ def _results(entries: Iterable[Entry]) -> tuple[dict[CallId, Result], dict[Entry
     return by_call, loose
 
 
-def _answered(use: _Use, result: Result, agent: AgentId | None, turn: int | None) -> Call:
+def _answered_call(use: _ToolUse, result: CallResult, agent: AgentId | None, turn: int | None) -> Call:
     tool, text = use.block.name, extract_text(result.block.content)
     raw = result.entry.tool_use_result if isinstance(result.entry, UserEntry) else None
     value = typed_result(raw, tool)
-    outcome, evidence = judge(Answer(tool, result.entry, result.block, value, text))
-    started = agent_in_result(raw) or (agent_in_text(text) if tool in STARTERS else None)
+    outcome, evidence = judge_outcome(Answer(tool, result.entry, result.block, value, text))
+    started = agent_id_in_result(raw) or (agent_id_in_text(text) if tool in AGENT_STARTING_TOOLS else None)
     return Call(
         id=use.id,
         tool=tool,
@@ -184,12 +189,12 @@ def _answered(use: _Use, result: Result, agent: AgentId | None, turn: int | None
         turn=turn,
         agent_turn=turn,
         started=started,
-        persisted=_persisted(value, text),
-        feedback=feedback(result.entry, text) if outcome is Outcome.DENIED else None,
+        persisted=_persisted_path(value, text),
+        feedback=refusal_feedback(result.entry, text) if outcome is Outcome.DENIED else None,
     )
 
 
-def _unanswered(use: _Use, verdict: Verdict, agent: AgentId | None, turn: int | None) -> Call:
+def _unanswered_call(use: _ToolUse, verdict: Verdict, agent: AgentId | None, turn: int | None) -> Call:
     outcome, evidence = verdict
     return Call(
         id=use.id,
@@ -204,37 +209,37 @@ def _unanswered(use: _Use, verdict: Verdict, agent: AgentId | None, turn: int | 
     )
 
 
-def _persisted(value: ResultValue, text: str) -> Path | None:
+def _persisted_path(value: ResultValue, text: str) -> Path | None:
     """The file that holds the output, where it was too long for the transcript."""
     path = getattr(value, "persisted_output_path", None)
     if path is None and text.lstrip().startswith("<persisted-output>"):
-        match = _SAVED.search(text)
+        match = _SAVED_OUTPUT.search(text)
         path = match[1].strip() if match else None
     return Path(path) if path else None
 
 
-def _ends(entries: Sequence[Entry], uses: list[_Use]) -> dict[CallId, Verdict]:
+def _unanswered_verdicts(entries: Sequence[Entry], uses: list[_ToolUse]) -> dict[CallId, Verdict]:
     """Why calls have no result, by what was said next, other results aside: one walk from the end of the file."""
-    waiting: dict[int, list[_Use]] = {}
+    waiting: dict[int, list[_ToolUse]] = {}
     for use in uses:
         waiting.setdefault(use.at, []).append(use)
     ends: dict[CallId, Verdict] = {}
-    nearest: _Speaker | None = None
-    beyond: _Speaker | None = None  # the nearest that is of another message than `nearest`
+    nearest: _SpeakerEntry | None = None
+    beyond: _SpeakerEntry | None = None  # the nearest that is of another message than `nearest`
     for at in range(len(entries) - 1, -1, -1) if waiting else ():
         for use in waiting.get(at, ()):
-            following = beyond if _same_message(use.entry, nearest) else nearest
-            ends[use.id] = end_by(following, aborted=bool(use.entry.is_aborted_mid_stream))
+            following = beyond if _is_same_message(use.entry, nearest) else nearest
+            ends[use.id] = verdict_without_result(following, aborted=bool(use.entry.is_aborted_mid_stream))
         entry = entries[at]
         if isinstance(entry, AssistantEntry) or (
-            isinstance(entry, UserEntry) and next(results_of(entry), None) is None
+            isinstance(entry, UserEntry) and next(result_blocks(entry), None) is None
         ):
-            beyond = beyond if _same_message(entry, nearest) else nearest
+            beyond = beyond if _is_same_message(entry, nearest) else nearest
             nearest = entry
     return ends
 
 
-def end_by(following: _Speaker | None, *, aborted: bool = False) -> Verdict:
+def verdict_without_result(following: _SpeakerEntry | None, *, aborted: bool = False) -> Verdict:
     """Why a call has no result, by what was said next, other results and its own message aside."""
     if aborted:
         return Outcome.INTERRUPTED, "isAbortedMidStream"
@@ -246,12 +251,164 @@ def end_by(following: _Speaker | None, *, aborted: bool = False) -> Verdict:
 
 
 def _is_interrupt(entry: UserEntry) -> bool:
-    return bool(entry.interrupted_message_id) or entry.text.lstrip().startswith(INTERRUPTS)
+    return bool(entry.interrupted_message_id) or entry.text.lstrip().startswith(INTERRUPT_MESSAGES)
 
 
-def _same_message(one: _Speaker, other: _Speaker | None) -> bool:
+def _is_same_message(one: _SpeakerEntry, other: _SpeakerEntry | None) -> bool:
     """Whether two rows are parts of one reply."""
     if not isinstance(one, AssistantEntry) or not isinstance(other, AssistantEntry):
         return False
     ids = [entry.message.id if entry.message is not None else None for entry in (one, other)]
     return ids[0] is not None and ids[0] == ids[1]
+
+
+Verdict = tuple[Outcome, str]
+
+# Sentences that stand where a result would, by how they begin.
+_REFUSALS = (
+    "The user doesn't want to proceed with this tool use.",
+    "User rejected tool use",
+    "Claude requested permissions to ",
+    "Permission to use ",
+    "Permission to read ",
+    "Permission to edit ",
+    "Permission to write ",
+    "Permission for this ",
+    "Permission denied by hook",
+)
+_HOOK_REFUSAL = re.compile(r"(PreToolUse:\S+ hook error:|Hook PreToolUse:\S+ denied |\w+ operation blocked by hook)")
+_INTERRUPTIONS = (
+    *INTERRUPT_MESSAGES,
+    "[Tool call interrupted",
+    "The user doesn't want to take this action right now.",
+)
+# Tools whose own result is a string when all is well; of the others that are known, a string is an error.
+_STRING_RESULT_TOOLS = frozenset({"LS", "LSTool", "NotebookRead", "TodoRead", "ExitPlanMode", "exit_plan_mode"})
+_INTERRUPTED_KIND = "interrupted"
+
+
+class Answer(Struct, frozen=True):
+    """A result as it is judged: its row and block, the tool's own result, and what the model saw of it."""
+
+    tool: str
+    entry: UserEntry | AssistantEntry
+    block: ResultBlock
+    value: ResultValue
+    text: str
+
+    @property
+    def is_error(self) -> bool | None:
+        """What the block itself says."""
+        said: bool | None = getattr(self.block, "is_error", None)
+        return said
+
+    @property
+    def sentence(self) -> str:
+        """What stands in place of a result; empty where there is a real one."""
+        return "" if self.is_error is False or isinstance(self.value, Struct) else self.text.lstrip()
+
+
+def judge_outcome(answer: Answer) -> Verdict:
+    """How a call with a result ended."""
+    return next((verdict for rule in _OUTCOME_RULES if (verdict := rule(answer)) is not None), (Outcome.OK, "a result"))
+
+
+def _denial_kind(answer: Answer) -> Verdict | None:
+    kind = answer.entry.tool_denial_kind if isinstance(answer.entry, UserEntry) else None
+    if not kind:
+        return None
+    outcome = Outcome.INTERRUPTED if kind == _INTERRUPTED_KIND else Outcome.DENIED
+    return outcome, f"toolDenialKind: {kind}"
+
+
+def _permission_decision(answer: Answer) -> Verdict | None:
+    decision: Any = answer.entry.permission_decision if isinstance(answer.entry, UserEntry) else None
+    refused = isinstance(decision, dict) and decision.get("decision") == "reject"
+    return (Outcome.DENIED, "permissionDecision: reject") if refused else None
+
+
+def _fixed_sentence(answer: Answer) -> Verdict | None:
+    sentence = answer.sentence
+    if sentence.startswith(_INTERRUPTIONS):
+        return Outcome.INTERRUPTED, f"text: {_first_line(sentence)}"
+    if sentence.startswith(_REFUSALS) or _HOOK_REFUSAL.match(sentence):
+        return Outcome.DENIED, f"text: {_first_line(sentence)}"
+    return None
+
+
+def _interrupted_flag(answer: Answer) -> Verdict | None:
+    if getattr(answer.value, "timed_out_after_ms", None):
+        return Outcome.INTERRUPTED, "timedOutAfterMs in its result"
+    if getattr(answer.value, "interrupted", None) is True:
+        return Outcome.INTERRUPTED, "interrupted in its result"
+    if getattr(answer.value, "was_interrupted", None) is True:
+        return Outcome.INTERRUPTED, "wasInterrupted in its result"
+    return None
+
+
+def _error_flag(answer: Answer) -> Verdict | None:
+    return (Outcome.ERROR, "is_error") if answer.is_error else None
+
+
+def _error_element(answer: Answer) -> Verdict | None:
+    return (Outcome.ERROR, "<tool_use_error>") if answer.sentence.startswith("<tool_use_error>") else None
+
+
+def _string_result(answer: Answer) -> Verdict | None:
+    odd = isinstance(answer.value, str) and answer.tool in TOOL_RESULTS and answer.tool not in _STRING_RESULT_TOOLS
+    return (Outcome.ERROR, "a string in place of its result") if odd and answer.is_error is None else None
+
+
+def _success_flag(answer: Answer) -> Verdict | None:
+    return (Outcome.ERROR, "success is false in its result") if getattr(answer.value, "success", 0) is False else None
+
+
+def _server_error(answer: Answer) -> Verdict | None:
+    """What the API's own tools give for an error: an object with a code."""
+    content = answer.block.content
+    code = content.get("error_code") if isinstance(content, dict) else None
+    return (Outcome.ERROR, f"error_code: {code}") if code else None
+
+
+def _first_line(text: str) -> str:
+    line = text.partition("\n")[0]
+    return line if len(line) <= 60 else line[:59] + "…"  # noqa: PLR2004 - as much as reads well in a table
+
+
+_OUTCOME_RULES: tuple[Callable[[Answer], Verdict | None], ...] = (
+    _denial_kind,
+    _permission_decision,
+    _fixed_sentence,
+    _interrupted_flag,
+    _error_flag,
+    _error_element,
+    _string_result,
+    _success_flag,
+    _server_error,
+)
+
+
+_FEEDBACK_MARKER = "the user said:"
+# A button, not words: the program writes this for whoever chose to talk about the questions first.
+_CLARIFY_BUTTON = "The user wants to clarify these questions."
+_TRAILING_NOTE = "\n\nNote: The user's next message may contain a correction or preference."
+
+
+def refusal_feedback(entry: UserEntry | AssistantEntry, text: str) -> str | None:
+    """The person's own words in a result that is known to be a refusal. `text` is what the model saw of it."""
+    _, said, words = text.partition(_FEEDBACK_MARKER)
+    words = "" if words.lstrip().startswith(_CLARIFY_BUTTON) else words.partition(_TRAILING_NOTE)[0].strip()
+    noted = entry.user_feedback if isinstance(entry, UserEntry) else None
+    return words if said and words else noted if isinstance(noted, str) and noted else None
+
+
+def feedback_in_results(entry: UserEntry, blocks: list[ResultBlock]) -> str | None:
+    """The person's own words in a row of results, if any of them is a refusal with words."""
+    for block in blocks:
+        text = extract_text(block.content)
+        if _FEEDBACK_MARKER in text or entry.user_feedback:
+            # No tool gives a refusal a shape of its own, so that its name is not needed.
+            answer = Answer("", entry, block, typed_result(entry.tool_use_result, ""), text)
+            if judge_outcome(answer)[0] is Outcome.DENIED and (words := refusal_feedback(entry, text)):
+                return words
+    return None

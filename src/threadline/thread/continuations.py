@@ -1,8 +1,8 @@
-"""Continuations: what a session goes on from, and what goes on from it.
+"""Find which session a session continues, and which sessions continue it.
 
 Old versions copied the history into a new file on every resume; forks, branches and background hand-overs still do. A
-copy keeps the ids of its entries, or gets new ones and keeps the messages' ids; its rows may even keep the old
-session's id. Nothing but the rows themselves tells which is the original: the one that began first.
+copy keeps the ids of its entries, or gets new ones and keeps the messages' ids. Its rows may even keep the old
+session's id. Only the rows themselves show which session is the original: the one that began first.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from threadline.model.entries import (
     TeleportedFromEntry,
     UserEntry,
 )
-from threadline.model.ids import EntryId, SessionId
+from threadline.model.places import EntryId, SessionId
 from threadline.model.session import Continuation, ContinuationKind
-from threadline.thread.acts import act_of, version_numbers
+from threadline.thread.acts import act_of, parse_version
 
-_Mark = tuple[str, ...]
+_Fingerprint = tuple[str, ...]
 # Before this version a resume copied the history; from it on, only forks do.
-_RESUME_APPENDS = (2, 0)
+_RESUME_APPENDS_SINCE = (2, 0)
 
 
 class OtherSession(Struct, frozen=True):
@@ -38,18 +38,22 @@ class OtherSession(Struct, frozen=True):
     entries: tuple[Entry, ...]
 
 
-def continuations(
+def detect_continuations(
     id_: SessionId | None, entries: Sequence[Entry], others: Iterable[OtherSession] = ()
 ) -> list[Continuation]:
     """All that tells what this session continues, and what continues it."""
-    mine = Marks(entries)
-    found = list(_said(id_, entries))
+    mine = EntryFingerprints(entries)
+    found = list(_recorded_continuations(id_, entries))
     titles = _foreign_leaves(entries, mine)
     for other in others:
-        theirs = Marks(other.entries)
-        shared = _shared(id_, entries, mine, other, theirs)
+        theirs = EntryFingerprints(other.entries)
+        shared = _shared_continuation(id_, entries, mine, other, theirs)
         if shared is not None:
-            found = [one for one in found if one.session != other.id or one.kind is ContinuationKind.SUMMARY]
+            found = [
+                continuation
+                for continuation in found
+                if continuation.session != other.id or continuation.kind is ContinuationKind.SUMMARY
+            ]
             found.append(shared)
         named = [uuid for uuid in titles if uuid in theirs.uuids]
         if named:
@@ -59,21 +63,21 @@ def continuations(
     return [*found, *(Continuation(ContinuationKind.SUMMARY, None, evidence) for evidence in unknown)]
 
 
-class Marks:
+class EntryFingerprints:
     """What entries can be recognised by in another transcript: their ids, their message, or what they say."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.uuids: dict[EntryId, ChainEntry] = {}
-        self.marks: dict[_Mark, EntryId] = {}
+        self.marks: dict[_Fingerprint, EntryId] = {}
         self.first: str | None = None
         self._order: list[EntryId | None] = []
-        seen: Counter[_Mark] = Counter()
+        seen: Counter[_Fingerprint] = Counter()
         for entry in entries:
             self._order.append(entry.uuid)
             if not isinstance(entry, ChainEntry) or entry.uuid is None:
                 continue
             if entry.uuid not in self.uuids:
-                mark = _mark(entry)
+                mark = _fingerprint(entry)
                 if mark is not None:
                     self.marks[(*mark, str(seen[mark]))] = entry.uuid
                     seen[mark] += 1
@@ -81,15 +85,15 @@ class Marks:
             if isinstance(entry.timestamp_text, str) and (self.first is None or entry.timestamp_text < self.first):
                 self.first = entry.timestamp_text
 
-    def among(self, shared: set[EntryId]) -> int:
+    def rows_between(self, shared: set[EntryId]) -> int:
         """How many other rows stand between the first and the last of these."""
         at = [number for number, uuid in enumerate(self._order) if uuid in shared]
         return at[-1] - at[0] + 1 - len(at) if at else 0
 
 
-def _mark(entry: ChainEntry) -> _Mark | None:
+def _fingerprint(entry: ChainEntry) -> _Fingerprint | None:
     """What a copy with a new id keeps: the message's id, or of a prompt its words."""
-    if isinstance(entry, AssistantEntry) and entry.message is not None and entry.message.id and not entry.is_made_up:
+    if isinstance(entry, AssistantEntry) and entry.message is not None and entry.message.id and not entry.is_synthetic:
         return ("message", entry.message.id)
     if isinstance(entry, UserEntry):
         call = entry.call_id
@@ -99,7 +103,7 @@ def _mark(entry: ChainEntry) -> _Mark | None:
     return None
 
 
-def _said(id_: SessionId | None, entries: Sequence[Entry]) -> Iterator[Continuation]:
+def _recorded_continuations(id_: SessionId | None, entries: Sequence[Entry]) -> Iterator[Continuation]:
     """What the rows themselves say."""
     branched: dict[SessionId | None, dict[EntryId, EntryId]] = {}
     for entry in entries:
@@ -136,14 +140,18 @@ def _foreign_rows(id_: SessionId | None, entries: Sequence[Entry]) -> Iterator[C
         yield Continuation(kind, session, f"{len(copies)} of its rows name that session", copies=copies)
 
 
-def _foreign_leaves(entries: Sequence[Entry], mine: Marks) -> list[EntryId]:
+def _foreign_leaves(entries: Sequence[Entry], mine: EntryFingerprints) -> list[EntryId]:
     """Leaves that titles at the top of the file name and that are not in it: titles of other sessions."""
     leaves = (entry.leaf_uuid for entry in entries if isinstance(entry, SummaryEntry))
     return list(dict.fromkeys(leaf for leaf in leaves if leaf is not None and leaf not in mine.uuids))
 
 
-def _shared(
-    id_: SessionId | None, entries: Sequence[Entry], mine: Marks, other: OtherSession, theirs: Marks
+def _shared_continuation(
+    id_: SessionId | None,
+    entries: Sequence[Entry],
+    mine: EntryFingerprints,
+    other: OtherSession,
+    theirs: EntryFingerprints,
 ) -> Continuation | None:
     copies = {uuid: uuid for uuid in mine.uuids if uuid in theirs.uuids}
     by = "ids"
@@ -162,7 +170,7 @@ def _shared(
     return Continuation(kind, other.id, f"{len(copies)} entries with the same {by}", forward=forward, copies=copies)
 
 
-def _is_original(mine: Marks, theirs: Marks, id_: SessionId | None, other: SessionId) -> bool:
+def _is_original(mine: EntryFingerprints, theirs: EntryFingerprints, id_: SessionId | None, other: SessionId) -> bool:
     """Whether this session holds the originals.
 
     More of the rows name it; or rows of its own (titles, queue, bookkeeping) stand among those that both have, while a
@@ -173,17 +181,17 @@ def _is_original(mine: Marks, theirs: Marks, id_: SessionId | None, other: Sessi
     named.update(theirs.uuids[uuid].session_id for uuid in shared)
     if named[id_] != named[other] and len(named) > 1:
         return named[id_] > named[other]
-    among = mine.among(shared), theirs.among(shared)
+    among = mine.rows_between(shared), theirs.rows_between(shared)
     if among[0] != among[1]:
         return among[0] > among[1]
-    return (_own_first(mine, theirs), str(id_)) < (_own_first(theirs, mine), str(other))
+    return (_own_start(mine, theirs), str(id_)) < (_own_start(theirs, mine), str(other))
 
 
-def _own_first(one: Marks, other: Marks) -> str:
+def _own_start(fingerprints: EntryFingerprints, other: EntryFingerprints) -> str:
     """When what is only here began: a copy goes on later than its original stood when it was copied."""
     own = [
         entry.timestamp_text
-        for uuid, entry in one.uuids.items()
+        for uuid, entry in fingerprints.uuids.items()
         if uuid not in other.uuids and isinstance(entry.timestamp_text, str)
     ]
     return min(own, default="")
@@ -195,5 +203,5 @@ def _copy_kind(entries: Sequence[Entry]) -> ContinuationKind:
         return ContinuationKind.BRANCH
     if any(entry.session_kind == "bg" for entry in chained):
         return ContinuationKind.BACKGROUND
-    newest = max((version_numbers(entry.version) for entry in chained if entry.version), default=())
-    return ContinuationKind.FORK if newest >= _RESUME_APPENDS else ContinuationKind.RESUMED_COPY
+    newest = max((parse_version(entry.version) for entry in chained if entry.version), default=())
+    return ContinuationKind.FORK if newest >= _RESUME_APPENDS_SINCE else ContinuationKind.RESUMED_COPY

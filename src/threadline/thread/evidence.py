@@ -1,31 +1,41 @@
-"""What a session's entries tell about which call started which agent, gathered in one walk over all of them."""
+"""Collect what a session's entries say about its agents: calls, results, progress and task notifications.
+
+The program tells the model that a background task ended, or has something to say, in a `<task-notification>` element.
+It can be in three rows: in the queue it waited in, and then in a user row or in an attachment.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from html import unescape
 
 from msgspec import Struct
 
-from threadline.model.call import Call
+from threadline.model.attachments import QueuedCommand
+from threadline.model.calls import Call
 from threadline.model.entries import (
     AgentMetadataEntry,
     AgentProgress,
+    AttachmentEntry,
     Entry,
     ProgressEntry,
+    QueueOperationEntry,
     SkillProgress,
     UserEntry,
 )
-from threadline.model.ids import AgentId, CallId, EntryId
+from threadline.model.places import AgentId, CallId, EntryId
 from threadline.model.results import AgentResult, OutputResult, WorkflowResult
-from threadline.thread.calls import STARTERS, agent_in_result, agent_in_text
-from threadline.thread.notifications import Notification, notifications
+from threadline.model.text import extract_text
+from threadline.thread.calls import AGENT_STARTING_TOOLS, agent_id_in_result, agent_id_in_text
 
-_ASKERS = frozenset({"TaskOutput", "AgentOutputTool"})
+_STATUS_TOOLS = frozenset({"TaskOutput", "AgentOutputTool"})
 Teammate = tuple[str | None, str]
 """A teammate's team and name."""
 
 
-class Speaker(Struct, frozen=True):
+class Witness(Struct, frozen=True):
     """An agent as a witness: which one (its number in the session), its id, its entries and calls."""
 
     number: int
@@ -34,19 +44,19 @@ class Speaker(Struct, frozen=True):
     calls: Sequence[Call]
 
 
-class Made(Struct, frozen=True):
+class CallByAgent(Struct, frozen=True):
     """A call, and the agent that made it."""
 
-    by: Speaker
+    by: Witness
     call: Call
 
 
-class Evidence:
+class AgentEvidence:
     """What names agents, by how it does. The first to name an agent counts: later ones resume it."""
 
-    def __init__(self, speakers: Iterable[Speaker]) -> None:
+    def __init__(self, speakers: Iterable[Witness]) -> None:
         self.has_main = False
-        self.calls: dict[CallId, Made] = {}
+        self.calls: dict[CallId, CallByAgent] = {}
         self.in_meta: dict[AgentId, CallId] = {}
         self.in_result: dict[AgentId, CallId] = {}
         self.in_progress: dict[AgentId, CallId] = {}
@@ -56,16 +66,16 @@ class Evidence:
         self.of_teammate: dict[Teammate, CallId] = {}
         self.notifications: dict[str, Notification] = {}
         self.task_status: dict[str, str] = {}
-        self.at_entry: dict[EntryId, list[Made]] = {}
-        self.with_prompt: dict[str, list[Made]] = {}
-        self.owner: dict[EntryId, Speaker] = {}
+        self.at_entry: dict[EntryId, list[CallByAgent]] = {}
+        self.with_prompt: dict[str, list[CallByAgent]] = {}
+        self.owner: dict[EntryId, Witness] = {}
         for speaker in speakers:
             self._hear(speaker)
 
-    def _hear(self, speaker: Speaker) -> None:
+    def _hear(self, speaker: Witness) -> None:
         self.has_main |= speaker.id is None and bool(speaker.entries)
         for call in speaker.calls:
-            made = Made(speaker, call)
+            made = CallByAgent(speaker, call)
             # Side agents come last, and repeat the calls of the conversation they were given.
             if self.calls.setdefault(call.id, made) is made:
                 self._made(made)
@@ -73,34 +83,38 @@ class Evidence:
             self._read(entry)
             if entry.uuid is not None:
                 self.owner.setdefault(entry.uuid, speaker)
-        for told in notifications(speaker.entries):
+        for told in find_notifications(speaker.entries):
             self.notifications[told.task] = told
             if told.call is not None:
                 self.in_notification.setdefault(AgentId(told.task), told.call)
 
-    def _made(self, made: Made) -> None:
+    def _made(self, made: CallByAgent) -> None:
         call = made.call
         if call.tool == "Workflow" and isinstance(result := call.result, WorkflowResult) and result.run_id:
             self.of_run.setdefault(result.run_id, call.id)
-        if call.tool in _ASKERS and isinstance(asked_for := call.result, OutputResult) and asked_for.task is not None:
+        if (
+            call.tool in _STATUS_TOOLS
+            and isinstance(asked_for := call.result, OutputResult)
+            and asked_for.task is not None
+        ):
             self.task_status[asked_for.task.task_id or ""] = asked_for.task.status or ""
-        if call.tool not in STARTERS:
+        if call.tool not in AGENT_STARTING_TOOLS:
             return
         for uuid in (call.entry.uuid, call.entry.parent_uuid):
             if uuid is not None:
                 self.at_entry.setdefault(uuid, []).append(made)
-        if (prompt := asked(call, "prompt")) is not None:
+        if (prompt := string_input(call, "prompt")) is not None:
             self.with_prompt.setdefault(prompt.strip(), []).append(made)
         # Only a tool that starts agents ends its text so: others may print anything.
-        if (agent := agent_in_text(call.output)) is not None:
+        if (agent := agent_id_in_text(call.output)) is not None:
             self.in_text.setdefault(agent, call.id)
-        for teammate in _teammates(call):
+        for teammate in _spawned_teammates(call):
             self.of_teammate.setdefault(teammate, call.id)
 
     def _read(self, entry: Entry) -> None:
         match entry:
             case UserEntry(tool_use_result=dict(raw)):
-                agent, call = agent_in_result(raw), entry.call_id
+                agent, call = agent_id_in_result(raw), entry.call_id
                 if agent is not None and call:
                     self.in_result.setdefault(agent, call)
             case ProgressEntry(
@@ -112,16 +126,119 @@ class Evidence:
                 self.in_meta.setdefault(AgentId(id_), CallId(told))
 
 
-def asked(call: Call, name: str) -> str | None:
+def string_input(call: Call, name: str) -> str | None:
     """One of the words a call was made with."""
     value = call.input.get(name) if isinstance(call.input, dict) else None
     return value if isinstance(value, str) and value else None
 
 
-def _teammates(call: Call) -> Iterator[Teammate]:
+def _spawned_teammates(call: Call) -> Iterator[Teammate]:
     result = call.result
     spawned = result if isinstance(result, AgentResult) and result.status == "teammate_spawned" else None
-    name = (spawned.name if spawned is not None else None) or asked(call, "name")
+    name = (spawned.name if spawned is not None else None) or string_input(call, "name")
     if name is not None:
-        yield (spawned.team_name if spawned is not None else None) or asked(call, "team_name"), name
+        yield (spawned.team_name if spawned is not None else None) or string_input(call, "team_name"), name
         yield None, name
+
+
+_OPEN_TAG, _CLOSE_TAG = "<task-notification>", "</task-notification>"
+_TAG_NAME = b"task-notification"
+# Bounded: a run of a million letters is no name, and a number of thousands of digits no count.
+_USAGE_COUNT = re.compile(r"<(\w{1,40})>\s{0,9}(\d{1,18})\s{0,9}</\1>|\b(\w{1,40}):\s{0,9}(\d{1,18})\b")
+
+
+class Notification(Struct, frozen=True):
+    """What became of a background task: an agent, a shell command, a workflow.
+
+    `task` is the agent's id, for agents. `usage` are the counts as they are written: an agent's context, not what it
+    cost.
+    """
+
+    task: str
+    entry: Entry
+    call: CallId | None = None
+    status: str | None = None
+    summary: str | None = None
+    result: str | None = None
+    output_file: str | None = None
+    usage: dict[str, int] = {}
+
+
+def find_notifications(entries: Iterable[Entry]) -> list[Notification]:
+    """Every notification, once each: one that was queued and then given to the model is told by the latter's row."""
+    listed = list(entries)
+    queued: list[tuple[int, str]] = []
+    given: dict[object, list[tuple[int, str]]] = {}
+    for at, entry in enumerate(listed):
+        if isinstance(entry, QueueOperationEntry):
+            queued += ((at, text) for text in _tag_contents(entry.text) if entry.operation == "enqueue")
+        elif _can_contain_tag(entry) and (found := [(at, text) for text in _tag_contents(_program_text(entry))]):
+            given[entry.uuid or at] = found  # a row that is written again is the same one
+    told = [one for found in given.values() for one in found]
+    seen = Counter(text.strip() for _, text in told)
+    for at, text in queued:
+        seen[text.strip()] -= 1
+        if seen[text.strip()] < 0:
+            told.append((at, text))
+    return [_parse_notification(text, listed[at]) for at, text in sorted(told, key=lambda one: one[0])]
+
+
+def _can_contain_tag(entry: Entry) -> bool:
+    """Whether its line names a notification, or could do so in escapes; what was made by hand has no line."""
+    raw = entry.line.raw
+    return not raw or _TAG_NAME in raw or b"\\u" in raw
+
+
+def _program_text(entry: Entry) -> str:
+    """The text of a row in which a notification may stand: the program's own, not a person who quotes one."""
+    if isinstance(entry, AttachmentEntry) and isinstance(entry.attachment, QueuedCommand):
+        return extract_text(entry.attachment.prompt)
+    if isinstance(entry, UserEntry):
+        text = entry.text
+        machine = entry.origin is not None and entry.origin.kind == "task-notification"
+        return (
+            text
+            if machine or text.lstrip().startswith((_OPEN_TAG, "<system-reminder>", "[SYSTEM NOTIFICATION"))
+            else ""
+        )
+    return ""
+
+
+def _tag_contents(text: str) -> Iterator[str]:
+    """What stands inside each notification of a text."""
+    start = text.find(_OPEN_TAG)
+    while start >= 0:
+        start += len(_OPEN_TAG)
+        end = text.find(_CLOSE_TAG, start)
+        if end < 0:
+            return
+        yield text[start:end]
+        start = text.find(_OPEN_TAG, end)
+
+
+def _parse_notification(text: str, entry: Entry) -> Notification:
+    # A result may hold anything, the names of the other elements included: they are looked for outside of it.
+    before, opened, rest = text.partition("<result>")
+    result, _, after = rest.rpartition("</result>") if opened else ("", "", "")
+    outside = before + after
+    call = _tag_text(outside, "tool-use-id")
+    return Notification(
+        task=_tag_text(outside, "task-id") or "",
+        entry=entry,
+        call=CallId(call) if call else None,
+        status=_tag_text(outside, "status"),
+        summary=unescape(_tag_text(outside, "summary") or "") or None,
+        result=(result or rest).strip() if opened else None,
+        output_file=_tag_text(outside, "output-file"),
+        usage=_parse_usage(_tag_text(outside, "usage") or ""),
+    )
+
+
+def _tag_text(text: str, name: str) -> str | None:
+    _, opened, rest = text.partition(f"<{name}>")
+    inner, closed, _ = rest.partition(f"</{name}>")
+    return inner.strip() if opened and closed else None
+
+
+def _parse_usage(text: str) -> dict[str, int]:
+    return {name or plain: int(count or number) for name, count, plain, number in _USAGE_COUNT.findall(text)}

@@ -1,15 +1,19 @@
-"""The parent graph of one agent's entries, as sound as it can be made.
+"""The parent graph of one agent's entries, and the parallel calls that a path through it misses.
 
-Files hold orphans, cycles, repeated ids, children before their parents, and several roots. Here every entry has a
-parent that is there or none, no walk goes round in circles, and everything takes time in proportion to the entries.
+Transcripts contain orphans, cycles, repeated ids, children before their parents, and several roots. In the graph
+every entry has an existing parent or none, no walk loops, and everything takes time linear in the number of entries.
+
+A reply with several calls is written as several entries that share a message id, and each result hangs off its own
+call. A path from root to leaf passes through only one of them; `ParallelReplies` adds the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from threadline.model.entries import ChainEntry, Entry
-from threadline.model.ids import EntryId
+from threadline.model.blocks import ToolResultBlock, ToolUseBlock
+from threadline.model.entries import AssistantEntry, ChainEntry, Entry, UserEntry
+from threadline.model.places import CallId, EntryId, MessageId
 
 
 class Graph:
@@ -53,7 +57,7 @@ class Graph:
         """Whether it names a parent that is not there."""
         return bool(self.entries[uuid].parent_uuid) and self._named_parent(uuid) is None
 
-    def up(self, uuid: EntryId | None) -> Iterator[ChainEntry]:
+    def path_to_root(self, uuid: EntryId | None) -> Iterator[ChainEntry]:
         """From an entry to its root."""
         while uuid is not None and uuid in self.entries:
             yield self.entries[uuid]
@@ -84,7 +88,7 @@ class Graph:
         """Entries that no entry names as its parent, in file order."""
         return (uuid for uuid in self.entries if uuid not in self.children)
 
-    def downwards(self) -> list[EntryId]:
+    def parents_first(self) -> list[EntryId]:
         """Every entry, each after its parent."""
         ordered: list[EntryId] = []
         waiting = list(reversed(self.roots))
@@ -119,3 +123,116 @@ class Graph:
             here = self.parent(here)
         ring = list(path)
         return min(ring[ring.index(here or uuid) :], key=self.first.__getitem__)
+
+
+def call_ids(entry: ChainEntry) -> Iterator[CallId]:
+    """The calls that an entry makes."""
+    for block in _content_blocks(entry):
+        if isinstance(block, ToolUseBlock) and block.id is not None:
+            yield block.id
+
+
+def answered_call_ids(entry: ChainEntry) -> Iterator[CallId]:
+    """The calls that an entry gives the results of."""
+    for block in _content_blocks(entry):
+        if isinstance(block, ToolResultBlock) and block.tool_use_id is not None:
+            yield block.tool_use_id
+
+
+def _content_blocks(entry: ChainEntry) -> list[object]:
+    message = entry.message if isinstance(entry, UserEntry | AssistantEntry) else None
+    return list(message.content) if message is not None and isinstance(message.content, list) else []
+
+
+def message_id(entry: ChainEntry) -> MessageId | None:
+    """The id of the reply that an entry is part of."""
+    return (entry.message.id or None) if isinstance(entry, AssistantEntry) and entry.message is not None else None
+
+
+class ParallelReplies:
+    """Which entries belong to each reply, and which results to each of those. Made once for a graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self.replies: dict[MessageId, list[AssistantEntry]] = {}
+        self._owner: dict[CallId, AssistantEntry | None] = {}
+        results: list[UserEntry] = []
+        for entry in graph.entries.values():
+            reply = message_id(entry)
+            if reply is not None and isinstance(entry, AssistantEntry):
+                self.replies.setdefault(reply, []).append(entry)
+                self._own(entry, reply)
+            elif (
+                isinstance(entry, UserEntry) and entry.parent_uuid and next(answered_call_ids(entry), None) is not None
+            ):
+                results.append(entry)
+        self._results: dict[EntryId, list[UserEntry]] = {}
+        for result in results:
+            for owner in self._owners(result):
+                self._results.setdefault(owner, []).append(result)
+
+    def _own(self, entry: AssistantEntry, reply: MessageId) -> None:
+        """Remember who made a call; one that two replies claim belongs to neither."""
+        for call in call_ids(entry):
+            other = self._owner.get(call)
+            taken = call in self._owner and (other is None or message_id(other) != reply)
+            self._owner[call] = None if taken else entry
+
+    def _owners(self, result: UserEntry) -> Iterator[EntryId]:
+        """The entries a result may belong to: its parent, its named source, those whose calls it answers."""
+        if result.parent_uuid is not None:
+            yield result.parent_uuid
+        source = result.source_tool_assistant_uuid
+        if source is not None and source in self._graph.entries and _is_same_agent(result, self._graph.entries[source]):
+            yield source
+        for call in answered_call_ids(result):
+            owner = self._owner.get(call)
+            if owner is not None and owner.uuid is not None and _is_same_agent(result, owner):
+                yield owner.uuid
+
+    def complete(self, chain: list[ChainEntry]) -> list[ChainEntry]:
+        """The chain with, after the last entry of each reply on it, the entries and results of that reply it missed."""
+        there = {entry.uuid for entry in chain}
+        last = {reply: entry.uuid for entry in chain if (reply := message_id(entry)) is not None}
+        answered: set[CallId] = {call for entry in chain for call in answered_call_ids(entry)}
+        missed: dict[EntryId | None, list[ChainEntry]] = {}
+        for reply, anchor in last.items():
+            found = self._missed(reply, there, answered)
+            there.update(entry.uuid for entry in found)
+            missed[anchor] = found
+        return [both for entry in chain for both in (entry, *missed.get(entry.uuid, ()))]
+
+    def _missed(self, reply: MessageId, there: set[EntryId | None], answered: set[CallId]) -> list[ChainEntry]:
+        members = self.replies.get(reply, [])
+        own = {member.uuid for member in members}
+        siblings: list[ChainEntry] = [member for member in members if member.uuid not in there]
+        results: list[ChainEntry] = []
+        strays: list[ChainEntry] = []
+        taken: set[EntryId | None] = set()
+        for member in members:
+            for result in self._results.get(member.uuid, ()) if member.uuid is not None else ():
+                if result.uuid not in there and result.uuid not in taken:
+                    taken.add(result.uuid)
+                    (results if result.parent_uuid in own else strays).append(result)
+        closed = {call for result in results for call in answered_call_ids(result)}
+        # A result that hangs elsewhere counts only where it answers a call that nothing else answers.
+        for stray in sorted(
+            strays, key=lambda chain_entry: self._graph.position[chain_entry.uuid] if chain_entry.uuid else 0
+        ):
+            calls = list(answered_call_ids(stray))
+            if any(call not in closed and call not in answered and self._is_own(call, own) for call in calls):
+                closed.update(calls)
+                results.append(stray)
+        return [*sorted(siblings, key=_time_key), *sorted(results, key=_time_key)]
+
+    def _is_own(self, call: CallId, own: set[EntryId | None]) -> bool:
+        owner = self._owner.get(call)
+        return owner is not None and owner.uuid in own
+
+
+def _is_same_agent(chain_entry: ChainEntry, other: ChainEntry) -> bool:
+    return bool(chain_entry.is_agent) == bool(other.is_agent) and chain_entry.agent_id == other.agent_id
+
+
+def _time_key(entry: ChainEntry) -> str:
+    return entry.timestamp_text if isinstance(entry.timestamp_text, str) else ""

@@ -1,10 +1,11 @@
-"""Requests: what the model saw, rebuilt and held against the hashes that the client wrote.
+"""Rebuild the requests that were sent to the API, and verify them against the recorded hashes.
 
 A request names an earlier one (`base`), how many of its messages it keeps, and the hashes of those that follow. A
-message is a blob row, or what the transcript's own rows give: a reply is all blocks of one message id, results of
-parallel calls are one message in file order, a prompt is one row. A hash is the SHA-256 of the message's JSON, compact
-and with sorted keys, where a string of content counts as one text block; so is a shape's, and so is a request's digest:
-the hash of the whole body with its cache marks put in. All of it was found by experiment (docs/format, 2.1.325).
+message is a blob row, or is derived from the transcript's rows: a reply is all blocks of one message id, results of
+parallel calls are one message in file order, a prompt is one row. A hash is the SHA-256 of the message's JSON,
+compact and with sorted keys, with a content string counted as one text block. A shape is hashed the same way, and a
+request's digest is the hash of the whole body with its cache marks inserted. All of this was found by experiment
+(docs/format, 2.1.325).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from msgspec import Struct
 
 from threadline.errors import NotFound
+from threadline.model.context import MessageSource, Request, RequestMessage, RequestOutline
 from threadline.model.entries import (
     ApiRequestBlobEntry,
     ApiRequestEntry,
@@ -25,11 +27,10 @@ from threadline.model.entries import (
     Entry,
     UserEntry,
 )
-from threadline.model.place import Place
-from threadline.model.request import MessageSource, Request, RequestMessage, RequestOutline
+from threadline.model.places import Place
 
 
-class _Found(Struct, frozen=True):
+class _DerivedMessage(Struct, frozen=True):
     """A message that the transcript gives: the first `count` of a list of blocks that may grow."""
 
     role: str
@@ -39,7 +40,7 @@ class _Found(Struct, frozen=True):
     place: Place
 
 
-class _Growing(Struct):
+class _GrowingMessage(Struct):
     """A message that grows row by row, and the hash of what there is of it."""
 
     role: str
@@ -57,7 +58,7 @@ class Requests:
         self._by_id = {row.id: at for at, row in enumerate(self.rows) if row.id is not None}
         self._shapes: dict[str, Any] = {}
         self._blobs: dict[str, tuple[Any, Place]] = {}
-        self._derived: dict[str, _Found] = {}
+        self._derived: dict[str, _DerivedMessage] = {}
         if self.rows:
             self._collect(entries)
 
@@ -82,7 +83,7 @@ class Requests:
                 timestamp=row.timestamp,
                 agent=row.agent_id,
                 query_source=row.query_source,
-                model=_model(row),
+                model=_model_of(row),
                 messages=count,
                 new=len(tail),
                 missing=sum(one not in self._blobs and one not in self._derived for one in tail),
@@ -102,7 +103,7 @@ class Requests:
         shape = self._shapes.get(row.shape_hash or "")
         parts: dict[str, Any] = shape if isinstance(shape, dict) else {}
         params = row.params if isinstance(row.params, dict) else {}
-        missing = tuple(dict.fromkeys(one.hash for one in messages if one.source is MessageSource.UNKNOWN))
+        missing = tuple(dict.fromkeys(message.hash for message in messages if message.source is MessageSource.UNKNOWN))
         whole = not missing and not unknown and bool(parts)
         return Request(
             id=row.id or "",
@@ -111,7 +112,7 @@ class Requests:
             timestamp=row.timestamp,
             agent=row.agent_id,
             query_source=row.query_source,
-            model=_model(row),
+            model=_model_of(row),
             params=params,
             system=parts.get("system"),
             tools=parts.get("tools"),
@@ -120,7 +121,7 @@ class Requests:
             unknown_before=unknown,
             shape_verified=bool(parts) and message_hash(shape) == row.shape_hash,
             digest=row.request_digest,
-            digest_verified=_digest(row, params, parts, messages) == row.request_digest
+            digest_verified=_body_digest(row, params, parts, messages) == row.request_digest
             if whole and row.request_digest
             else None,
         )
@@ -161,8 +162,8 @@ class Requests:
 
     def _collect(self, entries: Sequence[Entry]) -> None:
         """All that requests are made of, in one walk."""
-        replies: dict[str, _Growing] = {}
-        results: dict[str, _Growing] = {}
+        replies: dict[str, _GrowingMessage] = {}
+        results: dict[str, _GrowingMessage] = {}
         reply_of_call: dict[str, str] = {}
         for entry in entries:
             match entry:
@@ -171,7 +172,9 @@ class Requests:
                 case ApiRequestBlobEntry(hash=str(name), message=dict(message)):
                     self._blobs[name] = (message, entry.place)
                 case AssistantEntry(message=message) if message is not None and message.id:
-                    reply = replies.setdefault(message.id, _growing("assistant", MessageSource.REPLY, entry.place))
+                    reply = replies.setdefault(
+                        message.id, _start_message("assistant", MessageSource.REPLY, entry.place)
+                    )
                     for block in _raw_blocks(entry):
                         self._grow(reply, block)
                         if isinstance(call := _get(block, "id"), str):
@@ -179,41 +182,41 @@ class Requests:
                 case UserEntry():
                     self._person(entry, results, reply_of_call)
 
-    def _person(self, entry: UserEntry, results: dict[str, _Growing], reply_of_call: dict[str, str]) -> None:
+    def _person(self, entry: UserEntry, results: dict[str, _GrowingMessage], reply_of_call: dict[str, str]) -> None:
         """A row in the person's place: a message of its own, and perhaps one more result of a reply's calls."""
         blocks = _raw_blocks(entry)
         is_result = any(_get(block, "type") == "tool_result" for block in blocks)
-        alone = _growing("user", MessageSource.RESULT if is_result else MessageSource.PROMPT, entry.place)
+        alone = _start_message("user", MessageSource.RESULT if is_result else MessageSource.PROMPT, entry.place)
         for block in blocks:
             self._grow(alone, block)
             answers = _get(block, "tool_use_id")
             reply = reply_of_call.get(answers) if isinstance(answers, str) else None
             if reply is not None:
-                self._grow(results.setdefault(reply, _growing("user", MessageSource.RESULT, entry.place)), block)
+                self._grow(results.setdefault(reply, _start_message("user", MessageSource.RESULT, entry.place)), block)
 
-    def _grow(self, message: _Growing, block: Any) -> None:
+    def _grow(self, message: _GrowingMessage, block: Any) -> None:
         """One more block: what there is now may be what a request names. The hash is carried on, not made anew."""
-        text = canonical(block)
+        text = canonical_json(block)
         if text is None:
             return
         message.running.update((b"," if message.blocks else b"") + text)
         message.blocks.append(block)
         whole = message.running.copy()
         whole.update(f'],"role":"{message.role}"}}'.encode())
-        found = _Found(message.role, message.blocks, len(message.blocks), message.source, message.place)
+        found = _DerivedMessage(message.role, message.blocks, len(message.blocks), message.source, message.place)
         self._derived.setdefault(whole.hexdigest(), found)
 
 
-def _model(row: ApiRequestEntry) -> str | None:
+def _model_of(row: ApiRequestEntry) -> str | None:
     model = _get(row.params, "model")
     return model if isinstance(model, str) else None
 
 
-def _growing(role: str, source: MessageSource, place: Place) -> _Growing:
-    return _Growing(role, source, place, [], hashlib.sha256(b'{"content":['))
+def _start_message(role: str, source: MessageSource, place: Place) -> _GrowingMessage:
+    return _GrowingMessage(role, source, place, [], hashlib.sha256(b'{"content":['))
 
 
-def rebuild(entries: Sequence[Entry], number: int) -> Request:
+def rebuild_request(entries: Sequence[Entry], number: int) -> Request:
     """Request `number`, counted from 1, of one agent's entries.
 
     Raises:
@@ -222,7 +225,7 @@ def rebuild(entries: Sequence[Entry], number: int) -> Request:
     return Requests(entries).rebuild(number)
 
 
-def canonical(value: Any) -> bytes | None:
+def canonical_json(value: Any) -> bytes | None:
     r"""The JSON that hashes are made of: compact, keys sorted. None for what is nested too deeply to be written.
 
     >>> canonical({"b": 1, "a": "é"}).decode()
@@ -237,34 +240,36 @@ def canonical(value: Any) -> bytes | None:
 
 def message_hash(message: Any) -> str | None:
     """The hash of a message or a shape; a content that is a string counts as one text block."""
-    text = canonical(_in_blocks(message))
+    text = canonical_json(_with_text_block(message))
     return hashlib.sha256(text).hexdigest() if text is not None else None
 
 
-def _in_blocks(message: Any) -> Any:
+def _with_text_block(message: Any) -> Any:
     if isinstance(message, dict) and isinstance(message.get("content"), str):
         return {**message, "content": [{"type": "text", "text": message["content"]}]}
     return message
 
 
-def _digest(
+def _body_digest(
     row: ApiRequestEntry, params: dict[str, Any], shape: dict[str, Any], messages: Sequence[RequestMessage]
 ) -> str | None:
     """The hash of the body as it was sent: parameters, shape and messages, with the cache marks in their places."""
-    said = [_in_blocks({"role": one.role, "content": one.content, **one.fields}) for one in messages]
+    said = [
+        _with_text_block({"role": message.role, "content": message.content, **message.fields}) for message in messages
+    ]
     # A copy by way of JSON: the same blob may stand in several places, and only one of them has the mark.
-    written = canonical({**params, **shape, "messages": said})
+    written = canonical_json({**params, **shape, "messages": said})
     if written is None:
         return None
     body = json.loads(written)
     for mark in row.cache_control or ():
-        if not _marked(body, _get(mark, "path"), _get(mark, "value")):
+        if not _insert_cache_mark(body, _get(mark, "path"), _get(mark, "value")):
             return None
-    text = canonical(body)
+    text = canonical_json(body)
     return hashlib.sha256(text).hexdigest() if text is not None else None
 
 
-def _marked(body: Any, path: Any, value: Any) -> bool:
+def _insert_cache_mark(body: Any, path: Any, value: Any) -> bool:
     """Put a cache mark where it was sent; False where there is no such place."""
     for step in path if isinstance(path, list) else ():
         try:

@@ -1,34 +1,34 @@
-"""What a session is called, in the official order."""
+"""The title and tag of a session, by the same precedence as Claude Code."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from threadline.model.act import Act, ActKind
 from threadline.model.entries import AiTitleEntry, CustomTitleEntry, Entry, LastPromptEntry, SummaryEntry, TagEntry
-from threadline.model.title import Title, TitleSource, named
+from threadline.model.session import Act, ActKind
+from threadline.model.text import Title, TitleSource, choose_title
 
-_WORDS = {
+_KINDS_BY_RANK = {
     "prompt": (ActKind.PROMPT, ActKind.PROGRAMMATIC, ActKind.STEERING),
     "plan": (ActKind.PLAN,),
     "command": (ActKind.COMMAND, ActKind.SHELL),
 }
 
 
-def title(entries: Iterable[Entry], acts: Iterable[Act]) -> Title:
+def session_title(entries: Iterable[Entry], acts: Iterable[Act]) -> Title:
     """The title: the last that a person gave, else a model, else the last prompt, the summary, the first prompt.
 
     Where nobody typed a prompt, it is the heading of the plan that the session carries out.
     """
-    given = dict(filter(None, map(given_title, entries)))
+    given = dict(filter(None, map(title_in_entry, entries)))
     words: dict[str, str] = {}
     for act in acts:
-        for rank, text in first_words(act):
+        for rank, text in title_words(act):
             words.setdefault(rank, text)
-    return named(given, words)
+    return choose_title(given, words)
 
 
-def given_title(entry: Entry) -> tuple[str, str] | None:
+def title_in_entry(entry: Entry) -> tuple[str, str] | None:
     """The title that an entry gives, and its source; the last of each source counts."""
     match entry:
         case CustomTitleEntry(custom_title=str(text)) if text.strip():
@@ -43,21 +43,21 @@ def given_title(entry: Entry) -> tuple[str, str] | None:
             return None
 
 
-def first_words(act: Act) -> Iterator[tuple[str, str]]:
+def title_words(act: Act) -> Iterator[tuple[str, str]]:
     """The words that an act can give to a title, by their rank; the first act of each rank counts."""
-    for rank, kinds in _WORDS.items():
+    for rank, kinds in _KINDS_BY_RANK.items():
         if act.kind in kinds and act.text:
-            yield rank, _heading(act.text) if rank == "plan" else act.text
+            yield rank, _plan_heading(act.text) if rank == "plan" else act.text
 
 
-def _heading(plan: str) -> str:
+def _plan_heading(plan: str) -> str:
     """The first heading of a plan; without one, its first line."""
     lines = [line.strip() for line in plan.splitlines() if line.strip()]
     headings = (line.lstrip("#").strip() for line in lines if line.startswith("#"))
     return next(filter(None, headings), lines[0] if lines else "")
 
 
-def tag(entries: Iterable[Entry]) -> str | None:
+def session_tag(entries: Iterable[Entry]) -> str | None:
     """The tag that was set last; an empty one takes it away."""
     tags = [entry.tag for entry in entries if isinstance(entry, TagEntry)]
     return tags[-1] or None if tags else None

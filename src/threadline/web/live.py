@@ -1,4 +1,8 @@
-"""Live: tells pages that something was written, never what; one follower for all who listen."""
+"""Server-sent events that tell open pages which sessions have changed.
+
+Events say that something was written, never what. One follower serves all listeners, and runs only while there are
+some.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +16,16 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response, StreamingResponse
 
-from threadline.survey.follow import Follower
-from threadline.survey.shrinking import Shrinking
+from threadline.watch.follower import Follower, ShrinkDetector
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from threadline.model.found import Home
+    from threadline.model.homes import Home
 
 POLL = 0.2
 """Seconds between two looks, and between two notices of the same session."""
-_STILL_THERE = 15.0
+_KEEPALIVE_SECONDS = 15.0
 _LOG = logging.getLogger("threadline")
 
 
@@ -38,7 +41,7 @@ class _Listener:
 
     def tell(self, sessions: Sequence[str]) -> None:
         """Something was written for these; called from the follower's thread."""
-        chosen = [one for one in sessions if self.session is None or one == self.session]
+        chosen = [session for session in sessions if self.session is None or session == self.session]
         if chosen:
             with suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(self._ring, chosen)
@@ -62,7 +65,7 @@ class _Listener:
         yield "retry: 1000\n\n"
         while not self.is_ended:
             try:
-                await asyncio.wait_for(self._rung.wait(), _STILL_THERE)
+                await asyncio.wait_for(self._rung.wait(), _KEEPALIVE_SECONDS)
             except TimeoutError:
                 yield ": still here\n\n"
                 continue
@@ -111,16 +114,16 @@ class Live:
         """Say that there is news of a session, which somebody else knows of."""
         with self._lock:
             listeners = list(self._listeners)
-        for one in listeners:
-            one.tell([session])
+        for listener in listeners:
+            listener.tell([session])
 
     def stop(self) -> None:
         """End all streams, and the follower."""
         with self._lock:
             self._is_stopped = True
             listeners = list(self._listeners)
-        for one in listeners:
-            one.end()
+        for listener in listeners:
+            listener.end()
 
     def _add(self, listener: _Listener) -> None:
         with self._lock:
@@ -137,13 +140,13 @@ class Live:
     def _follow(self) -> None:
         try:
             follower = Follower(self._homes)
-            shrinking = Shrinking(self._homes)
+            shrinking = ShrinkDetector(self._homes)
             for one in self._now_listening():
                 one.begin()
             pause = threading.Event()
             while listeners := self._now_listening():
-                sessions = _sessions(follower)
-                sessions += shrinking.look({one.session for one in listeners if one.session is not None})
+                sessions = _changed_sessions(follower)
+                sessions += shrinking.look({listener.session for listener in listeners if listener.session is not None})
                 for one in listeners if sessions else ():
                     one.tell(sessions)
                 pause.wait(0 if follower.is_behind else POLL)
@@ -161,7 +164,7 @@ class Live:
             return list(self._listeners)
 
 
-def _sessions(follower: Follower) -> list[str]:
+def _changed_sessions(follower: Follower) -> list[str]:
     """The sessions that something was written for since the last look."""
     found: dict[str, None] = {}
     for transcript, entry in follower.poll():

@@ -5,12 +5,12 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from typing import Any
 
-from threadline.model.block import ToolResultBlock
-from threadline.model.call import Call, Outcome
+from threadline.model.blocks import ToolResultBlock
+from threadline.model.calls import Call, Outcome
 from threadline.model.entries import AssistantEntry, UserEntry
-from threadline.model.ids import AgentId, CallId, SessionId
+from threadline.model.places import AgentId, CallId, SessionId
 from threadline.render.html.scene import Scene
-from threadline.render.html.view import View
+from threadline.render.view import View
 
 ALLOWED = frozenset(
     [

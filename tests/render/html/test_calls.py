@@ -15,10 +15,10 @@ from tests.render.html.calling import LONE, SCENE, WHOLE, Page, made
 from tests.render.html.tools import CASES, DOT, PATCH, TOOLS, Case
 from tests.render.reading import session
 
-from threadline.model.call import Outcome
+from threadline.model.calls import Outcome
 from threadline.model.results import TOOL_RESULTS
-from threadline.render.html.calls import call
-from threadline.render.html.calls.views import view_of
+from threadline.render.html.calls import render_call
+from threadline.render.html.calls.view import render_tool_view
 from threadline.render.html.scene import Scene
 
 MOST_ELEMENTS = 150
@@ -31,7 +31,7 @@ JSON = st.recursive(
 
 def page(case: Case, scene: Scene = SCENE) -> Page:
     """A case's view."""
-    return Page(view_of(case.call(), "L1", scene))
+    return Page(render_tool_view(case.call(), "L1", scene))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.tool}-{case.outcome}")
@@ -78,27 +78,31 @@ def test_what_is_no_address_of_the_web_is_no_link(address: str) -> None:
         made("WebFetch", {"url": address}, "x"),
         made("Artifact", {}, "", {"url": address, "title": "t"}),
     ):
-        assert [link for link in Page(view_of(one, "L1", SCENE)).links if not link.startswith("/files")] == []
+        assert [link for link in Page(render_tool_view(one, "L1", SCENE)).links if not link.startswith("/files")] == []
 
 
 def test_the_line_opens_where_something_is_below() -> None:
     """A call with a view is a line that opens; edits and failures stand open; one without anything is a line alone."""
-    assert "<details open>" in call(made("Edit", {}, "", {"filePath": "/x", "structuredPatch": PATCH}), "L1", SCENE)
-    assert "<details open>" in call(made("Read", {}, "no", "no", Outcome.ERROR), "L1", SCENE)
-    assert "<details>" in call(made("Bash", {"command": "ls"}, "a"), "L1", SCENE)
-    assert "<details" not in call(made("mcp__a__b", {}, ""), "L1", SCENE)
+    assert "<details open>" in render_call(
+        made("Edit", {}, "", {"filePath": "/x", "structuredPatch": PATCH}), "L1", SCENE
+    )
+    assert "<details open>" in render_call(made("Read", {}, "no", "no", Outcome.ERROR), "L1", SCENE)
+    assert "<details>" in render_call(made("Bash", {"command": "ls"}, "a"), "L1", SCENE)
+    assert "<details" not in render_call(made("mcp__a__b", {}, ""), "L1", SCENE)
 
 
 def test_where_the_whole_output_lies_is_told() -> None:
     """An output that was put into a file names the file."""
     one = msgspec.structs.replace(made("Bash", {"command": "ls"}, "start"), persisted=Path("/tmp/out.txt"))  # noqa: S108
-    assert "The whole output was put into /tmp/out.txt" in Page(view_of(one, "L1", SCENE)).text
+    assert "The whole output was put into /tmp/out.txt" in Page(render_tool_view(one, "L1", SCENE)).text
 
 
 def test_terminal_colours_are_dropped_and_other_controls_are_seen() -> None:
     """Colour codes are gone; what would steer a terminal or turn the reading direction is visible."""
     text = Page(
-        view_of(made("Bash", {"command": "x"}, "", {"stdout": "\x1b[31mred\x1b[0m \x1b]0;t\x07 \u202e"}), "L1", SCENE)
+        render_tool_view(
+            made("Bash", {"command": "x"}, "", {"stdout": "\x1b[31mred\x1b[0m \x1b]0;t\x07 \u202e"}), "L1", SCENE
+        )
     ).text
     assert "red" in text
     assert r"\x1b]0;t\x07 \u202e" in text
@@ -115,7 +119,7 @@ def test_pictures_of_a_result_are_shown(tmp_path: Path) -> None:
     )
     one = whole.calls[0]
     assert one.answer is not None
-    drawn = Page(view_of(one, "L1", SCENE))
+    drawn = Page(render_tool_view(one, "L1", SCENE))
     assert drawn.links[-1] == f"image/L{one.answer.line.number}/1"
     assert ("width", "1") in drawn.attributes
 
@@ -196,6 +200,6 @@ def test_any_json_is_drawn(tool: str, data: st.DataObject) -> None:
     outcome = data.draw(st.sampled_from(Outcome))
     one = made(tool, data.draw(value), data.draw(st.text()), data.draw(value), outcome)
     for scene in (SCENE, WHOLE):
-        drawn = Page(call(one, "L1", scene))
+        drawn = Page(render_call(one, "L1", scene))
         assert drawn.is_inert()
         assert scene.whole or len(drawn.tags) <= MOST_ELEMENTS

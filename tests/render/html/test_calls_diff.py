@@ -10,13 +10,20 @@ from hypothesis import strategies as st
 from tests.often import often
 from tests.render.html.calling import Page
 
-from threadline.model.results.files import Hunk
-from threadline.render.html.calls import compared as comparing
+from threadline.model.results import Hunk
+from threadline.render.html.calls import diff as comparing
 from threadline.render.html.calls import diff as drawing
-from threadline.render.html.calls.changed_words import changed_words
-from threadline.render.html.calls.compared import compared
-from threadline.render.html.calls.diff import diff
-from threadline.render.html.calls.hunks import Row, of_new, of_old, of_patch, of_texts, of_unified
+from threadline.render.html.calls.diff import (
+    DiffRow,
+    changed_words,
+    compare_lines,
+    hunks_of_deleted_text,
+    hunks_of_new_text,
+    hunks_of_patch,
+    hunks_of_texts,
+    hunks_of_unified_diff,
+    render_diff,
+)
 
 LINES = st.lists(st.sampled_from("abcdefg"), max_size=30)
 
@@ -26,7 +33,7 @@ LINES = st.lists(st.sampled_from("abcdefg"), max_size=30)
 def test_what_is_compared_makes_the_new_text_of_the_old_one(old: list[str], new: list[str]) -> None:
     """The stretches tile both texts, in order, and what is told as equal is."""
     here = there = 0
-    for tag, start, stop, first, last in compared(old, new):
+    for tag, start, stop, first, last in compare_lines(old, new):
         assert (start, first) == (here, there)
         assert tag != "equal" or old[start:stop] == new[first:last]
         here, there = stop, last
@@ -37,7 +44,7 @@ def test_what_is_compared_makes_the_new_text_of_the_old_one(old: list[str], new:
 @given(LINES, LINES)
 def test_hunks_name_the_lines_that_they_show(old: list[str], new: list[str]) -> None:
     """Each line stands at its numbers in the texts, and every line outside the hunks is in both."""
-    rows = [row for hunk in of_texts("\n".join(old), "\n".join(new)) for row in hunk]
+    rows = [row for hunk in hunks_of_texts("\n".join(old), "\n".join(new)) for row in hunk]
     assert all(old[row.old - 1] == row.text for row in rows if row.old is not None)
     assert all(new[row.new - 1] == row.text for row in rows if row.new is not None)
     gone, come = {row.old for row in rows if row.mark == "-"}, {row.new for row in rows if row.mark == "+"}
@@ -50,7 +57,7 @@ def test_hunks_name_the_lines_that_they_show(old: list[str], new: list[str]) -> 
 def test_a_unified_diff_is_read_as_it_was_meant(old: list[str], new: list[str]) -> None:
     """Marks, numbers and texts come out of a unified diff as they went in."""
     made = difflib.unified_diff([f"{line}\n" for line in old], [f"{line}\n" for line in new], "a", "b")
-    rows = [row for hunk in of_unified("".join(made)) for row in hunk]
+    rows = [row for hunk in hunks_of_unified_diff("".join(made)) for row in hunk]
     assert all(old[row.old - 1] == row.text for row in rows if row.old is not None)
     assert all(new[row.new - 1] == row.text for row in rows if row.new is not None)
     assert bool(rows) == (old != new)
@@ -62,7 +69,7 @@ def test_a_patch_is_shown_with_both_numbers() -> None:
         Hunk(old_start=3, new_start=3, lines=[" a", "-b", "+c", "\\ No newline at end of file"]),
         Hunk(old_start=90, new_start=91, lines=["+d"]),
     ]
-    assert diff(of_patch(hunks)) == (
+    assert render_diff(hunks_of_patch(hunks)) == (
         '<div class="diff" tabindex="0"><pre class="numbers" aria-hidden="true">3\n4\n\n\n</pre>'
         '<pre class="numbers" aria-hidden="true">3\n\n4\n\n91</pre>'
         '<pre class="lines"> a\n<span class="del">-b\n</span><span class="add">+c\n</span>'
@@ -72,20 +79,20 @@ def test_a_patch_is_shown_with_both_numbers() -> None:
 
 def test_numbers_stand_beside_their_lines() -> None:
     """A browser drops a newline that a `<pre>` begins with: where the first number is missing there are two."""
-    rows = [Row("+", None, 1, "new"), Row(" ", 1, 2, "same")]
-    assert '<pre class="numbers" aria-hidden="true">\n\n1</pre>' in diff([rows])
+    rows = [DiffRow("+", None, 1, "new"), DiffRow(" ", 1, 2, "same")]
+    assert '<pre class="numbers" aria-hidden="true">\n\n1</pre>' in render_diff([rows])
 
 
 def test_a_file_that_came_or_went_has_one_column() -> None:
     """All lines of a new file are added, all of one that is gone removed, with the numbers that there are."""
-    assert Page(diff(of_new("a\nb\n"))).text == "1\n2+a\n+b\n"
-    assert Page(diff(of_old("a\n"))).text == "1-a\n"
-    assert diff(of_new("")) == ""
+    assert Page(render_diff(hunks_of_new_text("a\nb\n"))).text == "1\n2+a\n+b\n"
+    assert Page(render_diff(hunks_of_deleted_text("a\n"))).text == "1-a\n"
+    assert render_diff(hunks_of_new_text("")) == ""
 
 
 def test_changed_words_are_marked() -> None:
     """In two lines of which one took the other's place, what differs is marked in each."""
-    drawn = diff(of_texts("total = price * count\n", "total = price * number\n"))
+    drawn = render_diff(hunks_of_texts("total = price * count\n", "total = price * number\n"))
     assert "-total = price * <mark>count</mark>" in drawn
     assert "+total = price * <mark>number</mark>" in drawn
 
@@ -110,7 +117,7 @@ def test_looking_for_words_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(drawing, "changed_words", counted)
     lines = [line for number in range(2000) for line in (f"-a = call({number})", f"+a = called({number})")]
-    drawn = diff(of_patch([Hunk(old_start=1, new_start=1, lines=lines)]))
+    drawn = render_diff(hunks_of_patch([Hunk(old_start=1, new_start=1, lines=lines)]))
     assert len(seen) <= 24
     assert drawn.count("<mark>") <= 64
 
@@ -128,9 +135,9 @@ def test_comparing_is_bounded(old: list[str], new: list[str], monkeypatch: pytes
     sizes: list[int] = []
 
     def counted(junk: None, before: list[str], after: list[str], *, autojunk: bool) -> difflib.SequenceMatcher[str]:
-        sizes.append(comparing._pairs(before, after))
+        sizes.append(comparing._count_pairs(before, after))
         return difflib.SequenceMatcher(junk, before, after, autojunk=autojunk)
 
     monkeypatch.setattr(comparing, "SequenceMatcher", counted)
-    assert compared(old, new)
+    assert compare_lines(old, new)
     assert sum(sizes) <= 20_000

@@ -9,7 +9,7 @@ import pytest
 from tests.render.html.calling import SCENE, WHOLE, Page, made
 from tests.render.html.tools import CASES, Case
 
-from threadline.render.html.calls import call
+from threadline.render.html.calls import render_call
 
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)>\"'><svg/onload=x></pre></textarea></details>"
@@ -42,9 +42,9 @@ def test_hostile_text_stays_text(case: Case, text: str) -> None:
         *(made(case.tool, case.given, output, None, case.outcome) for output in planted(case.output, text)),
         made(text, case.given, case.output, case.own, case.outcome),
     ]
-    for one in calls:
+    for call in calls:
         for scene in (SCENE, WHOLE):
-            html = call(one, "L1", scene)
+            html = render_call(call, "L1", scene)
             assert Page(html).is_inert()
             assert "<script" not in html
             assert "\u202e" not in html

@@ -11,12 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from threadline.render.html.charts.bars import Bar, bars
-from threadline.render.html.charts.calendar import Active, calendar
-from threadline.render.html.charts.day_hour import day_hour
-from threadline.render.html.charts.scale import Shades, ticks
-from threadline.render.html.charts.sparkline import sparkline
-from threadline.render.html.table import Cells, Column, table
+from threadline.render.html.svg_charts import (
+    Bar,
+    DayActivity,
+    ShadeScale,
+    activity_calendar,
+    bar_chart,
+    sparkline,
+    ticks,
+    weekday_hour_map,
+)
+from threadline.render.html.tables import Column, TableRow, render_table
 
 _LAST = date(2026, 11, 15)
 _HOSTILE = '"><script>x</script>'
@@ -42,18 +47,20 @@ class _Seen(HTMLParser):
         assert self.open.pop() == tag
 
 
-def _calendar(days: dict[date, Active]) -> Markup:
-    return calendar(days, _LAST, link_of=lambda day: f"/sessions?since={day}&until={day}")
+def _calendar(days: dict[date, DayActivity]) -> Markup:
+    return activity_calendar(days, _LAST, link_of=lambda day: f"/sessions?since={day}&until={day}")
 
 
 def _bars(columns: list[Bar]) -> Markup:
-    return bars("spent", "Cost by day", ("opus", "sonnet"), columns, lambda value: f"${value:,.2f}")
+    return bar_chart("spent", "Cost by day", ("opus", "sonnet"), columns, lambda value: f"${value:,.2f}")
 
 
 _ALL = {
-    "calendar": _calendar({_LAST: Active(3, f"3 replies {_HOSTILE}"), _LAST - timedelta(days=40): Active(1, "1")}),
+    "calendar": _calendar(
+        {_LAST: DayActivity(3, f"3 replies {_HOSTILE}"), _LAST - timedelta(days=40): DayActivity(1, "1")}
+    ),
     "bars": _bars([Bar("2026-11-14", (1, 2), "/x"), Bar(_HOSTILE, (0, 3))]),
-    "day-hour": day_hour({(0, 9): 5, (6, 23): 1}, unit="replies", zone=_HOSTILE),
+    "day-hour": weekday_hour_map({(0, 9): 5, (6, 23): 1}, unit="replies", zone=_HOSTILE),
     "sparkline": sparkline([1, 5, 2], f"cost {_HOSTILE}"),
 }
 
@@ -63,7 +70,9 @@ def test_a_chart_is_whole_inert_and_named(name: str) -> None:
     """Every element ends, nothing has a style of its own or a script, and each drawing has a name and a role."""
     seen = _Seen(_ALL[name])
     assert "script" not in seen.names
-    assert not any("style" in one or any(key.startswith("on") for key in one) for one in seen.attributes)
+    assert not any(
+        "style" in attribute or any(key.startswith("on") for key in attribute) for attribute in seen.attributes
+    )
     drawn = [one for tag, one in zip(seen.names, seen.attributes, strict=True) if tag == "svg"]
     assert len(drawn) == 1
     assert drawn[0]["role"] in {"img", "group"}
@@ -72,9 +81,13 @@ def test_a_chart_is_whole_inert_and_named(name: str) -> None:
 
 def test_a_calendar_has_every_day_of_a_year_once() -> None:
     """The last day is the last cell, each day with something is a link to it, and the table has the same days."""
-    days = {_LAST - timedelta(days=back): Active(back + 1, f"{back + 1} replies") for back in (0, 1, 200)}
+    days = {_LAST - timedelta(days=back): DayActivity(back + 1, f"{back + 1} replies") for back in (0, 1, 200)}
     page = _calendar(
-        {**days, _LAST - timedelta(days=900): Active(9, "too old"), _LAST + timedelta(days=1): Active(9, "later")}
+        {
+            **days,
+            _LAST - timedelta(days=900): DayActivity(9, "too old"),
+            _LAST + timedelta(days=1): DayActivity(9, "later"),
+        }
     )
     assert page.count("<rect") - 5 == 52 * 7 + _LAST.weekday() + 1  # five are the legend's
     assert re.findall(r"<title>(.*?)</title>", page)[-1] == "Sun 15 Nov 2026: 1 replies"
@@ -86,7 +99,7 @@ def test_a_calendar_has_every_day_of_a_year_once() -> None:
 @given(st.dictionaries(st.integers(0, 800), st.integers(0, 10**6), max_size=40))
 def test_a_calendar_shows_what_it_is_given_and_nothing_else(counts: dict[int, int]) -> None:
     """As many cells have a shade as days of the year have something."""
-    page = _calendar({_LAST - timedelta(days=back): Active(count, "done") for back, count in counts.items()})
+    page = _calendar({_LAST - timedelta(days=back): DayActivity(count, "done") for back, count in counts.items()})
     first = 52 * 7 + _LAST.weekday()
     shaded = len(re.findall(r'class="shade-[1-4]"', page)) - 4
     assert shaded == sum(count > 0 and back <= first for back, count in counts.items())
@@ -110,7 +123,7 @@ def test_bars_say_their_parts_in_words_and_in_a_table() -> None:
 
 def test_a_map_of_hours_has_a_cell_for_each() -> None:
     """Seven days of 24 hours, each with its number; the table leaves out hours at which nothing ever was."""
-    page = day_hour({(0, 9): 5, (6, 23): 1}, unit="replies", zone="UTC")
+    page = weekday_hour_map({(0, 9): 5, (6, 23): 1}, unit="replies", zone="UTC")
     assert page.count("<rect") == 7 * 24
     assert "<title>Monday 09:00: 5 replies</title>" in page
     assert re.findall(r'<th scope="row">(.*?)</th>', page) == ["09:00", "23:00"]
@@ -128,7 +141,7 @@ def test_ticks_reach_what_they_measure(most: float) -> None:
 @given(st.lists(st.integers(0, 1000), max_size=50), st.integers(0, 1000), st.integers(0, 1000))
 def test_more_is_never_lighter(values: list[int], one: int, other: int) -> None:
     """A greater value has the same shade or a darker one, and only nothing has none."""
-    shades = Shades(values)
+    shades = ShadeScale(values)
     low, high = sorted((one, other))
     assert shades.of(low) <= shades.of(high) <= 4
     assert (shades.of(one) == 0) == (one == 0)
@@ -136,8 +149,8 @@ def test_more_is_never_lighter(values: list[int], one: int, other: int) -> None:
 
 def test_a_table_says_what_its_cells_belong_to() -> None:
     """There is a caption, each heading says what it heads, and rows that keys go through are marked."""
-    page = table(
-        "Sessions", (Column("When"), Column("Cost", "number")), [Cells(("now", "$1"), item=True)], foot=("all", "$1")
+    page = render_table(
+        "Sessions", (Column("When"), Column("Cost", "number")), [TableRow(("now", "$1"), item=True)], foot=("all", "$1")
     )
     assert "<caption>Sessions</caption>" in page
     assert page.count('scope="col"') == 2

@@ -16,15 +16,13 @@ from tests.render.reading import session
 
 from threadline.load import read
 from threadline.model.entries import AssistantEntry
-from threadline.model.ids import MessageId
+from threadline.model.places import MessageId
 from threadline.model.session import Session
-from threadline.render.html.anchor import anchor, named, parted
-from threadline.render.html.drawing import Drawing
-from threadline.render.html.figures import Figure
+from threadline.render.html.conversation import ConversationRenderer, MessageStats
 from threadline.render.html.scene import Scene
-from threadline.render.html.sections import MOST_ELEMENTS, MOST_ITEMS, sections
-from threadline.render.html.view import Amount, View
-from threadline.render.options import Agents
+from threadline.render.html.sections import MAX_ELEMENTS, MAX_ITEMS, split_into_sections
+from threadline.render.items import agent_slug, anchor_of, parse_anchor
+from threadline.render.view import AgentDetail, Detail, View
 
 _ID = re.compile(r'<article class="item [^"]*" id="([^"]*)"')
 _SESSIONS = Path(__file__).parents[2] / "sessions"
@@ -40,14 +38,14 @@ _PART = st.sampled_from(
 )
 
 
-def drawing(whole: Session, view: View | None = None, **options: Any) -> Drawing:
+def drawing(whole: Session, view: View | None = None, **options: Any) -> ConversationRenderer:
     """The main agent, drawn."""
-    return Drawing(whole, whole.main, Scene(view or View(), Paths(), cwd="/work/app"), **options)
+    return ConversationRenderer(whole, whole.main, Scene(view or View(), Paths(), cwd="/work/app"), **options)
 
 
-def whole_of(one: Drawing) -> str:
+def whole_of(renderer: ConversationRenderer) -> str:
     """All sections, joined."""
-    return "".join(one.section(section.number) for section in one.sections)
+    return "".join(renderer.section(section.number) for section in renderer.sections)
 
 
 @settings(max_examples=often(30), deadline=None)
@@ -70,20 +68,20 @@ def test_sections_stay_small(tmp_path: Path) -> None:
     one = drawing(session(tmp_path, *many))
     assert len(one.sections) > 3
     for part in one.sections:
-        assert part.stop - part.start <= MOST_ITEMS
-        assert part.elements <= MOST_ELEMENTS
+        assert part.stop - part.start <= MAX_ITEMS
+        assert part.elements <= MAX_ELEMENTS
         drawn = Page(one.section(part.number))
-        assert len(drawn.tags) <= 2 * MOST_ELEMENTS
+        assert len(drawn.tags) <= 2 * MAX_ELEMENTS
 
 
 def test_a_mark_changes_when_a_call_gets_its_result(tmp_path: Path) -> None:
     """What a page has already is fetched again only where it is not the same any more."""
     rows = transcript(prompt("a"), call("Bash", "ls", result="x"))
-    before = sections(drawing(read(write(tmp_path / "a.jsonl", *rows[:-1]), continued=False)).items)
-    after = sections(drawing(read(write(tmp_path / "b.jsonl", *rows), continued=False)).items)
+    before = split_into_sections(drawing(read(write(tmp_path / "a.jsonl", *rows[:-1]), continued=False)).items)
+    after = split_into_sections(drawing(read(write(tmp_path / "b.jsonl", *rows), continued=False)).items)
     assert [part.first for part in before] == [part.first for part in after]
     assert before[0].mark != after[0].mark
-    again = sections(drawing(read(write(tmp_path / "c.jsonl", *rows), continued=False)).items)
+    again = split_into_sections(drawing(read(write(tmp_path / "c.jsonl", *rows), continued=False)).items)
     assert again[0].mark == after[0].mark
 
 
@@ -93,9 +91,9 @@ def test_every_case_is_drawn(case: str) -> None:
     mains = sorted((_SESSIONS / case / "in").rglob("*.jsonl"))
     for path in mains:
         whole = read(path, continued=False)
-        for view in (View(), View(everything=True, agents=Agents.FULL, thinking=Amount.FULL, calls=Amount.FULL)):
+        for view in (View(), View(everything=True, agents=AgentDetail.FULL, thinking=Detail.FULL, calls=Detail.FULL)):
             for agent in (whole.main, *whole.agents):
-                one = Drawing(whole, agent, Scene(view, Paths()), inline=None)
+                one = ConversationRenderer(whole, agent, Scene(view, Paths()), inline=None)
                 page = Page(whole_of(one) + one.apart())
                 assert "script" not in page.tags
                 assert not [name for name, _ in page.attributes if name.startswith("on") or name == "style"]
@@ -120,7 +118,7 @@ def test_a_view_shows_what_it_wants(tmp_path: Path) -> None:
     assert kinds(View(kinds=("prompt",))) == ["prompt", "prompt"]
     assert kinds(View(tools=("Bash",))) == ["call"]
     assert kinds(View(errors=True)) == ["call"]
-    assert kinds(View(calls=Amount.NONE)) == ["prompt", "reply", "prompt", "reply"]
+    assert kinds(View(calls=Detail.NONE)) == ["prompt", "reply", "prompt", "reply"]
     assert kinds(View(from_turn=2)) == ["prompt", "reply"]
     assert kinds(View(to_turn=1)) == ["prompt", "call", "call", "reply"]
 
@@ -129,7 +127,7 @@ def test_figures_stand_once_a_message(tmp_path: Path) -> None:
     """A message of several items has its figures under the last of them."""
     whole = session(tmp_path, prompt("a"), reply({"type": "thinking", "thinking": "b"}, "c"))
     (message,) = {e.message.id for e in whole.main.entries if isinstance(e, AssistantEntry) and e.message is not None}
-    told = {MessageId(str(message)): Figure("claude-opus-4", 1234, 56, None)}
+    told = {MessageId(str(message)): MessageStats("claude-opus-4", 1234, 56, None)}
     html = whole_of(drawing(whole, figures=told))
     assert html.count("1,234 in context") == 1
 
@@ -137,8 +135,8 @@ def test_figures_stand_once_a_message(tmp_path: Path) -> None:
 def test_anchors_are_read_back(tmp_path: Path) -> None:
     """An anchor names its agent and its line, whatever the agent's id holds."""
     entry = session(tmp_path, prompt("a")).main.entries[0]
-    assert anchor(entry) == "L1"
-    assert parted("L120") == (None, 120)
-    assert parted(anchor(entry, "a/b c")) == (named("a/b c"), 1)
-    assert parted("L") is None
-    assert parted("../L1") is None
+    assert anchor_of(entry) == "L1"
+    assert parse_anchor("L120") == (None, 120)
+    assert parse_anchor(anchor_of(entry, "a/b c")) == (agent_slug("a/b c"), 1)
+    assert parse_anchor("L") is None
+    assert parse_anchor("../L1") is None

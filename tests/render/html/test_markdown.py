@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.often import often
 from tests.render.html.calling import Page
 
-from threadline.render.html.markdown import markdown
+from threadline.render.html.markdown import markdown_to_html
 
 _PARTS = st.sampled_from(
     [
@@ -42,7 +42,7 @@ _PARTS = st.sampled_from(
 @given(st.lists(_PARTS, max_size=12).map("".join))
 def test_whatever_is_written_the_page_stays_inert(text: str) -> None:
     """Elements, attributes and addresses are those of a short list; nothing is fetched."""
-    page = Page(markdown(text))
+    page = Page(markdown_to_html(text))
     assert page.is_inert()
     assert "img" not in page.tags
 
@@ -61,19 +61,19 @@ def test_whatever_is_written_the_page_stays_inert(text: str) -> None:
 )
 def test_what_people_write_comes_out(written: str, drawn: str) -> None:
     """Emphasis, links, tables and code, as a reply has them."""
-    assert drawn in markdown(written)
+    assert drawn in markdown_to_html(written)
 
 
 def test_headings_stand_below_those_of_the_page() -> None:
     """The highest level of a text is the third, and no level is passed over."""
-    tags = [tag for tag in Page(markdown("## a\n\n#### b\n\n## c")).tags if tag.startswith("h")]
+    tags = [tag for tag in Page(markdown_to_html("## a\n\n#### b\n\n## c")).tags if tag.startswith("h")]
     assert tags == ["h3", "h4", "h3"]
 
 
 def test_a_very_long_text_is_shown_as_it_was_written() -> None:
     """Parsing is not worth its time there; nothing is lost."""
     text = "word *x* " * 20_000
-    page = Page(markdown(text))
+    page = Page(markdown_to_html(text))
     assert page.tags == ["pre"]
     assert page.text == text
 
@@ -84,7 +84,7 @@ def test_text_made_to_cost_time_costs_in_proportion(piece: str) -> None:
 
     def spent(count: int) -> float:
         start = process_time()
-        markdown(piece * count)
+        markdown_to_html(piece * count)
         return process_time() - start
 
     spent(100)

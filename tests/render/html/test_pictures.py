@@ -17,9 +17,8 @@ from tests.render.html.calling import SCENE, Page
 from tests.render.html.tools import DOT
 from tests.render.reading import session
 
-from threadline.render.html.picture_size import picture_size
-from threadline.render.html.pictures import pictures, pictures_of
-from threadline.render.html.view import View
+from threadline.render.html.images import image_size, render_call_images, render_images
+from threadline.render.view import View
 
 _JPEG = b"\xff\xd8\xff\xe0\x00\x06JFIF\xff\xc0\x00\x0b\x08" + struct.pack(">HH", 30, 40) + b"\x01"
 _BITS = (39) | (29 << 14)
@@ -40,7 +39,7 @@ def block(kind: str = "image/png", data: str = DOT) -> dict[str, Any]:
 def test_the_size_is_told_by_the_first_bytes(kind: str) -> None:
     """Each kind that is shown says how wide and high it is."""
     raw = SIZES[kind] + b"\0" * 40
-    assert picture_size(kind, base64.b64encode(raw).decode()) == (40, 30)
+    assert image_size(kind, base64.b64encode(raw).decode()) == (40, 30)
 
 
 @settings(max_examples=often(300), deadline=None)
@@ -48,15 +47,15 @@ def test_the_size_is_told_by_the_first_bytes(kind: str) -> None:
 def test_any_bytes_have_a_sane_size_or_none(kind: str, raw: bytes) -> None:
     """Bytes that are no picture, or half of one, have no size; none is absurd."""
     for data in (SIZES.get(kind, b"")[:7] + raw, raw):
-        found = picture_size(kind, base64.b64encode(data).decode())
+        found = image_size(kind, base64.b64encode(data).decode())
         assert found is None or all(0 < one <= 30_000 for one in found)
-    assert picture_size(kind, "not base64 …") is None
+    assert image_size(kind, "not base64 …") is None
 
 
 def test_a_prompt_s_pictures_are_shown(tmp_path: Path) -> None:
     """Each picture of an entry is an image with its number and its size, loaded when it comes near."""
     whole = session(tmp_path, prompt([{"type": "text", "text": "see"}, block(), block()]))
-    drawn = Page(pictures(whole.main.entries[0], "L1", SCENE))
+    drawn = Page(render_images(whole.main.entries[0], "L1", SCENE))
     assert drawn.links == ["image/L1/1", "image/L1/2"]
     assert drawn.attributes.count(("loading", "lazy")) == 2
     assert drawn.attributes.count(("height", "1")) == 2
@@ -69,7 +68,7 @@ def test_a_prompt_s_pictures_are_shown(tmp_path: Path) -> None:
 def test_what_may_hold_more_than_a_picture_is_named(source: dict[str, Any], tmp_path: Path) -> None:
     """Other kinds, and pictures that lie elsewhere, are neither shown nor fetched."""
     whole = session(tmp_path, prompt([source]))
-    drawn = Page(pictures(whole.main.entries[0], "L1", SCENE))
+    drawn = Page(render_images(whole.main.entries[0], "L1", SCENE))
     assert drawn.links == []
     assert drawn.text == "(image)"
 
@@ -77,7 +76,7 @@ def test_what_may_hold_more_than_a_picture_is_named(source: dict[str, Any], tmp_
 def test_a_view_without_pictures_names_them(tmp_path: Path) -> None:
     """Where the view wants none, none is loaded."""
     whole = session(tmp_path, prompt([block()]))
-    assert Page(pictures(whole.main.entries[0], "L1", replace(SCENE, view=View(images=False)))).text == "(image)"
+    assert Page(render_images(whole.main.entries[0], "L1", replace(SCENE, view=View(images=False)))).text == "(image)"
 
 
 def test_two_results_of_one_entry_keep_their_own_pictures(tmp_path: Path) -> None:
@@ -93,6 +92,6 @@ def test_two_results_of_one_entry_keep_their_own_pictures(tmp_path: Path) -> Non
         yield pen.chain("user", message={"role": "user", "content": results})
 
     whole = session(tmp_path, prompt("p"), both)
-    first, second = (Page(pictures_of(call, SCENE)) for call in whole.calls)
+    first, second = (Page(render_call_images(call, SCENE)) for call in whole.calls)
     assert [link[-2:] for link in (*first.links, *second.links)] == ["/1", "/2"]
     assert second.text == "(document: D)"

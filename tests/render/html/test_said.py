@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from threadline.render.html.element import el
-from threadline.render.html.said import row_of_facts
+from threadline.render.html.format import facts_row
 
 
 def test_facts_are_parted_by_more_than_style() -> None:
     """Whoever copies a row of facts, or hears it read, finds a blank between them; what is empty is left out."""
-    row = row_of_facts(["2 turns", "", None, el("a", "context", href="/x"), "$0.12"])
+    row = facts_row(["2 turns", "", None, el("a", "context", href="/x"), "$0.12"])
     assert row == ('<p class="facts"><span>2 turns</span> <span><a href="/x">context</a></span> <span>$0.12</span></p>')

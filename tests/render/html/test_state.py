@@ -9,7 +9,7 @@ from tests.render.html.calling import SCENE, WHOLE, Page
 from tests.render.reading import session
 
 from threadline.model.session import Session
-from threadline.render.html.state import state
+from threadline.render.html.state import render_state
 from threadline.thread.state import difference, state_at
 
 HOSTILE = "<script>x</script>"
@@ -75,7 +75,7 @@ def test_the_end_of_a_session(tmp_path: Path) -> None:
     """Files have their statements and what is known of their text; todos, tasks and settings stand there."""
     whole = worked(tmp_path)
     stood = state_at(whole)
-    drawn = Page(state(stood, whole, SCENE))
+    drawn = Page(render_state(stood, whole, SCENE))
     for words in (
         "The state at the end",
         "Files (2)",
@@ -101,7 +101,7 @@ def test_an_earlier_place(tmp_path: Path) -> None:
     """What came later is not there, and the place is a link to its entry."""
     whole = worked(tmp_path)
     place = whole.main.entries[2].place
-    drawn = Page(state(state_at(whole, place), whole, SCENE))
+    drawn = Page(render_state(state_at(whole, place), whole, SCENE))
     assert "after line 3" in drawn.text
     assert "#L3" in drawn.links
     assert "two" in drawn.text
@@ -114,11 +114,11 @@ def test_compared_with_another_place(tmp_path: Path) -> None:
     whole = worked(tmp_path)
     before, after = state_at(whole, whole.main.entries[2].place), state_at(whole)
     differences = difference(before, after)
-    drawn = Page(state(after, whole, SCENE, before, differences))
+    drawn = Page(render_state(after, whole, SCENE, before, differences))
     assert "Compared with the state after line 3" in drawn.text
     assert " one\n-two\n+three\n" in drawn.text
     assert "Before: Every line is proven by write at line 3" in drawn.text
-    same = Page(state(after, whole, SCENE, after, difference(after, after)))
+    same = Page(render_state(after, whole, SCENE, after, difference(after, after)))
     assert "No file is known to differ." in same.text
 
 
@@ -126,7 +126,7 @@ def test_a_panel_is_bounded_and_a_whole_page_is_not(tmp_path: Path) -> None:
     """Of a long file a page shows the first lines and says how many more there are."""
     whole = worked(tmp_path, "\n".join(["one", "two", *map(str, range(5000))]))
     stood = state_at(whole)
-    cut, full = Page(state(stood, whole, SCENE)), Page(state(stood, whole, WHOLE))
+    cut, full = Page(render_state(stood, whole, SCENE)), Page(render_state(stood, whole, WHOLE))
     assert "more lines" in cut.text
     assert len(cut.text) < 0.5 * len(full.text)
     assert "4999" in full.text
@@ -136,4 +136,4 @@ def test_a_panel_is_bounded_and_a_whole_page_is_not(tmp_path: Path) -> None:
 def test_a_session_without_anything(tmp_path: Path) -> None:
     """A state in which nothing is known is still a page."""
     whole = session(tmp_path, prompt("hi"))
-    assert "The state at the end" in Page(state(state_at(whole), whole, SCENE)).text
+    assert "The state at the end" in Page(render_state(state_at(whole), whole, SCENE)).text

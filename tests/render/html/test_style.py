@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 import threadline
-from threadline.model.act import ActKind
-from threadline.model.call import Outcome
-from threadline.render.html.icons import NAMES, icon
-from threadline.render.html.placed import KINDS
-from threadline.render.html.style import PARTS, part, style, style_hash
+from threadline.model.calls import Outcome
+from threadline.model.session import ActKind
+from threadline.render.html.page import ICON_NAMES, STYLESHEETS, icon, read_stylesheet, stylesheet, stylesheet_hash
+from threadline.render.items import ITEM_KINDS
 
 _SOURCE = Path(threadline.__file__).parent
 _COLOUR = re.compile(r"--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);")
@@ -31,19 +30,19 @@ def _groups() -> dict[str, dict[str, tuple[str, str]]]:
     """The colours of the page by what they are for: name, then light and dark."""
     return {
         found[1]: {name: (light, dark) for name, light, dark in _COLOUR.findall(found[2])}
-        for found in _GROUP.finditer(part("base.css"))
+        for found in _GROUP.finditer(read_stylesheet("base.css"))
     }
 
 
 def _luminance(colour: str) -> float:
     """As WCAG 2.2 defines it."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = (one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts)
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def _contrast(one: str, other: str) -> float:
-    low, high = sorted((_luminance(one), _luminance(other)))
+def _contrast(text: str, other: str) -> float:
+    low, high = sorted((_luminance(text), _luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 
@@ -77,7 +76,7 @@ def test_text_has_a_colour_of_text_and_boxes_that_of_a_surface() -> None:
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 def test_parts_of_a_chart_stand_out(theme: int) -> None:
     """Each part's colour is at least 3 to 1 against the page, as WCAG asks of what is no text."""
-    parts = {name: both for name, *both in _COLOUR.findall(part("charts.css")) if name.startswith("part-")}
+    parts = {name: both for name, *both in _COLOUR.findall(read_stylesheet("charts.css")) if name.startswith("part-")}
     paper = _groups()["surfaces"]["paper"][theme]
     assert len(parts) == 8
     assert {name for name, both in parts.items() if _contrast(both[theme], paper) < 3} == set()
@@ -85,28 +84,28 @@ def test_parts_of_a_chart_stand_out(theme: int) -> None:
 
 def test_colours_are_named_in_one_place() -> None:
     """A colour is written once, with its light and its dark form; every rule names it."""
-    for name in PARTS:
-        text = re.sub(r":root \{.*?\n\}", "", part(name), count=1, flags=re.DOTALL)
+    for name in STYLESHEETS:
+        text = re.sub(r":root \{.*?\n\}", "", read_stylesheet(name), count=1, flags=re.DOTALL)
         assert re.findall(r":[^;{]*#[0-9a-fA-F]{3,8}\b|\brgba?\(|\bhsla?\(", text) == [], name
 
 
 def test_what_is_named_is_used_and_what_is_used_is_named() -> None:
     """Every custom property has a value somewhere, and a use."""
-    text = style()
+    text = stylesheet()
     assert set(re.findall(r"var\(--([\w-]+)", text)) == set(re.findall(r"(?<![\w(-])--([\w-]+)\s*:", text))
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("name", STYLESHEETS)
 def test_nothing_is_fetched(name: str) -> None:
     """No address, no other sheet, no font: the style is whole in itself."""
-    assert re.search(r"url\(|@import|@font-face|image-set\(|https?:|//\w", part(name), re.IGNORECASE) is None
+    assert re.search(r"url\(|@import|@font-face|image-set\(|https?:|//\w", read_stylesheet(name), re.IGNORECASE) is None
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("name", STYLESHEETS)
 def test_braces_are_even(name: str) -> None:
     """A brace too many would silently end everything after it."""
     depth = 0
-    for sign in re.sub(r"/\*.*?\*/", "", part(name), flags=re.DOTALL):
+    for sign in re.sub(r"/\*.*?\*/", "", read_stylesheet(name), flags=re.DOTALL):
         depth += {"{": 1, "}": -1}.get(sign, 0)
         assert depth >= 0
     assert depth == 0
@@ -114,15 +113,15 @@ def test_braces_are_even(name: str) -> None:
 
 def test_the_hash_allows_the_style() -> None:
     """What a policy names is the hash of exactly what is sent."""
-    assert style_hash() == f"sha256-{base64.b64encode(hashlib.sha256(style().encode()).digest()).decode()}"
-    assert "/*" not in style()
-    assert "</" not in style()
+    assert stylesheet_hash() == f"sha256-{base64.b64encode(hashlib.sha256(stylesheet().encode()).digest()).decode()}"
+    assert "/*" not in stylesheet()
+    assert "</" not in stylesheet()
 
 
 def test_every_class_has_a_rule() -> None:
     """Each class that a page is made with has a rule, or is known to need none."""
     made = {name for path in _modules() for name in _classes(path)} - {""}
-    made |= {str(one) for one in (*Outcome, *ActKind)} | set(KINDS.values())
+    made |= {str(one) for one in (*Outcome, *ActKind)} | set(ITEM_KINDS.values())
     assert sorted(made - _ruled() - _BARE) == []
 
 
@@ -149,7 +148,7 @@ def test_no_style_is_inline() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ICON_NAMES)
 def test_icons_are_of_one_kind(name: str) -> None:
     """Every icon is one path on the same grid, without a colour or a stroke of its own."""
     drawn = icon(name)
@@ -161,7 +160,7 @@ def test_icons_are_of_one_kind(name: str) -> None:
 
 def _rules() -> Iterator[tuple[str, str]]:
     """Every rule: its selector and what it sets; those inside conditions, too."""
-    text = re.sub(r'"[^"]*"', '""', style())
+    text = re.sub(r'"[^"]*"', '""', stylesheet())
     for found in re.finditer(r"([^{}]+)\{([^{}]*)\}", text):
         selector = found[1].split(";")[-1].strip()
         if not selector.startswith("@"):
@@ -203,5 +202,5 @@ def _classes(path: Path) -> Iterator[str]:
 
 def _words(text: ast.JoinedStr) -> Iterator[str]:
     """The whole words of a string that is put together."""
-    joined = "".join(str(one.value) if isinstance(one, ast.Constant) else "\0" for one in text.values)
+    joined = "".join(str(value.value) if isinstance(value, ast.Constant) else "\0" for value in text.values)
     yield from (word for word in joined.split() if "\0" not in word)

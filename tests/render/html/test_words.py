@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.often import often
 
-from threadline.render.html.words import one, shown
+from threadline.render.safe_text import shorten, visible
 
 _STEERING = {"Cc", "Cs", "Co", "Zl", "Zp"}
 
@@ -18,7 +18,7 @@ _STEERING = {"Cc", "Cs", "Co", "Zl", "Zp"}
 @given(st.text())
 def test_no_control_reaches_a_page(text: str) -> None:
     """Newlines and tabs are all that is left of them, and joiners only between letters that they join."""
-    left = [character for character in shown(text) if character not in "\n\t"]
+    left = [character for character in visible(text) if character not in "\n\t"]
     assert not [character for character in left if unicodedata.category(character) in _STEERING]
     assert not set(left) & set("\u202a\u202b\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\ufeff\u200b")
 
@@ -27,7 +27,7 @@ def test_no_control_reaches_a_page(text: str) -> None:
 @given(st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126)))
 def test_plain_text_is_left_alone(text: str) -> None:
     """What has nothing to hide is shown as it is."""
-    assert shown(text) == text
+    assert visible(text) == text
 
 
 @pytest.mark.parametrize(
@@ -44,10 +44,10 @@ def test_plain_text_is_left_alone(text: str) -> None:
 )
 def test_what_hides_is_made_visible(text: str, seen: str) -> None:
     """Colours are dropped, all else that steers is told by its number; an emoji stays one."""
-    assert shown(text) == seen
+    assert visible(text) == seen
 
 
 def test_one_line_is_cut_with_a_sign() -> None:
     """White space is folded, and a cut is seen."""
-    assert one("a  b\n c", 20) == "a b c"
-    assert one("abcdef", 4) == "abc…"
+    assert shorten("a  b\n c", 20) == "a b c"
+    assert shorten("abcdef", 4) == "abc…"

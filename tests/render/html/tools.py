@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 from tests.render.html.calling import made
 
-from threadline.model.call import Call, Outcome
+from threadline.model.calls import Call, Outcome
 
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 PATCH = [{"oldStart": 7, "oldLines": 2, "newStart": 7, "newLines": 2, "lines": [" same", "-a = 1", "+a = 10"]}]

@@ -9,26 +9,25 @@ from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
-from threadline.archive import Standing
+from threadline.archive import StaleTolerantArchive
 from threadline.render.html.element import el
-from threadline.web.answer import encoded
-from threadline.web.asked import Asked
-from threadline.web.page import Page
 from threadline.web.pages import PAGES
-from threadline.web.shelf import Shelf
+from threadline.web.request import Page, PageRequest
+from threadline.web.response import encode_json
+from threadline.web.session_cache import SessionCache
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 _EMPTY = frozenset({"input", "meta", "br", "link", "img", "hr"})
 
 
-def ask(archive: Standing, address: str) -> Page:
+def ask(archive: StaleTolerantArchive, address: str) -> Page:
     """The page at an address."""
     parts = urlsplit(address)
-    asked = Asked(
+    asked = PageRequest(
         path=parts.path,
         query=parse_qsl(parts.query, keep_blank_values=True),
         archive=archive,
-        shelf=Shelf(),
+        session_cache=SessionCache(),
         now=NOW,
     )
     made = PAGES[parts.path](asked)
@@ -38,7 +37,7 @@ def ask(archive: Standing, address: str) -> Page:
 
 def data(page: Page) -> Any:
     """What the page's twin gives, as a program reads it."""
-    return msgspec.json.decode(encoded(page.data))
+    return msgspec.json.decode(encode_json(page.data))
 
 
 class Seen(HTMLParser):
@@ -78,6 +77,6 @@ class Seen(HTMLParser):
         self._words.append(data)
 
 
-def seen(archive: Standing, address: str) -> Seen:
+def seen(archive: StaleTolerantArchive, address: str) -> Seen:
     """The page at an address, read again."""
     return Seen(ask(archive, address))

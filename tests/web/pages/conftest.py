@@ -9,7 +9,7 @@ import pytest
 from tests import make
 
 import threadline
-from threadline.archive import Standing
+from threadline.archive import StaleTolerantArchive
 from threadline.demo import write
 
 HOSTILE = "\"'></title><script>alert(1)</script><img src=x onerror=alert(1)>\x1b[31m\u202e"
@@ -24,9 +24,9 @@ def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def demo(demo_home: Path) -> Iterator[Standing]:
+def demo(demo_home: Path) -> Iterator[StaleTolerantArchive]:
     """Its archive."""
-    with Standing(threadline.open(demo_home).homes) as archive:
+    with StaleTolerantArchive(threadline.open(demo_home).homes) as archive:
         yield archive
 
 
@@ -52,7 +52,7 @@ def hostile_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def hostile(hostile_home: Path) -> Iterator[Standing]:
+def hostile(hostile_home: Path) -> Iterator[StaleTolerantArchive]:
     """Its archive."""
-    with Standing(threadline.open(hostile_home).homes) as archive:
+    with StaleTolerantArchive(threadline.open(hostile_home).homes) as archive:
         yield archive

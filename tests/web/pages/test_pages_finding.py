@@ -10,13 +10,13 @@ from tests import make
 from tests.web.pages.asking import ask, data, seen
 
 import threadline
-from threadline.archive import Standing
-from threadline.model.hit import Hit
-from threadline.model.place import Place
-from threadline.web.pages.search import marked
+from threadline.archive import StaleTolerantArchive
+from threadline.model.hits import Hit
+from threadline.model.places import Place
+from threadline.web.pages.search import highlight_snippet
 
 
-def test_search_finds_what_the_archive_finds(demo: Standing) -> None:
+def test_search_finds_what_the_archive_finds(demo: StaleTolerantArchive) -> None:
     """The same hits in the same order, each with a link to its entry."""
     hits = demo.search("the test", limit=20).hits
     page = ask(demo, "/search?q=the+test&tz=UTC")
@@ -31,17 +31,17 @@ def test_search_finds_what_the_archive_finds(demo: Standing) -> None:
 def test_words_that_were_asked_for_stand_out() -> None:
     """What is highlighted is marked, and nothing of the snippet is lost or run."""
     hit = Hit(Place("a.jsonl", 1), 1, None, None, "", "user", None, 1.0, "prompt", "a <b> c", ((2, 5),))
-    assert [str(part) for part in marked(hit)] == ["a ", "<mark>&lt;b&gt;</mark>", " c"]
+    assert [str(part) for part in highlight_snippet(hit)] == ["a ", "<mark>&lt;b&gt;</mark>", " c"]
 
 
-def test_nothing_found_says_what_would_be(demo: Standing) -> None:
+def test_nothing_found_says_what_would_be(demo: StaleTolerantArchive) -> None:
     """The sentence is the archive's own."""
     told = demo.why("zzzzqqqq since:2001-01-01")
     page = seen(demo, "/search?q=zzzzqqqq+since:2001-01-01&tz=UTC")
     assert " ".join(told.split()) in page.words
 
 
-def test_a_query_that_cannot_be_understood_is_shown_with_its_fault(demo: Standing) -> None:
+def test_a_query_that_cannot_be_understood_is_shown_with_its_fault(demo: StaleTolerantArchive) -> None:
     """The box keeps what was typed, and the sentence stands below it."""
     page = ask(demo, "/search?q=%22open")
     told = data(page)
@@ -50,7 +50,7 @@ def test_a_query_that_cannot_be_understood_is_shown_with_its_fault(demo: Standin
     assert 'role="alert"' in str(page.main)
 
 
-def test_calls_are_those_of_the_archive(demo: Standing) -> None:
+def test_calls_are_those_of_the_archive(demo: StaleTolerantArchive) -> None:
     """Newest first, filtered by tool and outcome, each a link to its entry."""
     told = data(ask(demo, "/calls?limit=30"))["calls"]
     assert [one["call"]["id"] for one in told] == [call.id for call in demo.calls(limit=30)]
@@ -62,9 +62,9 @@ def test_calls_are_those_of_the_archive(demo: Standing) -> None:
     assert [one["call"]["id"] for one in some] == [one["call"]["id"] for one in failed if one["call"]["tool"] == tool]
 
 
-def test_a_file_tells_who_touched_it(demo: Standing) -> None:
+def test_a_file_tells_who_touched_it(demo: StaleTolerantArchive) -> None:
     """Its page has each session and each time, and as many reads and writes as the list says."""
-    listed = next(one for one in demo.files(limit=500) if one.writes and one.reads)
+    listed = next(file for file in demo.files(limit=500) if file.writes and file.reads)
     told = data(ask(demo, f"/files?path={quote(listed.path)}"))
     assert {one["file"]["path"] for one in told["files"]} == {listed.path}
     how = [one["how"] for one in told["touches"]]
@@ -81,7 +81,7 @@ def test_a_question_is_told_in_the_list(tmp_path: Path) -> None:
     asked = make.call("AskUserQuestion", {"questions": [{"question": "Which colour?"}]}, "blue")
     rows = make.transcript(make.prompt("paint it"), asked)
     make.write(tmp_path / "home/projects/-work" / f"{make.SESSION}.jsonl", *rows)
-    with Standing(threadline.open(tmp_path / "home").homes) as archive:
+    with StaleTolerantArchive(threadline.open(tmp_path / "home").homes) as archive:
         page = seen(archive, "/calls")
     assert "Which colour?" in page.words
     assert "(nothing given)" not in page.words

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tests.web.pages.asking import ask, seen
 
-from threadline.archive import Standing
-from threadline.web.keys import KEYS, LISTS, SESSION, data_block, markdown_table, spelt
+from threadline.archive import StaleTolerantArchive
+from threadline.web.assets import KEYS, LIST_KINDS, SESSION_KINDS, key_label, keys_data_block, keys_markdown_table
 from threadline.web.pages import PAGES
 
 _DOCS = Path(__file__).parents[3] / "docs" / "page.md"
@@ -17,41 +17,41 @@ _DOCS = Path(__file__).parents[3] / "docs" / "page.md"
 
 def test_no_key_does_two_things_on_a_page() -> None:
     """On each kind of page a key has one meaning, and each deed one name; no key is the start of another."""
-    for kind in {*SESSION, *LISTS, "keys"}:
+    for kind in {*SESSION_KINDS, *LIST_KINDS, "keys"}:
         keys = [key for one in KEYS if not one.pages or kind in one.pages for key in one.keys]
         assert len(keys) == len(set(keys))
         assert not any(other != key and other.startswith(f"{key} ") for key in keys for other in keys)
     assert len({one.name for one in KEYS}) == len(KEYS)
 
 
-def test_keys_work_on_pages_that_there_are(demo: Standing) -> None:
+def test_keys_work_on_pages_that_there_are(demo: StaleTolerantArchive) -> None:
     """Every kind of page that a key names is one."""
-    kinds = {ask(demo, path).kind for path in PAGES} | set(SESSION)
+    kinds = {ask(demo, path).kind for path in PAGES} | set(SESSION_KINDS)
     assert {page for one in KEYS for page in one.pages} <= kinds
 
 
-def test_rows_that_keys_go_through_are_marked(demo: Standing) -> None:
+def test_rows_that_keys_go_through_are_marked(demo: StaleTolerantArchive) -> None:
     """On pages with lists, each row has the mark and a link in it."""
     for path in ("/", "/sessions", "/search?q=the", "/calls", "/files", "/usage?since=all&by=model"):
         page = seen(demo, path)
-        assert any("data-item" in one for one in page.attributes)
+        assert any("data-item" in attribute for attribute in page.attributes)
 
 
 def test_the_data_block_is_the_table() -> None:
     """The script reads the same keys, and nothing in the block can end it."""
-    block = str(data_block())
+    block = str(keys_data_block())
     inside = re.fullmatch(r'<script type="application/json" id="keys">(.*)</script>', block, re.DOTALL)
     assert inside is not None
     assert "<" not in inside[1]
-    assert [one["name"] for one in json.loads(inside[1])] == [one.name for one in KEYS]
+    assert [load["name"] for load in json.loads(inside[1])] == [one.name for one in KEYS]
 
 
-def test_the_page_shows_every_key(demo: Standing) -> None:
+def test_the_page_shows_every_key(demo: StaleTolerantArchive) -> None:
     """Each key stands on the page with what it does."""
     words = seen(demo, "/keys").words
-    assert all(one.what in words and spelt(one.keys[0]) in words for one in KEYS)
+    assert all(one.what in words and key_label(one.keys[0]) in words for one in KEYS)
 
 
 def test_the_documentation_has_the_same_table() -> None:
     """`docs/page.md` repeats the table; print `markdown_table()` to write it anew."""
-    assert markdown_table() in _DOCS.read_text()
+    assert keys_markdown_table() in _DOCS.read_text()

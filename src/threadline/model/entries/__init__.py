@@ -4,24 +4,76 @@ from __future__ import annotations
 
 from typing import get_args
 
-from threadline.model.entries.assistant import (
-    AssistantEntry,
-)
-from threadline.model.entries.attachment import (
-    AttachmentEntry,
-)
-from threadline.model.entries.cost import (
-    CostStateEntry,
-)
-from threadline.model.entries.entry import (
-    ChainEntry,
-    Entry,
-    ForkedFrom,
-)
-from threadline.model.entries.files import (
+from threadline.model.entries.base import ChainEntry, Entry, ForkedFrom, OtherEntry
+from threadline.model.entries.bookkeeping import (
+    AgentColorEntry,
+    AgentMetadataEntry,
+    AgentNameEntry,
+    AgentSettingEntry,
+    AiTitleEntry,
+    ApiRequestBlobEntry,
+    ApiRequestEntry,
+    ApiRequestShapeEntry,
+    ArtifactAutoreactLedgerEntry,
+    ArtifactCommentMonitorEntry,
+    AtisLatchEntry,
+    AttributionSnapshotEntry,
+    BridgeSessionEntry,
     ContentReplacementEntry,
+    ContinuedInEntry,
+    CostStateEntry,
+    CustomTitleEntry,
+    EndedByModelEntry,
+    FailedEntry,
     FileHistoryDeltaEntry,
     FileHistorySnapshotEntry,
+    ForkContextRefEntry,
+    FrameLinkEntry,
+    GoalEntry,
+    HistorySuppressionEntry,
+    InternalEntry,
+    IsolationLatchEntry,
+    LastPromptEntry,
+    LaunchedEntry,
+    MarbleOrigamiCommitEntry,
+    MarbleOrigamiResetEntry,
+    MarbleOrigamiSnapshotEntry,
+    ModeEntry,
+    ObserverRefEntry,
+    PermissionModeEntry,
+    PrLinkEntry,
+    QueueOperationEntry,
+    RelocatedEntry,
+    ResultEntry,
+    SavedHookContextEntry,
+    SpeculationAcceptEntry,
+    StartedEntry,
+    SummaryEntry,
+    TagEntry,
+    TaskSummaryEntry,
+    TeleportedFromEntry,
+    ToolsUsedEntry,
+    WorktreeStateEntry,
+)
+from threadline.model.entries.conversation import (
+    SUBTYPES,
+    AgentProgress,
+    AssistantEntry,
+    AttachmentEntry,
+    BashProgress,
+    HookProgress,
+    McpProgress,
+    OtherProgress,
+    PowershellProgress,
+    ProgressEntry,
+    QueryUpdate,
+    ReplToolCall,
+    SearchResultsReceived,
+    SkillProgress,
+    SystemEntry,
+    TaskProgress,
+    UserEntry,
+    WaitingForTask,
 )
 from threadline.model.entries.foreign import (
     AiEntry,
@@ -33,87 +85,6 @@ from threadline.model.entries.foreign import (
     ToolResultEntry,
     ToolUseEntry,
     TurnEndEntry,
-)
-from threadline.model.entries.internal import (
-    ArtifactAutoreactLedgerEntry,
-    ArtifactCommentMonitorEntry,
-    AttributionSnapshotEntry,
-    EndedByModelEntry,
-    GoalEntry,
-    InternalEntry,
-    IsolationLatchEntry,
-    MarbleOrigamiCommitEntry,
-    MarbleOrigamiResetEntry,
-    MarbleOrigamiSnapshotEntry,
-    ObserverRefEntry,
-    SavedHookContextEntry,
-)
-from threadline.model.entries.journal import (
-    FailedEntry,
-    LaunchedEntry,
-    ResultEntry,
-    StartedEntry,
-)
-from threadline.model.entries.other import (
-    OtherEntry,
-)
-from threadline.model.entries.progress import (
-    AgentProgress,
-    BashProgress,
-    HookProgress,
-    McpProgress,
-    OtherProgress,
-    PowershellProgress,
-    ProgressEntry,
-    QueryUpdate,
-    ReplToolCall,
-    SearchResultsReceived,
-    SkillProgress,
-    TaskProgress,
-    WaitingForTask,
-)
-from threadline.model.entries.queue import (
-    QueueOperationEntry,
-)
-from threadline.model.entries.request import (
-    ApiRequestBlobEntry,
-    ApiRequestEntry,
-    ApiRequestShapeEntry,
-)
-from threadline.model.entries.state import (
-    AgentMetadataEntry,
-    AtisLatchEntry,
-    BridgeSessionEntry,
-    ContinuedInEntry,
-    ForkContextRefEntry,
-    FrameLinkEntry,
-    HistorySuppressionEntry,
-    LastPromptEntry,
-    ModeEntry,
-    PermissionModeEntry,
-    PrLinkEntry,
-    RelocatedEntry,
-    SpeculationAcceptEntry,
-    TeleportedFromEntry,
-    ToolsUsedEntry,
-    WorktreeStateEntry,
-)
-from threadline.model.entries.system import (
-    SUBTYPES,
-    SystemEntry,
-)
-from threadline.model.entries.titles import (
-    AgentColorEntry,
-    AgentNameEntry,
-    AgentSettingEntry,
-    AiTitleEntry,
-    CustomTitleEntry,
-    SummaryEntry,
-    TagEntry,
-    TaskSummaryEntry,
-)
-from threadline.model.entries.user import (
-    UserEntry,
 )
 
 AnyEntry = (

@@ -1,4 +1,4 @@
-"""Rows that Claude Code itself never wrote: other people's descriptions, exports and stream dumps."""
+"""Rows that Claude Code itself never writes to disk: exports, stream-json dumps and other tools' formats."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec import field
 
-from threadline.model.entries.entry import Entry
-from threadline.model.ids import SessionId
+from threadline.model.entries.base import Entry
+from threadline.model.places import SessionId
 from threadline.shape import Shape
 
 

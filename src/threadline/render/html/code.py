@@ -1,10 +1,18 @@
-"""Code in colours: a handful of classes, neighbours of one class joined, so that a page stays small."""
+"""Syntax highlighting, indented JSON, and the raw view of an entry, each within a bound on elements.
+
+Indenting JSON changes only the white space between its parts: numbers, keys and escapes stay as written.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import groupby
 from pathlib import PurePosixPath
+from typing import Any
 
 from markupsafe import Markup, escape
 from pygments.lexer import Lexer
@@ -12,10 +20,13 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Generic, Keyword, Name, Number, String, _TokenType
 from pygments.util import ClassNotFound
 
-from threadline.render.html.element import EMPTY, el
-from threadline.render.html.words import shown
+from threadline.model.entries import Entry
+from threadline.model.text import count
+from threadline.render.html.element import EMPTY, el, join
+from threadline.render.html.scene import Scene
+from threadline.render.safe_text import shorten, visible
 
-_LONGEST = 20_000
+_MAX_CODE = 20_000
 """Longer code is shown without colours: what it costs is bounded, whatever it holds."""
 
 # The languages that are told apart, by every name that a fence or a file's end has for them.
@@ -72,20 +83,20 @@ _CLASSES: tuple[tuple[_TokenType, str], ...] = (
 )
 
 
-def language_of(path: str) -> str | None:
+def language_of_file(path: str) -> str | None:
     """The language that a file's name tells."""
     name = PurePosixPath(path.replace("\\", "/")).name.lower()
     return _LANGUAGES.get(name.rpartition(".")[2]) if name else None
 
 
-def coloured(code: str, language: str | None) -> Markup:
+def highlight(code: str, language: str | None) -> Markup:
     """Code as HTML, to stand inside a `<pre>`: in colours where the language is known and it is not too long."""
     name = _LANGUAGES.get((language or "").strip().lower())
-    text = shown(code)
-    if name is None or len(text) > _LONGEST:
+    text = visible(code)
+    if name is None or len(text) > _MAX_CODE:
         return escape(text)
-    tokens = ((_class(kind), value) for _, kind, value in _lexer(name).get_tokens_unprocessed(text))
-    parts = ((mark, "".join(value for _, value in some)) for mark, some in groupby(tokens, key=lambda one: one[0]))
+    tokens = ((_css_class(kind), value) for _, kind, value in _lexer(name).get_tokens_unprocessed(text))
+    parts = ((mark, "".join(value for _, value in some)) for mark, some in groupby(tokens, key=lambda token: token[0]))
     return EMPTY.join(
         el("span", value, class_=mark) if mark and not value.isspace() else escape(value) for mark, value in parts
     )
@@ -100,9 +111,166 @@ def _lexer(name: str) -> Lexer:
 
 
 @lru_cache(maxsize=1024)
-def _class(kind: _TokenType) -> str:
-    return next((mark for token, mark in _CLASSES if _is_a(kind, token)), "")
+def _css_class(kind: _TokenType) -> str:
+    return next((mark for token, mark in _CLASSES if _is_subtype(kind, token)), "")
 
 
-def _is_a(kind: _TokenType, token: _TokenType) -> bool:
+def _is_subtype(kind: _TokenType, token: _TokenType) -> bool:
     return kind[: len(token)] == token
+
+
+MAX_HIGHLIGHTS = 90
+"""Elements of one piece of code on a page that is not whole."""
+_HIGHLIGHT = re.compile(r'<span class="(\w+)">([^<]*)</span>')
+_DROP_ORDER = ("b", "n", "d", "f", "t", "k", "s", "add", "del", "c")
+
+
+def highlight_within(code: str, language: str | None, most: int | None = MAX_HIGHLIGHTS) -> Markup:
+    """Code as HTML with at most so many elements (None: as many as it takes)."""
+    drawn = highlight(code, language)
+    if most is None or drawn.count("<span") <= most:
+        return drawn
+    counts = Counter(found[1] for found in _HIGHLIGHT.finditer(drawn))
+    left, dropped = sum(counts.values()), set[str]()
+    for name in _DROP_ORDER:
+        if left <= most:
+            break
+        dropped.add(name)
+        left -= counts[name]
+    # Spans of code do not nest, and what they hold is escaped already: taking one away leaves its text as it is.
+    return Markup(_HIGHLIGHT.sub(lambda found: found[2] if found[1] in dropped else found[0], drawn))  # noqa: S704
+
+
+_JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s"{}\[\],:]++', re.DOTALL)
+_INDENT = "  "
+_MAX_DEPTH = 40
+"""Deeper values are no longer indented further: a line would be white space and little else."""
+
+
+def indent_json(text: str, longest: int | None = None) -> str:
+    r"""JSON with one value a line, indented; strings over so many characters are cut, and say so.
+
+    What is not JSON comes out garbled: ask `is_json` first.
+
+    >>> print(tidy('{"a":[1.0,2],"b":{}}'))
+    {
+      "a": [
+        1.0,
+        2
+      ],
+      "b": {}
+    }
+    """
+    out: list[str] = []
+    depth, opened = 0, False
+    for part in _JSON_TOKEN.findall(text):
+        if part in ("}", "]"):
+            depth -= 1
+            out.append(part if opened else _line_break(depth) + part)
+            opened = False
+            continue
+        if opened:
+            out.append(_line_break(depth))
+        opened = part in ("{", "[")
+        depth += opened
+        if part in (":", ","):
+            out.append(": " if part == ":" else f",{_line_break(depth)}")
+        else:
+            out.append(part if longest is None or len(part) <= longest else _cut_string(part, longest))
+    return "".join(out)
+
+
+def _cut_string(part: str, longest: int) -> str:
+    return f'{part[:longest]}… {len(part) - longest:,} more characters"'
+
+
+def _line_break(depth: int) -> str:
+    return "\n" + _INDENT * max(0, min(depth, _MAX_DEPTH))
+
+
+def is_json(text: str) -> bool:
+    """Whether a text is a JSON object or list."""
+    bare = text.strip()
+    if not (bare.startswith(("{", "[")) and bare.endswith(("}", "]"))):
+        return False
+    try:
+        json.loads(bare, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def to_indented_json(value: Any) -> str:
+    """A value as tidy JSON."""
+    try:
+        return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    except (ValueError, TypeError, RecursionError):
+        return "(nested too deep to be shown)"
+
+
+_MAX_LINE, _MAX_JSON = 60_000, 200_000
+"""Of a line with more characters, long strings are cut; what is still more is cut after so many."""
+_MAX_STRING = 2000
+_MAX_RAW_HIGHLIGHTS = 1200
+
+
+def render_raw_entry(entry: Entry, scene: Scene) -> Markup:
+    """An entry's JSON, tidy, and below it the line itself; where they are huge, cut, with a note that says so."""
+    text = entry.raw.decode(errors="backslashreplace")
+    laid = _indented_entry(text, scene)
+    return el(
+        "div",
+        el("p", " · ".join(_raw_facts(entry, text, scene)), class_="facts"),
+        *(el("p", f"{problem.kind}: {shorten(problem.message, 300)}", class_="problem") for problem in entry.problems),
+        _raw_block(laid, scene, "json") if laid is not None else EMPTY,
+        _original_line(text, scene, folded=laid is not None),
+        class_="raw",
+    )
+
+
+def _raw_facts(entry: Entry, text: str, scene: Scene) -> Iterator[str]:
+    yield shorten(entry.kind, 60)
+    yield f"line {entry.place.line:,}"
+    if entry.timestamp is not None:
+        yield scene.told(entry.timestamp)
+    yield count(len(entry.raw), "byte")
+    if not _is_utf8(entry.raw):
+        yield r"not all of it is UTF-8: other bytes are shown as \xNN"
+    if not text.strip():
+        yield "a blank line"
+    elif not is_json(text):
+        yield "not a JSON object"
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _indented_entry(text: str, scene: Scene) -> str | None:
+    """The JSON laid out; None where it is none."""
+    bare = text.lstrip("\ufeff")
+    if not is_json(bare):
+        return None
+    return indent_json(bare, None if scene.whole or len(bare) <= _MAX_LINE else _MAX_STRING)
+
+
+def _original_line(text: str, scene: Scene, *, folded: bool) -> Markup:
+    """The line as it is."""
+    bare = text.removesuffix("\n")
+    if not bare:
+        return EMPTY
+    drawn = _raw_block(bare, scene, None)
+    return el("details", el("summary", "The line as it is"), drawn, class_="rest") if folded else drawn
+
+
+def _raw_block(text: str, scene: Scene, language: str | None) -> Markup:
+    most = len(text) if scene.whole else _MAX_JSON if language else _MAX_LINE
+    left = len(text) - most
+    note = el("p", f"{count(left, 'more character')} not shown here", class_="more") if left > 0 else EMPTY
+    part = text[:most]
+    drawn = highlight_within(part, language, _MAX_RAW_HIGHLIGHTS) if language else visible(part)
+    return join((el("pre", drawn, class_="code"), note))

@@ -1,7 +1,7 @@
-"""Elements: HTML made of Python calls, in which every text is escaped unless it was made here.
+"""Build HTML from typed Python calls; all text is escaped.
 
-Templates would be a second language without types. Here an element is a call, its children are its arguments, a text
-can only become HTML by being escaped, and a misspelt name is found by mypy.
+Templates would be a second language without types. Here an element is a call, its children are its arguments, text
+becomes HTML only by being escaped, and mypy finds a misspelt name.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def el(name: str, *children: Child, **attributes: Value) -> Markup:
     >>> el("input", type="checkbox", checked=True, disabled=False)
     Markup('<input type="checkbox" checked>')
     """
-    begun = opening(name, **attributes)
+    begun = open_tag(name, **attributes)
     return begun if name in _VOID else Markup(f"{begun}{join(children)}</{name}>")  # noqa: S704 - the name is ours
 
 
-def opening(name: str, **attributes: Value) -> Markup:
+def open_tag(name: str, **attributes: Value) -> Markup:
     """The start tag alone."""
     written = "".join(_attribute(key, value) for key, value in attributes.items() if value is not None)
     return Markup(f"<{name}{written}>")  # noqa: S704 - the name is ours, the rest was escaped
@@ -41,10 +41,10 @@ def opening(name: str, **attributes: Value) -> Markup:
 
 def join(children: Iterable[Child], between: Markup = EMPTY) -> Markup:
     """Several children one after the other."""
-    return between.join(_markup(child) for child in children if child is not None)
+    return between.join(_to_markup(child) for child in children if child is not None)
 
 
-def _markup(child: Child) -> Markup:
+def _to_markup(child: Child) -> Markup:
     if isinstance(child, str):
         return escape(child)  # leaves Markup as it is
     if isinstance(child, int | float):
@@ -56,10 +56,10 @@ def _attribute(key: str, value: Value) -> str:
     if value is False:
         return ""
     if value is True:
-        return f" {_name(key)}"
-    return f' {_name(key)}="{escape(str(value))}"'
+        return f" {_attribute_name(key)}"
+    return f' {_attribute_name(key)}="{escape(str(value))}"'
 
 
 @lru_cache(maxsize=512)
-def _name(key: str) -> str:
+def _attribute_name(key: str) -> str:
     return key.rstrip("_").replace("_", "-")

@@ -1,4 +1,7 @@
-"""Markdown of replies as HTML: an allow-list of elements, no HTML of the text's own, nothing that is fetched."""
+"""Render Markdown as HTML from an allow-list of elements, and link only to safe addresses.
+
+No HTML of the text itself gets through, and nothing is fetched: an image becomes a link that names it.
+"""
 
 from __future__ import annotations
 
@@ -11,27 +14,27 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from threadline.render.html.code import coloured
-from threadline.render.html.element import el, opening
-from threadline.render.html.words import one, shown
+from threadline.render.html.code import highlight
+from threadline.render.html.element import el, open_tag
+from threadline.render.safe_text import shorten, visible
 
-_LONGEST = 100_000
+_MAX_MARKDOWN = 100_000
 """A longer text is shown as it was written: parsing it is not worth the time."""
-_SAFE = frozenset({"http", "https", "mailto"})
-_HIGHEST, _LOWEST = 3, 6
+_MARKDOWN_SCHEMES = frozenset({"http", "https", "mailto"})
+_HIGHEST_HEADING, _LOWEST_HEADING = 3, 6
 """A page has a heading of its own and one for each turn; those of replies are below them."""
 
 _Rule = Callable[[Sequence[Token], int], str]
 
 
-def markdown(text: str) -> Markup:
+def markdown_to_html(text: str) -> Markup:
     """A reply as HTML."""
-    plain = shown(text)
-    if len(plain) > _LONGEST:
+    plain = visible(text)
+    if len(plain) > _MAX_MARKDOWN:
         return el("pre", plain, class_="long")
     parser = _parser()
     tokens = parser.parse(plain)
-    _lower(tokens)
+    _lower_headings(tokens)
     drawn = parser.renderer.render(tokens, parser.options, {})
     return Markup(drawn)  # noqa: S704 - HTML of the text is off, every rule below escapes
 
@@ -41,11 +44,11 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "maxNesting": 30})
     parser.enable(["table", "strikethrough"])
     for name, rule in _RULES.items():
-        parser.add_render_rule(name, _of_renderer(rule))
+        parser.add_render_rule(name, _adapt_rule(rule))
     return parser
 
 
-def _of_renderer(rule: _Rule) -> Callable[..., str]:
+def _adapt_rule(rule: _Rule) -> Callable[..., str]:
     """A rule as the renderer calls it: with itself first, options and an environment last, which none of ours needs."""
     return lambda _renderer, tokens, at, *_others: rule(tokens, at)
 
@@ -53,7 +56,7 @@ def _of_renderer(rule: _Rule) -> Callable[..., str]:
 def _fence(tokens: Sequence[Token], at: int) -> str:
     token = tokens[at]
     language = token.info.split(maxsplit=1)[0] if token.info.strip() else None
-    return el("pre", el("code", coloured(token.content, language)), data_language=one(language or "", 24) or None)
+    return el("pre", el("code", highlight(token.content, language)), data_language=shorten(language or "", 24) or None)
 
 
 def _code_block(tokens: Sequence[Token], at: int) -> str:
@@ -64,37 +67,37 @@ def _image(tokens: Sequence[Token], at: int) -> str:
     """A picture is named, never fetched."""
     token = tokens[at]
     said = f"[{''.join(child.content for child in token.children or ()) or 'picture'}]"
-    address = _address(token, "src")
-    return el("a", said, **_leading(address)) if _is_safe(address) else el("span", said, class_="picture")
+    address = _token_attribute(token, "src")
+    return el("a", said, **_external_link(address)) if _is_safe_scheme(address) else el("span", said, class_="picture")
 
 
 def _link_open(tokens: Sequence[Token], at: int) -> str:
     """A link leads out of the page, or is no link."""
-    address = _address(tokens[at], "href")
-    if _is_safe(address):
-        return opening("a", **_leading(address))
-    return opening("span", class_="link", title=one(address, 300))
+    address = _token_attribute(tokens[at], "href")
+    if _is_safe_scheme(address):
+        return open_tag("a", **_external_link(address))
+    return open_tag("span", class_="link", title=shorten(address, 300))
 
 
 def _link_close(tokens: Sequence[Token], at: int) -> str:
     """The end of what the last link that is still open began; links do not nest."""
     begun = next((token for token in reversed(tokens[:at]) if token.type == "link_open"), None)
-    return "</a>" if begun is not None and _is_safe(_address(begun, "href")) else "</span>"
+    return "</a>" if begun is not None and _is_safe_scheme(_token_attribute(begun, "href")) else "</span>"
 
 
-def _lower(tokens: Sequence[Token]) -> None:
+def _lower_headings(tokens: Sequence[Token]) -> None:
     """Put the headings of a text below those of the page; no level is passed over, whatever the text did."""
     headings = [token for token in tokens if token.type in ("heading_open", "heading_close")]
     ranks = {tag: rank for rank, tag in enumerate(sorted({token.tag for token in headings}))}
     for token in headings:
-        token.tag = f"h{min(_HIGHEST + ranks[token.tag], _LOWEST)}"
+        token.tag = f"h{min(_HIGHEST_HEADING + ranks[token.tag], _LOWEST_HEADING)}"
 
 
 def _cell(tokens: Sequence[Token], at: int) -> str:
     """A cell: its side is a class, since inline styles are not allowed."""
     token = tokens[at]
-    side = _address(token, "style").removeprefix("text-align:")
-    return opening(token.tag, class_=side if side in ("right", "center") else None)
+    side = _token_attribute(token, "style").removeprefix("text-align:")
+    return open_tag(token.tag, class_=side if side in ("right", "center") else None)
 
 
 _RULES: dict[str, _Rule] = {
@@ -108,16 +111,40 @@ _RULES: dict[str, _Rule] = {
 }
 
 
-def _leading(address: str) -> dict[str, Any]:
+def _external_link(address: str) -> dict[str, Any]:
     return {"href": address, "target": "_blank", "rel": "noopener noreferrer nofollow"}
 
 
-def _address(token: Token, name: str) -> str:
+def _token_attribute(token: Token, name: str) -> str:
     return str(token.attrs.get(name, ""))
 
 
-def _is_safe(address: str) -> bool:
+def _is_safe_scheme(address: str) -> bool:
     try:
-        return urlsplit(address.strip()).scheme.lower() in _SAFE
+        return urlsplit(address.strip()).scheme.lower() in _MARKDOWN_SCHEMES
     except ValueError:
         return False
+
+
+_WEB_SCHEMES = frozenset({"http", "https"})
+_MAX_URL = 2000
+
+
+def is_safe_url(address: str) -> bool:
+    """Whether it may be a link: of the web, and without anything hidden in it."""
+    if not address.isprintable() or len(address) > _MAX_URL:
+        return False
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    return parts.scheme.lower() in _WEB_SCHEMES and bool(parts.netloc)
+
+
+def external_link(address: str, label: str = "") -> Markup:
+    """A link out of the page where it is safe, else its words."""
+    bare = address.strip()
+    said = shorten(label or bare, 300)
+    if not is_safe_url(bare):
+        return el("span", said, class_="link", title=shorten(bare, 300) if label else None)
+    return el("a", said, href=bare, target="_blank", rel="noopener noreferrer nofollow")

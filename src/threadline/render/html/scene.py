@@ -1,15 +1,47 @@
-"""Scene: what every part of a page may need to know while it is drawn."""
+"""What every part of a page needs to know while it is rendered: the view, where links lead, the time zone."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, tzinfo
+from typing import Protocol
 
 from msgspec import Struct
 
-from threadline.model.zone import in_zone, zone_name
-from threadline.render.figures import moment
-from threadline.render.html.links import Links
-from threadline.render.html.view import View
+from threadline.model.places import AgentId, CallId, SessionId
+from threadline.model.text import format_time
+from threadline.model.times import in_zone, zone_name
+from threadline.render.view import View
+
+
+class Links(Protocol):
+    """Addresses, or None where there is nothing to go to."""
+
+    def session(self, session: SessionId | str) -> str | None:
+        """The page of another session."""
+
+    def agent(self, agent: AgentId | str) -> str | None:
+        """The page of an agent of this session."""
+
+    def entry(self, anchor: str) -> str:
+        """An entry of this page or another of this session, by its anchor."""
+
+    def raw(self, anchor: str) -> str | None:
+        """The page that shows an entry's JSON."""
+
+    def call(self, call: CallId) -> str | None:
+        """The page that shows a call whole."""
+
+    def state(self, anchor: str) -> str | None:
+        """The page that shows how things stood at an entry."""
+
+    def file(self, path: str) -> str | None:
+        """The page of a file: which sessions touched it."""
+
+    def branch(self, number: int | None) -> str | None:
+        """The page of a branch; None is the conversation itself."""
+
+    def image(self, anchor: str, number: int, media_type: str, data: str) -> str | None:
+        """The picture that stands at so manieth place among those of an entry; `data` is its base64."""
 
 
 class Scene(Struct, frozen=True):
@@ -37,4 +69,4 @@ class Scene(Struct, frozen=True):
 
     def told(self, when: datetime) -> str:
         """A moment whole, and where: `2026-01-05 09:00 UTC`."""
-        return f"{moment(in_zone(when, self.zone))} {zone_name(self.zone)}"
+        return f"{format_time(in_zone(when, self.zone))} {zone_name(self.zone)}"

@@ -1,4 +1,4 @@
-"""Sections: the items of a page in runs that are filled and emptied together, measured without being drawn."""
+"""Split a page's items into sections that load together, and estimate their size without rendering them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,21 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from threadline.render.html.placed import Placed
-from threadline.render.outline import Called, Compacted, Item, Output, Reply, Said, Thought, Told
+from threadline.render.items import PlacedItem
+from threadline.render.outline import (
+    CallItem,
+    CompactionItem,
+    Item,
+    OutputItem,
+    PromptItem,
+    ReplyItem,
+    TaskItem,
+    ThinkingItem,
+)
 
-MOST_ITEMS, MOST_ELEMENTS = 100, 600
+MAX_ITEMS, MAX_ELEMENTS = 100, 600
 """A section ends before it has more than this."""
-_LINE, _WIDTH = 20, 84
+_LINE_HEIGHT, _LINE_LENGTH = 20, 84
 """How high a line of text is, in pixels, and how many characters it holds: only estimates hang on it."""
 
 
@@ -29,71 +38,71 @@ class Section(Struct, frozen=True):
     mark: str
 
 
-class _Size(Struct, frozen=True):
+class _SizeEstimate(Struct, frozen=True):
     elements: int = 0
     height: int = 0
 
 
-def sections(items: Sequence[Placed]) -> tuple[Section, ...]:
+def split_into_sections(items: Sequence[PlacedItem]) -> tuple[Section, ...]:
     """All items in sections, in order, each in one."""
-    return tuple(_sections(items))
+    return tuple(_iter_sections(items))
 
 
-def _sections(items: Sequence[Placed]) -> Iterator[Section]:
-    start, size, number = 0, _Size(), 1
-    for at, one in enumerate(items):
-        more = _size(one.item)
-        if at > start and (at - start >= MOST_ITEMS or size.elements + more.elements > MOST_ELEMENTS):
-            yield _section(number, items[start:at], start, size)
-            start, size, number = at, _Size(), number + 1
-        size = _Size(size.elements + more.elements, size.height + more.height)
+def _iter_sections(items: Sequence[PlacedItem]) -> Iterator[Section]:
+    start, size, number = 0, _SizeEstimate(), 1
+    for at, placed_item in enumerate(items):
+        more = _estimate_size(placed_item.item)
+        if at > start and (at - start >= MAX_ITEMS or size.elements + more.elements > MAX_ELEMENTS):
+            yield _make_section(number, items[start:at], start, size)
+            start, size, number = at, _SizeEstimate(), number + 1
+        size = _SizeEstimate(size.elements + more.elements, size.height + more.height)
     if start < len(items):
-        yield _section(number, items[start:], start, size)
+        yield _make_section(number, items[start:], start, size)
 
 
-def _section(number: int, items: Sequence[Placed], start: int, size: _Size) -> Section:
+def _make_section(number: int, items: Sequence[PlacedItem], start: int, size: _SizeEstimate) -> Section:
     first = items[0]
     digest = hashlib.blake2b(digest_size=8)
-    for one in items:
-        digest.update(f"{one.anchor} {_state(one.item)}\n".encode(errors="replace"))
+    for placed_item in items:
+        digest.update(f"{placed_item.anchor} {_item_state(placed_item.item)}\n".encode(errors="replace"))
     stop = start + len(items)
     return Section(number, start, stop, size.elements, size.height, first.anchor, first.turn, digest.hexdigest())
 
 
-def _state(item: Item) -> str:
+def _item_state(item: Item) -> str:
     """What can still change about an item once its entry is written: a call gets its result."""
-    if not isinstance(item, Called):
+    if not isinstance(item, CallItem):
         return ""
     call = item.call
     answer = call.answer.line.number if call.answer is not None else 0
     return f"{call.outcome} {answer} {call.started or ''}"
 
 
-def _size(item: Item) -> _Size:
+def _estimate_size(item: Item) -> _SizeEstimate:
     """About how many elements an item is drawn with and how high it stands, folded as it is at first."""
-    known = _SIZES.get(type(item), _Size(7, 34))
-    if isinstance(item, Said):
-        return _Size(known.elements, known.height + _lines(item.act.text) * _LINE)
-    if isinstance(item, Reply | Told):
+    known = _BASE_SIZES.get(type(item), _SizeEstimate(7, 34))
+    if isinstance(item, PromptItem):
+        return _SizeEstimate(known.elements, known.height + _estimate_lines(item.act.text) * _LINE_HEIGHT)
+    if isinstance(item, ReplyItem | TaskItem):
         # Markdown makes an element of about every other line, and highlighted code more.
-        lines = _lines(item.text)
-        return _Size(known.elements + min(lines, 400), known.height + lines * _LINE)
-    if isinstance(item, Output):
-        return _Size(known.elements, known.height + min(_lines(item.text), 12) * _LINE)
+        lines = _estimate_lines(item.text)
+        return _SizeEstimate(known.elements + min(lines, 400), known.height + lines * _LINE_HEIGHT)
+    if isinstance(item, OutputItem):
+        return _SizeEstimate(known.elements, known.height + min(_estimate_lines(item.text), 12) * _LINE_HEIGHT)
     return known
 
 
-_SIZES: dict[type[Item], _Size] = {
-    Said: _Size(12, 64),
-    Told: _Size(8, 28),
-    Reply: _Size(8, 28),
-    Thought: _Size(8, 30),
-    Called: _Size(24, 34),
-    Compacted: _Size(12, 90),
-    Output: _Size(6, 20),
+_BASE_SIZES: dict[type[Item], _SizeEstimate] = {
+    PromptItem: _SizeEstimate(12, 64),
+    TaskItem: _SizeEstimate(8, 28),
+    ReplyItem: _SizeEstimate(8, 28),
+    ThinkingItem: _SizeEstimate(8, 30),
+    CallItem: _SizeEstimate(24, 34),
+    CompactionItem: _SizeEstimate(12, 90),
+    OutputItem: _SizeEstimate(6, 20),
 }
 
 
-def _lines(text: str) -> int:
+def _estimate_lines(text: str) -> int:
     """About how many lines a text takes."""
-    return text.count("\n", 0, 200_000) + len(text) // _WIDTH + 1
+    return text.count("\n", 0, 200_000) + len(text) // _LINE_LENGTH + 1

@@ -1,4 +1,4 @@
-"""The requests of an agent in order, each with the window that its message reports."""
+"""The context window at each request of an agent, and how large it may grow."""
 
 from __future__ import annotations
 
@@ -6,81 +6,81 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from threadline.model.act import Turn
-from threadline.model.context import Window
-from threadline.model.entries import AssistantEntry, Entry
+from threadline.model.context import ContextLimit, ContextWindow
+from threadline.model.entries import ApiRequestEntry, AssistantEntry, CostStateEntry, Entry
+from threadline.model.session import Agent, Turn
 from threadline.model.usage import Usage
 
-_Triple = tuple[int, int, int]
-_NOTHING: _Triple = (0, 0, 0)
+_PromptCounts = tuple[int, int, int]
+_NO_COUNTS: _PromptCounts = (0, 0, 0)
 
 
-class Sent(Struct, frozen=True):
+class SentRequest(Struct, frozen=True):
     """One request: its window, the rows of its message, and where the first of them stands in the agent's entries."""
 
-    window: Window
+    window: ContextWindow
     rows: list[AssistantEntry]
     first: int
 
 
-class _Growing(Struct):
+class _RequestRows(Struct):
     """A request while its rows are gathered."""
 
     first: int
     rows: list[AssistantEntry]
-    triple: _Triple = _NOTHING
+    triple: _PromptCounts = _NO_COUNTS
 
 
-def requests(entries: Sequence[Entry], turns: Iterable[Turn]) -> list[Sent]:
+def find_requests(entries: Sequence[Entry], turns: Iterable[Turn]) -> list[SentRequest]:
     """Every request of an agent, in the order of their first rows, with its window.
 
     Rows that share a message id are one request, unless neither an id nor the counts of the prompt agree: gateways give
     the same id twice. What the program wrote itself is none.
     """
     turn_of = {id(entry): turn.number for turn in turns for entry in turn.entries}
-    found: dict[object, list[_Growing]] = {}
-    order: list[_Growing] = []
+    found: dict[object, list[_RequestRows]] = {}
+    order: list[_RequestRows] = []
     for at, entry in enumerate(entries):
-        if not isinstance(entry, AssistantEntry) or entry.message is None or not is_said(entry):
+        if not isinstance(entry, AssistantEntry) or entry.message is None or not is_model_reply(entry):
             continue
-        same = found.setdefault(_key(entry), [])
-        triple = _triple(entry.message.usage)
-        one = next((one for one in same if _agrees(one, entry, triple)), None)
+        same = found.setdefault(_request_key(entry), [])
+        triple = _prompt_counts(entry.message.usage)
+        one = next((one for one in same if _is_same_request(one, entry, triple)), None)
         if one is None:
-            one = _Growing(at, [])
+            one = _RequestRows(at, [])
             same.append(one)
             order.append(one)
         one.rows.append(entry)
-        one.triple = one.triple if triple == _NOTHING else triple
+        one.triple = one.triple if triple == _NO_COUNTS else triple
     return [
-        Sent(_window(number, one.rows, turn_of.get(id(one.rows[0]), 0)), one.rows, one.first)
+        SentRequest(_make_window(number, one.rows, turn_of.get(id(one.rows[0]), 0)), one.rows, one.first)
         for number, one in enumerate(order, 1)
     ]
 
 
-def is_said(entry: AssistantEntry) -> bool:
+def is_model_reply(entry: AssistantEntry) -> bool:
     """Whether a model said it: not the program itself, and not a notice that the request failed."""
-    return not entry.is_made_up and not entry.is_api_error_message
+    return not entry.is_synthetic and not entry.is_api_error_message
 
 
-def _key(entry: AssistantEntry) -> object:
+def _request_key(entry: AssistantEntry) -> object:
     message = entry.message.id if entry.message is not None else None
     return message or entry.request_id or entry.uuid or id(entry)
 
 
-def _agrees(one: _Growing, entry: AssistantEntry, triple: _Triple) -> bool:
-    if _NOTHING in (triple, one.triple) or triple == one.triple:
+def _is_same_request(one: _RequestRows, entry: AssistantEntry, triple: _PromptCounts) -> bool:
+    if _NO_COUNTS in (triple, one.triple) or triple == one.triple:
         return True
     return entry.uuid is not None and any(row.uuid == entry.uuid for row in one.rows)
 
 
-def _triple(usage: Usage | None) -> _Triple:
+def _prompt_counts(usage: Usage | None) -> _PromptCounts:
     if usage is None:
-        return _NOTHING
-    return usage.input_tokens or 0, sum(_written(usage)), usage.cache_read_input_tokens or 0
+        return _NO_COUNTS
+    return usage.input_tokens or 0, sum(_cache_writes(usage)), usage.cache_read_input_tokens or 0
 
 
-def _written(usage: Usage) -> tuple[int, int]:
+def _cache_writes(usage: Usage) -> tuple[int, int]:
     """Cache writes for five minutes and for an hour; what the split does not tell is for five minutes."""
     flat = usage.cache_creation_input_tokens or 0
     split = usage.cache_creation
@@ -89,22 +89,22 @@ def _written(usage: Usage) -> tuple[int, int]:
     return minutes + max(0, flat - minutes - hour), hour
 
 
-def _rank(entry: AssistantEntry) -> tuple[bool, int, int, bool]:
+def _completeness(entry: AssistantEntry) -> tuple[bool, int, int, bool]:
     """Early rows have placeholders: the row that tells a prompt and the greatest output counts, the last of equals."""
     message = entry.message
     usage = message.usage if message is not None else None
     if message is None or usage is None:
         return False, -1, -1, False
-    sent = sum(_triple(usage))
+    sent = sum(_prompt_counts(usage))
     return sent > 0, usage.output_tokens or 0, sent, message.stop_reason is not None
 
 
-def _window(number: int, rows: list[AssistantEntry], turn: int) -> Window:
-    first, best = rows[0], max(reversed(rows), key=_rank)
+def _make_window(number: int, rows: list[AssistantEntry], turn: int) -> ContextWindow:
+    first, best = rows[0], max(reversed(rows), key=_completeness)
     message = best.message
     usage = (message.usage if message is not None else None) or Usage()
-    minutes, hour = _written(usage)
-    return Window(
+    minutes, hour = _cache_writes(usage)
+    return ContextWindow(
         number=number,
         message=message.id if message is not None else None,
         place=first.place,
@@ -119,3 +119,69 @@ def _window(number: int, rows: list[AssistantEntry], turn: int) -> Window:
         cache_write_1h=hour,
         output=usage.output_tokens or 0,
     )
+
+
+DEFAULT_LIMIT, LONG_LIMIT = 200_000, 1_000_000
+_LONG_SUFFIX, _LONG_BETA = "[1m]", "context-1m"
+
+
+class ContextLimits:
+    """The limits of one agent's models. Other agents of the session may tell of a model, too."""
+
+    def __init__(self, agent: Agent, every: Iterable[Sequence[Entry]], windows: Sequence[ContextWindow]) -> None:
+        self._told: dict[str, ContextLimit] = {}
+        for entries in every:
+            for entry in entries:
+                self._hear(entry)
+        for context_window in windows:
+            self._see(
+                context_window.model, context_window.prompt, f"request {context_window.number} was larger than {{}}"
+            )
+        last = windows[-1].model if windows else None
+        for compaction in agent.compactions:
+            self._see(last, compaction.tokens_before or 0, "a compaction began at more than {}")
+
+    def of(self, model: str | None) -> ContextLimit:
+        """The limit of a model."""
+        return self._told.get(_without_suffix(model)) or ContextLimit(
+            DEFAULT_LIMIT, "nothing tells of more than 200,000 tokens"
+        )
+
+    def _hear(self, entry: Entry) -> None:
+        match entry:
+            case CostStateEntry():
+                for name, used in (entry.model_usage or {}).items():
+                    window = used.context_window or 0
+                    if window > 0:
+                        self._set(name, window, "the session's own totals name the window's size")
+                    elif _LONG_SUFFIX in name:
+                        self._set(name, LONG_LIMIT, f"the session's own totals name {name}")
+            case ApiRequestEntry(params=dict(params)):
+                betas, model = params.get("betas"), params.get("model")
+                if (
+                    isinstance(model, str)
+                    and isinstance(betas, list)
+                    and any(_LONG_BETA in str(beta) for beta in betas)
+                ):
+                    self._set(model, LONG_LIMIT, "the request asked for it")
+            case AssistantEntry() if entry.message is not None:
+                named = (entry.message.model or "", entry.requested_model or "")
+                if any(_LONG_SUFFIX in name for name in named):
+                    self._set(entry.message.model, LONG_LIMIT, f"the model is named {_LONG_SUFFIX}")
+
+    def _see(self, model: str | None, tokens: int, why: str) -> None:
+        """A prompt of that size was sent, so the limit is no smaller."""
+        known = self.of(model).tokens
+        if tokens <= known:
+            return
+        above = next((one for one in (LONG_LIMIT,) if tokens <= one), tokens)
+        self._set(model, above, why.format(f"{known:,} tokens"))
+
+    def _set(self, model: str | None, tokens: int, why: str) -> None:
+        name = _without_suffix(model)
+        if name not in self._told or tokens > self._told[name].tokens:
+            self._told[name] = ContextLimit(tokens, why)
+
+
+def _without_suffix(model: str | None) -> str:
+    return (model or "").replace(_LONG_SUFFIX, "")

@@ -3,8 +3,6 @@
 `state_at` gives the state, `difference` compares two of them, `check_reads` holds the replay against what was read.
 """
 
-from threadline.thread.state.at import state_at
-from threadline.thread.state.check import check_reads
-from threadline.thread.state.difference import difference
+from threadline.thread.state.replay import check_reads, difference, state_at
 
 __all__ = ["check_reads", "difference", "state_at"]

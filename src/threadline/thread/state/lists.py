@@ -1,4 +1,4 @@
-"""Todo and task lists while a session is replayed."""
+"""Track todo and task lists during replay."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 import msgspec
 
 from threadline.model.attachments import TaskReminder, TodoReminder
-from threadline.model.call import Call, Outcome
+from threadline.model.calls import Call, Outcome
 from threadline.model.entries import AttachmentEntry, UserEntry
-from threadline.model.ids import AgentId
+from threadline.model.places import AgentId
 from threadline.model.results import Task, TaskListResult, TaskResult, TaskUpdateResult, Todo, TodoWriteResult
 from threadline.model.state import TaskState, TodoState
 from threadline.shape import fit
-from threadline.thread.state.moments import Moment
+from threadline.thread.state.events import ReplayEvent
 
-_FIELDS = {"subject": "subject", "description": "description", "activeForm": "active_form", "status": "status",
+_TASK_FIELDS = {"subject": "subject", "description": "description", "activeForm": "active_form", "status": "status",
            "owner": "owner"}  # fmt: skip
 _DELETED = "deleted"
 
 
-class Lists:
+class TrackedLists:
     """The lists of a session, replayed moment by moment: todos by agent, and the one list of tasks."""
 
     def __init__(self, tasks: Iterable[TaskState] = ()) -> None:
@@ -29,36 +29,36 @@ class Lists:
         self._todos: dict[AgentId | None, TodoState] = {}
         self._tasks: dict[str, TaskState] = {one.task.id: one for one in tasks if one.task.id is not None}
 
-    def see(self, moment: Moment) -> None:
+    def apply_event(self, moment: ReplayEvent) -> None:
         """Learn from one moment."""
         entry = moment.entry
         if moment.call is not None and moment.call.outcome is Outcome.OK:
             self._called(moment, moment.call)
         elif isinstance(entry, AttachmentEntry):
-            self._reminded(moment, entry)
+            self._apply_reminder(moment, entry)
         elif isinstance(entry, UserEntry) and entry.todos:
-            self._todo(moment, _fitted(entry.todos, Todo))
+            self._todo(moment, _parse_items(entry.todos, Todo))
 
     def todos(self) -> tuple[TodoState, ...]:
         """Each agent's list, the main one's first."""
-        return tuple(sorted(self._todos.values(), key=lambda one: one.agent or ""))
+        return tuple(sorted(self._todos.values(), key=lambda todo: todo.agent or ""))
 
     def tasks(self) -> tuple[TaskState, ...]:
         """The tasks in the order in which they were made."""
         return tuple(self._tasks.values())
 
-    def _called(self, moment: Moment, call: Call) -> None:
+    def _called(self, moment: ReplayEvent, call: Call) -> None:
         given = call.input if isinstance(call.input, dict) else {}
         match call.tool, call.result:
             case "TodoWrite", TodoWriteResult(new_todos=list(todos)):
                 self._todo(moment, todos)
             case "TodoWrite", _:
-                self._todo(moment, _fitted(given.get("todos"), Todo))
+                self._todo(moment, _parse_items(given.get("todos"), Todo))
             case "TaskCreate", TaskResult(task=Task(id=str(name)) as task):
-                made = _changed(Task(id=name, status="pending"), given)
+                made = _updated_task(Task(id=name, status="pending"), given)
                 self._tasks[name] = TaskState(msgspec.structs.replace(made, subject=task.subject), moment.entry.place)
             case "TaskGet", TaskResult(task=Task(id=str(name)) as task):
-                self._tasks[name] = TaskState(_merged(self._tasks.get(name), task), moment.entry.place)
+                self._tasks[name] = TaskState(_merge_task(self._tasks.get(name), task), moment.entry.place)
             case "TaskUpdate", TaskUpdateResult(success=True, task_id=str(name)):
                 self._update(moment, name, given)
             case "TaskUpdate", None if isinstance(given.get("taskId"), str):
@@ -66,36 +66,36 @@ class Lists:
             case "TaskList", TaskListResult(tasks=list(tasks)):
                 self._all_tasks(moment, tasks)
 
-    def _reminded(self, moment: Moment, entry: AttachmentEntry) -> None:
+    def _apply_reminder(self, moment: ReplayEvent, entry: AttachmentEntry) -> None:
         """The program repeats the lists to the model from time to time, whole."""
         match entry.attachment:
             case TodoReminder(content=list(items)) if items:
-                self._todo(moment, _fitted(items, Todo))
+                self._todo(moment, _parse_items(items, Todo))
             case TaskReminder(content=list(items)) if items:
-                self._all_tasks(moment, _fitted(items, Task))
+                self._all_tasks(moment, _parse_items(items, Task))
 
-    def _todo(self, moment: Moment, todos: Iterable[Todo]) -> None:
+    def _todo(self, moment: ReplayEvent, todos: Iterable[Todo]) -> None:
         self._todos[moment.agent] = TodoState(moment.agent, moment.entry.place, tuple(todos))
 
-    def _update(self, moment: Moment, name: str, given: dict[str, Any]) -> None:
+    def _update(self, moment: ReplayEvent, name: str, given: dict[str, Any]) -> None:
         if given.get("status") == _DELETED:
             self._tasks.pop(name, None)
             return
         known = self._tasks.get(name)
         task = known.task if known is not None else Task(id=name)
-        self._tasks[name] = TaskState(_changed(task, given), moment.entry.place)
+        self._tasks[name] = TaskState(_updated_task(task, given), moment.entry.place)
 
-    def _all_tasks(self, moment: Moment, tasks: Iterable[Task]) -> None:
+    def _all_tasks(self, moment: ReplayEvent, tasks: Iterable[Task]) -> None:
         """A whole list: what is not in it is gone. Listings are in no order, so that known tasks keep theirs."""
         told = {task.id: task for task in tasks if task.id is not None}
         ordered = [name for name in self._tasks if name in told] + [name for name in told if name not in self._tasks]
         place = moment.entry.place
-        self._tasks = {name: TaskState(_merged(self._tasks.get(name), told[name]), place) for name in ordered}
+        self._tasks = {name: TaskState(_merge_task(self._tasks.get(name), told[name]), place) for name in ordered}
 
 
-def _changed(task: Task, given: dict[str, Any]) -> Task:
+def _updated_task(task: Task, given: dict[str, Any]) -> Task:
     """The task after an update, as its input says."""
-    fields = {ours: given[wire] for wire, ours in _FIELDS.items() if isinstance(given.get(wire), str)}
+    fields = {ours: given[wire] for wire, ours in _TASK_FIELDS.items() if isinstance(given.get(wire), str)}
     if isinstance(metadata := given.get("metadata"), dict):
         fields["metadata"] = metadata
     for wire, ours, known in (("addBlocks", "blocks", task.blocks), ("addBlockedBy", "blocked_by", task.blocked_by)):
@@ -104,7 +104,7 @@ def _changed(task: Task, given: dict[str, Any]) -> Task:
     return msgspec.structs.replace(task, **fields)
 
 
-def _merged(known: TaskState | None, told: Task) -> Task:
+def _merge_task(known: TaskState | None, told: Task) -> Task:
     """What a listing tells of a task, with what it leaves out."""
     if known is None:
         return told
@@ -112,6 +112,6 @@ def _merged(known: TaskState | None, told: Task) -> Task:
     return msgspec.structs.replace(known.task, **fields)
 
 
-def _fitted(items: Any, shape: Any) -> list[Any]:
+def _parse_items(items: Any, shape: Any) -> list[Any]:
     found = fit(items, list[shape])[0] if isinstance(items, list) else None
     return found or []

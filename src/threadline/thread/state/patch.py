@@ -1,12 +1,15 @@
-"""Edits and patches applied to a file's text, or to the lines of it that are known.
+"""Apply edits and patches to a file's text, or to the lines of it that are known.
 
-Claude Code makes its patches from text whose leading tabs are shown as two spaces each (measured: every patch of 2.0.64
-to 2.1.219 of a file with tabs). A patch therefore proves where an edit was made, and what a line is only where it
-does not begin with two spaces. The edit's own strings have the tabs.
+Claude Code makes its patches from text whose leading tabs are shown as two spaces each (measured: every patch of
+2.0.64 to 2.1.219 of a file with tabs). A patch therefore proves where an edit was made, but proves a line's text only
+if the line does not begin with two spaces. The edit's own strings contain the tabs.
+
+Files are shown to the model with line numbers: `     1→text` in older versions, `1<tab>text` in newer ones.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 
@@ -16,7 +19,7 @@ _NO_NEWLINE = "\\"
 _TWO_SPACES = "  "
 
 
-def replaced(text: str, old: str, new: str, *, all_: bool) -> str | None:
+def replace_text(text: str, old: str, new: str, *, all_: bool) -> str | None:
     r"""The text after a replacement, as the tool makes it; None where `old` is not in it.
 
     Where something is replaced by nothing, the line end after it goes too.
@@ -33,35 +36,35 @@ def replaced(text: str, old: str, new: str, *, all_: bool) -> str | None:
     return text.replace(old, new) if all_ else text.replace(old, new, 1)
 
 
-def tabs_shown(line: str) -> str:
+def tabs_as_spaces(line: str) -> str:
     """The line as a patch shows it."""
     text = line.lstrip("\t")
     return _TWO_SPACES * (len(line) - len(text)) + text
 
 
-def fits(text: str, hunks: Sequence[Hunk] | None, *, old: bool = False) -> bool:
+def matches_patch(text: str, hunks: Sequence[Hunk] | None, *, old: bool = False) -> bool:
     """Whether a text is what the new (or the old) side of a patch says it is."""
     lines = text.split("\n") if hunks else []
     for hunk in hunks or ():
         at = (hunk.old_start if old else hunk.new_start) or 0
-        side = _side(hunk, "-" if old else "+")
-        if side and not _same(lines, max(0, at - 1), side):
+        side = _hunk_side(hunk, "-" if old else "+")
+        if side and not _matches_side(lines, max(0, at - 1), side):
             return False
     return True
 
 
-def _same(lines: list[str], start: int, side: list[str]) -> bool:
+def _matches_side(lines: list[str], start: int, side: list[str]) -> bool:
     there = lines[start : start + len(side)]
     return len(there) == len(side) and all(
-        shown in (line, tabs_shown(line)) for line, shown in zip(there, side, strict=True)
+        shown in (line, tabs_as_spaces(line)) for line, shown in zip(there, side, strict=True)
     )
 
 
-def _side(hunk: Hunk, sign: str) -> list[str]:
+def _hunk_side(hunk: Hunk, sign: str) -> list[str]:
     return [line[1:] for line in hunk.lines or () if line[:1] in (sign, " ")]
 
 
-def patched(text: str, hunks: Sequence[Hunk] | None, raw: str) -> str | None:
+def apply_patch(text: str, hunks: Sequence[Hunk] | None, raw: str) -> str | None:
     """The text with a patch applied; None where it does not fit, or where a tab may be shown as spaces in it.
 
     `raw` is the text that was put in: a new line is made of it and of the lines that it replaces, and begins with a
@@ -72,7 +75,7 @@ def patched(text: str, hunks: Sequence[Hunk] | None, raw: str) -> str | None:
     at = 0
     for hunk in hunks or ():
         start = max(0, (hunk.old_start or 0) - 1)
-        removed, added = _side(hunk, "-"), _side(hunk, "+")
+        removed, added = _hunk_side(hunk, "-"), _hunk_side(hunk, "+")
         if _ends_without_newline(hunk) or start < at or lines[start : start + len(removed)] != removed:
             return None
         if "\t" in raw + "".join(removed) and any(line.startswith(_TWO_SPACES) for line in added):
@@ -87,28 +90,28 @@ def _ends_without_newline(hunk: Hunk) -> bool:
     return any(line.startswith(_NO_NEWLINE) for line in hunk.lines or ())
 
 
-def _is_of_a_file(hunk: Hunk) -> bool:
+def _has_valid_start(hunk: Hunk) -> bool:
     """Whether a hunk's lines can be a file's: they are numbered from 1, and from 0 where there are none."""
     return min(hunk.old_start or 0, hunk.new_start or 0) >= 0
 
 
-def shifted(lines: dict[int, str], hunks: Sequence[Hunk] | None) -> dict[int, str] | None:
+def shift_lines(lines: dict[int, str], hunks: Sequence[Hunk] | None) -> dict[int, str] | None:
     """The known lines of a file after a patch, moved to where they are then; None where they contradict the patch.
 
     A patch of lines before the first one is contradicted by any file.
     """
-    if not all(map(_is_of_a_file, hunks or ())):
+    if not all(map(_has_valid_start, hunks or ())):
         return None
     ranges: list[tuple[int, int, int]] = []
     for hunk in hunks or ():
-        start, removed = hunk.old_start or 1, _side(hunk, "-")
+        start, removed = hunk.old_start or 1, _hunk_side(hunk, "-")
         for number, shown in enumerate(removed, start):
             known = lines.get(number)
-            if known is not None and shown not in (known, tabs_shown(known)):
+            if known is not None and shown not in (known, tabs_as_spaces(known)):
                 return None
         # A last line without its newline ends the file: a line that is known after it is the empty one after a newline.
         end = sys.maxsize if _ends_without_newline(hunk) else start + len(removed)
-        ranges.append((start, end, len(_side(hunk, "+")) - len(removed)))
+        ranges.append((start, end, len(_hunk_side(hunk, "+")) - len(removed)))
     kept: dict[int, str] = {}
     ranges.sort()
     at = delta = 0
@@ -121,12 +124,12 @@ def shifted(lines: dict[int, str], hunks: Sequence[Hunk] | None) -> dict[int, st
     return kept
 
 
-def context(lines: dict[int, str], hunks: Sequence[Hunk] | None) -> dict[int, str]:
+def unchanged_lines(lines: dict[int, str], hunks: Sequence[Hunk] | None) -> dict[int, str]:
     """Those known lines that a patch shows unchanged, by their new numbers: what they really are is known."""
     kept: dict[int, str] = {}
     for hunk in hunks or ():
         old, new = hunk.old_start or 1, hunk.new_start or 1
-        for line in (hunk.lines or ()) if _is_of_a_file(hunk) else ():
+        for line in (hunk.lines or ()) if _has_valid_start(hunk) else ():
             if line[:1] == " " and old in lines:
                 kept[new] = lines[old]
             old += line[:1] in ("-", " ")
@@ -134,19 +137,42 @@ def context(lines: dict[int, str], hunks: Sequence[Hunk] | None) -> dict[int, st
     return kept
 
 
-def shown_lines(hunks: Sequence[Hunk] | None) -> dict[int, str]:
+def proven_lines(hunks: Sequence[Hunk] | None) -> dict[int, str]:
     """The lines of the new side of a patch that are certain: those that cannot have begun with a tab."""
     return {
         number: line
         for hunk in hunks or ()
-        if _is_of_a_file(hunk)
-        for number, line in enumerate(_side(hunk, "+"), hunk.new_start or 1)
+        if _has_valid_start(hunk)
+        for number, line in enumerate(_hunk_side(hunk, "+"), hunk.new_start or 1)
         if not line.startswith(_TWO_SPACES)
     }
 
 
-def growth(hunks: Sequence[Hunk] | None) -> int | None:
+def line_growth(hunks: Sequence[Hunk] | None) -> int | None:
     """By how many lines a patch makes a file longer; None where the line end of its last line changes."""
     if any(_ends_without_newline(hunk) for hunk in hunks or ()):
         return None
-    return sum(len(_side(hunk, "+")) - len(_side(hunk, "-")) for hunk in hunks or ())
+    return sum(len(_hunk_side(hunk, "+")) - len(_hunk_side(hunk, "-")) for hunk in hunks or ())
+
+
+_NUMBERED_LINE = re.compile(r"\s*([0-9]{1,9})(?:\t|→)(.*)", re.DOTALL)
+_GAP_LINE = "..."
+
+
+def parse_numbered_lines(text: str) -> dict[int, str]:
+    r"""The lines by number, up to the first that has none: what follows is not the file's. Gaps are skipped.
+
+    >>> numbered_lines("1\ta\n2\t\n...\n9\tb\n\n<system-reminder>")
+    {1: 'a', 2: '', 9: 'b'}
+    """
+    found: dict[int, str] = {}
+    last = 0
+    for line in text.split("\n"):
+        if line.strip() == _GAP_LINE:
+            continue
+        written = _NUMBERED_LINE.fullmatch(line)
+        if written is None or int(written[1]) <= last:
+            break
+        last = int(written[1])
+        found[last] = written[2]
+    return found

@@ -1,4 +1,4 @@
-"""Home: how much there is, when work was done, and what was worked on last."""
+"""The home page: totals, activity, recent and expensive sessions, projects."""
 
 from __future__ import annotations
 
@@ -9,33 +9,30 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from threadline.model.sum import Sum
-from threadline.model.when import moment
-from threadline.model.zone import in_zone, zone_name
-from threadline.render.amounts import amount
-from threadline.render.figures import count
-from threadline.render.html.charts.calendar import Active, calendar
-from threadline.render.html.charts.day_hour import day_hour
+from threadline.model.text import count
+from threadline.model.times import in_zone, parse_moment, zone_name
+from threadline.model.totals import Sum
+from threadline.render.amounts import format_amount
 from threadline.render.html.element import EMPTY, Child, el, join
-from threadline.render.html.lists import FEW, SessionRow, session_list
-from threadline.render.html.said import money, project, short, when
-from threadline.render.html.table import Column, table
-from threadline.web import addresses
-from threadline.web.page import Page
-from threadline.web.pages.listed import costs, every_session, listed, project_address
-from threadline.web.pages.recalled import recalled
+from threadline.render.html.format import cost_element, number_element, project_link, time_element
+from threadline.render.html.svg_charts import DayActivity, activity_calendar, weekday_hour_map
+from threadline.render.html.tables import SHORT_COLUMNS, Column, SessionRow, render_table, session_table
+from threadline.web import urls
+from threadline.web.archive_pool import cached_figure
+from threadline.web.pages.sessions import all_sessions, project_url, session_costs, session_rows
+from threadline.web.request import Page
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
-    from threadline.index.activity import Activity
-    from threadline.index.briefs import Brief
-    from threadline.web.asked import Asked
+    from threadline.index.queries import Activity
+    from threadline.index.summaries import SessionBrief
+    from threadline.web.request import PageRequest
 
-_RECENT, _TOP, _PROJECTS = 12, 8, 12
+_MAX_RECENT, _MAX_EXPENSIVE, _MAX_PROJECTS = 12, 8, 12
 _SPANS = (("Today", "today"), ("7 days", "7d"), ("30 days", "30d"), ("All", None))
 
 
-class Span(Struct, frozen=True):
+class TimeSpan(Struct, frozen=True):
     """A span of time up to now: what was done in it, and what it cost."""
 
     name: str
@@ -53,46 +50,44 @@ class ProjectRow(Struct, frozen=True):
     spent: Sum
 
 
-class Worked(Struct, frozen=True):
+class WorkCalendar(Struct, frozen=True):
     """When work was done: of each day how many replies, sessions and what amount; and replies by weekday and hour."""
 
     days: Mapping[str, tuple[int, int, Sum]]
     hours: Mapping[tuple[int, int], int]
 
 
-def home(asked: Asked) -> Page:
+def home(asked: PageRequest) -> Page:
     """Everything at a glance."""
     archive = asked.archive
     here = asked.zone()
     today = in_zone(asked.now, here).date()
-    spans = recalled(archive, "spans", lambda: list(_spans(archive, asked.now, here)), zone_name(here), today)
-    worked = recalled(archive, "worked", lambda: _worked(archive, here), zone_name(here))
-    top = listed(archive, _dearest(archive))
-    recent = listed(archive, every_session(archive)[:_RECENT])
-    projects = recalled(archive, "projects", lambda: _projects(archive))
-    wrong = _problems(archive)
+    spans = cached_figure(archive, "spans", lambda: list(_spans(archive, asked.now, here)), zone_name(here), today)
+    worked = cached_figure(archive, "worked", lambda: _work_calendar(archive, here), zone_name(here))
+    top = session_rows(archive, _most_expensive(archive))
+    recent = session_rows(archive, all_sessions(archive)[:_MAX_RECENT])
+    projects = cached_figure(archive, "projects", lambda: _project_rows(archive))
+    wrong = _problem_counts(archive)
     main = join(
         (
             el("h1", "threadline", class_="unseen"),
-            _totals(spans, wrong),
-            _block("Activity", _calendar(worked, today)),
+            _totals_section(spans, wrong),
+            _block("Activity", _calendar_chart(worked, today)),
             _block(
                 f"When work is done, in times of {zone_name(here)}",
-                day_hour(worked.hours, unit="replies", zone=zone_name(here)),
+                weekday_hour_map(worked.hours, unit="replies", zone=zone_name(here)),
             ),
             _block(
                 "Recent sessions",
-                _sessions("Recent sessions", recent, here),
-                addresses.address(addresses.SESSIONS),
+                _session_table("Recent sessions", recent, here),
+                urls.build_url(urls.SESSIONS),
                 "All sessions",
             ),
-            _block(
-                "Projects", _project_table(projects, here), addresses.address(addresses.USAGE, by="project"), "Usage"
-            ),
+            _block("Projects", _project_table(projects, here), urls.build_url(urls.USAGE, by="project"), "Usage"),
             _block(
                 "Most expensive sessions",
-                _sessions("Most expensive sessions", top, here),
-                addresses.address(addresses.SESSIONS, sort="cost"),
+                _session_table("Most expensive sessions", top, here),
+                urls.build_url(urls.SESSIONS, sort="cost"),
                 "All by cost",
             ),
         )
@@ -110,45 +105,45 @@ def home(asked: Asked) -> Page:
     return Page("", "home", main, data)
 
 
-def _spans(archive: Archive, now: datetime, here: tzinfo) -> Iterator[Span]:
+def _spans(archive: Archive, now: datetime, here: tzinfo) -> Iterator[TimeSpan]:
     ledger = archive.ledger()
     for name, words in _SPANS:
-        since = moment(words, now=now, zone=here) if words is not None else None
+        since = parse_moment(words, now=now, zone=here) if words is not None else None
         spent = ledger.where(since=since).total if since is not None else ledger.total
-        yield Span(name, words, archive.activity(since), spent)
+        yield TimeSpan(name, words, archive.activity(since), spent)
 
 
-def _worked(archive: Archive, here: tzinfo) -> Worked:
+def _work_calendar(archive: Archive, here: tzinfo) -> WorkCalendar:
     ledger = archive.ledger()
     sessions = Counter(row.keys["day"] for row in ledger.by("day", "session", zone=here))
     days = {row.keys["day"]: (row.charges, sessions[row.keys["day"]], row) for row in ledger.by("day", zone=here)}
     hours: Counter[tuple[int, int]] = Counter()
     for row in ledger.by("day", "hour", zone=here):
-        if (day := _date(row.keys["day"])) is not None:
+        if (day := _parse_date(row.keys["day"])) is not None:
             hours[day.weekday(), int(row.keys["hour"][:2])] += row.charges
-    return Worked(days, dict(hours))
+    return WorkCalendar(days, dict(hours))
 
 
-def _date(text: str) -> date | None:
+def _parse_date(text: str) -> date | None:
     try:
         return date.fromisoformat(text)
     except ValueError:  # of what says no time
         return None
 
 
-def _dearest(archive: Archive) -> list[Brief]:
-    spent = costs(archive)
-    named = {one.id: one for one in every_session(archive) if one.id is not None}
+def _most_expensive(archive: Archive) -> list[SessionBrief]:
+    spent = session_costs(archive)
+    named = {session.id: session for session in all_sessions(archive) if session.id is not None}
     order = sorted(spent, key=lambda id_: (-(spent[id_].amount or 0), -spent[id_].tokens, id_))
-    return [named[id_] for id_ in order if id_ in named][:_TOP]
+    return [named[id_] for id_ in order if id_ in named][:_MAX_EXPENSIVE]
 
 
-def _projects(archive: Archive) -> list[ProjectRow]:
+def _project_rows(archive: Archive) -> list[ProjectRow]:
     """Projects as sessions name them, so that each leads to just the sessions that it sums up."""
-    spent = costs(archive)
-    held: dict[str, list[Brief]] = {}
-    for one in every_session(archive):
-        held.setdefault(one.project, []).append(one)
+    spent = session_costs(archive)
+    held: dict[str, list[SessionBrief]] = {}
+    for session in all_sessions(archive):
+        held.setdefault(session.project, []).append(session)
     rows = [
         ProjectRow(
             name,
@@ -161,25 +156,25 @@ def _projects(archive: Archive) -> list[ProjectRow]:
     return sorted(rows, key=lambda row: (row.last.timestamp() if row.last else 0, row.project), reverse=True)
 
 
-def _problems(archive: Archive) -> dict[str, int]:
+def _problem_counts(archive: Archive) -> dict[str, int]:
     """What reading for the index found wrong, by kind."""
     return archive.problem_counts()
 
 
-def _totals(spans: list[Span], wrong: Mapping[str, int]) -> Child:
-    columns = (Column(el("span", "What", class_="unseen")), *(Column(one.name, "number") for one in spans))
+def _totals_section(spans: list[TimeSpan], wrong: Mapping[str, int]) -> Child:
+    columns = (Column(el("span", "What", class_="unseen")), *(Column(time_span.name, "number") for time_span in spans))
     figures = (
-        ("Sessions", [f"{one.done.sessions:,}" for one in spans]),
-        ("Prompts", [f"{one.done.prompts:,}" for one in spans]),
-        ("Calls", [f"{one.done.calls:,}" for one in spans]),
-        ("Agents", [f"{one.done.agents:,}" for one in spans]),
-        ("Tokens", [short(one.spent.tokens) for one in spans]),
-        ("Cost", [money(one.spent.amount, one.spent.unpriced) or "$0.00" for one in spans]),
+        ("Sessions", [f"{time_span.done.sessions:,}" for time_span in spans]),
+        ("Prompts", [f"{time_span.done.prompts:,}" for time_span in spans]),
+        ("Calls", [f"{time_span.done.calls:,}" for time_span in spans]),
+        ("Agents", [f"{time_span.done.agents:,}" for time_span in spans]),
+        ("Tokens", [number_element(time_span.spent.tokens) for time_span in spans]),
+        ("Cost", [cost_element(time_span.spent.amount, time_span.spent.unpriced) or "$0.00" for time_span in spans]),
     )
-    whole = next((one.spent for one in spans if one.since is None), Sum())
+    whole = next((time_span.spent for time_span in spans if time_span.since is None), Sum())
     notes: list[Child] = []
     if whole.unpriced:
-        models = el("a", "which models", href=addresses.address(addresses.USAGE, by="model"))
+        models = el("a", "which models", href=urls.build_url(urls.USAGE, by="model"))
         notes.append(
             el(
                 "p",
@@ -190,10 +185,8 @@ def _totals(spans: list[Span], wrong: Mapping[str, int]) -> Child:
         )
     if wrong:
         words = f"{count(sum(wrong.values()), 'problem')} in transcripts"
-        notes.append(
-            el("p", el("a", words, href=addresses.address(addresses.DOCTOR)), f": {', '.join(list(wrong)[:3])}.")
-        )
-    made = table(
+        notes.append(el("p", el("a", words, href=urls.build_url(urls.DOCTOR)), f": {', '.join(list(wrong)[:3])}."))
+    made = render_table(
         "What there is", columns, [[name, *cells] for name, cells in figures], kind="glance", hidden_caption=True
     )
     return el(
@@ -201,25 +194,25 @@ def _totals(spans: list[Span], wrong: Mapping[str, int]) -> Child:
     )
 
 
-def _calendar(worked: Worked, today: date) -> Child:
+def _calendar_chart(worked: WorkCalendar, today: date) -> Child:
     days = {
-        day: Active(
+        day: DayActivity(
             replies,
-            f"{count(sessions, 'session')}, {count(replies, 'reply', 'replies')}, {amount(spent.amount) or 'no price'}",
+            f"{count(sessions, 'session')}, {count(replies, 'reply', 'replies')}, {format_amount(spent.amount) or 'no price'}",
         )
         for text, (replies, sessions, spent) in worked.days.items()
-        if (day := _date(text)) is not None
+        if (day := _parse_date(text)) is not None
     }
     last = max([today, *(day for day in days if day <= today)])
-    return calendar(
-        days, last, link_of=lambda day: addresses.address(addresses.SESSIONS, since=str(day), until=str(day))
+    return activity_calendar(
+        days, last, link_of=lambda day: urls.build_url(urls.SESSIONS, since=str(day), until=str(day))
     )
 
 
-def _sessions(caption: str, rows: list[SessionRow], here: tzinfo) -> Child:
+def _session_table(caption: str, rows: list[SessionRow], here: tzinfo) -> Child:
     if not rows:
         return el("p", "There are no sessions yet.", class_="nothing")
-    return session_list(caption, rows, zone=here, columns=FEW, project_address=project_address)
+    return session_table(caption, rows, zone=here, columns=SHORT_COLUMNS, project_address=project_url)
 
 
 def _project_table(rows: list[ProjectRow], here: tzinfo) -> Child:
@@ -231,14 +224,14 @@ def _project_table(rows: list[ProjectRow], here: tzinfo) -> Child:
     )
     made = [
         [
-            project(row.project, project_address(row.project)),
+            project_link(row.project, project_url(row.project)),
             f"{row.sessions:,}",
-            when(row.last, here),
-            money(row.spent.amount, row.spent.unpriced),
+            time_element(row.last, here),
+            cost_element(row.spent.amount, row.spent.unpriced),
         ]
-        for row in rows[:_PROJECTS]
+        for row in rows[:_MAX_PROJECTS]
     ]
-    return table("Projects", columns, made, kind="list", hidden_caption=True)
+    return render_table("Projects", columns, made, kind="list", hidden_caption=True)
 
 
 def _block(title: str, inside: Child, href: str | None = None, more: str = "") -> Child:

@@ -1,4 +1,4 @@
-"""Search: what a query finds, where, and what would have been found where it finds nothing."""
+"""The search page."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import Struct
 
 from threadline.errors import BadQuery
-from threadline.model.zone import zone_name
-from threadline.render.figures import count
-from threadline.render.html.anchor import named
+from threadline.model.text import count
+from threadline.model.times import zone_name
 from threadline.render.html.element import EMPTY, Child, el, join
-from threadline.render.html.lists import KEPT
-from threadline.render.html.said import project, row_of_facts, when
-from threadline.render.html.words import one, shown
-from threadline.web import addresses
-from threadline.web.page import Page
-from threadline.web.pages.filters import chosen
-from threadline.web.pages.listed import project_address
+from threadline.render.html.format import facts_row, project_link, time_element
+from threadline.render.html.tables import KEPT_HINT
+from threadline.render.items import agent_slug
+from threadline.render.safe_text import shorten, visible
+from threadline.web import urls
+from threadline.web.pages.forms import choice_chip
+from threadline.web.pages.sessions import project_url
+from threadline.web.request import Page
 
 if TYPE_CHECKING:
-    from threadline.model.hit import Hit, Hits
+    from threadline.model.hits import Hit, Hits
     from threadline.search.ranking import Sort
-    from threadline.web.asked import Asked
+    from threadline.web.request import PageRequest
 
-_SHOWN, _MOST = 20, 200
-_LONGEST = 1000
-_HELP = (
+_DEFAULT_LIMIT, _MAX_LIMIT = 20, 200
+_MAX_QUERY = 1000
+_EXAMPLES = (
     ("rate limit", "both words, in one entry"),
     ('"rate limit"', "these words in a row"),
     ("parseTimestamp", "also parse_timestamp"),
@@ -40,36 +40,43 @@ _HELP = (
 )
 
 
-def search(asked: Asked) -> Page:
+def search(asked: PageRequest) -> Page:
     """What was asked for, and what it finds."""
     query = (asked.text("q") or "").strip()
     if not query:
-        main = join((el("h1", "Search", class_="unseen"), _form(asked, ""), _help(is_open=True)))
+        main = join((el("h1", "Search", class_="unseen"), _search_form(asked, ""), _help_section(is_open=True)))
         return Page("Search", "search", main, {"query": "", "hits": []})
     here = asked.zone()
-    ways = _ways(asked)
+    ways = _parse_options(asked)
     try:
-        hits = _found(asked, query, ways, here)
+        hits = _run_search(asked, query, ways, here)
     except BadQuery as error:
-        main = join((el("h1", "Search", class_="unseen"), _form(asked, query), _refused(error), _help(is_open=True)))
-        return Page(f"{one(query, 60)} · Search", "search", main, {"query": query, "hits": [], "error": str(error)})
+        main = join(
+            (
+                el("h1", "Search", class_="unseen"),
+                _search_form(asked, query),
+                _query_error(error),
+                _help_section(is_open=True),
+            )
+        )
+        return Page(f"{shorten(query, 60)} · Search", "search", main, {"query": query, "hits": [], "error": str(error)})
     why = asked.archive.why(query, zone=here, now=asked.now) if not hits.hits else None
     main = join(
         (
-            el("h1", f"Search: {one(query, 80)}", class_="unseen"),
-            _form(asked, query),
-            _head(asked, hits, here),
-            el("p", shown(why), class_="nothing") if why is not None else EMPTY,
-            el("ol", [_hit(asked, hit, here) for hit in hits.hits], class_="hits"),
-            _more(asked, hits),
-            _help(is_open=False),
+            el("h1", f"Search: {shorten(query, 80)}", class_="unseen"),
+            _search_form(asked, query),
+            _result_head(asked, hits, here),
+            el("p", visible(why), class_="nothing") if why is not None else EMPTY,
+            el("ol", [_hit_item(asked, hit, here) for hit in hits.hits], class_="hits"),
+            _more_link(asked, hits),
+            _help_section(is_open=False),
         )
     )
-    data = {"query": query, "why": why, **_data(hits)}
-    return Page(f"{one(query, 60)} · Search", "search", main, data)
+    data = {"query": query, "why": why, **_hits_record(hits)}
+    return Page(f"{shorten(query, 60)} · Search", "search", main, data)
 
 
-class _Ways(Struct, frozen=True):
+class _SearchOptions(Struct, frozen=True):
     """How hits are wanted."""
 
     limit: int
@@ -77,18 +84,18 @@ class _Ways(Struct, frozen=True):
     sort: Sort
 
 
-def _ways(asked: Asked) -> _Ways:
+def _parse_options(asked: PageRequest) -> _SearchOptions:
     sort = cast("Sort", asked.choice("sort", ("rank", "time"), "rank"))
-    return _Ways(asked.number("limit", _SHOWN, least=1, most=_MOST), asked.flag("every"), sort)
+    return _SearchOptions(asked.number("limit", _DEFAULT_LIMIT, least=1, most=_MAX_LIMIT), asked.flag("every"), sort)
 
 
-def _found(asked: Asked, query: str, ways: _Ways, here: tzinfo) -> Hits:
-    if len(query) > _LONGEST:
-        raise BadQuery(f"A query has no more than {_LONGEST:,} characters here; this one has {len(query):,}.")
+def _run_search(asked: PageRequest, query: str, ways: _SearchOptions, here: tzinfo) -> Hits:
+    if len(query) > _MAX_QUERY:
+        raise BadQuery(f"A query has no more than {_MAX_QUERY:,} characters here; this one has {len(query):,}.")
     return asked.archive.search(query, limit=ways.limit, every=ways.every, sort=ways.sort, zone=here, now=asked.now)
 
 
-def _form(asked: Asked, query: str) -> Child:
+def _search_form(asked: PageRequest, query: str) -> Child:
     box = el(
         "input",
         type="search",
@@ -110,85 +117,85 @@ def _form(asked: Asked, query: str) -> Child:
     )
 
 
-def _refused(error: BadQuery) -> Child:
+def _query_error(error: BadQuery) -> Child:
     """Why a query cannot be understood; where the sentence points at a place in it, below that place."""
-    return el("pre", shown(str(error)), class_="refused", role="alert", tabindex=0)
+    return el("pre", visible(str(error)), class_="refused", role="alert", tabindex=0)
 
 
-def _head(asked: Asked, hits: Hits, here: tzinfo) -> Child:
+def _result_head(asked: PageRequest, hits: Hits, here: tzinfo) -> Child:
     least = "at least " if hits.at_least else ""
     told = f"{least}{count(hits.total, 'entry', 'entries')}" if not hits.near else "Nothing matches exactly"
     by_time, every = asked.text("sort") == "time", asked.flag("every")
     ways = (
-        chosen(asked.here(sort=None), "Best first", is_chosen=not by_time),
-        chosen(asked.here(sort="time"), "Newest first", is_chosen=by_time),
-        chosen(asked.here(every=None), "One a session", is_chosen=not every),
-        chosen(asked.here(every=True), "Every entry", is_chosen=every),
+        choice_chip(asked.here(sort=None), "Best first", is_chosen=not by_time),
+        choice_chip(asked.here(sort="time"), "Newest first", is_chosen=by_time),
+        choice_chip(asked.here(every=None), "One a session", is_chosen=not every),
+        choice_chip(asked.here(every=True), "Every entry", is_chosen=every),
     )
-    note = el("p", shown(hits.note), class_="note") if hits.note else EMPTY
+    note = el("p", visible(hits.note), class_="note") if hits.note else EMPTY
     counted = el("span", told, class_="count") if hits.hits else EMPTY
     times = el("span", f"times of {zone_name(here)}", class_="count") if hits.hits else EMPTY
     return join((el("p", counted, ways, times, class_="chips"), note))
 
 
-def _hit(asked: Asked, hit: Hit, here: tzinfo) -> Child:
+def _hit_item(asked: PageRequest, hit: Hit, here: tzinfo) -> Child:
     at = f"L{hit.place.line}"
-    agent = named(hit.agent) if hit.agent else None
+    agent = agent_slug(hit.agent) if hit.agent else None
     address = None
     if hit.session is not None and not hit.gone:
-        address = addresses.hit(hit.session, agent, f"{agent}.{at}" if agent else at)
-    title = one(hit.title or "(no title)", 160)
+        address = urls.anchor_url(hit.session, agent, f"{agent}.{at}" if agent else at)
+    title = shorten(hit.title or "(no title)", 160)
     facts = [
-        when(hit.timestamp, here),
-        el("span", one(hit.field or hit.kind, 40), class_="field"),
-        project(hit.project, project_address(hit.project)),
-        el("span", f"agent {one(str(hit.agent), 12)}") if hit.agent else None,
+        time_element(hit.timestamp, here),
+        el("span", shorten(hit.field or hit.kind, 40), class_="field"),
+        project_link(hit.project, project_url(hit.project)),
+        el("span", f"agent {shorten(str(hit.agent), 12)}") if hit.agent else None,
         el("span", "its transcript is gone") if hit.gone else None,
-        el("span", "kept", title=KEPT) if hit.kept else None,
-        el("span", f"without {one(', '.join(hit.lacks), 80)}", class_="lacks") if hit.lacks else None,
-        _others(asked, hit) if hit.more and not hit.gone else None,
+        el("span", "kept", title=KEPT_HINT) if hit.kept else None,
+        el("span", f"without {shorten(', '.join(hit.lacks), 80)}", class_="lacks") if hit.lacks else None,
+        _more_in_session(asked, hit) if hit.more and not hit.gone else None,
     ]
     return el(
         "li",
         el("h2", el("a", title, href=address) if address else title),
-        el("p", marked(hit), class_="snippet"),
-        row_of_facts(facts),
+        el("p", highlight_snippet(hit), class_="snippet"),
+        facts_row(facts),
         data_item=True,
     )
 
 
-def _others(asked: Asked, hit: Hit) -> Child:
+def _more_in_session(asked: PageRequest, hit: Hit) -> Child:
     query = f"{asked.text('q') or ''} session:{hit.session}"
-    href = addresses.address(addresses.SEARCH, q=query, every=True)
+    href = urls.build_url(urls.SEARCH, q=query, every=True)
     return el("a", f"{hit.more:,} more in this session", href=href, class_="more")
 
 
-def marked(hit: Hit) -> list[Child]:
+def highlight_snippet(hit: Hit) -> list[Child]:
     """The words around, with those that were asked for standing out."""
     parts: list[Child] = []
     at = 0
     for start, end in hit.highlights:
-        parts += (shown(hit.snippet[at:start]), el("mark", shown(hit.snippet[start:end])))
+        parts += (visible(hit.snippet[at:start]), el("mark", visible(hit.snippet[start:end])))
         at = end
-    return [*parts, shown(hit.snippet[at:])]
+    return [*parts, visible(hit.snippet[at:])]
 
 
-def _more(asked: Asked, hits: Hits) -> Child:
-    limit = asked.number("limit", _SHOWN, least=1, most=_MOST)
-    if hits.listed <= len(hits.hits) or limit >= _MOST:
+def _more_link(asked: PageRequest, hits: Hits) -> Child:
+    limit = asked.number("limit", _DEFAULT_LIMIT, least=1, most=_MAX_LIMIT)
+    if hits.listed <= len(hits.hits) or limit >= _MAX_LIMIT:
         return EMPTY
-    return el("p", el("a", "More", href=asked.here(limit=min(_MOST, limit * 3)), class_="button"), class_="pager")
+    return el("p", el("a", "More", href=asked.here(limit=min(_MAX_LIMIT, limit * 3)), class_="button"), class_="pager")
 
 
-def _help(*, is_open: bool) -> Child:
+def _help_section(*, is_open: bool) -> Child:
     rows = [
-        [el("dt", el("a", el("code", query), href=addresses.address(addresses.SEARCH, q=query))), el("dd", what)]
-        for query, what in _HELP
+        [el("dt", el("a", el("code", query), href=urls.build_url(urls.SEARCH, q=query))), el("dd", what)]
+        for query, what in _EXAMPLES
     ]
     return el("details", el("summary", "How to ask"), el("dl", rows), class_="asking-help", open=is_open)
 
 
-def _data(hits: Hits) -> dict[str, Any]:
+def _hits_record(hits: Hits) -> dict[str, Any]:
     return {
         "total": hits.total,
         "at_least": hits.at_least,

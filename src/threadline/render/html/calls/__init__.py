@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from threadline.render.html.calls.called import call
+from threadline.render.html.calls.view import render_call
 
-__all__ = ["call"]
+__all__ = ["render_call"]

@@ -1,48 +1,286 @@
-"""A diff as HTML: two columns of numbers and one of lines, in which a run of changed lines is one element."""
+"""Compute and render line diffs, with changed words marked, in bounded time.
+
+Lines that occur once in both texts and in the same order are the fixed points (patience diff); only what lies between
+them is searched.
+"""
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
 from itertools import groupby, pairwise
 
 from markupsafe import Markup, escape
+from msgspec import Struct
 
-from threadline.render.figures import count
-from threadline.render.html.calls.changed_words import Span, changed_words
-from threadline.render.html.calls.hunks import Row, Rows
+from threadline.model.results import Hunk
+from threadline.model.text import count
 from threadline.render.html.element import EMPTY, el, join
-from threadline.render.html.words import shown
+from threadline.render.safe_text import visible
 
-_MOST_PAIRS, _LONGEST_RUN, _MOST_MARKS = 24, 12, 60
-_LONGEST_LINE = 2000
+_CONTEXT_LINES = 3
+_HUNK_HEADER = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@")
+
+
+class DiffRow(Struct, frozen=True):
+    """A line of a diff: `mark` is `+`, `-` or a space; numbers are None where they are not known."""
+
+    mark: str
+    old: int | None
+    new: int | None
+    text: str
+
+
+DiffRows = list[DiffRow]
+
+
+def hunks_of_patch(hunks: Iterable[Hunk]) -> list[DiffRows]:
+    """The hunks that a tool's result holds."""
+    return [rows for hunk in hunks if (rows := list(_number_lines(hunk.lines or (), hunk.old_start, hunk.new_start)))]
+
+
+def _number_lines(lines: Iterable[str], old: int | None, new: int | None) -> Iterator[DiffRow]:
+    """Lines with the numbers they have before and after."""
+    before, after = old or 1, new or 1
+    for line in lines:
+        mark, text = (line[0], line[1:]) if line[:1] in ("+", "-", " ", "\\") else (" ", line)
+        if mark == "\\":  # "\ No newline at end of file"
+            continue
+        yield DiffRow(mark, before if mark != "+" else None, after if mark != "-" else None, _replace_newlines(text))
+        before += mark != "+"
+        after += mark != "-"
+
+
+def _replace_newlines(text: str) -> str:
+    """A line that is one line: a newline inside it would put the numbers beside it wrong."""
+    return text.replace("\n", "⏎")
+
+
+def hunks_of_unified_diff(text: str) -> list[DiffRows]:
+    """The hunks of a unified diff."""
+    found: list[DiffRows] = []
+    lines: list[str] = []
+    start: re.Match[str] | None = None
+    for line in [*text.split("\n"), "@@"]:
+        header = _HUNK_HEADER.match(line)
+        if header is None and line != "@@":
+            lines.append(line)
+            continue
+        if start is not None:
+            kept = lines if not lines or lines[-1] else lines[:-1]
+            found.append(list(_number_lines(kept, int(start[1]), int(start[2]))))
+        start, lines = header, []
+    return [rows for rows in found if rows]
+
+
+def hunks_of_new_text(text: str) -> list[DiffRows]:
+    """A text that was not there before."""
+    return [[DiffRow("+", None, number, line) for number, line in enumerate(split_lines(text), 1)]] if text else []
+
+
+def hunks_of_deleted_text(text: str) -> list[DiffRows]:
+    """A text that is there no more."""
+    return [[DiffRow("-", number, None, line) for number, line in enumerate(split_lines(text), 1)]] if text else []
+
+
+def hunks_of_texts(old: str, new: str, *, numbered: bool = True) -> list[DiffRows]:
+    """What changed between two texts; not `numbered` where they are pieces of a file, and no one knows from where."""
+    before, after = split_lines(old), split_lines(new)
+    found = [_hunk_rows(group, before, after) for group in _group_changes(compare_lines(before, after))]
+    if numbered:
+        return found
+    return [[DiffRow(row.mark, None, None, row.text) for row in rows] for rows in found]
+
+
+def split_lines(text: str) -> list[str]:
+    """Lines as an editor counts them: a newline at the end begins none."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _group_changes(codes: list[Opcode]) -> Iterator[list[Opcode]]:
+    """Changes that stand near each other, with a few equal lines around."""
+    group: list[Opcode] = []
+    for at, (tag, i, j, k, m) in enumerate(codes):
+        if tag != "equal":
+            group.append((tag, i, j, k, m))
+            continue
+        size = j - i
+        first, last = at == 0, at == len(codes) - 1
+        if group and not last and size <= 2 * _CONTEXT_LINES:
+            group.append((tag, i, j, k, m))
+            continue
+        if group:
+            group.append((tag, i, min(j, i + _CONTEXT_LINES), k, min(m, k + _CONTEXT_LINES)))
+            yield group
+        group = [] if last else [(tag, max(i, j - _CONTEXT_LINES), j, max(k, m - _CONTEXT_LINES), m)]
+        if first and last:
+            return
+    if any(tag != "equal" for tag, *_ in group):
+        yield group
+
+
+def _hunk_rows(group: list[Opcode], before: list[str], after: list[str]) -> DiffRows:
+    rows: DiffRows = []
+    for tag, i, j, k, m in group:
+        if tag == "equal":
+            rows += [DiffRow(" ", at + 1, at - i + k + 1, before[at]) for at in range(i, j)]
+            continue
+        rows += [DiffRow("-", at + 1, None, before[at]) for at in range(i, j)]
+        rows += [DiffRow("+", None, at + 1, after[at]) for at in range(k, m)]
+    return rows
+
+
+_MAX_COMPARED_PAIRS = 20_000
+"""How many pairs of like lines are looked at in all; what lies beyond is told as gone and come."""
+_MAX_COMPARED_LINES = 50_000
+
+Opcode = tuple[str, int, int, int, int]
+"""What became of a stretch of lines, and where it stands in the old text and in the new: as `difflib` tells it."""
+Lines = Sequence[str]
+
+
+def compare_lines(old: Lines, new: Lines) -> list[Opcode]:
+    """What is equal, what went and what came.
+
+    Lines that each text has once, in the same order, hold the two together; only what lies between them is searched.
+    """
+    if len(old) + len(new) > _MAX_COMPARED_LINES:
+        return [("replace", 0, len(old), 0, len(new))]
+    return list(_merge_opcodes(_compare_gaps(old, new)))
+
+
+def _compare_gaps(old: Lines, new: Lines) -> Iterator[Opcode]:
+    left = _MAX_COMPARED_PAIRS
+    for (i, k), (j, m) in pairwise([(0, 0), *_unique_common_lines(old, new), (len(old), len(new))]):
+        for code in _compare_gap(old[i:j], new[k:m], left):
+            tag, a, b, c, d = code
+            yield tag, a + i, b + i, c + k, d + k
+        left -= _count_pairs(old[i:j], new[k:m])
+
+
+def _compare_gap(old: Lines, new: Lines, left: int) -> list[Opcode]:
+    start = next((at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    codes: list[Opcode] = [("equal", 0, start, 0, start)] if start else []
+    before, after = old[start:], new[start:]
+    if not before and not after:
+        return codes
+    if _count_pairs(before, after) > left:
+        return [*codes, ("replace", start, len(old), start, len(new))]
+    found = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    return [*codes, *((tag, i + start, j + start, k + start, m + start) for tag, i, j, k, m in found)]
+
+
+def _count_pairs(old: Lines, new: Lines) -> int:
+    here, there = Counter(old), Counter(new)
+    return sum(number * there[line] for line, number in here.items())
+
+
+def _unique_common_lines(old: Lines, new: Lines) -> list[tuple[int, int]]:
+    """The longest run of lines that each text has once and that stand in the same order in both."""
+    here, there = Counter(old), Counter(new)
+    where = {line: at for at, line in enumerate(new) if there[line] == 1}
+    both = [(at, where[line]) for at, line in enumerate(old) if here[line] == 1 and line in where]
+    ends: list[int] = []
+    last: list[int] = []
+    before: list[int | None] = []
+    for number, (_, at) in enumerate(both):
+        length = bisect_left(ends, at)
+        before.append(last[length - 1] if length else None)
+        ends[length : length + 1] = [at]
+        last[length : length + 1] = [number]
+    held: list[tuple[int, int]] = []
+    step = last[-1] if last else None
+    while step is not None:
+        held.append(both[step])
+        step = before[step]
+    return held[::-1]
+
+
+def _merge_opcodes(codes: Iterator[Opcode]) -> Iterator[Opcode]:
+    """Neighbours of one kind as one; what went and what came beside it is one change."""
+    kept: Opcode | None = None
+    for code in codes:
+        if kept is None or (kept[0] == "equal") != (code[0] == "equal"):
+            if kept is not None:
+                yield kept
+            kept = code
+        else:
+            tag = kept[0] if kept[0] == code[0] else "replace"
+            kept = (tag, kept[1], code[2], kept[3], code[4])
+    if kept is not None:
+        yield kept
+
+
+_WORD = re.compile(r"\w+|\s+|[^\w\s]")
+_MAX_MARKED_LINE, _MAX_WORDS = 240, 100
+_MIN_SIMILARITY = 0.4
+"""Lines less alike than this are different lines, and marking words in them would mark all of them."""
+_MAX_MARKS_PER_LINE = 4
+
+CharacterRange = tuple[int, int]
+"""From the first character that changed to before the first that did not."""
+
+
+def changed_words(old: str, new: str) -> tuple[list[CharacterRange], list[CharacterRange]] | None:
+    """Where two lines differ, in each of them; None where they are long, unlike or differ in many places.
+
+    >>> changed_words("a = 1", "a = 10")
+    ([(4, 5)], [(4, 6)])
+    """
+    if len(old) > _MAX_MARKED_LINE or len(new) > _MAX_MARKED_LINE:
+        return None
+    before, after = _WORD.findall(old), _WORD.findall(new)
+    if len(before) > _MAX_WORDS or len(after) > _MAX_WORDS:
+        return None
+    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    if matcher.ratio() < _MIN_SIMILARITY:
+        return None
+    changes = [(i, j, k, m) for tag, i, j, k, m in matcher.get_opcodes() if tag != "equal"]
+    if len(changes) > _MAX_MARKS_PER_LINE:
+        return None
+    gone = [_character_range(before, i, j) for i, j, _, _ in changes if j > i]
+    come = [_character_range(after, k, m) for _, _, k, m in changes if m > k]
+    return gone, come
+
+
+def _character_range(words: list[str], start: int, stop: int) -> CharacterRange:
+    first = sum(map(len, words[:start]))
+    return first, first + sum(map(len, words[start:stop]))
+
+
+_MAX_MARKED_PAIRS, _MAX_RUN, _MAX_MARKS = 24, 12, 60
+_MAX_LINE = 2000
 _GAP = "⋯"
-_CLASSES = {"+": "add", "-": "del"}
+_MARK_CLASSES = {"+": "add", "-": "del"}
 
-Marks = dict[int, list[Span]]
+WordMarks = dict[int, list[CharacterRange]]
 """The words to mark, by the place of their line."""
 
 
-def diff(hunks: Sequence[Rows], *, whole: bool = True) -> Markup:
+def render_diff(hunks: Sequence[DiffRows], *, whole: bool = True) -> Markup:
     """Hunks one below the other; where they are not shown whole, very long lines are cut."""
-    rows = list(_joined(hunks))
+    rows = list(_join_hunks(hunks))
     if not rows:
         return EMPTY
     columns = ([row.old for row in rows], [row.new for row in rows])
     return el(
         "div",
-        *map(numbers, columns),
-        el("pre", _lines(rows, None if whole else _LONGEST_LINE), class_="lines"),
+        *map(line_numbers, columns),
+        el("pre", _render_lines(rows, None if whole else _MAX_LINE), class_="lines"),
         class_="diff",
         tabindex=0,  # what scrolls sideways must be reached without a mouse
     )
 
 
-def first(hunks: Sequence[Rows], most: int, characters: int) -> tuple[list[Rows], int]:
+def first_rows(hunks: Sequence[DiffRows], most: int, characters: int) -> tuple[list[DiffRows], int]:
     """The first lines of hunks, and how many are left."""
-    kept: list[Rows] = []
+    kept: list[DiffRows] = []
     room, left = most, sum(map(len, hunks))
     for rows in hunks:
-        some: Rows = []
+        some: DiffRows = []
         for row in rows[: max(0, room)]:
             characters -= len(row.text)
             if characters < 0 and (kept or some):
@@ -63,63 +301,65 @@ def more_lines(left: int) -> str:
     return count(left, "more line")
 
 
-def _joined(hunks: Iterable[Rows]) -> Iterator[Row]:
+def _join_hunks(hunks: Iterable[DiffRows]) -> Iterator[DiffRow]:
     """All rows; between two hunks a line that stands for what is left out."""
     for at, rows in enumerate(hunks):
         if at:
-            yield Row("", None, None, _GAP)
+            yield DiffRow("", None, None, _GAP)
         yield from rows
 
 
-def numbers(column: Sequence[int | None]) -> Markup:
+def line_numbers(column: Sequence[int | None]) -> Markup:
     """Numbers of lines, one below the other; nothing where none is known."""
     if all(number is None for number in column):
         return EMPTY
     said = "\n".join("" if number is None else str(number) for number in column)
-    return el("pre", whole_pre(said), class_="numbers", aria_hidden="true")
+    return el("pre", keep_first_newline(said), class_="numbers", aria_hidden="true")
 
 
-def whole_pre(text: str) -> str:
+def keep_first_newline(text: str) -> str:
     """A text whose first line may be blank, for a `<pre>`: a browser drops a newline that one begins with."""
     return f"\n{text}" if text.startswith("\n") else text
 
 
-def _lines(rows: Sequence[Row], longest: int | None) -> Markup:
-    marks = _marks(rows)
+def _render_lines(rows: Sequence[DiffRow], longest: int | None) -> Markup:
+    marks = _find_marks(rows)
     drawn: list[Markup] = []
     for mark, run in groupby(range(len(rows)), key=lambda at: rows[at].mark):
-        text = _run(mark, list(run), rows, marks, longest)
-        name = "gap" if not mark else _CLASSES.get(mark)
+        text = _render_run(mark, list(run), rows, marks, longest)
+        name = "gap" if not mark else _MARK_CLASSES.get(mark)
         drawn.append(el("span", text, class_=name) if name else text)
     return join(drawn)
 
 
-def _run(mark: str, run: Sequence[int], rows: Sequence[Row], marks: Marks, longest: int | None) -> Markup:
+def _render_run(
+    mark: str, run: Sequence[int], rows: Sequence[DiffRow], marks: WordMarks, longest: int | None
+) -> Markup:
     """Lines of one kind; as a rule without marks, and then escaped in one go."""
-    texts = [_short(rows[at].text, longest) for at in run]
+    texts = [_shorten_line(rows[at].text, longest) for at in run]
     if not any(marks.get(at) for at in run):
-        return escape(shown("".join(f"{mark}{text}\n" for text in texts)))
-    return join(_line(mark, text, marks.get(at, [])) for at, text in zip(run, texts, strict=True))
+        return escape(visible("".join(f"{mark}{text}\n" for text in texts)))
+    return join(_render_line(mark, text, marks.get(at, [])) for at, text in zip(run, texts, strict=True))
 
 
-def _short(text: str, longest: int | None) -> str:
+def _shorten_line(text: str, longest: int | None) -> str:
     return text if longest is None or len(text) <= longest else text[:longest] + "…"
 
 
-def _line(mark: str, text: str, marks: Sequence[Span]) -> Markup:
+def _render_line(mark: str, text: str, marks: Sequence[CharacterRange]) -> Markup:
     pieces: list[Markup] = [escape(mark)]
     at = 0
     for start, stop in marks:
-        pieces += [escape(shown(text[at:start])), el("mark", shown(text[start:stop]))]
+        pieces += [escape(visible(text[at:start])), el("mark", visible(text[start:stop]))]
         at = stop
-    return join([*pieces, escape(shown(text[at:])), escape("\n")])
+    return join([*pieces, escape(visible(text[at:])), escape("\n")])
 
 
-def _marks(rows: Sequence[Row]) -> Marks:
+def _find_marks(rows: Sequence[DiffRow]) -> WordMarks:
     """The words that changed, where as many lines came as went, each in the place of one."""
-    found: Marks = {}
-    pairs, marks = _MOST_PAIRS, _MOST_MARKS
-    for old, new in _pairs(rows):
+    found: WordMarks = {}
+    pairs, marks = _MAX_MARKED_PAIRS, _MAX_MARKS
+    for old, new in _replaced_pairs(rows):
         if pairs <= 0 or marks <= 0:
             break
         pairs -= 1
@@ -130,8 +370,8 @@ def _marks(rows: Sequence[Row]) -> Marks:
     return found
 
 
-def _pairs(rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
+def _replaced_pairs(rows: Sequence[DiffRow]) -> Iterator[tuple[int, int]]:
     runs = [(mark, list(run)) for mark, run in groupby(range(len(rows)), key=lambda at: rows[at].mark)]
     for (mark, gone), (next_mark, come) in pairwise(runs):
-        if (mark, next_mark) == ("-", "+") and len(gone) == len(come) <= _LONGEST_RUN:
+        if (mark, next_mark) == ("-", "+") and len(gone) == len(come) <= _MAX_RUN:
             yield from zip(gone, come, strict=True)

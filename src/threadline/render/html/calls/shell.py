@@ -1,4 +1,4 @@
-"""Commands: the command, what it printed, what went wrong, and what became of it."""
+"""Views of shell commands and background tasks."""
 
 from __future__ import annotations
 
@@ -6,22 +6,29 @@ from typing import Any
 
 from markupsafe import Markup
 
-from threadline.model.call import Call
+from threadline.model.calls import Call
 from threadline.model.results import OutputResult, ShellOutputResult, ShellResult, StopResult
-from threadline.render.figures import count
-from threadline.render.html.calls.ended import clean
-from threadline.render.html.calls.pieces import code, facts, file_name, printed, prose, some
-from threadline.render.html.calls.tool_view import ToolView
+from threadline.model.text import count
+from threadline.render.call_summary import number_of, text_of, value_of
+from threadline.render.html.calls.components import (
+    ToolView,
+    bounded_list,
+    code_block,
+    facts_line,
+    file_link,
+    output_block,
+    prose_block,
+    strip_program_tags,
+)
+from threadline.render.html.code import to_indented_json
 from threadline.render.html.element import EMPTY, el, join
-from threadline.render.html.given import number_of, text_of, value_of
-from threadline.render.html.pictures import pictures_of
+from threadline.render.html.images import render_call_images
 from threadline.render.html.scene import Scene
-from threadline.render.html.tidy import written
 
-_NOTHING = ("(Bash completed with no output)", "(No content)", "Tool ran without output or errors")
+_EMPTY_OUTPUTS = ("(Bash completed with no output)", "(No content)", "Tool ran without output or errors")
 
 
-def _asked(made: Call, scene: Scene, language: str = "bash") -> Markup:
+def _shell_input(made: Call, scene: Scene, language: str = "bash") -> Markup:
     given = made.input
     background = "in the background" if value_of(given, "run_in_background") is True else ""
     limit = number_of(given, "timeout")
@@ -29,57 +36,57 @@ def _asked(made: Call, scene: Scene, language: str = "bash") -> Markup:
     command = text_of(given, "command")
     return join(
         (
-            facts(text_of(given, "description"), background, waited),
-            code(command, language, made, scene, class_="command") if command else _other(made, scene),
+            facts_line(text_of(given, "description"), background, waited),
+            code_block(command, language, made, scene, class_="command") if command else _unknown_input(made, scene),
         )
     )
 
 
-def _other(made: Call, scene: Scene) -> Markup:
+def _unknown_input(made: Call, scene: Scene) -> Markup:
     """An input that is no command: as it is."""
-    return code(written(made.input), "json", made, scene, class_="given") if made.input else EMPTY
+    return code_block(to_indented_json(made.input), "json", made, scene, class_="given") if made.input else EMPTY
 
 
-def _powershell(made: Call, scene: Scene) -> Markup:
-    return _asked(made, scene, "powershell")
+def _powershell_input(made: Call, scene: Scene) -> Markup:
+    return _shell_input(made, scene, "powershell")
 
 
-def _ran(made: Call, scene: Scene) -> Markup:
-    return join((_asked(made, scene), _printed(made, scene)))
+def _shell_result(made: Call, scene: Scene) -> Markup:
+    return join((_shell_input(made, scene), _shell_output(made, scene)))
 
 
-def _ran_powershell(made: Call, scene: Scene) -> Markup:
-    return join((_powershell(made, scene), _printed(made, scene)))
+def _powershell_result(made: Call, scene: Scene) -> Markup:
+    return join((_powershell_input(made, scene), _shell_output(made, scene)))
 
 
-def _printed(made: Call, scene: Scene) -> Markup:
+def _shell_output(made: Call, scene: Scene) -> Markup:
     """What a command printed, the two streams apart."""
     result = made.result
     if not isinstance(result, ShellResult):
-        return join((_output(clean(made.output), made, scene), pictures_of(made, scene)))
+        return join((_stdout_block(strip_program_tags(made.output), made, scene), render_call_images(made, scene)))
     out = "" if result.is_image else result.stdout or ""
-    told = _told(result)
+    told = _shell_facts(result)
     parts = (
-        _output(out, made, scene),
-        _errors(result.stderr, made, scene),
-        pictures_of(made, scene),
-        facts(*told),
-        _changed(result.bash_edit_diff, made, scene),
+        _stdout_block(out, made, scene),
+        _stderr_block(result.stderr, made, scene),
+        render_call_images(made, scene),
+        facts_line(*told),
+        _changed_files(result.bash_edit_diff, made, scene),
     )
     drawn = join(parts)
     return drawn or el("p", "It printed nothing.", class_="facts")
 
 
-def _output(text: str, made: Call, scene: Scene) -> Markup:
-    return EMPTY if text.strip() in _NOTHING else printed(text, made, scene)
+def _stdout_block(text: str, made: Call, scene: Scene) -> Markup:
+    return EMPTY if text.strip() in _EMPTY_OUTPUTS else output_block(text, made, scene)
 
 
-def _errors(text: str | None, made: Call, scene: Scene) -> Markup:
-    drawn = printed(text or "", made, scene, class_="output stderr")
+def _stderr_block(text: str | None, made: Call, scene: Scene) -> Markup:
+    drawn = output_block(text or "", made, scene, class_="output stderr")
     return join((el("p", "stderr", class_="label"), drawn)) if drawn else EMPTY
 
 
-def _told(result: ShellResult) -> list[str]:
+def _shell_facts(result: ShellResult) -> list[str]:
     said = [
         result.return_code_interpretation or "",
         "interrupted" if result.interrupted else "",
@@ -91,39 +98,39 @@ def _told(result: ShellResult) -> list[str]:
     return [word for word in said if word]
 
 
-def _changed(changes: Any, made: Call, scene: Scene) -> Markup:
+def _changed_files(changes: Any, made: Call, scene: Scene) -> Markup:
     """The files that a command changed, where the result names them."""
     names = value_of(changes, "changedFiles")
     files = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
     if not files:
         return EMPTY
-    rows = some(files, lambda name: el("li", file_name(name, scene)), "files", made, scene)
+    rows = bounded_list(files, lambda name: el("li", file_link(name, scene)), "files", made, scene)
     return join((el("p", f"changed {count(len(files), 'file')}", class_="label"), rows))
 
 
-def _background_output(made: Call, scene: Scene) -> Markup:
+def _bash_output_result(made: Call, scene: Scene) -> Markup:
     """`BashOutput`: what a background command has printed since it was last asked."""
     result = made.result
     if not isinstance(result, ShellOutputResult):
-        return printed(clean(made.output), made, scene)
+        return output_block(strip_program_tags(made.output), made, scene)
     exit_code = f"exit code {result.exit_code}" if result.exit_code is not None else ""
     shell = f"shell {result.shell_id}" if result.shell_id else ""
     return join(
         (
-            code(result.command or "", "bash", made, scene, class_="command"),
-            printed(result.stdout or "", made, scene),
-            _errors(result.stderr, made, scene),
-            facts(shell, result.status, exit_code),
+            code_block(result.command or "", "bash", made, scene, class_="command"),
+            output_block(result.stdout or "", made, scene),
+            _stderr_block(result.stderr, made, scene),
+            facts_line(shell, result.status, exit_code),
         )
     )
 
 
-def _task_output(made: Call, scene: Scene) -> Markup:
+def _task_output_result(made: Call, scene: Scene) -> Markup:
     """`TaskOutput`: how a background task is doing."""
     result = made.result
     task = result.task if isinstance(result, OutputResult) else None
     if task is None:
-        return printed(clean(made.output), made, scene)
+        return output_block(strip_program_tags(made.output), made, scene)
     exit_code = f"exit code {task.exit_code}" if task.exit_code is not None else ""
     waited = result.retrieval_status if isinstance(result, OutputResult) else ""
     is_agent = bool(task.prompt) or task.task_type == "local_agent"
@@ -131,23 +138,23 @@ def _task_output(made: Call, scene: Scene) -> Markup:
     said = answer or task.output or ""
     return join(
         (
-            facts(task.description, task.task_type, task.status, exit_code, f"asked: {waited}" if waited else ""),
-            prose(said, made, scene) if is_agent else printed(said, made, scene),
-            printed(task.error or "", made, scene, class_="output error"),
+            facts_line(task.description, task.task_type, task.status, exit_code, f"asked: {waited}" if waited else ""),
+            prose_block(said, made, scene) if is_agent else output_block(said, made, scene),
+            output_block(task.error or "", made, scene, class_="output error"),
         )
     )
 
 
-def _stopped(made: Call, scene: Scene) -> Markup:
+def _stop_result(made: Call, scene: Scene) -> Markup:
     """`TaskStop`, `KillShell`: what was stopped."""
     result = made.result
     if not isinstance(result, StopResult):
-        return printed(clean(made.output), made, scene)
-    command = code(result.command or "", "bash", made, scene, class_="command")
-    return join((command, facts(result.message, result.task_type)))
+        return output_block(strip_program_tags(made.output), made, scene)
+    command = code_block(result.command or "", "bash", made, scene, class_="command")
+    return join((command, facts_line(result.message, result.task_type)))
 
 
-def _watched(made: Call, scene: Scene) -> Markup:
+def _monitor_input(made: Call, scene: Scene) -> Markup:
     """`Monitor`: what is watched, by which command."""
     given = made.input
     limit = number_of(given, "timeout_ms")
@@ -156,23 +163,25 @@ def _watched(made: Call, scene: Scene) -> Markup:
         f"at most {limit / 1000:g} s" if limit else "",
         "goes on until it is stopped" if value_of(given, "persistent") is True else "",
     )
-    return join((facts(*said), code(text_of(given, "command"), "bash", made, scene, class_="command")))
+    return join((facts_line(*said), code_block(text_of(given, "command"), "bash", made, scene, class_="command")))
 
 
-def _watching(made: Call, scene: Scene) -> Markup:
+def _monitor_result(made: Call, scene: Scene) -> Markup:
     task = text_of(made.result, "task_id")
-    outcome = facts(f"background task {task}") if task else printed(clean(made.output), made, scene)
-    return join((_watched(made, scene), outcome))
+    outcome = (
+        facts_line(f"background task {task}") if task else output_block(strip_program_tags(made.output), made, scene)
+    )
+    return join((_monitor_input(made, scene), outcome))
 
 
-VIEWS: dict[str, ToolView] = {
-    "Bash": ToolView(_ran, _asked),
-    "PowerShell": ToolView(_ran_powershell, _powershell),
-    "BashOutput": ToolView(_background_output),
-    "TaskOutput": ToolView(_task_output),
-    "AgentOutputTool": ToolView(_task_output),
-    "TaskStop": ToolView(_stopped),
-    "KillShell": ToolView(_stopped),
-    "KillBash": ToolView(_stopped),
-    "Monitor": ToolView(_watching, _watched),
+SHELL_VIEWS: dict[str, ToolView] = {
+    "Bash": ToolView(_shell_result, _shell_input),
+    "PowerShell": ToolView(_powershell_result, _powershell_input),
+    "BashOutput": ToolView(_bash_output_result),
+    "TaskOutput": ToolView(_task_output_result),
+    "AgentOutputTool": ToolView(_task_output_result),
+    "TaskStop": ToolView(_stop_result),
+    "KillShell": ToolView(_stop_result),
+    "KillBash": ToolView(_stop_result),
+    "Monitor": ToolView(_monitor_result, _monitor_input),
 }

@@ -1,0 +1,334 @@
+"""The price file format: reading, validating and writing it, and normalising model ids."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from threadline.errors import BadQuery
+from threadline.model.charges import format_decimal
+
+SCHEMA = 1
+UNIT = "USD per 1,000,000 tokens"
+PRICE_KINDS = ("input", "output", "cache_write_5m", "cache_write_1h", "cache_read")
+"""The kinds of tokens that have a price."""
+
+_MAX_PRICE = 1_000_000
+_MIN_EXPONENT = -30
+_MAX_MULTIPLIER = 1000
+_NOT_ASCII = re.compile(r"[^\x00-\x7e]")
+_ERROR_LOCATION = re.compile(r"(.*?)(?: - at `\$(.*)`)?", re.DOTALL)
+
+
+class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """USD per million tokens of each kind."""
+
+    input: Decimal
+    output: Decimal
+    cache_write_5m: Decimal
+    cache_write_1h: Decimal
+    cache_read: Decimal
+
+
+class LongContext(Prices, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The prices of a whole request whose prompt has more tokens than the threshold."""
+
+    over_prompt_tokens: int
+    scope: Literal["whole_request"] = "whole_request"
+
+
+class Period(Prices, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Prices from a day up to another, which is no longer part of it; None is open."""
+
+    begins: str | None = field(default=None, name="from")
+    ends: str | None = field(default=None, name="to")
+    long_context: LongContext | None = None
+
+
+class FastMode(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What fast mode multiplies all prices by, during a period."""
+
+    multiplier: Decimal
+    begins: str | None = field(default=None, name="from")
+    ends: str | None = field(default=None, name="to")
+    note: str | None = None
+
+
+class ModelPrices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A model: its names, and its prices by period."""
+
+    aliases: tuple[str, ...] = ()
+    introduced: str | None = None
+    max_context: int | None = None
+    periods: tuple[Period, ...]
+    fast: tuple[FastMode, ...] = ()
+    us_inference_multiplier: Decimal | None = None
+    source: str = ""
+    confidence: str = ""
+    note: str | None = None
+
+
+class Fees(Struct, frozen=True):
+    """What is charged by the piece; what a file does not say stays as it is."""
+
+    web_search_usd_per_request: Decimal | None = None
+
+
+class PriceRules(Struct, frozen=True):
+    """What holds for all models of a file."""
+
+    batch: Decimal | None = None
+
+
+class PriceFile(Struct, frozen=True):
+    """All that is used of a price file. `notes` is what had to be put right in it."""
+
+    models: dict[str, ModelPrices]
+    fees: Fees = Fees()
+    rules: PriceRules = PriceRules()
+    notes: tuple[str, ...] = ()
+
+
+def is_price_file(fields: dict[str, Raw]) -> bool:
+    """Whether a JSON object is meant to be a price file of ours."""
+    return "schema" in fields or "models" in fields
+
+
+def read_price_file(data: bytes, name: str) -> PriceFile:
+    """Decode and check a price file; `name` is for the sentences.
+
+    Raises:
+        BadQuery: it is no price file, or says what cannot be.
+    """
+    fields = _decode(data, dict[str, Raw], name, "$")
+    schema = _decode(fields.get("schema", b"null"), Any, name, "$.schema")
+    if schema != SCHEMA or schema is True:
+        raise BadQuery(f"{name}: $.schema is {_shorten(schema)}; this version reads schema {SCHEMA}.")
+    unit = _decode(fields.get("unit", b"null"), Any, name, "$.unit")
+    if unit not in (None, UNIT):
+        raise BadQuery(f"{name}: $.unit is {_shorten(unit)}; prices must be in {UNIT!r}.")
+    if "models" not in fields:
+        raise BadQuery(f"{name}: $.models is missing; it holds the models by id.")
+    models = {
+        key: _decode(raw, ModelPrices, name, f"$.models.{key}")
+        for key, raw in _decode(fields["models"], dict[str, Raw], name, "$.models").items()
+    }
+    fees = _decode(fields.get("fees", b"{}"), Fees, name, "$.fees")
+    rules = _decode(fields.get("rules", b"{}"), PriceRules, name, "$.rules")
+    found = PriceFile(models, fees, rules)
+    for path, wrong in find_problems(found):
+        raise BadQuery(f"{name}: {path} {wrong}.")
+    return found
+
+
+def find_problems(file: PriceFile) -> Iterator[tuple[str, str]]:
+    """All that cannot be in a file whose shape is right: a JSON path, and what is wrong there."""
+    fee = file.fees.web_search_usd_per_request
+    if fee is not None and _price_error(fee):
+        yield "$.fees.web_search_usd_per_request", _price_error(fee)
+    if file.rules.batch is not None and _multiplier_error(file.rules.batch):
+        yield "$.rules.batch", _multiplier_error(file.rules.batch)
+    yield from _duplicate_names(file.models)
+    for key, model in file.models.items():
+        yield from _model_problems(model, f"$.models.{key}")
+
+
+def _decode(data: bytes | Raw, shape: Any, name: str, path: str) -> Any:
+    try:
+        return msgspec.json.decode(data, type=shape)
+    except msgspec.ValidationError as error:
+        found = _ERROR_LOCATION.fullmatch(str(error))
+        what, below = (found[1], found[2] or "") if found else (str(error), "")
+        raise BadQuery(f"{name}: {path}{below} is not as it should be: {what}.") from None
+    except UnicodeDecodeError:
+        raise BadQuery(f"{name} is not UTF-8; save it as UTF-8 and try again.") from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise BadQuery(f"{name} is no JSON that can be read: {error}.") from None
+
+
+def _duplicate_names(models: dict[str, ModelPrices]) -> Iterator[tuple[str, str]]:
+    owners: dict[str, str] = {}
+    for key in models:
+        owner = owners.setdefault(with_dashes(key), key)
+        if not key:
+            yield "$.models", "has a model without an id"
+        elif owner != key:
+            yield f"$.models.{key}", f"is the same id as {owner!r}"
+    for key, model in models.items():
+        for at, alias in enumerate(model.aliases):
+            owner = owners.setdefault(lower_ascii(alias), key)
+            if owner != key:
+                yield f"$.models.{key}.aliases[{at}]", f"is {alias!r}, which names {owner!r} already"
+
+
+def _model_problems(model: ModelPrices, path: str) -> Iterator[tuple[str, str]]:
+    if not model.periods:
+        yield f"{path}.periods", "is empty; a model without prices is left out"
+    yield from _period_problems(model.periods, f"{path}.periods")
+    for at, period in enumerate(model.periods):
+        yield from _price_problems(period, f"{path}.periods[{at}]")
+        if period.long_context is not None:
+            yield from _price_problems(period.long_context, f"{path}.periods[{at}].long_context")
+            if period.long_context.over_prompt_tokens <= 0:
+                yield f"{path}.periods[{at}].long_context.over_prompt_tokens", "must be more than 0"
+    yield from _period_problems(model.fast, f"{path}.fast")
+    for at, fast in enumerate(model.fast):
+        if _multiplier_error(fast.multiplier):
+            yield f"{path}.fast[{at}].multiplier", _multiplier_error(fast.multiplier)
+    us = model.us_inference_multiplier
+    if us is not None and _multiplier_error(us):
+        yield f"{path}.us_inference_multiplier", _multiplier_error(us)
+
+
+def _period_problems(periods: Sequence[Period | FastMode], path: str) -> Iterator[tuple[str, str]]:
+    """Periods follow one another; between two there may be days without a price."""
+    for at, period in enumerate(periods):
+        for word, day in (("from", period.begins), ("to", period.ends)):
+            if day is not None and not _is_day(day):
+                yield f"{path}[{at}].{word}", f"is {day!r}, which is no day; write it 2026-03-13"
+        if period.begins is not None and period.ends is not None and period.begins >= period.ends:
+            yield f"{path}[{at}]", f"ends on {period.ends}, which is not after its beginning, {period.begins}"
+        if at and not _is_in_order(periods[at - 1], period):
+            yield f"{path}[{at}]", "overlaps the period before it, or stands before it; order them by `from`"
+
+
+def _is_in_order(before: Period | FastMode, after: Period | FastMode) -> bool:
+    return before.ends is not None and after.begins is not None and before.ends <= after.begins
+
+
+def _price_problems(prices: Prices, path: str) -> Iterator[tuple[str, str]]:
+    for word in PRICE_KINDS:
+        wrong = _price_error(getattr(prices, word))
+        if wrong:
+            yield f"{path}.{word}", wrong
+
+
+def _price_error(price: Decimal) -> str:
+    if not price.is_finite() or price < 0:
+        return f"is {_shorten(price)}; a price is 0 or more"
+    if price > _MAX_PRICE:
+        return f"is {_shorten(price)}; prices are in USD per million tokens, and none is above {_MAX_PRICE:,}"
+    return f"is {_shorten(price)}, which has too many digits" if _has_too_many_digits(price) else ""
+
+
+def _multiplier_error(number: Decimal) -> str:
+    if not number.is_finite() or not 0 < number <= _MAX_MULTIPLIER or _has_too_many_digits(number):
+        return f"is {_shorten(number)}; a multiplier is more than 0 and at most {_MAX_MULTIPLIER:,}"
+    return ""
+
+
+def _has_too_many_digits(number: Decimal) -> bool:
+    exponent = number.as_tuple().exponent
+    return isinstance(exponent, int) and exponent < _MIN_EXPONENT
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+def _shorten(value: Any) -> str:
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"  # noqa: PLR2004 - as much as a sentence can show
+
+
+def encode_price_file(file: PriceFile, source: str) -> bytes:
+    """The file as JSON, in ASCII: prices are numbers, as in the shipped one; `source` says where they are from."""
+    models = {key: msgspec.to_builtins(model, builtin_types=(Decimal,)) for key, model in file.models.items()}
+    whole = {"schema": SCHEMA, "unit": UNIT, "sources": [source], "notes": file.notes, "models": models}
+    encoded = msgspec.json.Encoder(decimal_format="number").encode(_without_exponents(whole))
+    text = msgspec.json.format(encoded, indent=1).decode()
+    return _NOT_ASCII.sub(_escape_character, text).encode() + b"\n"
+
+
+def _escape_character(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def _without_exponents(value: Any) -> Any:
+    """The same with numbers that have no exponent: `1E+1` is `10`."""
+    if isinstance(value, dict):
+        return {key: _without_exponents(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_exponents(item) for item in value]
+    return Decimal(format_decimal(value)) if isinstance(value, Decimal) else value
+
+
+# Longer than the longest address of a model that a cloud gives; what is longer is nobody's id.
+MAX_ID_LENGTH = 512
+"""How many characters an id may have."""
+
+_REGION = re.compile(r"(us|eu|apac|au|jp|global)\.")
+_BRACKETS = re.compile(r"(?:\[[^\[\]]*\])+\Z")
+_REVISION = re.compile(r"(?:-v\d{1,2}:\d{1,2}|-v1|:0)\Z")
+_AT_DATE = re.compile(r"@\d{8}\Z")
+_DATE = re.compile(r"-\d{8}\Z")
+_MODE_SUFFIXES = ("-latest", "-fast", "-thinking")
+_DOT = re.compile(r"(?<=\d)\.(?=\d)")
+# From version 4 on the family stands before the version; before, after it.
+_VERSION_BEFORE_FAMILY = re.compile(r"claude-((?:[4-9]|\d\d)(?:-\d{1,2})?)-([a-z]+)")
+
+
+def normalise_model_id(model: str) -> str:
+    """The id without what says where it ran, when it was made and in which mode.
+
+    An id that could be nobody's (too long, not ASCII) is given back as it is.
+
+    >>> normalise("us.anthropic.claude-sonnet-4-5-20250929-v1:0")
+    'claude-sonnet-4-5'
+    >>> normalise("openrouter/anthropic/claude-4.5-sonnet")
+    'claude-sonnet-4-5'
+    """
+    if len(model) > MAX_ID_LENGTH or not model.isascii():
+        return model
+    name = _REGION.sub("", _without_path(model), count=1) if cloud_region(model) else _without_path(model)
+    name = name.removeprefix("anthropic.")
+    for suffix in (_BRACKETS, _REVISION, _AT_DATE, _DATE):
+        name = suffix.sub("", name)
+    if name.startswith("claude-"):
+        name = _without_modes(name)
+    name = with_dashes(name)
+    swapped = _VERSION_BEFORE_FAMILY.fullmatch(name)
+    return f"claude-{swapped[2]}-{swapped[1]}" if swapped else name
+
+
+def cloud_region(model: str) -> str | None:
+    """The region that a cloud's id names before the model: `us`, `eu`, …; `global` is one, too.
+
+    >>> region("bedrock/eu.anthropic.claude-opus-4-6-v1")
+    'eu'
+    """
+    if len(model) > MAX_ID_LENGTH or not model.isascii():
+        return None
+    found = _REGION.match(_without_path(model))
+    return found[1] if found else None
+
+
+def with_dashes(name: str) -> str:
+    """A name in lower case, with dashes in its version: `GLM-5.1` is `glm-5-1`."""
+    return _DOT.sub("-", lower_ascii(name))
+
+
+def lower_ascii(name: str) -> str:
+    """A name in lower case; one that is not ASCII stays as it is, since some of its letters would become ASCII."""
+    return name.lower() if name.isascii() else name
+
+
+def _without_path(model: str) -> str:
+    return model.lower().rpartition("/")[2]
+
+
+def _without_modes(name: str) -> str:
+    """Of Claude alone: elsewhere `-fast` and `-thinking` are models of their own, with prices of their own."""
+    for mode in _MODE_SUFFIXES:
+        name = name.removesuffix(mode)
+    return _DATE.sub("", name)

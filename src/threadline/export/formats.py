@@ -1,0 +1,194 @@
+"""Render a session in each export format: HTML, Markdown, JSON, raw JSONL, text, and PDF printed by Chromium.
+
+Chromium is denied the network. The dates inside a PDF are the session's, so the same session gives the same file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from threadline.errors import Error, Missing
+from threadline.export.redacted_copies import SessionCopy
+from threadline.load import Session
+from threadline.model.totals import Sum
+from threadline.render.view import TextOptions, View
+from threadline.thread.evidence import find_notifications
+
+if TYPE_CHECKING:
+    from threadline.export.html_files import PageStream
+
+_TEXT_WIDTH = 100
+_CHUNK_SIZE = 1 << 20
+
+
+class ExportFormat(StrEnum):
+    """What a session can be given out as."""
+
+    HTML = "html"
+    MD = "md"
+    JSON = "json"
+    JSONL = "jsonl"
+    TXT = "txt"
+    PDF = "pdf"
+
+
+def render_text(form: ExportFormat, whole: Session, view: View, total: Sum) -> str:
+    """A session as a file's text. Not of HTML and PDF, see `html_page`, nor of `jsonl`, see `raw_lines`."""
+    return _RENDERERS[form](whole, view, total)
+
+
+def read_raw_lines(copy: SessionCopy) -> Iterator[bytes]:
+    """The lines of a session's transcripts as they are, its agents' after its own."""
+    last = b"\n"
+    for path, _name in copy.files:
+        if last != b"\n":
+            yield b"\n"
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK_SIZE):
+                last = chunk[-1:]
+                yield chunk
+
+
+def render_html(whole: Session, view: View, total: Sum, pages: dict[str, str] | None = None) -> PageStream:
+    """A session as one file of HTML, which a PDF is printed from.
+
+    Raises:
+        Missing: what makes HTML is not installed.
+    """
+    try:
+        from threadline.export.html_files import (
+            FileLinks,
+            render_session_page,
+        )
+    except ModuleNotFoundError as error:
+        raise Missing(f"HTML needs {error.name}, which is not installed; run: pip install 'threadline[web]'") from None
+    links = FileLinks(pages) if pages else None
+    return render_session_page(whole, view, find_notifications(whole), links, total)
+
+
+def _render_markdown(whole: Session, view: View, total: Sum) -> str:
+    from threadline.render.session_markdown import session_to_markdown  # noqa: PLC0415 - one form at a time
+
+    return "\n".join(session_to_markdown(whole, view, find_notifications(whole), total)) + "\n"
+
+
+def _render_json(whole: Session, view: View, total: Sum) -> str:
+    from threadline.render.session_json import session_to_json  # noqa: PLC0415 - one form at a time
+
+    value = session_to_json(whole, view, find_notifications(whole), total)
+    try:
+        return msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=1).decode() + "\n"
+    except UnicodeEncodeError:  # half a surrogate pair has no UTF-8, but an escape
+        return json.dumps(msgspec.to_builtins(value, enc_hook=str), indent=1) + "\n"
+
+
+def _render_plain_text(whole: Session, view: View, total: Sum) -> str:
+    from threadline.model.text import format_duration  # noqa: PLC0415 - the same
+    from threadline.render import session_text  # noqa: PLC0415 - one form at a time
+    from threadline.render.amounts import describe_cost, describe_tokens  # noqa: PLC0415 - the same
+    from threadline.render.session_facts import (
+        describe_hidden_branches,
+        session_duration,
+    )
+
+    options = TextOptions(
+        width=_TEXT_WIDTH,
+        agents=view.agents,
+        everything=view.everything,
+        branch=view.branch,
+        thread=view.thread,
+        thinking=str(view.thinking),
+        calls=str(view.calls),
+        from_turn=view.from_turn,
+        to_turn=view.to_turn,
+        uncut=True,
+    )
+    figures = " · ".join(
+        one for one in (format_duration(session_duration(whole)), describe_tokens(total), describe_cost(total)) if one
+    )
+    told = [one for one in (figures, describe_hidden_branches(whole.main, view.branch)) if one]
+    lines = session_text.session_to_text(whole, options, find_notifications(whole), told)
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+_RENDERERS: dict[ExportFormat, Callable[[Any, View, Sum], str]] = {
+    ExportFormat.MD: _render_markdown,
+    ExportFormat.JSON: _render_json,
+    ExportFormat.TXT: _render_plain_text,
+}
+
+
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
+_BROWSER_OPTIONS = (
+    "--headless",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-extensions",
+    "--disable-default-apps",
+    "--no-pdf-header-footer",
+    # Nothing is asked for, and what is asked for all the same ends at a port where nobody is.
+    "--proxy-server=127.0.0.1:9",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+)
+_PDF_DATE = re.compile(rb"/(CreationDate|ModDate) \(D:[0-9]{14}[^)]*\)")
+_TIMEOUT_SECONDS = 300
+
+
+def find_browser() -> str | None:
+    """The browser that prints: what THREADLINE_CHROMIUM says, or the first that is installed."""
+    said = os.environ.get("THREADLINE_CHROMIUM")
+    return next((found for name in ((said,) if said else _BROWSERS) if (found := shutil.which(name))), None)
+
+
+def print_pdf(html: Path, to: Path, moment: datetime | None) -> None:
+    """Print a page. The dates inside are the session's own, so that the same session gives the same file.
+
+    Raises:
+        Missing: there is no Chromium.
+        Error: it did not print.
+    """
+    program = find_browser()
+    if program is None:
+        raise Missing(
+            "PDF needs Chromium, which is not installed; install the package `chromium` (Debian, Ubuntu, Fedora, Arch),"
+            " or export to html and print that."
+        )
+    root = ("--no-sandbox",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()
+    with tempfile.TemporaryDirectory(prefix="threadline-pdf-") as profile:
+        command = [
+            program,
+            *_BROWSER_OPTIONS,
+            *root,
+            f"--user-data-dir={profile}",
+            f"--print-to-pdf={to}",
+            html.as_uri(),
+        ]
+        try:
+            done = subprocess.run(command, capture_output=True, check=False, timeout=_TIMEOUT_SECONDS)  # noqa: S603 - no shell
+        except (subprocess.TimeoutExpired, OSError) as error:
+            raise Error(f"{program} did not print the page: {type(error).__name__}; export to html instead.") from None
+    if done.returncode != 0 or not to.exists():
+        raise Error(f"{program} did not print the page (exit code {done.returncode}); export to html instead.")
+    stamp = (moment.strftime("D:%Y%m%d%H%M%S+00'00'") if moment is not None else "D:20000101000000+00'00'").encode()
+    # Of the same length, as the file holds the offsets of what follows.
+    to.write_bytes(_PDF_DATE.sub(lambda found: _replace_date(found, stamp), to.read_bytes()))
+
+
+def _replace_date(found: re.Match[bytes], stamp: bytes) -> bytes:
+    made = b"/" + found[1] + b" (" + stamp + b")"
+    return made if len(made) == len(found[0]) else found[0]

@@ -1,0 +1,167 @@
+"""What to hide in an export: the user's words and patterns, this machine's names; and the words that always stay.
+
+Words of Claude Code's own format stay whatever is to be hidden, since nothing could be read without them. Words that
+our own output contains (labels, anchors such as L120) are not reported as leaks.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import platform
+import re
+import tomllib
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from threadline.errors import BadQuery, NotFound, Unreadable
+from threadline.model.entries import KINDS
+from threadline.redact.heuristics import word_set
+from threadline.redact.personal import GENERIC_USER_NAMES
+from threadline.redact.redactor import FormatWords
+from threadline.redact.settings import Settings
+
+_LIST_KEYS = ("words", "keep", "users", "hosts")
+_MIN_HOST_LENGTH = 4
+_MIN_WORD_LENGTH = 2
+
+
+def user_settings_file() -> Path:
+    """Where a person keeps what is to be hidden in every export."""
+    config = os.environ.get("XDG_CONFIG_HOME") or ""
+    base = Path(config) if Path(config).is_absolute() else Path.home() / ".config"
+    return base / "threadline" / "redaction.toml"
+
+
+def load_settings(words: Iterable[str] = (), lists: Iterable[Path] = (), files: Iterable[Path] = ()) -> Settings:
+    """Everything together; what stands in the own file counts always.
+
+    Raises:
+        NotFound: a file that was named is not there.
+        BadQuery: what it says cannot be understood.
+    """
+    own = user_settings_file()
+    told = [_read_settings(path) for path in (*([own] if own.is_file() else []), *files)]
+    listed = [line.strip() for path in lists for line in _read_text(path).splitlines() if line.strip()]
+    hidden = [*words, *listed, *(word for one in told for word in one.words)]
+    for word in hidden:
+        if len(word.strip()) < _MIN_WORD_LENGTH:
+            raise BadQuery(f"The word {word!r} is too short to be hidden; give at least {_MIN_WORD_LENGTH} characters.")
+    made = Settings(
+        patterns={name: pattern for one in told for name, pattern in one.patterns.items()},
+        words=tuple(dict.fromkeys(hidden)),
+        keep=tuple(word for one in told for word in one.keep),
+        users=tuple(dict.fromkeys([*(name for one in told for name in one.users), *_user_names()])),
+        hosts=tuple(dict.fromkeys([*(name for one in told for name in one.hosts), *_host_names()])),
+    )
+    made.compile_patterns()  # so that what is wrong with a pattern is said first
+    return made
+
+
+def _read_settings(path: Path) -> Settings:
+    try:
+        told = tomllib.loads(_read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise BadQuery(f"{str(path)!r} is not TOML: {error}.") from None
+    strange = sorted(set(told) - {*_LIST_KEYS, "patterns"})
+    if strange:
+        raise BadQuery(f"{str(path)!r} has {strange[0]!r}; it may have {', '.join(_LIST_KEYS)} and [patterns].")
+    lists: dict[str, Any] = {name: tuple(_check_strings(told.get(name, []), path, name)) for name in _LIST_KEYS}
+    patterns = told.get("patterns", {})
+    if not isinstance(patterns, dict) or not all(isinstance(pattern, str) for pattern in patterns.values()):
+        raise BadQuery(f"[patterns] in {str(path)!r} must be names and expressions: ticket = 'TICK-[0-9]+'.")
+    return Settings(patterns=patterns, **lists)
+
+
+def _check_strings(value: Any, path: Path, name: str) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise BadQuery(f"{name!r} in {str(path)!r} must be a list of texts.")
+    return value
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise NotFound(f"There is no file {str(path)!r}; check the path.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise Unreadable(f"{str(path)!r} cannot be read: {why}.") from None
+
+
+def _user_names() -> list[str]:
+    """Whose machine this is."""
+    try:
+        names = [getpass.getuser(), Path.home().name]
+    except (OSError, KeyError, RuntimeError):  # an account without a name
+        return []
+    return [name for name in names if name and name.lower() not in GENERIC_USER_NAMES]
+
+
+def _host_names() -> list[str]:
+    """What this machine is called, with and without its domain."""
+    whole = platform.node()
+    names = [whole, whole.partition(".")[0]]
+    return [
+        name
+        for name in names
+        if len(name) >= _MIN_HOST_LENGTH and name.lower() not in GENERIC_USER_NAMES | {"localhost"}
+    ]
+
+
+_FORMAT_WORDS = word_set(
+    "message text thinking redacted_thinking tool_use tool_result image document server_tool_use mcp_tool_use"
+    " mcp_tool_result web_search_tool_result web_search_result base64 url file create update user assistant"
+    " end_turn tool_use max_tokens stop_sequence"
+)
+_KIND_KEYS = ("type", "role", "subtype", "stop_reason")
+
+
+@cache
+def format_vocabulary() -> FormatWords:
+    """The names of all fields that the model knows, and the words that say of what kind something is."""
+    found: set[str] = set(_KIND_KEYS)
+    waiting: list[Any] = [Struct]
+    while waiting:
+        for kind in waiting.pop().__subclasses__():
+            waiting.append(kind)
+            if kind.__module__.startswith("threadline.model"):
+                found.update(kind.__struct_encode_fields__)
+    return FormatWords(frozenset(found), dict.fromkeys(_KIND_KEYS, frozenset(KINDS) | _FORMAT_WORDS))
+
+
+_ANCHOR = re.compile("l[0-9]{1,9}")
+
+
+class _OwnWords(frozenset[str]):
+    """The words, and the anchors of entries: `L120` is a place that we named, and nothing that anybody said."""
+
+    __slots__ = ()
+
+    def __contains__(self, word: object) -> bool:
+        return super().__contains__(word) or (isinstance(word, str) and _ANCHOR.fullmatch(word) is not None)
+
+
+_WORDS = word_set(
+    "a act active after agent agents all amount an and another answer api as assistant at background base64 became"
+    " bound branch branches by cache call called calls characters charges claude cleared code command compacted"
+    " compaction content context continuations cost created deeper denied description details diff done ended"
+    " entries entry error errors evidence exit export exports failed failure feedback file files first folded format"
+    " found from full git goes h has hash have here home hour html id image images in index input interrupted is it"
+    " items its join json jsonl k kept kind known label last left line lines link list local lost lower m main"
+    " markdown md memory message messages meta min mode model models moment more ms name new no none not nothing"
+    " notice number of ok old on open or other out output page pages part parts pdf pending person place plan price"
+    " priced problem problems programmatic project prompt prompts read reason redacted replies reply result results"
+    " resume role run s search searches seconds session sessions shell show shown shows side site skip so source"
+    " spent started state status steering stood subtype summary sureness system task tasks text that the them there"
+    " these things thinking thread threadline time timestamp title to todo todos token tokens took tool tools"
+    " transcript tree trigger turn turns txt type typed under unknown unpriced untitled usage user utc uuid version"
+    " versions was web were what when where which while whole window with without words work working write written"
+    " you"
+)
+OWN_WORDS = _OwnWords(_WORDS)
+"""In small letters."""

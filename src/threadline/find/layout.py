@@ -1,0 +1,318 @@
+"""What a path inside a Claude Code home means: transcripts, side files and project folders.
+
+Transcript names, in every layout Claude Code has used:
+
+====================================================  ==============  =========================== below
+`projects/<folder>/`                            kind            since
+====================================================  ==============  =========================== `<session>.jsonl`
+main            about 0.2.9x `agent-<id>.jsonl`                                    agent           2.0.28 to 2.1.1
+`<session>/subagents/**/agent-<id>.jsonl`             agent           2.1.2
+`<session>/subagents/workflows/<run>/agent-*.jsonl`   workflow-agent  2.1.154
+`<session>/subagents/workflows/<run>/journal.jsonl`   journal         2.1.154 any other `.jsonl`
+other ====================================================  ==============  ===========================
+
+A project's folder is named after its path, and the rule loses information (`/a/b`, `/a-b` and `/a_b` all give
+`-a-b`). There is no inverse function: `project_paths` finds the true path by evidence.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import unicodedata
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from threadline.model.homes import Home, SideFileKind, Transcript, TranscriptKind, is_secret_name
+from threadline.model.places import AgentId, SessionId
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+TRANSCRIPT_SUFFIX = ".jsonl"
+_UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+# Versions of UUID are not told apart: the format has used several. A longer run of hex digits is no UUID.
+_STARTS_WITH_UUID = re.compile(rf"({_UUID})(?![0-9a-z])", re.IGNORECASE)
+_MAIN_NAME = re.compile(rf"({_UUID})\.jsonl", re.IGNORECASE)
+_AGENT_NAME = re.compile(r"agent-(.+)\.jsonl", re.IGNORECASE | re.DOTALL)
+
+
+class TranscriptName(NamedTuple):
+    """What a path says: the kind of transcript, and the session, agent and workflow run it names."""
+
+    kind: TranscriptKind
+    session: SessionId | None = None
+    agent: AgentId | None = None
+    run: str | None = None
+
+
+def parse_transcript_name(parts: Sequence[str]) -> TranscriptName:
+    """Read the path of a `.jsonl`, given as its parts below the project's folder."""
+    *above, name = parts
+    if not above:
+        return _parse_top_level_name(name)
+    session = SessionId(parse_session_id(above[0]) or above[0])
+    if len(above) == 1 or above[1] != "subagents":
+        return TranscriptName(TranscriptKind.OTHER, parse_session_id(above[0]))
+    run = _workflow_run(above[2:])
+    if (agent := parse_agent_id(name)) is not None:
+        kind = TranscriptKind.AGENT if run is None else TranscriptKind.WORKFLOW_AGENT
+        return TranscriptName(kind, session, agent, run)
+    if run is not None and name == "journal.jsonl":
+        return TranscriptName(TranscriptKind.JOURNAL, session, run=run)
+    return TranscriptName(TranscriptKind.OTHER, session, run=run)
+
+
+def make_transcript(
+    path: Path, home: Home, folder: str, status: os.stat_result, below: Sequence[str], *, meta: Path | None = None
+) -> Transcript:
+    """Make the transcript at a path; `below` is that path's parts below the project's folder."""
+    named = parse_transcript_name(below)
+    return Transcript(
+        path=path,
+        home=home,
+        folder=folder,
+        kind=named.kind,
+        size=status.st_size,
+        mtime_ns=status.st_mtime_ns,
+        session=named.session,
+        agent=named.agent,
+        run=named.run,
+        meta=meta if named.agent is not None else None,
+    )
+
+
+def parse_session_id(name: str) -> SessionId | None:
+    """Give the UUID that a file or directory name begins with, in the lower case that entries use."""
+    match = _STARTS_WITH_UUID.match(name)
+    return SessionId(match[1].lower()) if match else None
+
+
+def parse_agent_id(name: str) -> AgentId | None:
+    """Give the id in `agent-<id>.jsonl`."""
+    match = _AGENT_NAME.fullmatch(name)
+    return AgentId(match[1]) if match else None
+
+
+_LAST_LETTERS = frozenset(TRANSCRIPT_SUFFIX[-1] + TRANSCRIPT_SUFFIX[-1].upper())
+
+
+def is_transcript_name(name: str) -> bool:
+    """Say whether a file of this name below a project is a transcript, of whatever kind."""
+    return name[-1:] in _LAST_LETTERS and name.lower().endswith(TRANSCRIPT_SUFFIX)
+
+
+def _parse_top_level_name(name: str) -> TranscriptName:
+    if match := _MAIN_NAME.fullmatch(name):
+        return TranscriptName(TranscriptKind.MAIN, SessionId(match[1].lower()))
+    if (agent := parse_agent_id(name)) is not None:
+        return TranscriptName(TranscriptKind.AGENT, agent=agent)
+    return TranscriptName(TranscriptKind.OTHER)
+
+
+def _workflow_run(directories: Sequence[str]) -> str | None:
+    if "workflows" not in directories:
+        return None
+    below = directories[directories.index("workflows") + 1 :]
+    return below[0] if below else None
+
+
+PROJECTS: Final = "projects"
+
+# The directories of a home that are looked into, and what their files are unless `_BY_NAME` knows better.
+# Every other directory is named in `Found.not_entered`: plugins, skills and caches can hold whole
+# repositories, and none of it is what a session left behind.
+_KIND_BY_DIRECTORY: Final = {
+    "todos": SideFileKind.TODOS,
+    "tasks": SideFileKind.TASK,
+    "teams": SideFileKind.OTHER,
+    "file-history": SideFileKind.FILE_HISTORY,
+    "plans": SideFileKind.PLAN,
+    "shell-snapshots": SideFileKind.SHELL_SNAPSHOT,
+    "session-env": SideFileKind.SESSION_ENV,
+    "sessions": SideFileKind.OTHER,
+    "jobs": SideFileKind.JOB,
+    "daemon": SideFileKind.JOB,
+    "ide": SideFileKind.IDE_LOCK,
+    "paste-cache": SideFileKind.PASTE,
+    "image-cache": SideFileKind.IMAGE,
+    "debug": SideFileKind.DEBUG,
+    "usage-data": SideFileKind.USAGE_DATA,
+    "backups": SideFileKind.OTHER,
+    PROJECTS: SideFileKind.OTHER,
+}
+
+# Patterns of paths below the home by the directory they lie in, first match wins; those of all others come last.
+_KIND_PATTERNS: Final[dict[str, tuple[tuple[str, SideFileKind], ...]]] = {
+    "backups": ((r"backups/\.claude\.json.*", SideFileKind.CONFIG),),
+    "tasks": ((r"tasks/([^/]*/)*\.[^/]*", SideFileKind.TASK_MARK),),
+    "teams": (
+        (r"teams/[^/]*/config\.json", SideFileKind.TEAM),
+        (r"teams/[^/]*/inboxes/.*", SideFileKind.INBOX),
+    ),
+    "sessions": ((r"sessions/[0-9]+\.json", SideFileKind.LIVE_SESSION),),
+    PROJECTS: (
+        (r"projects/[^/]*/sessions-index\.json", SideFileKind.SESSIONS_INDEX),
+        (r"projects/[^/]*/\.session-aliases", SideFileKind.SESSION_ALIASES),
+        (r"projects/[^/]*/memory/.*", SideFileKind.MEMORY),
+        (r"projects/[^/]*/[^/]*/tool-results/.*", SideFileKind.TOOL_RESULT),
+        (r"projects/[^/]*/[^/]*/workflows/scripts/.*", SideFileKind.WORKFLOW_SCRIPT),
+        (r"projects/[^/]*/[^/]*/workflows/[^/]*\.json", SideFileKind.WORKFLOW_RUN),
+        (r"projects/.*/agent-[^/]*\.meta\.json", SideFileKind.AGENT_META),
+        (r"projects/[^/]*/[^/]*/custom-title\.json", SideFileKind.TITLE),
+    ),
+    "": (
+        (r"history\.jsonl", SideFileKind.HISTORY),
+        (r"stats-cache\.json", SideFileKind.STATS_CACHE),
+        (r"\.claude\.json.*|\.config\.json", SideFileKind.CONFIG),
+        (r"([^/]*-)?settings(\.[^/]*)?\.json", SideFileKind.SETTINGS),
+    ),
+}
+
+NEVER_OPENED: Final = frozenset({SideFileKind.SECRET, SideFileKind.SETTINGS})
+"""Kinds that are listed from the directory entry alone: not opened, and not even asked for their size."""
+
+HOME_MARKERS: Final = frozenset(
+    {
+        PROJECTS,
+        "todos",
+        "file-history",
+        "shell-snapshots",
+        "session-env",
+        "paste-cache",
+        "image-cache",
+        "history.jsonl",
+        "stats-cache.json",
+        "settings.json",
+        ".credentials.json",
+    }
+)
+"""Names by which a directory is recognised as a home; the others are common elsewhere as well."""
+
+
+def side_file_kind(parts: Sequence[str]) -> SideFileKind:
+    """Say what the file at this path below its home is; `OTHER` where nothing is known."""
+    if is_secret_path(parts):
+        return SideFileKind.SECRET
+    path = "/".join(parts)
+    for matches, kind in _compile_patterns(parts[0]):
+        if matches(path):
+            return kind
+    return _KIND_BY_DIRECTORY.get(parts[0], SideFileKind.OTHER) if len(parts) > 1 else SideFileKind.OTHER
+
+
+@cache
+def _compile_patterns(directory: str) -> tuple[tuple[Callable[[str], re.Match[str] | None], SideFileKind], ...]:
+    """The patterns of what lies in a directory; made when they are first asked for, which few commands do."""
+    known = directory if directory in _KIND_BY_DIRECTORY else ""
+    return tuple((re.compile(pattern, re.DOTALL).fullmatch, kind) for pattern, kind in _KIND_PATTERNS.get(known, ()))
+
+
+def session_in_path(parts: Sequence[str]) -> SessionId | None:
+    """Give the session the path names: below a project in its first part, elsewhere in any."""
+    candidates = parts[2:3] if parts[0] == PROJECTS else parts[1:]
+    return next((named for part in candidates if (named := parse_session_id(part))), None)
+
+
+def is_secret_path(parts: Sequence[str]) -> bool:
+    """Say whether a file must never be opened, by its name alone."""
+    # Below a project the word is the user's own: a memory may well be called security_notes.md.
+    is_ours = parts[-1].lower().startswith("security_") and parts[0] != PROJECTS
+    return is_ours or is_secret_name(parts[-1])
+
+
+NON_TRANSCRIPT_DIRS: Final = frozenset({"memory", "tool-results", "scripts"})
+"""The last names of the directories that are put aside; elsewhere, others may be called so."""
+
+
+def is_non_transcript_path(parts: Sequence[str]) -> bool:
+    """Say whether a path below a project's folder lies where a `.jsonl` is no transcript.
+
+    There it is what a tool printed, what the model noted down, or a workflow's source.
+    """
+    return len(parts) > 1 and (
+        parts[0] == "memory" or parts[1] == "tool-results" or tuple(parts[1:3]) == ("workflows", "scripts")
+    )
+
+
+def is_scanned_directory(directory: str) -> bool:
+    """Say whether a directory of the home is looked into."""
+    return directory in _KIND_BY_DIRECTORY
+
+
+MAX_FOLDER_NAME = 200
+"""Names longer than this are cut here, and a hash of the path is added."""
+
+_ASTRAL = re.compile("[\U00010000-\U0010ffff]")
+_NOT_ALPHANUMERIC = re.compile("[^A-Za-z0-9]")
+_WINDOWS_PATH = re.compile(r"[A-Za-z]:|\\\\")
+_BASE36_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def folder_name(path: str | os.PathLike[str]) -> str:
+    """Name the folder under `projects/` for a project at this path (which is taken as it is, not resolved).
+
+    For paths longer than 200 characters the suffix is that of the Node builds. The native builds hash
+    differently, so compare with `folder_matches`, never with `==`.
+
+    >>> folder_name("/Users/me/my_proj.v2")
+    '-Users-me-my-proj-v2'
+    """
+    normal = unicodedata.normalize("NFC", os.fspath(path))
+    name = replace_with_dashes(normal)
+    return name if len(name) <= MAX_FOLDER_NAME else f"{name[:MAX_FOLDER_NAME]}-{_node_hash(normal)}"
+
+
+def folder_matches(folder: str, path: str | os.PathLike[str]) -> bool:
+    r"""Say whether a project at this path can have this folder.
+
+    Long names are compared by their first 200 characters; paths on a Windows drive without regard to case.
+
+    >>> folder_matches("c--Users-Ann-x", "C:\\Users\\Ann\\x")
+    True
+    """
+    written = os.fspath(path)
+    wanted = folder_stem(folder)
+    if is_windows_path(written):
+        return wanted.lower() in {name.lower() for name in possible_stems(written)}
+    return wanted in possible_stems(written)
+
+
+def replace_with_dashes(path: str) -> str:
+    """Put a dash for every character but ASCII letters and digits.
+
+    Claude Code counts UTF-16 code units, so a character beyond the first plane gives two dashes (seen in
+    1.0.100 and 2.1.325: `a😀b` becomes `a--b`).
+    """
+    return _NOT_ALPHANUMERIC.sub("-", _ASTRAL.sub("--", path))
+
+
+def folder_stem(folder: str) -> str:
+    """Give the part of a folder's name that follows from the path by one rule in all builds."""
+    return folder[: MAX_FOLDER_NAME + 1] if len(folder) > MAX_FOLDER_NAME else folder
+
+
+def possible_stems(path: str) -> set[str]:
+    """Give the stems a folder for this path can have: composed as newer builds do it, or as written."""
+    names = {replace_with_dashes(unicodedata.normalize("NFC", path)), replace_with_dashes(path)}
+    return {name if len(name) <= MAX_FOLDER_NAME else f"{name[:MAX_FOLDER_NAME]}-" for name in names}
+
+
+def is_windows_path(path: str) -> bool:
+    """Say whether this is a path on a Windows drive or share, where case does not tell names apart."""
+    return _WINDOWS_PATH.match(path) is not None
+
+
+def _node_hash(path: str) -> str:
+    data = path.encode("utf-16-le", "surrogatepass")
+    value = 0
+    for unit in struct.unpack(f"<{len(data) // 2}H", data):
+        value = (value * 31 + unit) & 0xFFFFFFFF
+    number = abs(value - 0x100000000 if value & 0x80000000 else value)
+    text = ""
+    while number:
+        number, digit = divmod(number, 36)
+        text = _BASE36_DIGITS[digit] + text
+    return text or "0"

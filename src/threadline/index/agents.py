@@ -1,0 +1,513 @@
+"""Extract subagents, compactions and todo lists from a transcript, entry by entry, and write them.
+
+Gives what `threadline.thread.inline`, `threadline.thread.compactions` and `threadline.thread.state.lists` give for a
+whole session. Agents inside a main transcript are told apart as `threadline.thread.inline` does.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from threadline.index.calls import AnsweredCall, EntryIds, LateResult
+from threadline.index.store import storable_int, storable_text
+from threadline.model.attachments import TaskReminder
+from threadline.model.calls import Call, Outcome
+from threadline.model.entries import (
+    AgentMetadataEntry,
+    AgentProgress,
+    AssistantEntry,
+    AttachmentEntry,
+    ChainEntry,
+    Entry,
+    ProgressEntry,
+    SkillProgress,
+    SystemEntry,
+    UserEntry,
+)
+from threadline.model.homes import Transcript, TranscriptKind
+from threadline.model.places import AgentId, CallId, Place
+from threadline.model.results import Task
+from threadline.model.session import CompactionKind, LinkEvidence
+from threadline.model.state import TaskState
+from threadline.thread.calls import AGENT_STARTING_TOOLS, agent_id_in_result
+from threadline.thread.state.events import ReplayEvent
+from threadline.thread.state.lists import TrackedLists
+
+MAIN_AGENT = ""
+"""Stands for the main agent, in a transcript that holds others as well."""
+
+# A message is written in several rows, between which others may stand: so many messages are told apart.
+_RECENT_MESSAGES = 16
+_MAX_ROOTS = 5000
+
+
+class AgentState(Struct, array_like=True):
+    """What is known of an agent so far; `recent` are the messages that were counted last."""
+
+    entries: int = 0
+    first: str | None = None
+    last: str | None = None
+    session: str | None = None
+    type: str | None = None
+    models: dict[str, int] = {}
+    recent: list[str] = []
+
+    def add(self, entry: Entry) -> None:
+        """One more entry of the agent."""
+        self.entries += 1
+        written = entry.timestamp_text
+        if type(written) is str:
+            self.first = written if self.first is None or written < self.first else self.first
+            self.last = written if self.last is None or written > self.last else self.last
+        if self.session is None:
+            self.session = storable_text(entry.session_id)
+        if type(entry) is AssistantEntry and entry.message is not None and not entry.is_synthetic:
+            self._reply(entry, storable_text(entry.message.model), storable_text(entry.message.id))
+
+    def _reply(self, entry: AssistantEntry, model: str | None, message: str | None) -> None:
+        if entry.attribution_agent is not None and self.type is None:
+            self.type = storable_text(entry.attribution_agent)
+        if model and (message is None or message not in self.recent):
+            self.models[model] = self.models.get(model, 0) + 1
+            if message is not None:
+                self.recent = [*self.recent[1 - _RECENT_MESSAGES :], message]
+
+    @property
+    def model(self) -> str | None:
+        """The one that answered most often; of several, the first."""
+        return max(self.models, key=lambda name: self.models[name], default=None)
+
+
+class AgentsState(Struct, array_like=True):
+    """The agents of a transcript by id, and (inside a main one) which of them each entry's id belongs to."""
+
+    agents: dict[str, AgentState] = {}
+    roots: dict[str, str] = {}
+
+
+class AgentStart(Struct, array_like=True, gc=False):
+    """A call that started an agent, and by what that is known; what type of agent it asked for."""
+
+    agent: str
+    call: str
+    step: str
+    type: str | None = None
+
+
+class AgentFold:
+    """The agents, while entries are added."""
+
+    def __init__(self, state: AgentsState, transcript: Transcript) -> None:
+        self.state = state
+        own = transcript.agent if transcript.kind is not TranscriptKind.MAIN else None
+        self._own = storable_text(own)
+        self._is_main = transcript.kind is TranscriptKind.MAIN
+        self._changed: set[str] = set()
+        self.starts: dict[tuple[str, str], AgentStart] = {}
+
+        self.counts = self._own is not None
+        """Whether every entry is one agent's: the transcript's own."""
+
+    def own(self, entry: Entry) -> None:
+        """One more entry of the transcript's own agent."""
+        self._of(self._own or "").add(entry)
+
+    def inside(self, entry: ChainEntry) -> str | None:
+        """One more entry that is marked as an agent's; gives which, where it is not the transcript's own."""
+        if not self._is_main:
+            return None
+        agent = self._inside(entry)
+        self._of(agent).add(entry)
+        return agent
+
+    def main(self) -> None:
+        """There is an entry of the main agent's."""
+        if self._is_main and MAIN_AGENT not in self.state.agents:
+            self._of(MAIN_AGENT).entries = 1
+
+    def _of(self, agent: str) -> AgentState:
+        self._changed.add(agent)
+        known = self.state.agents.get(agent)
+        if known is None:
+            known = self.state.agents[agent] = AgentState()
+        return known
+
+    def _inside(self, entry: ChainEntry) -> str:
+        """Which agent inside a main transcript an entry belongs to: as `threadline.thread.inline` parts them."""
+        if entry.agent_id is not None:
+            return storable_text(entry.agent_id) or ""
+        uuid, parent = storable_text(entry.uuid), storable_text(entry.parent_uuid)
+        roots = self.state.roots
+        root = roots.get(uuid or "") or roots.get(parent or "") or uuid or parent or f"line{entry.line.number}"
+        if uuid is not None and uuid not in roots:
+            roots[uuid] = root
+        return f"inline-{root[:8]}"
+
+    def answered(self, answered_call: AnsweredCall) -> None:
+        """A call got its result, which names the agent that it started."""
+        if answered_call.ending.started is None:
+            return
+        raw = answered_call.entry.tool_use_result if isinstance(answered_call.entry, UserEntry) else None
+        step = LinkEvidence.RESULT if agent_id_in_result(raw) is not None else LinkEvidence.RESULT_TEXT
+        given = answered_call.input if answered_call.tool in AGENT_STARTING_TOOLS else None
+        kind = given.get("subagent_type") if isinstance(given, dict) else None
+        kind = kind or (raw.get("agentType") if isinstance(raw, dict) else None)
+        self._start(answered_call.ending.started, answered_call.call, step, storable_text(kind))
+
+    def progress(self, entry: ProgressEntry) -> None:
+        """Something goes on in a call: an agent, perhaps."""
+        match entry:
+            case ProgressEntry(
+                progress=AgentProgress(agent_id=str(agent)) | SkillProgress(agent_id=str(agent)),
+                parent_tool_use_id=str(call),
+            ):
+                self._start(agent, call, LinkEvidence.PROGRESS, None)
+
+    def metadata(self, entry: AgentMetadataEntry) -> None:
+        """What elsewhere stands in a file beside an agent's transcript."""
+        if isinstance(entry.agent_id, str) and isinstance(entry.tool_use_id, str):
+            self._start(entry.agent_id, entry.tool_use_id, LinkEvidence.META, storable_text(entry.agent_type))
+
+    def _start(self, agent: str, call: str, step: LinkEvidence, kind: str | None) -> None:
+        made = AgentStart(storable_text(agent) or "", storable_text(call) or "", str(step), kind)
+        self.starts.setdefault((made.agent, made.step), made)
+
+    def done(self) -> AgentRows:
+        """The rows, when all entries have been added."""
+        roots = self.state.roots
+        for uuid in list(roots)[:-_MAX_ROOTS]:
+            del roots[uuid]
+        known = self.state.agents
+        rows = [(name, known[name]) for name in sorted(self._changed)]
+        return AgentRows(
+            [
+                (name, one.session, one.type, one.model, one.entries, storable_text(one.first), storable_text(one.last))
+                for name, one in rows
+            ],
+            list(self.starts.values()),
+        )
+
+
+class AgentRows(Struct, array_like=True, gc=False):
+    """The agents of which something was read, and the starts of others."""
+
+    agents: list[tuple[str, str | None, str | None, str | None, int, str | None, str | None]]
+    starts: list[AgentStart]
+
+    def write(self, connection: sqlite3.Connection, number: int) -> None:
+        """Write them down for the transcript of that number."""
+        connection.executemany(
+            "INSERT OR REPLACE INTO agent_rows VALUES(?, ?, ?, ?, ?, ?, ?, ?)", [(number, *row) for row in self.agents]
+        )
+        connection.executemany(
+            "INSERT OR IGNORE INTO start_rows VALUES(?, ?, ?, ?, ?)",
+            [(number, start.agent, start.step, start.call, start.type) for start in self.starts],
+        )
+
+
+# A boundary is the parent of its summary, which follows it; so many of them are remembered.
+_MAX_BOUNDARIES = 200
+
+
+class CompactionState(Struct, array_like=True):
+    """The ids of boundaries so far, and the summaries that hang off an entry which is none, by that entry's id."""
+
+    boundaries: list[str] = []
+    summaries: dict[str, list[str]] = {}
+
+
+class CompactionRow(Struct, array_like=True, gc=False):
+    """A compaction as it is written; without a kind, it turned out to be none."""
+
+    uuid: str
+    at: int = 0
+    kind: str | None = None
+    trigger: str | None = None
+    before: int | None = None
+    after: int | None = None
+    agent: str | None = None
+
+
+class CompactionFold:
+    """The compactions, while entries are added."""
+
+    def __init__(self, state: CompactionState) -> None:
+        self.state = state
+        self._rows: dict[str, CompactionRow] = {}
+
+    def system(self, at: int, entry: SystemEntry, agent: str | None) -> None:
+        """One more entry of the program's."""
+        uuid = storable_text(entry.uuid)
+        if uuid is None:
+            return
+        if entry.subtype == "compact_boundary":
+            told = entry.compact_metadata
+            tokens = (
+                (storable_int(told.pre_tokens), storable_int(told.post_tokens)) if told is not None else (None, None)
+            )
+            trigger = told.trigger if told is not None else None
+            self._add(CompactionRow(uuid, at, CompactionKind.BOUNDARY, storable_text(trigger), *tokens, agent))
+            self.state.boundaries = [*(boundary for boundary in self.state.boundaries if boundary != uuid), uuid][
+                -_MAX_BOUNDARIES:
+            ]
+            for summary in self.state.summaries.pop(uuid, ()):
+                self._add(CompactionRow(summary))
+        elif entry.subtype == "microcompact_boundary":
+            micro = entry.microcompact_metadata
+            before = micro.pre_tokens if micro is not None else None
+            after = before - (micro.tokens_saved or 0) if micro is not None and before is not None else None
+            trigger = micro.trigger if micro is not None else None
+            tokens = storable_int(before), storable_int(after)
+            self._add(CompactionRow(uuid, at, CompactionKind.MICRO, storable_text(trigger), *tokens, agent))
+
+    def summary(self, at: int, entry: UserEntry, agent: str | None) -> None:
+        """A summary of what was said before: a compaction itself, where it does not follow a boundary."""
+        uuid, parent = storable_text(entry.uuid), storable_text(entry.parent_uuid)
+        if uuid is None or parent in self.state.boundaries:
+            return
+        self._add(CompactionRow(uuid, at, CompactionKind.SUMMARY, agent=agent))
+        if parent is not None:
+            some = self.state.summaries.setdefault(parent, [])
+            some += [uuid] if uuid not in some else []
+
+    def _add(self, row: CompactionRow) -> None:
+        self._rows[row.uuid] = row
+
+    def done(self) -> list[CompactionRow]:
+        """The rows, when all entries have been added."""
+        for parent in list(self.state.summaries)[:-_MAX_BOUNDARIES]:
+            del self.state.summaries[parent]
+        return list(self._rows.values())
+
+
+def write_compactions(
+    connection: sqlite3.Connection, rows: list[CompactionRow], number: int, ids: EntryIds, *, is_whole: bool
+) -> None:
+    """Write them down for the transcript of that number; of one that is told again, the last telling counts."""
+    if not is_whole:
+        connection.executemany(
+            "DELETE FROM compaction_rows WHERE transcript_id = ?"
+            " AND ? = (SELECT uuid FROM entries WHERE entries.entry_id = compaction_rows.entry_id)",
+            [(number, row.uuid) for row in rows],
+        )
+    connection.executemany(
+        "INSERT INTO compaction_rows VALUES(?, ?, ?, ?, ?, ?, ?)",
+        [
+            (number, ids.of(row.at), row.kind, row.trigger, row.before, row.after, row.agent)
+            for row in rows
+            if row.kind is not None
+        ],
+    )
+
+
+_TODO_TOOL = "TodoWrite"
+_TASK_PREFIX, _ALL_TASKS = "task ", "tasks"
+_MAX_TASKS = 500
+
+
+class TaskRecord(Struct, array_like=True, gc=False):
+    """A task as it is remembered: where it was told last, and what a list shows of it."""
+
+    line: int
+    id: str
+    subject: str | None = None
+    status: str | None = None
+    owner: str | None = None
+    blocked_by: list[str] | None = None
+
+
+class TodoRow(Struct, array_like=True, gc=False):
+    """One item of a list. `line` is where it was told last, `call` the call that told it."""
+
+    list: str
+    agent: str | None
+    position: int
+    item: str | None
+    status: str | None
+    content: str | None
+    owner: str | None
+    blocked_by: str | None
+    line: int
+    call: str | None = None
+
+
+class TodoRows(Struct, array_like=True, gc=False):
+    """The lists that were told of: each is whole. `todos` are the agents whose lists those are."""
+
+    todos: list[str | None]
+    has_tasks: bool
+    rows: list[TodoRow]
+
+
+class TodoState(Struct, array_like=True):
+    """What is remembered of lists: the tasks, and when and by which call each thing was told last."""
+
+    tasks: list[TaskRecord] = []
+    times: dict[str, tuple[str, str]] = {}
+
+
+class TodoFold:
+    """The lists, while entries are added."""
+
+    def __init__(self, state: TodoState) -> None:
+        self.state = state
+        self._lists: TrackedLists | None = None
+        self._calls: dict[int, str] = {}
+
+    def answered(self, answered_call: AnsweredCall, agent: str | None) -> None:
+        """A call of one of the tools that keep lists got its result."""
+        if answered_call.ending.outcome is not Outcome.OK or not isinstance(answered_call.entry, UserEntry):
+            return
+        about = _todo_topic(agent) if answered_call.tool == _TODO_TOOL else _task_topic(answered_call)
+        if not self._is_news(about, answered_call.entry, answered_call.call):
+            return
+        call = Call(
+            id=CallId(answered_call.call),
+            tool=answered_call.tool,
+            input=answered_call.input,
+            entry=None,  # type: ignore[arg-type] # a list asks for what was given and what came back, and no more
+            outcome=Outcome.OK,
+            evidence="",
+            answer=answered_call.entry,
+            block=answered_call.block,
+        )
+        self._calls[answered_call.entry.line.number] = answered_call.call
+        self._see(answered_call.entry, agent, call)
+
+    def told(self, entry: UserEntry | AttachmentEntry, agent: str | None) -> None:
+        """An entry that repeats a list."""
+        is_tasks = isinstance(entry, AttachmentEntry) and isinstance(entry.attachment, TaskReminder)
+        if self._is_news(_ALL_TASKS if is_tasks else _todo_topic(agent), entry, ""):
+            self._see(entry, agent, None)
+
+    def _is_news(self, about: str, entry: Entry, call: str) -> bool:
+        """Whether it was not told before: after a compaction, rows from before it may be written again."""
+        told = storable_text(entry.timestamp_text) or "", call
+        last = self.state.times.get(about)
+        if last is not None and (told == last or told[0] < last[0]):
+            return False
+        self.state.times[about] = told
+        if about.startswith(_TASK_PREFIX) and told > self.state.times.get(_ALL_TASKS, ("", "")):
+            self.state.times[_ALL_TASKS] = told
+        return True
+
+    def _see(self, entry: Entry, agent: str | None, call: Call | None) -> None:
+        if self._lists is None:
+            self._lists = TrackedLists(_from_record(task) for task in self.state.tasks)
+        self._lists.apply_event(ReplayEvent((0.0, 0, 0), entry, AgentId(agent) if agent is not None else None, call))
+
+    def done(self) -> TodoRows | None:
+        """The rows, when all entries have been added."""
+        if self._lists is None:
+            return None
+        todos, tasks = self._lists.todos(), self._lists.tasks()
+        known = list({one.id: one for one in map(_to_record, tasks)}.values())  # ids that are no text become alike
+        rows = [
+            TodoRow(
+                "todo",
+                storable_text(one.agent),
+                position,
+                storable_text(todo.id),
+                storable_text(todo.status),
+                storable_text(todo.content),
+                None,
+                None,
+                one.place.line,
+                self._calls.get(one.place.line),
+            )
+            for one in todos
+            for position, todo in enumerate(one.todos, 1)
+        ]
+        has_tasks = known != self.state.tasks
+        rows += (_task_row(position, one) for position, one in enumerate(known, 1) if has_tasks)
+        self.state.tasks = known[-_MAX_TASKS:]
+        for about in list(self.state.times)[:-_MAX_TASKS]:
+            del self.state.times[about]
+        return TodoRows([storable_text(todo.agent) for todo in todos], has_tasks, rows)
+
+
+def write_todos(connection: sqlite3.Connection, made: TodoRows, number: int, ids: EntryIds) -> None:
+    """Write down the lists of the transcript of that number: what is told now takes the place of what was."""
+    execute = connection.execute
+    for agent in made.todos:
+        execute("DELETE FROM todo_rows WHERE transcript_id = ? AND list = 'todo' AND agent IS ?", (number, agent))
+    if made.has_tasks:
+        execute("DELETE FROM todo_rows WHERE transcript_id = ? AND list = 'task'", (number,))
+    connection.executemany(
+        "INSERT INTO todo_rows VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [(number, *_todo_values(row), ids.of(-row.line), row.call) for row in made.rows],
+    )
+
+
+def write_late_todos(connection: sqlite3.Connection, late: LateResult, number: int, ids: EntryIds) -> None:
+    """Write down the todos that a result tells which came again, unless they were told later than that."""
+    if late.answered.tool != _TODO_TOOL:
+        return
+    told = connection.execute(
+        "SELECT MAX(e.timestamp) FROM todo_rows r JOIN entries e USING(entry_id)"
+        " WHERE r.transcript_id = ? AND r.list = 'todo' AND r.agent IS ?",
+        (number, late.agent),
+    ).fetchone()
+    listing = TodoFold(TodoState(times={_todo_topic(late.agent): (told[0] or "", "")}))
+    listing.answered(late.answered, late.agent)
+    if (made := listing.done()) is not None:
+        write_todos(connection, made, number, ids)
+
+
+def _todo_topic(agent: str | None) -> str:
+    return f"todos {agent or ''}"
+
+
+def _task_topic(answered_call: AnsweredCall) -> str:
+    """What a call tells of: one task, or all of them."""
+    raw = answered_call.entry.tool_use_result if isinstance(answered_call.entry, UserEntry) else None
+    told = raw if isinstance(raw, dict) else {}
+    if answered_call.tool == "TaskUpdate":
+        given = answered_call.input
+        name = told.get("taskId") or (given.get("taskId") if isinstance(given, dict) else None)
+    else:
+        task = told.get("task")
+        name = task.get("id") if isinstance(task, dict) else None
+    return f"{_TASK_PREFIX}{storable_text(name)}" if answered_call.tool != "TaskList" else _ALL_TASKS
+
+
+def _todo_values(row: TodoRow) -> tuple[Any, ...]:
+    told = (row.item, row.status, row.content, row.owner, row.blocked_by)
+    return row.list, row.agent, row.position, *told
+
+
+def _to_record(one: TaskState) -> TaskRecord:
+    task = one.task
+    blocked = [storable_text(name) or "" for name in task.blocked_by] if task.blocked_by else None
+    told = (storable_text(task.subject), storable_text(task.status), storable_text(task.owner))
+    return TaskRecord(one.place.line, storable_text(task.id) or "", *told, blocked)
+
+
+def _from_record(task_record: TaskRecord) -> TaskState:
+    task = Task(
+        id=task_record.id,
+        subject=task_record.subject,
+        status=task_record.status,
+        owner=task_record.owner,
+        blocked_by=task_record.blocked_by,
+    )
+    return TaskState(task, Place("", task_record.line))
+
+
+def _task_row(position: int, task_record: TaskRecord) -> TodoRow:
+    blocked = msgspec.json.encode(task_record.blocked_by).decode() if task_record.blocked_by else None
+    return TodoRow(
+        "task",
+        None,
+        position,
+        task_record.id,
+        task_record.status,
+        task_record.subject,
+        task_record.owner,
+        blocked,
+        task_record.line,
+    )

@@ -1,0 +1,681 @@
+"""Extract tool calls, their outcomes and the files they touched from a transcript, entry by entry, and write them.
+
+Gives the outcomes of `threadline.thread.calls` and the file operations of `threadline.thread.state`, without holding
+a whole session in memory. Calls without a result are remembered between refreshes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+from zlib import crc32
+
+from msgspec import Struct
+
+from threadline.errors import Error
+from threadline.index.store import storable_int, storable_text
+from threadline.model.attachments import EditedTextFile, FileAttachment
+from threadline.model.blocks import (
+    McpToolResultBlock,
+    McpToolUseBlock,
+    ServerResultBlock,
+    ServerToolUseBlock,
+    TextBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from threadline.model.calls import Outcome, ResultBlock
+from threadline.model.entries import AssistantEntry, AttachmentEntry, ChainEntry, Entry, UserEntry
+from threadline.model.places import AgentId
+from threadline.model.results import (
+    TOOL_RESULTS,
+    EditResult,
+    MultiEditResult,
+    NotebookEditResult,
+    ReadResult,
+    WriteResult,
+    result_type,
+    typed_result,
+)
+from threadline.model.state import EvidenceKind
+from threadline.model.text import extract_text
+from threadline.parse import entries
+from threadline.thread import calls as verdicts
+from threadline.thread.calls import (
+    AGENT_STARTING_TOOLS,
+    BACKGROUND_OUTPUT_TOOLS,
+    agent_id_in_result,
+    agent_id_in_text,
+    parse_exit_code,
+    result_blocks,
+    verdict_without_result,
+)
+from threadline.thread.state.files import full_path
+from threadline.thread.state.patch import parse_numbered_lines
+
+LIST_TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskGet", "TaskUpdate", "TaskList"})
+"""The tools that keep lists."""
+
+_PLAIN_TOOLS = frozenset(TOOL_RESULTS) - BACKGROUND_OUTPUT_TOOLS
+_EXIT_CODE_STARTS = frozenset({"", "E"})  # of texts that may tell an exit code
+_USE_BLOCKS = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
+
+
+class CallEnding(Struct, frozen=True, gc=False):
+    """How a call ended, the exit code that is told, and the agent that it started."""
+
+    outcome: Outcome
+    exit_code: int | None = None
+    started: AgentId | None = None
+
+
+_PLAIN_SUCCESS = CallEnding(Outcome.OK)
+
+
+def judge_result(tool: str, entry: UserEntry | AssistantEntry, block: ResultBlock) -> CallEnding:
+    """How a call of a tool ended, by its result: as `threadline.thread.calls` has it."""
+    raw = entry.tool_use_result if type(entry) is UserEntry else None
+    is_plain = _is_plain_success(tool, entry, block, raw)
+    if is_plain and tool not in AGENT_STARTING_TOOLS and not _may_name_agent_or_exit_code(raw, block.content):
+        return _PLAIN_SUCCESS
+    text = extract_text(block.content)
+    value = typed_result(raw, tool) if not is_plain else None
+    outcome = Outcome.OK if is_plain else verdicts.judge_outcome(verdicts.Answer(tool, entry, block, value, text))[0]
+    started = agent_id_in_result(raw) or (agent_id_in_text(text) if tool in AGENT_STARTING_TOOLS else None)
+    return CallEnding(outcome, storable_int(parse_exit_code(tool, value, text)), started)
+
+
+def _may_name_agent_or_exit_code(raw: Any, content: Any) -> bool:
+    """Whether a result may name an agent or an exit code, with which its text begins."""
+    if raw is not None and ("agentId" in raw or "agent_id" in raw):
+        return True
+    if type(content) is list and content:
+        content = content[0].text if type(content[0]) is TextBlock else " "
+    return type(content) is str and (content[:1] in _EXIT_CODE_STARTS or content[:1].isspace())
+
+
+def _is_plain_success(tool: str, entry: UserEntry | AssistantEntry, block: ResultBlock, raw: Any) -> bool:
+    """Whether nothing in a result can say that its call did not end well."""
+    if (
+        type(entry) is not UserEntry
+        or type(block) is not ToolResultBlock
+        or block.is_error
+        or entry.tool_denial_kind
+        or entry.permission_decision is not None
+    ):
+        return False
+    if raw is None:
+        return block.is_error is False
+    return (
+        type(raw) is dict
+        and (tool in _PLAIN_TOOLS or tool.startswith("mcp__"))
+        and raw.get("success") is not False
+        and not raw.get("interrupted")
+        and not raw.get("wasInterrupted")
+        and not raw.get("timedOutAfterMs")
+    )
+
+
+class AnsweredCall(Struct, frozen=True, gc=False):
+    """A call that has got its result: what other tables are made of.
+
+    `use` is its block where it was just read; else it stands at `offset`. `is_again` says that it had a result before.
+    """
+
+    call: str
+    tool: str
+    entry: UserEntry | AssistantEntry
+    block: ResultBlock
+    at: int
+    ending: CallEnding
+    path: str
+    use: Any = None
+    offset: int = 0
+    line: int = 0
+    is_again: bool = False
+
+    @property
+    def input(self) -> Any:
+        """What the tool was given; read once more where need be."""
+        if self.use is None and self.line:
+            return read_call_input(self.path, self.offset, self.line, self.call)
+        return self.use.input if self.use is not None else None
+
+
+def read_call_input(path: str, offset: int, line: int, call: str) -> Any:
+    """What the tool was given by a call whose use stands there; None where it does not, any more."""
+    entry = read_entry_at(path, offset, line)
+    content = entry.message.content if isinstance(entry, AssistantEntry) and entry.message is not None else None
+    for index, one in enumerate(content or ()):
+        if isinstance(one, _USE_BLOCKS) and call_id(one, entry, index) == call:
+            return one.input
+    return None
+
+
+def call_id(block: Any, entry: Any, index: int) -> str:
+    """The id of a call; one that has none is named after its entry."""
+    return storable_text(block.id) or storable_text(f"{entry.uuid or entry.line.number}#{index}") or ""
+
+
+_BY_SHAPE: dict[type, tuple[EvidenceKind, tuple[str, ...]]] = {
+    WriteResult: (EvidenceKind.WRITE, ("content",)),
+    EditResult: (EvidenceKind.EDIT, ("oldString", "newString")),
+    MultiEditResult: (EvidenceKind.EDIT, ("edits",)),
+}
+NO_CALL_POSITION = -1
+"""In place of a block's position, where no call touched a file."""
+
+_FILE_RESULTS = frozenset({*_BY_SHAPE, ReadResult, NotebookEditResult})
+_BY_INPUT: dict[str, tuple[EvidenceKind, tuple[str, ...]]] = {
+    "Write": (EvidenceKind.WRITE, ("content",)),
+    "Edit": (EvidenceKind.EDIT, ("old_string", "new_string")),
+    "MultiEdit": (EvidenceKind.EDIT, ()),
+    "NotebookEdit": (EvidenceKind.EDIT, ()),
+    "Read": (EvidenceKind.READ, ()),
+}
+# What a path has that can be told in fewer words.
+_DETOURS = re.compile(r"/(?:/|\.\.?(?:/|$)|$)")
+# A first line is enough to see that lines are numbered.
+_NUMBERED_PREFIX = 100
+
+
+class TouchRow(Struct, array_like=True, gc=False):
+    """A path, what was done to it, and where that is told: by a call, or in an entry."""
+
+    path: str
+    how: str
+    at: int
+    moment: int | None = None
+    call: str | None = None
+
+
+class TouchFold:
+    """The files, while entries are added. `cwd` is the directory that was told last: most paths are whole, not all."""
+
+    def __init__(self, cwd: str | None) -> None:
+        self.cwd = cwd
+        self.rows: list[TouchRow] = []
+
+    def answered(self, answered_call: AnsweredCall) -> None:
+        """A call got its result."""
+        if answered_call.is_again:
+            self.rows = [row for row in self.rows if row.call != answered_call.call]
+        told = _touch_of(answered_call)
+        if told is not None:
+            self._add(answered_call.entry, *told, at=answered_call.at, call=answered_call.call)
+
+    def attached(self, at: int, entry: AttachmentEntry) -> None:
+        """A file was put before the model, or it is told that one has changed."""
+        match entry.attachment:
+            case EditedTextFile(filename=str(path)):
+                self._add(entry, path, EvidenceKind.OUTSIDE, at=at)
+            case FileAttachment(content=dict(content)):
+                if (read := _read_path(content)) is not None:
+                    self._add(entry, read, EvidenceKind.ATTACHED, at=at)
+
+    def _add(self, entry: ChainEntry, path: str, how: EvidenceKind, *, at: int, call: str | None = None) -> None:
+        cwd = entry.cwd or self.cwd
+        is_whole = path[:1] == "/" == (cwd or "/")[0] and not _DETOURS.search(path)
+        whole = path if is_whole else full_path(path, cwd)
+        self.rows.append(TouchRow(storable_text(whole) or "", how.value, at, epoch_seconds(entry), call))
+
+
+def write_touches(
+    connection: sqlite3.Connection, rows: list[TouchRow], calls: Mapping[str, CallKey], ids: EntryIds
+) -> None:
+    """Write down which files were touched. `calls` is where in the index the calls that did it are."""
+    paths = dict.fromkeys(touch_row.path for touch_row in rows)
+    connection.executemany(
+        "INSERT INTO paths(checksum, path) SELECT ?1, ?2"
+        " WHERE NOT EXISTS(SELECT 1 FROM paths WHERE checksum = ?1 AND path = ?2)",
+        [(_checksum(path), path) for path in paths],
+    )
+    connection.executemany(
+        "INSERT OR IGNORE INTO file_rows SELECT ?, ?, path_id, ?, ? FROM paths WHERE checksum = ? AND path = ?",
+        [
+            (
+                *_touch_key(touch_row, calls, ids),
+                touch_row.how,
+                touch_row.moment,
+                _checksum(touch_row.path),
+                touch_row.path,
+            )
+            for touch_row in rows
+        ],
+    )
+
+
+def delete_touches(connection: sqlite3.Connection, key: CallKey) -> None:
+    """Take out what a call did, since another result of it counts now."""
+    connection.execute("DELETE FROM file_rows WHERE entry_id = ? AND position = ?", key)
+
+
+def _touch_key(touch_row: TouchRow, calls: Mapping[str, CallKey], ids: EntryIds) -> CallKey:
+    return calls[touch_row.call] if touch_row.call is not None else (ids.of(touch_row.at), NO_CALL_POSITION)
+
+
+def _checksum(path: str) -> int:
+    """What paths are found by: an index over paths would be as large as all of them."""
+    return crc32(path.encode())
+
+
+def _touch_of(answered_call: AnsweredCall) -> tuple[str, EvidenceKind] | None:
+    """The path that a call touched, and how, as `threadline.thread.state.files` sees it."""
+    raw = answered_call.entry.tool_use_result if isinstance(answered_call.entry, UserEntry) else None
+    if type(raw) is dict:
+        shape = TOOL_RESULTS.get(answered_call.tool) or result_type(raw, answered_call.tool)
+        return _by_result(shape, raw, answered_call) if shape in _FILE_RESULTS else None
+    if raw is None and answered_call.tool in _BY_INPUT and answered_call.ending.outcome is Outcome.OK:
+        return _by_input(answered_call)
+    return None
+
+
+def _by_result(shape: type | None, raw: dict[str, Any], answered_call: AnsweredCall) -> tuple[str, EvidenceKind] | None:
+    if shape is ReadResult:
+        path = _read_path(raw)
+        return (path, EvidenceKind.READ) if path is not None else None
+    if shape is NotebookEditResult:
+        return _by_notebook(raw, answered_call)
+    how, needed = _BY_SHAPE[shape]  # type: ignore[index]
+    path = raw.get("filePath")
+    if type(path) is not str or not all(isinstance(raw.get(name), str | list) for name in needed):
+        return None
+    return path, EvidenceKind.USER_MODIFIED if raw.get("userModified") is True else how
+
+
+def _by_notebook(raw: dict[str, Any], answered_call: AnsweredCall) -> tuple[str, EvidenceKind] | None:
+    path = raw.get("notebook_path")
+    if type(path) is not str or not path:
+        given = answered_call.input
+        path = given.get("notebook_path") if isinstance(given, dict) else None
+    return (path, EvidenceKind.EDIT) if isinstance(path, str) and path and not raw.get("error") else None
+
+
+def _by_input(answered_call: AnsweredCall) -> tuple[str, EvidenceKind] | None:
+    """Calls of agents, whose own results are often not written."""
+    given = answered_call.input
+    how, needed = _BY_INPUT[answered_call.tool]
+    path = given.get("file_path") if isinstance(given, dict) else None
+    if not isinstance(path, str) or not path or not all(isinstance(given.get(name), str) for name in needed):
+        return None
+    if how is EvidenceKind.READ and not parse_numbered_lines(
+        extract_text(answered_call.block.content)[:_NUMBERED_PREFIX]
+    ):
+        return None
+    return path, how
+
+
+def _read_path(content: dict[str, Any]) -> str | None:
+    file = content.get("file")
+    path = file.get("filePath") if type(file) is dict else None
+    return path if type(path) is str else None
+
+
+def read_entry_at(path: str, offset: int, line: int) -> Entry | None:
+    """The entry that begins at an offset; None where it cannot be read any more."""
+    try:
+        return next(iter(entries(path, offset=offset, line=line)), None)
+    except Error:
+        return None
+
+
+CallKey = tuple[int, int]
+"""What a call has in the index: the number of the entry of its use, and the position of its block there."""
+
+_TOOL_ID = "(SELECT tool_id FROM tools WHERE tool = ?)"
+_INSERT_CALL = f"INSERT INTO call_rows VALUES(?, ?, ?, {_TOOL_ID}, ?, ?, ?, ?, ?, ?)"
+_UPDATE_RESULT = "UPDATE call_rows SET (result_entry_id, outcome, exit_code, started) = (?, ?, ?, ?)"
+_UPDATE_USE = f"UPDATE call_rows SET (entry_id, position, tool_id, agent, moment) = (?, ?, {_TOOL_ID}, ?, ?)"  # noqa: S608 - our own names
+_MOVE_FILES = "UPDATE file_rows SET (entry_id, position) = (?, ?)"
+_UPDATE_OUTCOME = "UPDATE call_rows SET outcome = ?"
+_WHERE_KEY = " WHERE entry_id = ? AND position = ?"
+_SELECT_CALL = """SELECT c.entry_id, c.position, t.tool, c.result_entry_id, e.offset, e.line, c.agent
+    FROM call_rows c JOIN entries e ON e.entry_id = c.entry_id JOIN tools t ON t.tool_id = c.tool_id"""
+_SELECT_BY_KEY = f"{_SELECT_CALL} WHERE c.entry_id = ? AND c.position = ? AND c.call = ?"
+_SELECT_BY_CALL = f"{_SELECT_CALL} WHERE substr(c.call, -3) = substr(?, -3) AND c.call = ? AND e.transcript_id = ?"
+
+
+class CallRow(Struct, array_like=True, gc=False):
+    """A call as it is written. `at` and `result` are entries among those read; a negative one is a line read before.
+
+    `at` is None where its use was not read. `known_line` is where a use before that stands, as far as is remembered.
+    """
+
+    call: str
+    tool: str = ""
+    at: int | None = None
+    position: int = 0
+    agent: str | None = None
+    result: int | None = None
+    outcome: str | None = None
+    exit_code: int | None = None
+    moment: int | None = None
+    started: str | None = None
+    known_line: int = 0
+    known_position: int = 0
+
+
+class LateResult(Struct, frozen=True):
+    """A call that got a result which was not known to be its own when it was read."""
+
+    key: CallKey
+    agent: str | None
+    answered: AnsweredCall
+
+
+class CallRows(Struct, array_like=True, gc=False):
+    """The rows of calls; `loose` are results (call, entry, offset, line) of calls that this reading did not meet."""
+
+    path: bytes
+    rows: list[CallRow]
+    loose: list[tuple[str, int, int, int]]
+    is_whole: bool = True
+
+    def write(self, connection: sqlite3.Connection, number: int, ids: EntryIds) -> dict[str, CallKey]:
+        """Write them down for the transcript of that number; gives where in the index each is."""
+        tools = dict.fromkeys(row.tool for row in self.rows)
+        connection.executemany(
+            "INSERT INTO tools(tool) SELECT ? WHERE NOT EXISTS(SELECT 1 FROM tools WHERE tool = ?)",
+            [(tool, tool) for tool in tools],
+        )
+        if self.is_whole:
+            connection.executemany(_INSERT_CALL, [_call_values(row, ids) for row in self.rows])
+            return {row.call: (ids.of(row.at), row.position) for row in self.rows}
+        return {row.call: self._write(connection, row, number, ids) for row in self.rows}
+
+    def _write(self, connection: sqlite3.Connection, row: CallRow, number: int, ids: EntryIds) -> CallKey:
+        """A call that may be there already: it was remembered, or it is told again."""
+        known = None
+        if row.known_line:
+            before = (ids.of(-row.known_line), row.known_position, row.call)
+            known = connection.execute(_SELECT_BY_KEY, before).fetchone()
+        known = known or connection.execute(_SELECT_BY_CALL, (row.call, row.call, number)).fetchone()
+        if known is None:
+            connection.execute(_INSERT_CALL, _call_values(row, ids))
+            return ids.of(row.at), row.position
+        key: CallKey = known[:2]
+        if row.at is not None:
+            entry, there = ids.of(row.at), key
+            key = (entry, row.position)
+            connection.execute(_UPDATE_USE + _WHERE_KEY, (*key, row.tool, row.agent, row.moment, *there))
+            connection.execute(_MOVE_FILES + _WHERE_KEY, (*key, *there))
+        if row.result is not None:
+            told = (ids.of(row.result), row.outcome, row.exit_code, row.started)
+            connection.execute(_UPDATE_RESULT + _WHERE_KEY, (*told, *key))
+        elif known[3] is None:
+            connection.execute(_UPDATE_OUTCOME + _WHERE_KEY, (row.outcome, *key))
+        return key
+
+    def late(self, connection: sqlite3.Connection, number: int, ids: EntryIds) -> Iterator[LateResult]:
+        """Write down results of calls from before that were not remembered any more, as a rule since they had one."""
+        path = os.fsdecode(self.path)
+        for call, at, offset, line in self.loose if not self.is_whole else ():
+            known = connection.execute(_SELECT_BY_CALL, (call, call, number)).fetchone()
+            entry = read_entry_at(path, offset, line) if known is not None else None
+            if known is None or not isinstance(entry, UserEntry | AssistantEntry):
+                continue
+            for block in (one for one in result_blocks(entry) if storable_text(one.tool_use_id) == call):
+                end = judge_result(known[2], entry, block)
+                told = (ids.of(at), str(end.outcome), end.exit_code, storable_text(end.started))
+                connection.execute(_UPDATE_RESULT + _WHERE_KEY, (*told, *known[:2]))
+                again = AnsweredCall(
+                    call=call,
+                    tool=known[2],
+                    entry=entry,
+                    block=block,
+                    at=at,
+                    ending=end,
+                    path=path,
+                    offset=known[4],
+                    line=known[5],
+                    is_again=True,
+                )
+                yield LateResult(known[:2], known[6], again)
+
+
+def _call_values(row: CallRow, ids: EntryIds) -> tuple[Any, ...]:
+    result = ids.of(row.result) if row.result is not None else None
+    told = (result, row.outcome, row.exit_code, row.moment, row.started)
+    return ids.of(row.at), row.position, row.call, row.tool, row.agent, *told
+
+
+class EntryIds:
+    """Numbers of entries in the index, by what workers know of them."""
+
+    def __init__(self, connection: sqlite3.Connection, transcript: int, first: int) -> None:
+        self._connection = connection
+        self._transcript = transcript
+        self._first = first
+
+    def of(self, at: int | None) -> int:
+        """An entry by its number among those that were just read, or by a line before them, which is negative."""
+        if at is not None and at >= 0:
+            return self._first + at
+        asked = "SELECT entry_id FROM entries WHERE transcript_id = ? AND line = ?"
+        found = self._connection.execute(asked, (self._transcript, -(at or 0))).fetchone()
+        return int(found[0]) if found is not None else 0
+
+
+_USE_TYPES = frozenset({ToolUseBlock, ServerToolUseBlock, McpToolUseBlock})
+_RESULT_TYPES = frozenset({ToolResultBlock, McpToolResultBlock, *ServerResultBlock.__subclasses__()})
+# So many calls without a result, and results without a call, are remembered; the others are looked up in the index.
+_MAX_REMEMBERED = 200
+# The tools whose input is asked for, as a rule or often.
+_TOOLS_NEEDING_INPUT = frozenset(
+    {"Read", "Write", "Edit", "MultiEdit", "NotebookEdit", *AGENT_STARTING_TOOLS, *LIST_TOOLS}
+)
+# The tools whose results tell of no file, no list and no agent.
+_TOOLS_WITHOUT_EFFECTS = frozenset(
+    {"Bash", "PowerShell", "Glob", "Grep", "WebFetch", "WebSearch", "ToolSearch", "BashOutput"}
+)
+
+
+class PendingCall(Struct, array_like=True, gc=False):
+    """A call without a result so far: where its use stands, and which of the blocks there it is.
+
+    `message` is the one that it is a part of, `agent` who made it where that is not the transcript's own agent.
+    `followed` says that the conversation went on without a result.
+    """
+
+    tool: str
+    offset: int
+    line: int
+    position: int
+    message: str | None = None
+    agent: str | None = None
+    followed: bool = False
+
+
+class CallState(Struct, array_like=True):
+    """What is remembered of a transcript's calls: those that wait for results, and loose results.
+
+    A loose result, of which offset and line are kept, answers a call that was not read yet.
+    """
+
+    waiting: dict[str, PendingCall] = {}
+    loose: dict[str, tuple[int, int]] = {}
+
+
+class _KnownCall(Struct, gc=False):
+    """A call that was met or is remembered: its row, where its use stands, and what it was given if that is asked for.
+
+    Its entry is not held on to: it is quicker where the memory of entries is used again at once.
+    """
+
+    row: CallRow
+    offset: int
+    line: int
+    message: str | None
+    agent: str | None
+    use: Any = None
+    followed: bool = False
+
+
+class CallFold:
+    """The calls, while entries are added. `answered` is told of each that gets a result, and whose it is."""
+
+    def __init__(
+        self, state: CallState, path: str, answered: Callable[[AnsweredCall, str | None], None], *, is_whole: bool
+    ) -> None:
+        self.state = state
+        self._path = path
+        self._is_whole = is_whole
+        self._answered = answered
+        self._met = {call: _restore_pending(call, one) for call, one in state.waiting.items()}
+        self._unfollowed = {call: one for call, one in self._met.items() if not one.followed}
+        self._loose: dict[str, tuple[int, int, int]] = {}
+
+    def reply(self, at: int, entry: AssistantEntry, agent: str | None) -> None:
+        """One more entry of a model's."""
+        if self._unfollowed:
+            self._follow(entry, agent)
+        content = entry.message.content if entry.message is not None else None
+        if type(content) is list:
+            for index, block in enumerate(content):
+                kind = type(block)
+                if kind in _USE_TYPES:
+                    self._use(at, entry, block, index, agent)
+                elif kind in _RESULT_TYPES:
+                    self._result(at, entry, block, agent)  # type: ignore[arg-type]
+
+    def user(self, at: int, entry: UserEntry, agent: str | None) -> None:
+        """One more entry of a user's: results, as a rule."""
+        content = entry.message.content if entry.message is not None else None
+        answers = False
+        if type(content) is list:
+            for block in content:
+                if type(block) in _RESULT_TYPES:
+                    answers = True
+                    self._result(at, entry, block, agent)  # type: ignore[arg-type]
+        if self._unfollowed and not answers:
+            self._follow(entry, agent)
+
+    def _use(self, at: int, entry: AssistantEntry, block: Any, index: int, agent: str | None) -> None:
+        call, tool = block.id, block.name
+        if not call or not call.isascii() or not tool.isascii():
+            call, tool = call_id(block, entry, index), storable_text(tool) or ""
+        before = self._met.get(call)
+        row = CallRow(call, tool, at, index, agent, None, None, None, epoch_seconds(entry))
+        if before is not None:
+            row.known_line, row.known_position = before.row.known_line, before.row.known_position
+            if before.row.result is not None:  # it is told again; what came of it stays
+                row.result, row.outcome = before.row.result, before.row.outcome
+                row.exit_code, row.started = before.row.exit_code, before.row.started
+        line = entry.line
+        message = entry.message.id if entry.message is not None else None
+        met = _KnownCall(row, line.offset, line.number, message, agent, block if tool in _TOOLS_NEEDING_INPUT else None)
+        self._met[call] = met
+        if row.result is not None:
+            return
+        if entry.is_aborted_mid_stream:
+            row.outcome = Outcome.INTERRUPTED.value
+            met.followed = True
+            self._unfollowed.pop(call, None)
+        else:
+            self._unfollowed[call] = met
+        if self.state.loose and call in self.state.loose:
+            self._tied(call, agent)
+
+    def _tied(self, call: str, agent: str | None) -> None:
+        """A loose result, which stands before its call, is tied to it."""
+        here, (offset, line) = self._loose.pop(call, None), self.state.loose.pop(call)
+        entry = read_entry_at(self._path, offset, line)
+        if isinstance(entry, UserEntry | AssistantEntry):
+            for block in result_blocks(entry):
+                if storable_text(block.tool_use_id) == call:
+                    self._result(here[0] if here is not None else -line, entry, block, agent)
+
+    def _result(self, at: int, entry: UserEntry | AssistantEntry, block: ResultBlock, agent: str | None) -> None:
+        named = block.tool_use_id
+        if not named:
+            for call in self._near(entry):
+                self._answer(call, at, entry, block, agent)
+        else:
+            self._answer(named if named.isascii() else storable_text(named) or "", at, entry, block, agent)
+
+    def _answer(
+        self, call: str, at: int, entry: UserEntry | AssistantEntry, block: ResultBlock, agent: str | None
+    ) -> None:
+        met = self._met.get(call)
+        if met is None:
+            self._loose[call] = (at, entry.line.offset, entry.line.number)
+            self.state.loose[call] = (entry.line.offset, entry.line.number)
+            return
+        self._unfollowed.pop(call, None)
+        row = met.row
+        is_again = row.result is not None
+        end = judge_result(row.tool, entry, block)
+        row.result, row.outcome, row.exit_code = at, end.outcome.value, end.exit_code
+        if row.tool in _TOOLS_WITHOUT_EFFECTS and end.started is None and not is_again:
+            return
+        row.started = storable_text(end.started)
+        place = met.offset, met.line
+        one = AnsweredCall(call, row.tool, entry, block, at, end, self._path, met.use, *place, is_again)
+        self._answered(one, agent)
+        met.use = None  # another result is not likely, and what was given can be large
+
+    def _near(self, entry: UserEntry | AssistantEntry) -> list[str]:
+        """The calls of a result that names none: those without an id in the entry that it hangs off."""
+        near = (entry.source_tool_assistant_uuid or entry.parent_uuid) if isinstance(entry, UserEntry) else None
+        return [call for call in self._met if near and call.startswith(f"{storable_text(near)}#")]
+
+    def _follow(self, entry: UserEntry | AssistantEntry, agent: str | None) -> None:
+        """The conversation goes on: calls before it are not answered any more, as a rule."""
+        message = entry.message.id if type(entry) is AssistantEntry and entry.message is not None else None
+        for call, met in list(self._unfollowed.items()):
+            if met.agent == agent and (message is None or message != met.message):
+                del self._unfollowed[call]
+                met.followed = True
+                met.row.outcome = verdict_without_result(entry)[0].value
+
+    def done(self) -> CallRows:
+        """The rows, when all entries have been added."""
+        state = self.state
+        state.waiting = {call: _to_pending(met) for call, met in self._met.items() if met.row.result is None}
+        for most in (state.waiting, state.loose):
+            for call in list(most)[:-_MAX_REMEMBERED]:
+                del most[call]
+        rows = [met.row for met in self._met.values() if _has_changed(met.row)]
+        loose = [(call, *place) for call, place in self._loose.items()]
+        return CallRows(os.fsencode(self._path), rows, loose, self._is_whole)
+
+
+def _restore_pending(call: str, pending_call: PendingCall) -> _KnownCall:
+    row = CallRow(call, pending_call.tool, known_line=pending_call.line, known_position=pending_call.position)
+    return _KnownCall(
+        row,
+        pending_call.offset,
+        pending_call.line,
+        pending_call.message,
+        pending_call.agent,
+        followed=pending_call.followed,
+    )
+
+
+def _to_pending(met: _KnownCall) -> PendingCall:
+    row = met.row
+    position = row.position if row.at is not None else row.known_position
+    return PendingCall(row.tool, met.offset, met.line, position, storable_text(met.message), met.agent, met.followed)
+
+
+def _has_changed(row: CallRow) -> bool:
+    return row.at is not None or row.result is not None or row.outcome is not None
+
+
+_USUAL_LENGTH = len("2026-11-15T12:00:00.000Z")
+
+
+def epoch_seconds(entry: Entry) -> int | None:
+    """When an entry was written, in seconds since 1970; None where it does not say."""
+    text = entry.timestamp_text
+    if type(text) is str and len(text) == _USUAL_LENGTH and text.endswith("Z"):
+        try:
+            return int(datetime.fromisoformat(text).timestamp())
+        except (ValueError, OverflowError):
+            return None
+    moment = entry.timestamp
+    return int(moment.timestamp()) if moment is not None else None

@@ -1,0 +1,420 @@
+"""Charge the messages whose sightings changed, and rebuild charges from stored sightings.
+
+A message with one sighting is charged on its own. Who owns a message with several sightings can depend on what else
+the same transcripts share. The tables `ties` and `owned` record what was consulted to decide, so that a refresh knows
+which other messages it has to decide again: usually none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+
+from threadline.account.charges import charge_call, charge_single
+from threadline.account.dedupe import (
+    CopyEvidence,
+    earliest,
+    group_by_call,
+    most_complete,
+    resolve_owner,
+    timestamp_from_mtime,
+    transcripts_of,
+)
+from threadline.account.rates import Rates, shipped_rates
+from threadline.account.totals import COUNTS
+from threadline.index.ledger import IndexedLedger
+from threadline.index.sightings import (
+    STALE_MESSAGES,
+    WIDENED_MESSAGES,
+    StoredSighting,
+    StoredSightings,
+    decode_sighting,
+    home_ranks,
+)
+from threadline.index.store import QUARTER_MS, decode_time, encode_path, encode_time
+from threadline.index.totals import RateIds, ShareIds
+from threadline.model.charges import EXACT, Charge, Rate, format_decimal
+from threadline.model.homes import Home
+from threadline.model.homes import rank_homes as ranks_of
+from threadline.model.sightings import Sighting
+from threadline.parse.sightings import is_compacted_at_end
+from threadline.reports.statusline import RecentUsage, SessionRef, is_main_request
+
+_INSERT_CHARGE = f"INSERT INTO charged VALUES({', '.join('?' * 16)})"
+_INSERT_TIE = "INSERT OR IGNORE INTO ties(transcript_id, sharers, is_end, offset, message_id) VALUES(?, ?, ?, ?, ?)"
+_SELECT_STALE_SHARERS = "SELECT DISTINCT sharers FROM stale CROSS JOIN ties USING(message_id)"
+_DELETE_STALE_TIES = "DELETE FROM ties WHERE message_id IN (SELECT message_id FROM stale)"
+_MARK_WIDENED = "INSERT OR IGNORE INTO stale SELECT message_id, 1 FROM ties WHERE transcript_id = ? AND sharers = ?"
+_BATCH_ROWS = 2_000
+_Ends = dict[tuple[int, str], tuple[int, int]]
+_Parts = list[list[Sighting]]
+_ChargeRow = tuple[object, ...]
+
+
+def charge_stale(connection: sqlite3.Connection, homes: Sequence[Home] = ()) -> int:
+    """Make the charges of stale messages anew; how many there are. New prices make all of them stale."""
+    table = shipped_rates()
+    connection.execute("BEGIN IMMEDIATE")
+    _update_prices(connection, table)
+    _update_home_ranks(connection, homes)
+    made = 0
+    if connection.execute("SELECT 1 FROM stale LIMIT 1").fetchone() is not None:
+        made = _ChargeRun(connection, table).run()
+        _delete_unused(connection)
+    connection.execute("COMMIT")
+    return made
+
+
+def _update_prices(connection: sqlite3.Connection, table: Rates) -> None:
+    known = connection.execute("SELECT value FROM meta WHERE name = 'prices'").fetchone()
+    if known is None or known[0] != table.digest:
+        connection.execute("INSERT OR IGNORE INTO stale(message_id) SELECT DISTINCT message_id FROM sightings")
+        for name in ("charged", "spent", "rates"):
+            connection.execute(f"DELETE FROM {name}")  # noqa: S608 - our own names
+        connection.execute("INSERT OR REPLACE INTO meta VALUES('prices', ?)", (table.digest,))
+
+
+def _update_home_ranks(connection: sqlite3.Connection, homes: Sequence[Home]) -> None:
+    """Of copies that nothing tells apart, the one in the home that was named first is the original."""
+    named = json.dumps([os.fspath(home.path) for home in homes])
+    if homes and home_ranks(connection) != ranks_of(json.loads(named)):
+        connection.execute("INSERT OR IGNORE INTO stale(message_id) SELECT DISTINCT message_id FROM ties")
+        connection.execute("INSERT OR REPLACE INTO meta VALUES('ranks', ?)", (named,))
+
+
+def _delete_unused(connection: sqlite3.Connection) -> None:
+    """Take out what nothing refers to any more."""
+    connection.execute(
+        "DELETE FROM message_ids WHERE message_id IN (SELECT message_id FROM stale)"
+        " AND NOT EXISTS(SELECT 1 FROM sightings s WHERE s.message_id = message_ids.message_id)"
+    )
+    connection.execute(
+        "DELETE FROM origins WHERE NOT EXISTS(SELECT 1 FROM sightings s"
+        " WHERE s.transcript_id = origins.transcript_id AND s.origin_id = origins.origin_id)"
+    )
+    connection.execute("DELETE FROM stale")
+
+
+class _ChargeRun:
+    """One charging, while it lasts."""
+
+    def __init__(self, connection: sqlite3.Connection, table: Rates) -> None:
+        self._connection = connection
+        self._table = table
+        self._seen = StoredSightings(connection, home_ranks(connection))
+        self._rates = RateIds(connection)
+        self._shares = ShareIds(connection)
+        self._earliest: dict[int, str] = {}
+        self._made = 0
+
+    def run(self) -> int:
+        subtract_charges(self._connection, STALE_MESSAGES)
+        sets = {sharers for (sharers,) in self._connection.execute(_SELECT_STALE_SHARERS)}
+        before = self._ends(sets)
+        several: dict[int, _Parts] = {}
+        self._insert(self._alone(several))
+        self._connection.execute(_DELETE_STALE_TIES)
+        tied: list[tuple[int, TieRow]] = [
+            (number, tie) for number, parts in several.items() for tie in tie_rows(parts, self._seen.numbers)
+        ]
+        self._connection.executemany(_INSERT_TIE, [(*tie, number) for number, tie in tied])
+        before |= {key: (0, 0) for key in self._keys({tie[1] for _, tie in tied}) if key not in before}
+        self._widen(before)
+        spread = StoredCopyEvidence(self._connection, self._seen.numbers, writes=True)
+        subtract_charges(self._connection, WIDENED_MESSAGES)
+        wider = {number: group_by_call(key, group) for number, key, group in self._seen.groups(WIDENED_MESSAGES)}
+        self._insert(
+            row
+            for some in (several, wider)
+            for number, parts in some.items()
+            for row in self._rows(
+                number, [one for part in parts for one in charge_call(resolve_owner(part, spread), self._table)]
+            )
+        )
+        add_charges(self._connection)
+        return self._made
+
+    def _alone(self, several: dict[int, _Parts]) -> Iterator[_ChargeRow]:
+        """The charges of messages that one sighting tells of; the others are put aside."""
+        owning = {number for (number,) in self._connection.execute("SELECT transcript_id FROM owned")}
+        plain = PlainCharges(self._table, self._rates, self._shares, self._seen.models)
+        for number, key, kept in self._seen.kept(STALE_MESSAGES):
+            if owning:
+                self._note_times(kept, owning)
+            row = plain.row(number, kept[0]) if len(kept) == 1 else None
+            if row is not None:
+                yield row
+                continue
+            group = self._seen.sightings(key, kept)
+            if len(group) == 1:
+                yield from self._rows(number, charge_single(group[0], self._table))
+            else:
+                several[number] = group_by_call(key, group)
+
+    def _note_times(self, kept: list[StoredSighting], owning: set[int]) -> None:
+        """The earliest time of what is stale in each transcript that was asked when what is its own began."""
+        for _offset, origin_id, _model, time, _told in kept:
+            origin = self._seen.origin(origin_id)
+            number = self._seen.numbers[origin.transcript]
+            if number in owning:
+                when = decode_time(time) or origin.began
+                self._earliest[number] = min(when, self._earliest.get(number, when))
+
+    def _keys(self, sets: Iterable[str]) -> Iterator[tuple[int, str]]:
+        return ((int(number), sharers) for sharers in sets for number in sharers.split(" "))
+
+    def _ends(self, sets: Iterable[str]) -> _Ends:
+        return {key: shared_range(self._connection, *key) for key in self._keys(sets)}
+
+    def _widen(self, before: _Ends) -> None:
+        """Add messages to what is stale whose owner may be another now, for what tells owners has changed."""
+        changed = {
+            sharers
+            for (number, sharers), was in before.items()
+            if shared_range(self._connection, number, sharers) != was
+        }
+        for number in self._owning_anew():
+            asked = "SELECT DISTINCT sharers FROM ties WHERE transcript_id = ?"
+            changed |= {sharers for (sharers,) in self._connection.execute(asked, (number,))}
+        self._connection.executemany(_MARK_WIDENED, self._keys(changed))
+
+    def _owning_anew(self) -> Iterator[int]:
+        """The transcripts whose own messages begin at another time now."""
+        for number, time in self._earliest.items():
+            known = self._connection.execute("SELECT began FROM owned WHERE transcript_id = ?", (number,)).fetchone()
+            if known is None or (known[0] and time > known[0]):
+                continue  # what came later, or goes on, begins nothing
+            began = own_start(self._connection, number)
+            if began != known[0]:
+                self._connection.execute("UPDATE owned SET began = ? WHERE transcript_id = ?", (began, number))
+                yield number
+
+    def _insert(self, some: Iterable[_ChargeRow]) -> None:
+        waiting: list[_ChargeRow] = []
+        for row in some:
+            waiting.append(row)
+            if len(waiting) >= _BATCH_ROWS:
+                self._flush(waiting)
+        self._flush(waiting)
+
+    def _flush(self, waiting: list[_ChargeRow]) -> None:
+        self._connection.executemany(_INSERT_CHARGE, waiting)
+        self._made += len(waiting)
+        waiting.clear()
+
+    def _rows(self, number: int, charges: Iterable[Charge]) -> Iterator[_ChargeRow]:
+        for at, charge in enumerate(charges):
+            counted, amount = charge.counted, charge.amount
+            yield (
+                number,
+                at,
+                charge.owner.origin_number,
+                self._rates.of(counted.model, charge.rate),
+                encode_time(charge.owner.time),
+                charge.part or None,
+                counted.input,
+                counted.output,
+                counted.cache_write_5m,
+                counted.cache_write_1h,
+                counted.cache_read,
+                charge.web_searches,
+                format_decimal(amount) if amount is not None else None,
+                charge.is_lower_bound,
+                charge.is_copied,
+                self._shares.of(charge.calls),
+            )
+
+
+_DAY_MS = 24 * 60 * 60 * 1000
+_DATE_LENGTH = 10
+_Numbered = tuple[Rate | None, int]
+
+
+class PlainCharges:
+    """Rows of `charged`, by the rates of a table; `models` are by their numbers."""
+
+    def __init__(
+        self, table: Rates, numbers: RateIds, shares: ShareIds, models: Mapping[int | None, str | None]
+    ) -> None:
+        self._table = table
+        self._shares = shares
+        self._numbers = numbers
+        self._models = models
+        self._tiers: dict[tuple[int | None, int], tuple[int, Rate | None, Rate | None]] = {}
+
+    def row(self, message: int, kept: StoredSighting) -> tuple[object, ...] | None:
+        """What a message is charged; None where something about it has a price of its own."""
+        _offset, origin, model, time, packed = kept
+        told = decode_sighting(packed)
+        if isinstance(time, str) or told.speed or told.geo or told.tier or told.passes is not None:
+            return None
+        day = model, time // _DAY_MS
+        tiers = self._tiers.get(day)
+        if tiers is None:
+            tiers = self._tiers[day] = self._table.tiers(self._models[model], decode_time(time)[:_DATE_LENGTH])
+        sent, output, read = told.input, told.output, told.cache_read
+        five, hour, searches = told.cache_write_5m, told.cache_write_1h, told.web_searches
+        rate = tiers[2] if sent + five + hour + read > tiers[0] else tiers[1]
+        amount = None
+        if rate is not None:
+            cost = rate.amount(input=sent, output=output, cache_write_5m=five, cache_write_1h=hour, cache_read=read)
+            amount = format_decimal(EXACT.add(cost, EXACT.multiply(rate.web_search, searches)) if searches else cost)
+        number = self._numbers.of(self._models[model], rate)
+        shared = self._shares.of(tuple(told.calls[1::2]))
+        counts = sent, output, five, hour, read, searches
+        return (message, 0, origin, number, time, None, *counts, amount, told.partial, 0, shared)
+
+
+_SELECT_RANGE = "SELECT MIN(offset), MAX(offset) FROM ties WHERE transcript_id = ? AND sharers = ? AND is_end = 1"
+_SELECT_OWN = """
+SELECT s.time, o.began, t.mtime_ns FROM sightings s JOIN origins o USING(origin_id)
+JOIN transcripts t ON t.transcript_id = s.transcript_id
+WHERE s.transcript_id = ?1
+AND NOT EXISTS(SELECT 1 FROM sightings x WHERE x.message_id = s.message_id AND x.transcript_id <> ?1)
+"""
+TieRow = tuple[int, str, bool, int]
+OffsetRange = tuple[int, int]
+
+
+class StoredCopyEvidence(CopyEvidence):
+    """What `ties` and `owned` tell; `numbers` are those of transcripts by their paths.
+
+    One that writes keeps down what it had to look up, so that a later refresh can tell whether that has changed.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, numbers: Mapping[str, int], *, writes: bool = False) -> None:
+        self._connection = connection
+        self._numbers = numbers
+        self._writes = writes
+        self._ends: dict[tuple[frozenset[str], str], OffsetRange] = {}
+        self._own: dict[str, str] = {}
+
+    def ends(self, shared: frozenset[str], transcript: str) -> OffsetRange:
+        """The first and last offset of what exactly these transcripts share, in one of them."""
+        key = shared, transcript
+        if key not in self._ends:
+            self._ends[key] = shared_range(
+                self._connection, self._numbers[transcript], sharers_key(shared, self._numbers)
+            )
+        return self._ends[key]
+
+    def own(self, transcript: str) -> str:
+        """When what only this transcript tells began; empty where there is nothing."""
+        if transcript not in self._own:
+            self._own[transcript] = self._owned(self._numbers[transcript])
+        return self._own[transcript]
+
+    def _owned(self, number: int) -> str:
+        known = self._connection.execute("SELECT began FROM owned WHERE transcript_id = ?", (number,)).fetchone()
+        if known is not None:
+            return str(known[0])
+        began = own_start(self._connection, number)
+        if self._writes:
+            self._connection.execute("INSERT INTO owned VALUES(?, ?)", (number, began))
+        return began
+
+
+def own_start(connection: sqlite3.Connection, number: int) -> str:
+    """When what only a transcript tells began; empty where there is nothing."""
+    told = connection.execute(_SELECT_OWN, (number,))
+    return min(
+        (decode_time(time) or began or timestamp_from_mtime(mtime_ns) for time, began, mtime_ns in told), default=""
+    )
+
+
+def shared_range(connection: sqlite3.Connection, number: int, shared: str) -> OffsetRange:
+    """The first and last offset in a transcript of what some transcripts share."""
+    first, last = connection.execute(_SELECT_RANGE, (number, shared)).fetchone()
+    return (first, last) if first is not None else (0, 0)
+
+
+def sharers_key(shared: Iterable[str], numbers: Mapping[str, int]) -> str:
+    """Transcripts by their numbers."""
+    return " ".join(map(str, sorted(numbers[path] for path in shared)))
+
+
+def tie_rows(parts: Iterable[list[Sighting]], numbers: Mapping[str, int]) -> Iterator[TieRow]:
+    """The rows of `ties` for the calls of a message: whatever `Spread.first` is going to ask for."""
+    for part in parts:
+        found = earliest(part)
+        yield from _tie_rows_of(found, numbers, is_end=True)
+        among = earliest(most_complete(part))
+        if transcripts_of(among) != transcripts_of(found):
+            yield from _tie_rows_of(among, numbers, is_end=False)
+
+
+def _tie_rows_of(found: list[Sighting], numbers: Mapping[str, int], *, is_end: bool) -> Iterator[TieRow]:
+    shared = transcripts_of(found)
+    if len(shared) > 1:
+        names = sharers_key(shared, numbers)
+        for sighting in found:
+            yield numbers[sighting.origin.transcript], names, is_end, sighting.offsets[0]
+
+
+_SUMS_SQL = """
+SELECT CASE typeof(time) WHEN 'integer' THEN time / {quarter} ELSE time END, origin_id, rate_id,
+    {sign} SUM(part IS NULL), {sign} SUM(input), {sign} SUM(output), {sign} SUM(cache_write_5m),
+    {sign} SUM(cache_write_1h), {sign} SUM(cache_read), {sign} SUM(web_searches), {sign} SUM(lower_bound),
+    {sign} SUM(part IS NOT NULL)
+FROM {of} CROSS JOIN charged USING(message_id) GROUP BY 1, 2, 3
+"""
+_ADD_SQL = f"""
+INSERT INTO spent {{sums}}
+ON CONFLICT DO UPDATE SET {", ".join(f"{name} = {name} + excluded.{name}" for name in COUNTS)}
+"""
+
+
+def subtract_charges(connection: sqlite3.Connection, of: str) -> None:
+    """Take out the charges of messages that a query (`of`) names, and subtract them."""
+    if connection.execute("SELECT 1 FROM charged LIMIT 1").fetchone() is None:
+        return
+    connection.execute(_ADD_SQL.format(sums=_SUMS_SQL.format(quarter=QUARTER_MS, sign="-", of=of)))
+    connection.execute(f"DELETE FROM charged WHERE message_id IN {of}")  # noqa: S608 - our own names
+
+
+def add_charges(connection: sqlite3.Connection) -> None:
+    """Add the charges of stale messages; what comes to nothing goes."""
+    connection.execute(_ADD_SQL.format(sums=_SUMS_SQL.format(quarter=QUARTER_MS, sign="", of="stale")))
+    connection.execute("DELETE FROM spent WHERE charges = 0 AND parts = 0")
+
+
+def rebuild_charges(
+    connection: sqlite3.Connection,
+    rates: Rates,
+    types: Mapping[int, str | None],
+    messages: str,
+    given: Iterable[object] = (),
+) -> Iterator[Charge]:
+    """The charges of messages that a query names. `types` are those of agents whose rows do not say it."""
+    seen = StoredSightings(connection, home_ranks(connection), types)
+    spread = StoredCopyEvidence(connection, seen.numbers)
+    for _number, key, group in seen.groups(messages, given):
+        if len(group) == 1:
+            yield from charge_single(group[0], rates)
+        else:
+            for part in group_by_call(key, group):
+                yield from charge_call(resolve_owner(part, spread), rates)
+
+
+_LAST_MESSAGES = """(SELECT DISTINCT message_id FROM (
+    SELECT message_id FROM sightings WHERE transcript_id = ? ORDER BY offset DESC LIMIT 20))"""
+
+
+def recent_usage(connection: sqlite3.Connection, named: SessionRef, rates: Rates, *, since: datetime) -> RecentUsage:
+    """What `survey.today.recent` gives; all of it, for everything has been read."""
+    last = _last_request(connection, named) if named.main is not None else None
+    return RecentUsage(named, since, IndexedLedger(connection, rates), last)
+
+
+def _last_request(connection: sqlite3.Connection, named: SessionRef) -> Sighting | None:
+    """The last request of the session's main agent; None where a compaction came after it."""
+    path = str(named.main)
+    number = connection.execute("SELECT transcript_id FROM transcripts WHERE path = ?", (encode_path(path),)).fetchone()
+    if number is None or named.main is None or is_compacted_at_end(named.main):
+        return None
+    groups = StoredSightings(connection, home_ranks(connection)).groups(_LAST_MESSAGES, number)
+    found = [one for _number, _key, some in groups for one in some if one.origin.transcript == path]
+    return max(filter(is_main_request, found), key=lambda one: one.offsets[0], default=None)

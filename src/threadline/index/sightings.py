@@ -1,0 +1,524 @@
+"""Read, encode and restore sightings: what each transcript reports about the usage of a message.
+
+A sighting is stored as compact msgpack: ids of the usual kinds as bytes, defaults at the end left out. Rows of one
+message that were read by several refreshes are merged as if they had been read at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from binascii import Error as NoBase64
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from threadline.account.dedupe import timestamp_from_mtime
+from threadline.index.store import decode_path, decode_time, encode_time, storable_text
+from threadline.model import homes as kept_homes
+from threadline.model.homes import Transcript
+from threadline.model.side_agents import side_agent_kind_by_id
+from threadline.model.sightings import (
+    MAX_PLACEHOLDER_OUTPUT,
+    Origin,
+    Sighting,
+    TranscriptSightings,
+    UsagePass,
+    lacks_final_usage,
+    parse_amount,
+)
+from threadline.parse.lines import LineNumbers, find_lines, read_first_lines
+from threadline.parse.sightings import USAGE_NEEDLE, SightingCollector
+from threadline.parse.usage_rows import find_first_time
+
+MARK_STALE = "INSERT OR IGNORE INTO stale(message_id) SELECT message_id FROM sightings WHERE transcript_id = ?"
+"""What a transcript told of is to be charged anew."""
+
+# Where no line says a time, that of the file is taken, and the file has changed.
+_MARK_TIMELESS_STALE = f"{MARK_STALE} AND EXISTS(SELECT 1 FROM origins WHERE transcript_id = ? AND began = '')"  # noqa: S608 - our own names
+
+_HAS_OTHER_START = "SELECT 1 FROM origins WHERE transcript_id = ? AND began <> ?"
+_OriginKey = tuple[str | None, str | None, str | None, str | None, bool | None, bool, str | None, str | None]
+_SightingRow = tuple[str, int, int, str | None, int | str, int, bytes]
+_MESSAGE_ID = "(SELECT message_id FROM message_ids WHERE message = ?)"
+_ORIGIN_COLUMNS = "session, agent, version, git_branch, is_agent, forked, skill, agent_type"
+_SELECT_ORIGINS = f"SELECT origin_id, began, {_ORIGIN_COLUMNS} FROM origins o WHERE transcript_id = ?1"  # noqa: S608 - our own names
+_IS_ORIGIN_USED = "EXISTS(SELECT 1 FROM sightings s WHERE s.transcript_id = ?1 AND s.origin_id = o.origin_id)"
+
+
+class SightingRows(Struct, gc=False):
+    """What the lines that were read tell of messages.
+
+    `sightings` are key, offset, number of the origin, model, time, rows and what they tell. `waiting` are calls for web
+    searches without a result so far; `is_all` says that this is of the whole transcript, and not from `offset` on.
+    `first` is the time that the first lines name, if they do: of damaged ones, the lines that follow may be the first.
+    """
+
+    sightings: list[_SightingRow] = []
+    origins: list[_OriginKey] = []
+    began: str = ""
+    waiting: list[str] = []
+    is_all: bool = False
+    offset: int = 0
+    first: str = ""
+
+    def write(self, connection: sqlite3.Connection, number: int) -> None:
+        """Write it down for the transcript of that number, and that its messages are to be charged anew."""
+        if self.is_all:
+            connection.execute(MARK_STALE, (number,))
+            connection.execute("DELETE FROM sightings WHERE transcript_id = ?", (number,))
+            connection.execute("DELETE FROM owned WHERE transcript_id = ?", (number,))
+        else:
+            connection.execute(f"{MARK_STALE} AND offset >= ?", (number, self.offset))
+            connection.execute("DELETE FROM sightings WHERE transcript_id = ? AND offset >= ?", (number, self.offset))
+        connection.execute(_MARK_TIMELESS_STALE, (number, number))
+        if self.first and connection.execute(_HAS_OTHER_START, (number, self.first)).fetchone() is not None:
+            connection.execute(MARK_STALE, (number,))
+            connection.execute("DELETE FROM owned WHERE transcript_id = ?", (number,))
+            connection.execute("UPDATE origins SET began = ? WHERE transcript_id = ?", (self.first, number))
+        execute = connection.executemany
+        if self.sightings:
+            origins = self._origins(connection, number)
+            models = _model_ids(connection, {sighting[3] for sighting in self.sightings})
+            keys = [(sighting[0],) for sighting in self.sightings]
+            execute("INSERT OR IGNORE INTO message_ids(message) VALUES(?)", keys)
+            execute(f"INSERT OR IGNORE INTO stale(message_id) VALUES({_MESSAGE_ID})", keys)
+            execute(
+                f"INSERT INTO sightings VALUES({_MESSAGE_ID}, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (key, number, offset, origins[origin], models[model], time, rows, told)
+                    for key, offset, origin, model, time, rows, told in self.sightings
+                ],
+            )
+        connection.execute("DELETE FROM waiting WHERE transcript_id = ?", (number,))
+        execute("INSERT INTO waiting VALUES(?, ?)", [(number, call) for call in self.waiting])
+
+    def _origins(self, connection: sqlite3.Connection, number: int) -> list[int]:
+        """The numbers of the origins; those that the transcript has already are the same."""
+        began = self.began
+        # One that is not used waits to be taken out: it tells when other lines began, which stood there before.
+        asked = f"{_SELECT_ORIGINS} AND {_IS_ORIGIN_USED}"
+        if self.is_all:
+            connection.execute("UPDATE origins SET began = ? WHERE transcript_id = ?", (began, number))
+            asked = _SELECT_ORIGINS
+        known: dict[tuple[object, ...], int] = {}
+        for origin, begins, *shared in connection.execute(asked, (number,)):
+            known[tuple(shared)] = origin
+            began = begins
+        made: list[int] = []
+        for one in self.origins:
+            if one not in known:
+                agent = one[1]
+                side = agent is not None and side_agent_kind_by_id(agent) is not None
+                cursor = connection.execute(
+                    f"INSERT INTO origins(transcript_id, {_ORIGIN_COLUMNS}, is_side, began)"
+                    " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (number, *one, side, began),
+                )
+                known[one] = cursor.lastrowid or 0
+            made.append(known[one])
+        return made
+
+
+def _model_ids(connection: sqlite3.Connection, names: set[str | None]) -> dict[str | None, int | None]:
+    wanted = [(name,) for name in names if name is not None]
+    connection.executemany("INSERT OR IGNORE INTO models(model) VALUES(?)", wanted)
+    found: dict[str | None, int | None] = {None: None}
+    for name in wanted:
+        ((found[name[0]],),) = connection.execute("SELECT model_id FROM models WHERE model = ?", name)
+    return found
+
+
+def read_sightings(transcript: Transcript, offset: int, read_to: int, waiting: tuple[str, ...]) -> SightingRows:
+    """What the lines between two offsets tell of messages, each packed.
+
+    `waiting` are calls for web searches before them, whose results may come now.
+    """
+    gathering = SightingCollector(transcript)
+    before, is_all = list(waiting), not offset
+    is_named = _gather(gathering, offset, read_to, waiting)
+    # The call tells what its result adds to, and a row that says no time has that of the one before: both were read
+    # before, and are read again.
+    if is_named or (offset and any(sighting.timeless for sighting in gathering.sightings)):
+        gathering = SightingCollector(transcript)
+        _gather(gathering, 0, read_to, ())
+        before, is_all = [], True
+    first = list(read_first_lines(transcript.path))
+    seen = gathering.seen(first)
+    last = (
+        _gather_last_line(transcript, read_to).seen(first)
+        if read_to < _file_size(transcript)
+        else TranscriptSightings()
+    )
+    return SightingRows(
+        [
+            (
+                storable_text(one.key) or "",
+                int(one.rows.partition(" ")[0]),
+                number,
+                storable_text(one.model),
+                encode_time(storable_text(one.time) or ""),
+                one.rows.count(" ") // 2 + 1,
+                encode_sighting(one, tells=gathering.tells(one)),
+            )
+            for one, number in [
+                *((sighting, sighting.origin_number) for sighting in seen.sightings),
+                *((sighting, sighting.origin_number + len(seen.origins)) for sighting in last.sightings),
+            ]
+        ],
+        [_origin_key(origin) for origin in (*seen.origins, *last.origins)],
+        storable_text(seen.began or last.began) or "",
+        before + [storable_text(call) or "" for call in gathering.waiting],
+        is_all,
+        offset,
+        storable_text(find_first_time(first)) or "",
+    )
+
+
+def _file_size(transcript: Transcript) -> int:
+    try:
+        return os.stat(transcript.path).st_size  # noqa: PTH116 - for thousands
+    except OSError:
+        return 0
+
+
+def _gather_last_line(transcript: Transcript, read_to: int) -> SightingCollector:
+    """What a last line tells that has no end yet: it counts if it is whole, and is read again when there is more."""
+    gathering = SightingCollector(transcript)
+    for found in find_lines(transcript.path, USAGE_NEEDLE, offset=read_to):
+        gathering.add(found)
+    return gathering
+
+
+def _origin_key(origin: Origin) -> _OriginKey:
+    return (
+        storable_text(origin.session),
+        storable_text(origin.agent),
+        storable_text(origin.version),
+        storable_text(origin.git_branch),
+        origin.is_agent,
+        origin.forked,
+        storable_text(origin.skill),
+        storable_text(origin.agent_type),
+    )
+
+
+def _gather(gathering: SightingCollector, offset: int, read_to: int, waiting: tuple[str, ...]) -> bool:
+    """Go through the lines; whether they name a call that was waiting for its result."""
+    wanted = [call.encode() for call in waiting]
+    is_named = False
+    for found in find_lines(gathering.transcript.path, USAGE_NEEDLE, offset=offset):
+        kept = sum(one < read_to for one in found.offsets)  # it may have grown since
+        found.offsets, found.lines = found.offsets[:kept], found.lines[:kept]
+        found.block = found.block[: max(0, read_to - found.begins)]
+        gathering.add(found)
+        is_named = is_named or any(call in found.block for call in wanted)
+    return is_named
+
+
+_SELECT_SIGHTINGS = """
+SELECT s.message_id, m.message, s.offset, s.origin_id, s.model_id, s.time, s.told
+FROM {0} CROSS JOIN sightings s USING(message_id) JOIN message_ids m USING(message_id)
+"""
+STALE_MESSAGES = "(SELECT message_id FROM stale WHERE is_wider = 0)"
+WIDENED_MESSAGES = "(SELECT message_id FROM stale WHERE is_wider = 1)"
+_SELECT_ORIGIN = """
+SELECT o.session, o.agent, o.version, o.git_branch, o.is_agent, o.forked, o.skill, o.agent_type,
+    o.transcript_id, t.path, COALESCE(p.path, p.folder), h.path, o.began, o.is_side, t.mtime_ns
+FROM origins o
+LEFT JOIN transcripts t USING(transcript_id)
+LEFT JOIN projects p USING(project_id)
+LEFT JOIN homes h ON h.home_id = t.home_id
+WHERE o.origin_id = ?
+"""
+StoredSighting = tuple[int, int, int | None, int | str, bytes]
+"""A sighting as it is kept: its offset, origin, model, time, and what it tells."""
+SightingGroup = tuple[int, str, list[Sighting]]
+
+
+class StoredSightings:
+    """Sightings by message. `numbers` are those of the transcripts that were met; `ranks` those of the homes.
+
+    `types` are those of agents whose rows do not say it, by the number of the transcript.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, ranks: dict[str, int], types: Mapping[int, str | None] | None = None
+    ) -> None:
+        self._connection = connection
+        self._ranks = ranks
+        self._types = types or {}
+        self._lines: dict[str, LineNumbers] = {}
+        self.models: dict[int | None, str | None] = {None: None}
+        self._origins: dict[int, Origin] = {}
+        self.numbers: dict[str, int] = {}
+
+    def groups(self, of: str, given: Iterable[object] = ()) -> Iterator[SightingGroup]:
+        """The sightings of each message that a query (`of`) names, with its number and key."""
+        for number, key, some in self.kept(of, given):
+            yield number, key, self.sightings(key, some)
+
+    def kept(self, of: str, given: Iterable[object] = ()) -> Iterator[tuple[int, str, list[StoredSighting]]]:
+        """The same, as they are kept."""
+        self.models |= dict(self._connection.execute("SELECT model_id, model FROM models"))
+        rows = self._connection.execute(_SELECT_SIGHTINGS.format(of), tuple(given))
+        for number, some in groupby(rows, key=itemgetter(0)):
+            group = list(some)
+            yield number, group[0][1], [row[2:] for row in group]
+
+    def sightings(self, key: str, some: list[StoredSighting]) -> list[Sighting]:
+        """The sightings of a message."""
+        told = [self._sighting(key, sighting) for sighting in some]
+        return merge_sightings(told) if len(told) > 1 else [told[0][0]]
+
+    def origin(self, number: int) -> Origin:
+        """The origin of a number."""
+        return self._origins.get(number) or self._origin(number)
+
+    def _sighting(self, key: str, row: StoredSighting) -> tuple[Sighting, bool]:
+        offset, origin_id, model, time, told = row
+        origin = self.origin(origin_id)
+        again = decode_sighting(told)
+        one = restore_sighting(again, key, self.models[model], decode_time(time) or origin.began, offset)
+        one.origin_number, one.origin = origin_id, origin
+        return one, again.tells
+
+    def _origin(self, number: int) -> Origin:
+        found = self._connection.execute(_SELECT_ORIGIN, (number,)).fetchone()
+        *shared, transcript, path, project, home, began, side, mtime_ns = found
+        origin = self._origins[number] = Origin(*shared)
+        origin.is_agent = bool(origin.is_agent) if origin.is_agent is not None else None
+        origin.forked = bool(origin.forked)
+        origin.transcript, origin.project, origin.home = map(decode_path, (path, project, home))
+        origin.began = began or timestamp_from_mtime(mtime_ns or 0)
+        origin.side = bool(side)
+        if origin.agent is not None and origin.agent_type is None:
+            origin.agent_type = self._types.get(transcript)
+        origin.rank = self._ranks.get(origin.home, 0)
+        origin.lines = self._lines.get(origin.transcript)
+        if origin.lines is None:
+            origin.lines = self._lines[origin.transcript] = LineNumbers(origin.transcript)
+        self.numbers[origin.transcript] = transcript
+        return origin
+
+
+def home_ranks(connection: sqlite3.Connection) -> dict[str, int]:
+    """The places of homes among those that were named."""
+    told = connection.execute("SELECT value FROM meta WHERE name = 'ranks'").fetchone()
+    return kept_homes.rank_homes(json.loads(told[0])) if told is not None else {}
+
+
+_MAX_ROWS_CHARS = 8 * 1024  # characters: beyond that, a gathering begins another sighting, too
+
+
+def merge_sightings(told: Iterable[tuple[Sighting, bool]]) -> list[Sighting]:
+    """The sightings of one key, in file order; with each, whether a row says more than a few tokens are."""
+    made: dict[tuple[object, ...], tuple[Sighting, bool]] = {}
+    full: list[Sighting] = []
+    for one, tells in told:
+        origin = one.origin
+        group = (origin.transcript, origin.session, origin.agent, one.sent, one.repeated)
+        known = made.get(group)
+        if known is None or len(known[0].rows) > _MAX_ROWS_CHARS:
+            if known is not None:
+                full.append(known[0])
+            made[group] = one, tells
+        else:
+            made[group] = known[0], known[1] or tells
+            _merge_into(known[0], one, tells=known[1] or tells)
+    return [*full, *(one for one, _tells in made.values())]
+
+
+def _merge_into(known: Sighting, more: Sighting, *, tells: bool) -> None:
+    """Rows that came later: what tells more counts, and of what tells as much, the last."""
+    known.rows += f" {more.rows}"
+    known.calls += (call for call in more.calls if call.startswith(" ") or call not in known.calls)
+    known.web_searches = max(known.web_searches, more.web_searches)
+    if more.reported is not None:
+        known.reported = max(known.reported, more.reported, key=parse_amount)
+    if (more.output, more.tie_break_key) >= (known.output, known.tie_break_key):
+        known.output, known.stopped, known.offset = more.output, more.stopped, more.offset
+        known.model, known.passes = more.model, more.passes
+        known.cache_write_5m, known.cache_write_1h = more.cache_write_5m, more.cache_write_1h
+        known.speed, known.geo, known.tier = more.speed, more.geo, more.tier
+    is_early = not known.stopped and lacks_final_usage(known.origin.version)
+    known.partial = is_early or (tells and known.output <= MAX_PLACEHOLDER_OUTPUT)
+
+
+_CALL_PREFIX = "toolu_"
+_CALL_LENGTH = 30
+_UUID_LENGTH = 36
+_Id = bytes | str
+
+
+class PackedSighting(Struct, array_like=True, gc=False):
+    """What a sighting tells. `rows` are the uuid of the first row, and a distance and uuid of each that follows.
+
+    `calls` are an id and a tool by turns. Ids of the usual kinds are bytes, and others text. `best` is how far behind
+    the first row the one stands whose counts these are. `tells` says that a row has more to say than a few tokens are.
+    What comes last is seldom there: what is as usual at the end is left out.
+    """
+
+    rows: list[Any]
+    best: int
+    input: int
+    output: int
+    cache_write_5m: int
+    cache_write_1h: int
+    cache_read: int
+    calls: list[Any] = []
+    stopped: bool = False
+    tells: bool = False
+    partial: bool = False
+    web_searches: int = 0
+    repeated: bool = False
+    timeless: bool = False
+    speed: str | None = None
+    geo: str | None = None
+    tier: str | None = None
+    reported: str | None = None
+    passes: list[UsagePass] | None = None
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(PackedSighting).decode
+_DEFAULTS: list[Any] = [[], False, False, False, 0, False, False, None, None, None, None, None]
+_REQUIRED_FIELDS = len(PackedSighting.__struct_fields__) - len(_DEFAULTS)
+
+
+def encode_sighting(sighting: Sighting, *, tells: bool = False) -> bytes:
+    """A sighting, packed."""
+    words = sighting.rows.split(" ")
+    first = before = int(words[0])
+    rows: list[_Id | int] = [_pack_uuid(words[1])]
+    for at in range(2, len(words), 2):
+        offset = int(words[at])
+        rows += (offset - before, _pack_uuid(words[at + 1]))
+        before = offset
+    calls: list[_Id] = []
+    for call in sighting.calls:
+        id_, _, name = call.partition(" ")
+        calls += (_pack_call(id_), name)
+    told: list[Any] = [
+        rows,
+        sighting.offset - first,
+        sighting.input,
+        sighting.output,
+        sighting.cache_write_5m,
+        sighting.cache_write_1h,
+        sighting.cache_read,
+        calls,
+        sighting.stopped,
+        tells,
+        sighting.partial,
+        sighting.web_searches,
+        sighting.repeated,
+        sighting.timeless,
+        sighting.speed,
+        sighting.geo,
+        sighting.tier,
+        sighting.reported,
+        sighting.passes,
+    ]
+    while len(told) > _REQUIRED_FIELDS and told[-1] == _DEFAULTS[len(told) - _REQUIRED_FIELDS - 1]:
+        told.pop()
+    try:
+        return _encode(told)
+    except UnicodeEncodeError:
+        return _encode(_replace_surrogates(msgspec.to_builtins(told, builtin_types=(bytes,))))
+
+
+def decode_sighting(told: bytes) -> PackedSighting:
+    """What was packed."""
+    return _decode(told)
+
+
+def restore_sighting(told: PackedSighting, key: str, model: str | None, time: str, offset: int) -> Sighting:
+    """The sighting again; its origin is left to whoever knows it."""
+    # In the order of the fields: naming them would take as long as all the rest.
+    return Sighting(
+        key,
+        0,
+        model,
+        time,
+        offset + told.best,
+        told.input,
+        told.output,
+        told.cache_write_5m + told.cache_write_1h,
+        told.cache_write_5m,
+        told.cache_write_1h,
+        told.cache_read,
+        told.stopped,
+        _expand_rows(told.rows, offset),
+        [f"{_expand_call(told.calls[at])} {told.calls[at + 1]}" for at in range(0, len(told.calls), 2)],
+        told.partial,
+        told.web_searches,
+        told.speed,
+        told.geo,
+        told.tier,
+        told.repeated,
+        told.reported,
+        told.passes,
+        told.timeless,
+    )
+
+
+def _expand_rows(some: list[Any], offset: int) -> str:
+    words = [f"{offset} {_expand_uuid(some[0])}"]
+    for at in range(1, len(some), 2):
+        offset += some[at]
+        words.append(f"{offset} {_expand_uuid(some[at + 1])}")
+    return " ".join(words)
+
+
+def _pack_uuid(uuid: str) -> _Id:
+    if len(uuid) == _UUID_LENGTH:
+        try:
+            short = bytes.fromhex(uuid.replace("-", ""))
+        except ValueError:
+            return uuid
+        if _expand_uuid(short) == uuid:
+            return short
+    return uuid
+
+
+def _expand_uuid(short: object) -> str:
+    if not isinstance(short, bytes):
+        return str(short)
+    text = short.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def _pack_call(id_: str) -> _Id:
+    # Ids of calls are of letters and digits alone, so that they can be taken for base64, and be a quarter shorter.
+    if len(id_) == _CALL_LENGTH and id_.startswith(_CALL_PREFIX) and id_.isascii():
+        try:
+            short = a2b_base64(id_[len(_CALL_PREFIX) :], strict_mode=True)
+        except NoBase64:
+            return id_
+        if _expand_call(short) == id_:
+            return short
+    return id_
+
+
+def _expand_call(short: _Id) -> str:
+    return _CALL_PREFIX + b2a_base64(short, newline=False).decode() if isinstance(short, bytes) else short
+
+
+@cache
+def _clean_text(text: str) -> str:
+    return storable_text(text) or ""
+
+
+def _replace_surrogates(value: Any) -> Any:
+    """The same value, with text in it that can be written."""
+    if isinstance(value, list | tuple):
+        return [_replace_surrogates(one) for one in value]
+    return _clean_text(value) if isinstance(value, str) else value

@@ -1,0 +1,512 @@
+"""Sum charges by any combination of keys, from stored sums per quarter hour.
+
+Days start on a quarter hour in nearly every time zone. Single charges are read only where a requested time range
+starts or ends within a quarter, and on days when the clocks change.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+from msgspec import Struct
+
+from threadline.account.keys import MAIN, NO_CALL, NONE, TIME_KEYS, Calendar, utc_offset
+from threadline.account.ledger import is_within
+from threadline.account.totals import COUNTS, GroupKey, RatedGroup
+from threadline.index.store import QUARTER_MS, decode_path, decode_time, epoch_milliseconds
+from threadline.model.charges import Charge, Rate
+from threadline.model.homes import home_name, machine_name
+from threadline.model.times import parse_timestamp
+
+
+class ChargeFilter(Struct, frozen=True):
+    """All that fit every one of these: a time, texts that project and model hold, starts of the session's id."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    projects: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
+
+    @property
+    def has_time_range(self) -> bool:
+        """Whether a time is asked for; what has none is then left out."""
+        return self.since is not None or self.until is not None
+
+    @property
+    def is_named(self) -> bool:
+        """Whether projects, models or sessions are asked for."""
+        return bool(self.projects or self.models or self.sessions)
+
+    def narrow(
+        self,
+        since: datetime | None,
+        until: datetime | None,
+        project: str | None,
+        model: str | None,
+        session: str | None,
+    ) -> ChargeFilter:
+        """Those that fit these as well."""
+        return ChargeFilter(
+            max((one for one in (self.since, since) if one is not None), default=None),
+            min((one for one in (self.until, until) if one is not None), default=None),
+            self.projects + ((project.casefold(),) if project is not None else ()),
+            self.models + ((model.casefold(),) if model is not None else ()),
+            self.sessions + ((session,) if session is not None else ()),
+        )
+
+    def has(self, charge: Charge) -> bool:
+        """Whether a charge is asked for."""
+        return (
+            (not self.has_time_range or is_within(charge.timestamp, self.since, self.until))
+            and all(charge.session is not None and charge.session.startswith(session) for session in self.sessions)
+            and all(project in charge.project.casefold() for project in self.projects)
+            and all(model in (charge.model or "").casefold() for model in self.models)
+        )
+
+    def conditions(self, connection: sqlite3.Connection) -> list[str]:
+        """What SQL has to ask, beside the time: of an origin `o`, its transcript `t`, and a `rate_id`."""
+        made: list[str] = []
+        if self.projects:
+            names = connection.execute("SELECT project_id, COALESCE(path, folder) FROM projects")
+            fitting = [
+                number
+                for number, name in names
+                if all(project in decode_path(name).casefold() for project in self.projects)
+            ]
+            made.append(f"t.project_id IN ({', '.join(map(str, fitting))})")
+        if self.models:
+            models = connection.execute("SELECT rate_id, model FROM rates")
+            fitting = [
+                number for number, model in models if all(one in (model or "").casefold() for one in self.models)
+            ]
+            made.append(f"rate_id IN ({', '.join(map(str, fitting))})")
+        made += (f"substr(o.session, 1, {len(session)}) = {quote_sql(session)}" for session in self.sessions)
+        return made
+
+
+def quote_sql(text: str) -> str:
+    """Text as SQL writes it; what a database cannot hold fits nothing."""
+    try:
+        return f"CAST(x'{text.encode().hex()}' AS TEXT)"
+    except UnicodeEncodeError:
+        return "NULL"
+
+
+_AGENT_KIND_SQL = "CASE WHEN o.agent IS NULL THEN 0 WHEN o.agent = '' THEN 1 ELSE 2 END"
+_MIXED_SHARE_SQL = "CASE WHEN c.share_id IN ({0})"
+KEY_COLUMNS = {
+    "session": ("o.session",),
+    "project": ("t.project_id",),
+    "model": (),
+    "agent": ("o.agent",),
+    "agent-type": (_AGENT_KIND_SQL, "o.agent_type", "o.transcript_id"),
+    "skill": ("o.skill",),
+    "branch": ("o.git_branch",),
+    "version": ("o.version",),
+    "home": ("t.home_id",),
+    "machine": ("t.home_id",),
+    "part": (_AGENT_KIND_SQL, "o.is_side"),
+    "tool": ("c.share_id", f"{_MIXED_SHARE_SQL} THEN c.message_id END", f"{_MIXED_SHARE_SQL} THEN c.number END"),
+}
+"""The columns that each key needs: of an origin `o`, its transcript `t`, or a charge `c`."""
+_LabelRow = tuple[Any, ...]
+
+
+class GroupLabels:
+    """What groups are called, from what the tables have."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        names: GroupKey,
+        rates: Mapping[int, ModelRate],
+        types: Mapping[int, str | None],
+    ) -> None:
+        self._names = names
+        self._rates = rates
+        self._types = types
+        self._paths: dict[str, dict[int | None, str]] = {}
+        if "project" in names:
+            self._paths["project"] = _load_paths(connection, "SELECT project_id, COALESCE(path, folder) FROM projects")
+        # Which machine a home was on is not in the index: it is told by who keeps, and asked at the time.
+        for name, told in (("home", home_name), ("machine", machine_name)):
+            if name in names:
+                paths = _load_paths(connection, "SELECT home_id, path FROM homes")
+                self._paths[name] = {number: told(path) for number, path in paths.items()}
+        self.shares = _load_shares(connection) if "tool" in names else {}
+        self._tool = names.index("tool") if self.shares else 0
+        mixed = ", ".join(str(number) for number, tools in self.shares.items() if len(tools) > 1)
+        self.columns: list[str] = []
+        self._readers: list[tuple[str, int]] = []
+        for name in names:
+            wanted = KEY_COLUMNS.get(name, ())
+            if name == "agent-type" and not types:
+                wanted = wanted[:2]
+            self._readers.append((name, len(self.columns)))
+            self.columns += (column.format(mixed) for column in wanted)
+
+    def group(self, time: Mapping[str, str], told: _LabelRow, rate: int) -> GroupKey:
+        """The values of all keys."""
+        return tuple([self._value(name, at, time, told, rate) for name, at in self._readers])
+
+    def _value(self, name: str, at: int, time: Mapping[str, str], told: _LabelRow, rate: int) -> str:
+        if name in TIME_KEYS:
+            return time[name]
+        if name in self._paths:
+            return self._paths[name].get(told[at], NONE)
+        if name in {"model", "tool"}:
+            return (self._rates[rate][0] or NONE) if name == "model" else ""
+        if name == "part":
+            return "side agents" if told[at + 1] else "agents" if told[at] > 1 else MAIN
+        if name == "agent-type":
+            return self._type(told[at : at + 3])
+        return told[at] or (MAIN if name == "agent" else NONE)
+
+    def shared(self, told: _LabelRow, counts: _LabelRow) -> Iterator[tuple[str, Sequence[int]]]:
+        """The shares of what was spent, as `account.adding` shares charges: those of several tools come one by one."""
+        tools = self.shares[told[self._readers[self._tool][1]]]
+        if len(tools) == 1:
+            yield tools[0], counts
+            return
+        for number, tool in enumerate(tools):
+            yield tool, [count // len(tools) + (number < count % len(tools)) for count in counts]
+
+    def with_tool(self, group: GroupKey, tool: str) -> GroupKey:
+        """The values of all keys, with that of the tool."""
+        return *group[: self._tool], tool, *group[self._tool + 1 :]
+
+    def _type(self, told: Sequence[Any]) -> str:
+        agent, said = told[0], told[1]
+        if agent and said is None and self._types:
+            said = self._types.get(told[2])
+        return said or (NONE if agent > 1 else MAIN)
+
+
+def _load_shares(connection: sqlite3.Connection) -> dict[int | None, tuple[str, ...]]:
+    """The tools that share charges, by number; where they are all the same, that one."""
+    found: dict[int | None, tuple[str, ...]] = {None: (NO_CALL,)}
+    for number, told in connection.execute("SELECT share_id, tools FROM shares"):
+        tools = tuple(json.loads(told))
+        found[number] = tools[:1] if len(set(tools)) == 1 else tools
+    return found
+
+
+def _load_paths(connection: sqlite3.Connection, asked: str) -> dict[int | None, str]:
+    return {number: decode_path(path) or NONE for number, path in connection.execute(asked)}
+
+
+_HOUR_QUARTERS, _DAY_QUARTERS = 4, 96  # quarters
+_FAR_FUTURE = 2**60
+_MAX_ODD_DAYS = 40
+_FIRST_DAY = date(1970, 1, 1).toordinal()
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_A_QUARTER = timedelta(minutes=15)
+_STORED_SUMS = ", ".join(f"SUM({name})" for name in COUNTS)
+CHARGE_SUMS = ", ".join(f"SUM({({'charges': 'part IS NULL', 'parts': 'part IS NOT NULL'}).get(n, n)})" for n in COUNTS)
+TOTAL_KEYS = frozenset({*KEY_COLUMNS, *TIME_KEYS})
+"""What the sums that are kept can be asked by."""
+_SumRow = tuple[Any, ...]
+
+
+class ChargeTotals:
+    """Sums of chosen charges. `types` are those of agents whose rows do not say it, by the number of the transcript."""
+
+    def __init__(self, connection: sqlite3.Connection, chosen: ChargeFilter, types: Mapping[int, str | None]) -> None:
+        self._connection = connection
+        self._chosen = chosen
+        self._types = types
+        self._conditions = chosen.conditions(connection)
+        self._rates = load_rates(connection)
+        self._sums: dict[RatedGroup, list[int]] = {}
+
+    def by(self, names: GroupKey, zone: tzinfo) -> dict[RatedGroup, list[int]]:
+        """The counts of each group and rate."""
+        self._sums = {}
+        labels = GroupLabels(self._connection, names, self._rates, self._types)
+        timed = any(name in TIME_KEYS for name in names)
+        if not timed and not self._chosen.has_time_range:
+            self._add(labels, self._ask("charged c" if labels.shares else "spent s", "NULL", labels, []))
+            return self._sums
+        self._add_usual(labels, zone, unit=_HOUR_QUARTERS if "hour" in names else _DAY_QUARTERS, timed=timed)
+        self._add_odd(labels, Calendar(zone))
+        return self._sums
+
+    def _add_usual(self, labels: GroupLabels, zone: tzinfo, *, unit: int, timed: bool) -> None:
+        """What was spent at times that are written as usual."""
+        days = _ZoneDays(self._connection, zone) if timed and zone is not UTC else None
+        span, ends = _quarter_range(self._chosen)
+        if labels.shares:  # which tools share what is not among the sums that are kept
+            span, ends = None, ["c.time BETWEEN {} AND {}".format(*time_range_ms(self._chosen))]
+        if days is not None and len(days.odd) > _MAX_ODD_DAYS:
+            first, last = time_range_ms(self._chosen)
+            self._add_charges(labels, Calendar(zone), [f"c.time BETWEEN {first} AND {last}"])
+            return
+        shift = days.shift if days is not None else "0"
+        apart = [
+            f"{{0}} NOT BETWEEN {day * _DAY_QUARTERS} AND {day * _DAY_QUARTERS + _DAY_QUARTERS - 1}"
+            for day in (days.odd if days else ())
+        ]
+        for source, quarter, limits in (
+            *([("spent s", "s.quarter", span)] if span is not None else ()),
+            *(("charged c", f"c.time / {QUARTER_MS}", some) for some in ends),
+        ):
+            # A day is added first, and taken off again: the first hours of 1970 would else be rounded up.
+            slot = (
+                f"({quarter} + {shift.format(quarter)} + {_DAY_QUARTERS}) / {unit} - {_DAY_QUARTERS // unit}"
+                if timed
+                else "NULL"
+            )
+            limited = [limits, *(one.format(quarter) for one in apart)]
+            self._add(labels, self._ask(source, slot, labels, limited), lambda slot: _slot_names(slot, unit))
+        for day in days.odd if days is not None else ():
+            self._add_odd_day(labels, Calendar(zone), day, span, ends)
+
+    def _add_odd_day(
+        self, labels: GroupLabels, calendar: Calendar, day: int, span: str | None, ends: list[str]
+    ) -> None:
+        """A day on which the clock is changed, quarter by quarter."""
+        quarters = range(day * _DAY_QUARTERS, day * _DAY_QUARTERS + _DAY_QUARTERS)
+        named = {quarter: _quarter_names(calendar, quarter) for quarter in quarters}
+        torn = [quarter for quarter, told in named.items() if told is None]
+        low, high = quarters.start * QUARTER_MS, quarters.stop * QUARTER_MS - 1
+        if span is not None:
+            limits = [span, f"s.quarter BETWEEN {quarters.start} AND {quarters.stop - 1}"]
+            limits += [f"s.quarter NOT IN ({', '.join(map(str, torn))})"] if torn else []
+            self._add(labels, self._ask("spent s", "s.quarter", labels, limits), lambda quarter: named[quarter] or {})
+        for some in ends:
+            self._add_charges(labels, calendar, [some, f"c.time BETWEEN {low} AND {high}"])
+        first, last = time_range_ms(self._chosen)
+        for quarter in torn:
+            begins, over = -(-first // QUARTER_MS), (last + 1) // QUARTER_MS
+            if begins <= quarter < over and not labels.shares:  # else it is among the ends
+                self._add_charges(
+                    labels, calendar, [f"c.time / {QUARTER_MS} = {quarter}", f"c.time BETWEEN {low} AND {high}"]
+                )
+
+    def _add_charges(self, labels: GroupLabels, calendar: Calendar, limits: list[str]) -> None:
+        """Charge by charge."""
+        rows = self._ask("charged c", "c.time", labels, limits)
+        self._add(labels, rows, lambda time: _time_names(calendar, decode_time(time)))
+
+    def _add_odd(self, labels: GroupLabels, calendar: Calendar) -> None:
+        """What was spent at times that are written in other ways."""
+        chosen = self._chosen
+        source, time = ("charged c", "c.time") if labels.shares else ("spent s", "s.quarter")
+        rows = self._ask(source, time, labels, [f"{time} >= ''"])
+        if chosen.has_time_range:
+            rows = (row for row in rows if is_within(parse_timestamp(row[0]), chosen.since, chosen.until))
+        self._add(labels, rows, lambda time: _time_names(calendar, time))
+
+    def _ask(self, source: str, slot: str, labels: GroupLabels, limits: list[str]) -> Iterator[_SumRow]:
+        where = " AND ".join(filter(None, (*self._conditions, *limits)))
+        joined = "o." in where or "t." in where or labels.columns
+        joins = " LEFT JOIN origins o USING(origin_id) LEFT JOIN transcripts t USING(transcript_id)" if joined else ""
+        columns = ", ".join((slot, *labels.columns, "rate_id"))
+        counts = _STORED_SUMS if source == "spent s" else CHARGE_SUMS
+        numbers = ", ".join(str(at + 1) for at in range(len(labels.columns) + 2))
+        return self._connection.execute(
+            f"SELECT {columns}, {counts} FROM {source}{joins}"  # noqa: S608 - our own names, and numbers
+            f"{' WHERE ' if where else ''}{where} GROUP BY {numbers}"
+        )
+
+    def _add(
+        self, labels: GroupLabels, rows: Iterator[_SumRow], named: Callable[[Any], Mapping[str, str]] = lambda _slot: {}
+    ) -> None:
+        at = len(labels.columns) + 2
+        times: dict[Any, Mapping[str, str]] = {}
+        for row in rows:
+            slot = row[0]
+            time = times.get(slot)
+            if time is None:
+                time = times[slot] = named(slot)
+            group, rate = labels.group(time, row[1 : at - 1], row[at - 1]), self._rates[row[at - 1]][1]
+            if labels.shares:
+                for tool, counts in labels.shared(row[1 : at - 1], row[at:]):
+                    self._add_to((labels.with_tool(group, tool), rate), counts)
+            else:
+                self._add_to((group, rate), row[at:])
+
+    def _add_to(self, key: RatedGroup, counts: Sequence[int]) -> None:
+        held = self._sums.get(key)
+        if held is None:
+            self._sums[key] = list(counts)
+        else:
+            for what, count in enumerate(counts):
+                held[what] += count
+
+
+class _ZoneDays:
+    """The days of UTC that something was spent on: by how many quarters each is shifted in a zone.
+
+    `odd` are days whose shift changes, or is no whole number of quarters.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, zone: tzinfo) -> None:
+        self.odd: list[int] = []
+        shifts: list[tuple[int, int]] = []
+        asked = f"SELECT DISTINCT quarter / {_DAY_QUARTERS} FROM spent WHERE quarter < {_FAR_FUTURE} ORDER BY 1"  # noqa: S608 - numbers
+        for (day,) in connection.execute(asked):
+            shift = _zone_shift(day, zone)
+            if shift is None:
+                self.odd.append(day)
+            elif not shifts or shifts[-1][1] != shift:
+                shifts.append((day, shift))
+        last = shifts[-1][1] if shifts else 0
+        whens = "".join(
+            f" WHEN {{0}} < {after * _DAY_QUARTERS} THEN {shift}" for (_, shift), (after, _) in pairwise(shifts)
+        )
+        self.shift = f"CASE{whens} ELSE {last} END" if whens else str(last)
+
+
+def _zone_shift(day: int, zone: tzinfo) -> int | None:
+    begins = _EPOCH + timedelta(days=day)
+    offsets = {utc_offset(zone, begins + timedelta(hours=hours)) for hours in (0, 6, 12, 18, 24)}
+    if len(offsets) > 1 or (offset := offsets.pop()) is None or offset % _A_QUARTER:
+        return None
+    return offset // _A_QUARTER
+
+
+def _quarter_range(chosen: ChargeFilter) -> tuple[str | None, list[str]]:
+    """The quarters that lie wholly in a time, and what of its ends does not fill one."""
+    first, last = time_range_ms(chosen)
+    whole, over = -(-first // QUARTER_MS), (last + 1) // QUARTER_MS  # the first, and the one after the last
+    if whole >= over:
+        return None, [f"c.time BETWEEN {first} AND {last}"]
+    ends = [(first, whole * QUARTER_MS - 1), (over * QUARTER_MS, last)]
+    return (
+        f"s.quarter >= {whole} AND s.quarter < {over}",
+        [f"c.time BETWEEN {low} AND {high}" for low, high in ends if low <= high],
+    )
+
+
+def time_range_ms(chosen: ChargeFilter) -> tuple[int, int]:
+    """The first and last millisecond of a time."""
+    first = epoch_milliseconds(chosen.since, up=True) if chosen.since is not None else 0
+    return max(0, first), epoch_milliseconds(chosen.until) if chosen.until is not None else _FAR_FUTURE * QUARTER_MS - 1
+
+
+def _quarter_names(calendar: Calendar, quarter: int) -> dict[str, str] | None:
+    """What a quarter is called, where all of it is called so."""
+    first, last = (_time_names(calendar, decode_time(quarter * QUARTER_MS + at)) for at in (0, QUARTER_MS - 1))
+    return first if first == last else None
+
+
+def _slot_names(slot: int | None, unit: int) -> dict[str, str]:
+    """The day and hour of a slot, as they are called."""
+    if slot is None:
+        return {}
+    hours, hour = (slot // 24, f"{slot % 24:02}:00") if unit == _HOUR_QUARTERS else (slot, "")
+    day = date.fromordinal(_FIRST_DAY + hours)
+    text = day.isoformat()
+    week = (day - timedelta(days=day.weekday())).isoformat()
+    return {"day": text, "week": week, "month": text[:7], "hour": hour}
+
+
+def _time_names(calendar: Calendar, time: str) -> dict[str, str]:
+    return {
+        "day": calendar.day(time),
+        "week": calendar.week(time),
+        "month": calendar.month(time),
+        "hour": calendar.hour(time),
+    }
+
+
+ModelRate = tuple[str | None, Rate | None]
+_RATE_COLUMNS = (
+    "rate_id, model, priced_as, input, output, cache_write_5m, cache_write_1h, cache_read, web_search, begins, ends,"
+    " long_context, multipliers, source"
+)
+
+
+def load_rates(connection: sqlite3.Connection) -> dict[int, ModelRate]:
+    """All rates with their models, by number."""
+    asked = f"SELECT {_RATE_COLUMNS} FROM rates"  # noqa: S608 - our own names
+    return {number: (model, _decode_rate(*told)) for number, model, *told in connection.execute(asked)}
+
+
+class RateIds:
+    """The number of each rate; one that is new gets one."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._known = {one: number for number, one in load_rates(connection).items()}
+
+    def of(self, model: str | None, rate: Rate | None) -> int:
+        """The number of a model with its rate."""
+        number = self._known.get((model, rate))
+        if number is None:
+            number = self._known[model, rate] = self._insert(model, rate)
+        return number
+
+    def _insert(self, model: str | None, rate: Rate | None) -> int:
+        made = self._connection.execute(
+            f"INSERT INTO rates({_RATE_COLUMNS}) VALUES(NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (model, *(_rate_values(rate) if rate is not None else (None,) * 12)),
+        )
+        return made.lastrowid or 0
+
+
+class ShareIds:
+    """The number of the tools that share a charge; those that are new get one."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._known: dict[tuple[str, ...], int] = {
+            tuple(json.loads(tools)): number
+            for number, tools in connection.execute("SELECT share_id, tools FROM shares")
+        }
+
+    def of(self, tools: tuple[str, ...]) -> int | None:
+        """The number of some tools; None for none."""
+        if not tools:
+            return None
+        number = self._known.get(tools)
+        if number is None:
+            made = self._connection.execute("INSERT INTO shares VALUES(NULL, ?)", (json.dumps(tools),))
+            number = self._known[tools] = made.lastrowid or 0
+        return number
+
+
+def _rate_values(rate: Rate) -> tuple[object, ...]:
+    prices = (rate.input, rate.output, rate.cache_write_5m, rate.cache_write_1h, rate.cache_read, rate.web_search)
+    by = json.dumps([(name, str(number)) for name, number in rate.multipliers])
+    return rate.model, *map(str, prices), rate.begins, rate.ends, rate.long_context, by, rate.source
+
+
+def _decode_rate(  # noqa: PLR0917 - the columns of a row
+    model: str | None,
+    sent: str,
+    output: str,
+    five: str,
+    hour: str,
+    read: str,
+    search: str,
+    begins: str | None,
+    ends: str | None,
+    long_context: int | None,
+    multipliers: str,
+    source: str,
+) -> Rate | None:
+    if model is None:
+        return None
+    return Rate(
+        model,
+        Decimal(sent),
+        Decimal(output),
+        Decimal(five),
+        Decimal(hour),
+        Decimal(read),
+        begins=begins,
+        ends=ends,
+        long_context=long_context,
+        multipliers=tuple((name, Decimal(by)) for name, by in json.loads(multipliers)),
+        source=source,
+        web_search=Decimal(search),
+    )

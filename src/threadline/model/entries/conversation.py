@@ -1,0 +1,482 @@
+"""The five kinds of entry that form the conversation graph: user, assistant, attachment, system and progress.
+
+`progress` rows were written by versions 2.1.2 to about 2.1.9x.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import field
+
+from threadline.model.attachments import Attachment
+from threadline.model.blocks import Message, ToolResultBlock
+from threadline.model.entries.base import ChainEntry
+from threadline.model.places import AgentId, CallId, EntryId, MessageId, RequestId
+from threadline.model.results import ResultValue, typed_result
+from threadline.shape import OTHER_TAG, Shape
+
+
+class Origin(Shape, frozen=True):
+    """Who authored the text."""
+
+    kind: str | None = None
+    from_: Any = field(default=None, name="from")
+    name: str | None = None
+    body: Any = None
+    msg_id: str | None = field(default=None, name="msg_id")
+    from_mode: str | None = None
+    verified_peer_pid: int | None = None
+    hop_chain: Any = None
+    sender_task_id: str | None = None
+    server: str | None = None
+    producer: str | None = None
+    run_id: str | None = None
+
+
+class ThinkingMetadata(Shape, frozen=True):
+    """How much thinking the prompt asked for."""
+
+    level: str | None = None
+    disabled: bool | None = None
+    triggers: list[Any] | None = None
+    max_thinking_tokens: int | None = None
+
+
+class TurnPosition(Shape, frozen=True):
+    """Where in the session the turn stands."""
+
+    prompt_index: int | None = None
+    turn_index: int | None = None
+
+
+class McpMeta(Shape, frozen=True):
+    """What an MCP server sent beside its content."""
+
+    structured_content: Any = None
+    meta: Any = field(default=None, name="_meta")
+    resource_links: list[Any] | None = None
+
+
+class UserEntry(ChainEntry, frozen=True, tag="user"):
+    """A prompt, a tool's result, or text the program put in: the fields tell which."""
+
+    prompt_id: str | None = None
+    message: Message | None = None
+    tool_use_result: Any = None
+    source_tool_assistant_uuid: EntryId | None = field(default=None, name="sourceToolAssistantUUID")
+    source_tool_use_id: CallId | None = field(default=None, name="sourceToolUseID")
+    permission_mode: str | None = None
+    prompt_source: str | None = None
+    origin: Origin | None = None
+    is_compact_summary: bool | None = None
+    is_visible_in_transcript_only: bool | None = None
+    thinking_metadata: ThinkingMetadata | None = None
+    todos: list[Any] | None = None
+    image_paste_ids: list[int | str] | None = None
+    plan_content: str | None = None
+    interrupted_message_id: MessageId | None = None
+    tool_denial_kind: str | None = None
+    permission_decision: Any = None
+    mcp_call_not_read_only: str | None = None
+    sandboxed: bool | None = None
+    refused_message_id: MessageId | None = None
+    queue_skip_attachments: bool | None = None
+    classifier_meta_lines: Any = None
+    user_feedback: Any = None
+    tool_ends_turn: bool | None = None
+    turn_companion: Any = None
+    interrupted_by_shutdown: bool | None = None
+    mcp_meta: McpMeta | None = None
+    turn_origin: Any = None
+    turn_position: TurnPosition | None = None
+    custom_instructions: Any = None
+    images: list[Any] | None = None
+    attachments: list[Any] | None = None
+    is_replay: bool | None = None
+    is_synthetic: bool | None = None
+    stream_result: Any = field(default=None, name="tool_use_result")
+
+    @property
+    def text(self) -> str:
+        """The text blocks of the message."""
+        return self.message.text if self.message is not None else ""
+
+    @property
+    def call_id(self) -> CallId | None:
+        """The call that this entry is the result of, if it is one."""
+        content = self.message.content if self.message is not None else None
+        for item in content if isinstance(content, list) else ():
+            if isinstance(item, ToolResultBlock):
+                return item.tool_use_id
+        return None
+
+    @property
+    def result(self) -> ResultValue:
+        """The tool's own result, typed by its keys; None when there is none.
+
+        A string is an error or a refusal (and normal for old `LS`), a list holds blocks, and what no tool is
+        known to give is an `OtherResult`. Whoever knows the call asks `typed_result(value, tool)` instead.
+        """
+        return typed_result(self.tool_use_result)
+
+
+class AssistantEntry(ChainEntry, frozen=True, tag="assistant"):
+    """One block of a reply, as a rule: entries that share `message.id` are one message."""
+
+    message: Message | None = None
+    request_id: RequestId | None = None
+    is_api_error_message: bool | None = None
+    error: Any = None
+    api_error: Any = None
+    api_error_status: int | str | None = None
+    api_error_type: str | None = None
+    error_details: Any = None
+    effort: str | None = None
+    advisor_model: str | None = None
+    attribution_agent: str | None = None
+    attribution_skill: str | None = None
+    attribution_plugin: str | None = None
+    attribution_mcp_server: str | None = None
+    attribution_mcp_tool: str | None = None
+    is_aborted_mid_stream: bool | None = None
+    supersedes_uuids: list[EntryId] | None = None
+    api_block_index: int | None = None
+    request_ref: str | None = None
+    requested_model: str | None = None
+    prompt_cache_requested: str | None = None
+    made_by: str | None = None
+    per_turn_effort: str | None = None
+    server_classifier_request: str | None = None
+    thinking_display: str | None = None
+    thinking_duration_ms: float | None = None
+    tool_input_stream_ms: float | None = None
+    failed_response_had_no_tool_call: bool | None = None
+    cost_usd: float | None = field(default=None, name="costUSD")
+    duration_ms: float | None = None
+
+    @property
+    def text(self) -> str:
+        """The text blocks of the message."""
+        return self.message.text if self.message is not None else ""
+
+    @property
+    def is_synthetic(self) -> bool:
+        """Whether the program wrote it itself (`<synthetic>`): no model said it and nothing was spent."""
+        return self.message is not None and self.message.model == "<synthetic>"
+
+
+class AttachmentEntry(ChainEntry, frozen=True, tag="attachment"):
+    """Context the program adds for the model; `queued_command` holds what a person typed meanwhile."""
+
+    attachment: Attachment | None = None
+    rendered: list[Any] | None = None
+    rendered_role: str | None = None
+    rendered_beside_tool_result: Any = None
+    rendered_in_human_turn: list[Any] | None = None
+    prompt_id: str | None = None
+
+
+class PreservedSegment(Shape, frozen=True):
+    """Entries from before a compaction that stay in the conversation after it."""
+
+    head_uuid: EntryId | None = None
+    anchor_uuid: EntryId | None = None
+    tail_uuid: EntryId | None = None
+
+
+class PreservedMessages(Shape, frozen=True):
+    """The same as a list."""
+
+    anchor_uuid: EntryId | None = None
+    uuids: list[EntryId] | None = None
+    all_uuids: list[EntryId] | None = None
+
+
+class CompactMetadata(Shape, frozen=True):
+    """What a compaction did."""
+
+    trigger: str | None = None
+    pre_tokens: int | None = None
+    post_tokens: int | None = None
+    duration_ms: float | None = None
+    cumulative_dropped_tokens: int | None = None
+    messages_summarized: int | None = None
+    user_context: str | None = None
+    pre_compact_discovered_tools: list[str] | None = None
+    preserved_segment: PreservedSegment | None = None
+    preserved_messages: PreservedMessages | None = None
+
+
+class MicrocompactMetadata(Shape, frozen=True):
+    """Which old tool results were blanked for the model."""
+
+    trigger: str | None = None
+    pre_tokens: int | None = None
+    tokens_saved: int | None = None
+    compacted_tool_ids: list[str] | None = None
+    cleared_attachment_uuids: list[EntryId] | None = field(default=None, name="clearedAttachmentUUIDs")
+
+
+class HookInfo(Shape, frozen=True):
+    """One hook that ran when the turn stopped."""
+
+    command: str | None = None
+    duration_ms: float | None = None
+    prompt_text: str | None = None
+
+
+class SystemEntry(ChainEntry, frozen=True, tag="system"):
+    """What the program has to say. `subtype` tells which of the fields below are there: see `SUBTYPES`."""
+
+    subtype: str | None = None
+    content: Any = None
+    level: str | None = None
+    tool_use_id: str | None = field(default=None, name="toolUseID")
+    # compactions
+    compact_metadata: CompactMetadata | None = None
+    microcompact_metadata: MicrocompactMetadata | None = None
+    # turns and hooks
+    duration_ms: float | None = None
+    message_count: int | None = None
+    pending_background_agent_count: int | None = None
+    pending_workflow_count: int | None = None
+    hook_count: int | None = None
+    hook_infos: list[HookInfo] | None = None
+    hook_errors: list[Any] | None = None
+    hook_additional_context: Any = None
+    prevented_continuation: bool | None = None
+    stop_reason: str | None = None
+    has_output: bool | None = None
+    prevent_continuation: bool | None = None
+    # API errors and refusals
+    error: Any = None
+    cause: Any = None
+    retry_in_ms: float | None = None
+    retry_attempt: int | None = None
+    max_retries: int | None = None
+    source: str | None = None
+    original_model: str | None = None
+    fallback_model: str | None = None
+    trigger: str | None = None
+    direction: str | None = None
+    scope: str | None = None
+    request_id: RequestId | None = None
+    api_refusal_category: str | None = None
+    api_refusal_explanation: str | None = None
+    refused_user_message_uuid: EntryId | None = None
+    retracted_message_uuids: list[EntryId] | None = None
+    # local commands
+    command_run: Any = None
+    command_outcome: Any = None
+    context_usage: Any = None
+    prompt_submit_ending: Any = None
+    # remote control
+    url: str | None = None
+    upgrade_nudge: str | None = None
+    # stream-json dumps: never on disk by the program itself
+    tools: list[Any] | None = None
+    mcp_servers: list[Any] | None = field(default=None, name="mcp_servers")
+    model: str | None = None
+    permission_mode: str | None = None
+    slash_commands: list[Any] | None = field(default=None, name="slash_commands")
+    api_key_source: str | None = None
+    claude_code_version: str | None = field(default=None, name="claude_code_version")
+    output_style: str | None = field(default=None, name="output_style")
+    agents: list[Any] | None = None
+    skills: list[Any] | None = None
+    plugins: list[Any] | None = None
+    status: str | None = None
+    summary: str | None = None
+    hook_id: str | None = field(default=None, name="hook_id")
+    hook_name: str | None = field(default=None, name="hook_name")
+    hook_event: str | None = field(default=None, name="hook_event")
+    stdout: str | None = None
+    stderr: str | None = None
+    output: str | None = None
+    outcome: str | None = None
+    exit_code: int | None = field(default=None, name="exit_code")
+    task_id: str | None = field(default=None, name="task_id")
+    stream_tool_use_id: str | None = field(default=None, name="tool_use_id")
+    description: str | None = None
+    task_type: str | None = field(default=None, name="task_type")
+    subagent_type: str | None = field(default=None, name="subagent_type")
+    prompt: str | None = None
+    usage: Any = None
+    last_tool_name: str | None = field(default=None, name="last_tool_name")
+    output_file: str | None = field(default=None, name="output_file")
+    stream_compact_metadata: Any = field(default=None, name="compact_metadata")
+
+    @property
+    def text(self) -> str:
+        """The content, where it is text."""
+        return self.content if isinstance(self.content, str) else ""
+
+
+SUBTYPES: dict[str, str] = {
+    "compact_boundary": "earlier entries were replaced by a summary",
+    "microcompact_boundary": "old tool results were blanked for the model",
+    "local_command": "a command that ran in the program itself, or its output",
+    "turn_duration": "a turn ended",
+    "stop_hook_summary": "the hooks that ran when a turn stopped",
+    "api_error": "a request failed and will be tried again",
+    "away_summary": "what happened while the person was away",
+    "scheduled_task_fire": "a scheduled prompt was sent",
+    "bridge_status": "remote control came or went",
+    "informational": "a notice",
+    "model_refusal_fallback": "a model refused and another answered",
+    "model_refusal_no_fallback": "a model refused and none answered",
+    "api_refusal": "the API refused",
+    "model_consent_fallback": "another model answered, with consent",
+    "model_fallback": "another model answered",
+    "agents_killed": "agents were stopped",
+    "thinking": "a notice about thinking",
+    "permission_retry": "a refused call was tried again",
+    "memory_saved": "something was remembered",
+    "session_start": "a session began",
+    "error": "an error notice",
+    # stream-json only
+    "init": "stream-json: a session began",
+    "summary": "stream-json: a summary",
+    "status": "stream-json: what the program is doing",
+    "task_started": "stream-json: a background task began",
+    "task_progress": "stream-json: how a background task is doing",
+    "task_notification": "stream-json: a background task ended",
+    "hook_started": "stream-json: a hook began",
+    "hook_progress": "stream-json: a hook is running",
+    "hook_response": "stream-json: a hook answered",
+}
+"""Every subtype that is known, and what it means; an entry without one is an early notice."""
+
+
+class HookProgress(Shape, frozen=True, tag="hook_progress"):
+    """A hook is running."""
+
+    hook_event: str | None = None
+    hook_name: str | None = None
+    command: str | None = None
+    status_message: str | None = None
+
+
+class ShellProgress(Shape, frozen=True):
+    """What a command has printed so far."""
+
+    output: str | None = None
+    full_output: str | None = None
+    elapsed_time_seconds: float | None = None
+    total_lines: int | None = None
+    total_bytes: int | None = None
+    task_id: str | None = None
+    timeout_ms: float | None = None
+
+
+class BashProgress(ShellProgress, frozen=True, tag="bash_progress"):
+    """What a shell command has printed so far."""
+
+
+class PowershellProgress(ShellProgress, frozen=True, tag="powershell_progress"):
+    """The same on Windows."""
+
+
+class AgentMessage(Shape, frozen=True):
+    """An agent's entry, repeated here: the same message id as in the agent's own transcript."""
+
+    type: str | None = None
+    message: Message | None = None
+    timestamp: str | None = None
+    request_id: RequestId | None = None
+    uuid: EntryId | None = None
+    tool_use_result: Any = None
+    is_meta: bool | None = None
+    parent_uuid: EntryId | None = None
+    is_api_error_message: bool | None = None
+    error: Any = None
+    source_tool_assistant_uuid: EntryId | None = field(default=None, name="sourceToolAssistantUUID")
+    source_tool_use_id: str | None = field(default=None, name="sourceToolUseID")
+
+
+class AgentProgress(Shape, frozen=True, tag="agent_progress"):
+    """What an agent is doing."""
+
+    message: AgentMessage | None = None
+    normalized_messages: list[Any] | None = None
+    prompt: str | None = None
+    agent_id: AgentId | None = None
+    resume: Any = None
+
+
+class SkillProgress(Shape, frozen=True, tag="skill_progress"):
+    """What a skill is doing."""
+
+    message: AgentMessage | None = None
+    normalized_messages: list[Any] | None = None
+    prompt: str | None = None
+    agent_id: AgentId | None = None
+
+
+class McpProgress(Shape, frozen=True, tag="mcp_progress"):
+    """How a call to an MCP server is doing."""
+
+    status: str | None = None
+    server_name: str | None = None
+    tool_name: str | None = None
+    elapsed_time_ms: float | None = None
+
+
+class WaitingForTask(Shape, frozen=True, tag="waiting_for_task"):
+    """Waiting for a background task."""
+
+    task_description: str | None = None
+    task_type: str | None = None
+
+
+class QueryUpdate(Shape, frozen=True, tag="query_update"):
+    """The words a web search is made with."""
+
+    query: str | None = None
+
+
+class SearchResultsReceived(Shape, frozen=True, tag="search_results_received"):
+    """How much a web search found."""
+
+    result_count: int | None = None
+    query: str | None = None
+
+
+class TaskProgress(Shape, frozen=True, tag="task_progress"):
+    """How a background task is doing."""
+
+
+class ReplToolCall(Shape, frozen=True, tag="repl_tool_call"):
+    """A call made from within another tool."""
+
+
+class OtherProgress(Shape, frozen=True, tag=OTHER_TAG):
+    """Progress of a type that threadline does not know: its tag, and the whole of it in `data`."""
+
+    tag: str = ""
+    data: Any = None
+
+
+ProgressData = (
+    HookProgress
+    | BashProgress
+    | PowershellProgress
+    | AgentProgress
+    | SkillProgress
+    | McpProgress
+    | WaitingForTask
+    | QueryUpdate
+    | SearchResultsReceived
+    | TaskProgress
+    | ReplToolCall
+    | OtherProgress
+)
+
+
+class ProgressEntry(ChainEntry, frozen=True, tag="progress"):
+    """What was going on while a call ran. It stands in the parent chain."""
+
+    progress: ProgressData | None = field(default=None, name="data")
+    parent_tool_use_id: str | None = field(default=None, name="parentToolUseID")
+    tool_use_id: str | None = field(default=None, name="toolUseID")

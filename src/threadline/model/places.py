@@ -1,0 +1,129 @@
+"""Where things are in a transcript: places, lines, ids and the problems found there.
+
+A problem is a value with a place, never an exception.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import NewType
+
+from msgspec import Struct
+
+from threadline.errors import BadQuery
+
+# A file's name may hold colons and dollars, and so may a JSON path: the line is the first number that ends the
+# text or that a path follows.
+_PLACE_TEXT = re.compile(r"(?P<transcript>.+?):(?P<line>[0-9]{1,18})(?P<json_path>\$(?:[.\[].*)?)?", re.DOTALL)
+_WITHOUT_LINE = re.compile(r"\.jsonl:[^/\\]*\Z")
+
+
+class Place(Struct, frozen=True, order=True):
+    """A transcript, a line in it, and where needed a JSON path within that line.
+
+    A line of 0 means the file as a whole. The text form, `file.jsonl:12` or `file.jsonl:12$.message.usage`,
+    is what every command prints and takes.
+
+    >>> str(Place("a.jsonl", 12, json_path="$.message.usage"))
+    'a.jsonl:12$.message.usage'
+    >>> Place.parse("a.jsonl:12$.message.usage").line
+    12
+    """
+
+    transcript: str
+    line: int = 0
+    offset: int = 0
+    length: int = 0
+    json_path: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Place:
+        """Read the text form back; the offset is not part of it."""
+        written = _PLACE_TEXT.fullmatch(text)
+        if written is not None:
+            return cls(written["transcript"], int(written["line"]), json_path=written["json_path"] or "")
+        if _WITHOUT_LINE.search(text):
+            raise BadQuery(f"{text!r} is not a place; write FILE:LINE, for example session.jsonl:12.")
+        return cls(text)
+
+    def within(self, json_path: str) -> Place:
+        """The same line, pointing at one value inside it."""
+        return Place(self.transcript, self.line, self.offset, self.length, json_path)
+
+    def __str__(self) -> str:
+        return f"{self.transcript}:{self.line}{self.json_path}" if self.line else self.transcript
+
+
+class ProblemKind(StrEnum):
+    """Every kind of problem; `docs/problems.md` has a heading for each."""
+
+    TORN_TAIL = "torn-tail"
+    TORN_LINE = "torn-line"
+    GLUED = "glued"
+    SPLICED = "spliced"
+    NUL_RUN = "nul-run"
+    FOREIGN = "foreign-bytes"
+    NOT_AN_OBJECT = "not-an-object"
+    NO_TYPE = "no-type"
+    WRONG_TYPE = "wrong-type"
+    BAD_UTF8 = "invalid-utf8"
+    LONE_SURROGATE = "lone-surrogate"
+    BAD_NUMBER = "bad-number"
+    CONTROL_CHARACTER = "control-character"
+    TOO_DEEP = "too-deep"
+    TOO_LONG = "too-long"
+    BOM = "byte-order-mark"
+    BAD_TIMESTAMP = "bad-timestamp"
+    CHANGED = "changed-while-read"
+    UNREADABLE = "unreadable"
+    SKIPPED = "skipped"
+
+
+class Problem(Struct, frozen=True):
+    """One thing that is wrong, and where.
+
+    `lost` counts the bytes that no entry could be made of; `recovered` says whether everything the
+    bytes held is still reachable as entries.
+    """
+
+    kind: ProblemKind
+    place: Place
+    message: str
+    recovered: bool = True
+    lost: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.kind}: {self.message}"
+
+
+class Line(Struct, frozen=True, gc=False):
+    """The bytes an entry was made of, and where they stand.
+
+    `raw` ends with the line's own ending (none on a last line that has none), so that the raw bytes
+    of a transcript's entries, joined, are the file. Where damage put two entries on one physical line,
+    each has its share of the bytes and both have the same `number`.
+    """
+
+    transcript: str
+    number: int
+    offset: int
+    raw: bytes
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def place(self) -> Place:
+        """Where to find it again."""
+        return Place(self.transcript, self.number, self.offset, len(self.raw))
+
+
+NOWHERE = Line("", 0, 0, b"")
+"""The line of an entry that was made by hand rather than read."""
+
+
+SessionId = NewType("SessionId", str)
+EntryId = NewType("EntryId", str)
+MessageId = NewType("MessageId", str)
+RequestId = NewType("RequestId", str)
+CallId = NewType("CallId", str)
+AgentId = NewType("AgentId", str)

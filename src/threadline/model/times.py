@@ -1,0 +1,318 @@
+"""Parse timestamps, moments as people write them, and time zones.
+
+All moments are aware and in UTC. Days are days in a zone: the reader's own, unless another is given.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from calendar import monthrange
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import Any
+
+from threadline.errors import BadQuery
+
+_LEAP_SECOND = re.compile(r"(T\d\d:\d\d):60")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Counts since 1970 beyond this are milliseconds, below it seconds (the year 5138).
+_MAX_SECONDS = 100_000_000_000
+_MAX_DIGITS = len("253402300799999")  # the last millisecond of the year 9999
+
+
+def parse_timestamp(text: Any) -> datetime | None:
+    """The moment a timestamp names, aware and in UTC; None when it names none.
+
+    Takes ISO 8601 with `Z`, an offset or nothing (read as UTC), and counts of milliseconds or seconds
+    since 1970, as numbers or as digits.
+
+    >>> parse_timestamp("2025-07-01T10:43:45.885Z")
+    datetime.datetime(2025, 7, 1, 10, 43, 45, 885000, tzinfo=datetime.timezone.utc)
+    >>> parse_timestamp(1751366625885) == parse_timestamp("2025-07-01T12:43:45.885+02:00")
+    True
+    >>> parse_timestamp("yesterday") is None
+    True
+    """
+    if text.__class__ is str and text[-1:] == "Z":  # as nearly all are written
+        try:
+            return datetime.fromisoformat(text)
+        except ValueError:
+            return _parse_text(text.strip())
+    if isinstance(text, datetime):
+        return _to_utc(text)
+    if isinstance(text, int | float) and not isinstance(text, bool):
+        return _from_epoch(text)
+    return _parse_text(text.strip()) if isinstance(text, str) else None
+
+
+def _parse_text(text: str) -> datetime | None:
+    if text.isascii() and text.isdecimal():
+        return _from_epoch(int(text)) if len(text) <= _MAX_DIGITS else None
+    try:
+        return _to_utc(datetime.fromisoformat(text))
+    except ValueError:
+        # The sixtieth second exists in the standard and in no datetime: the same minute's last one.
+        leap = _LEAP_SECOND.sub(r"\1:59", text)
+        return _parse_text(leap) if leap != text else None
+
+
+def _to_utc(moment: datetime) -> datetime | None:
+    try:
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError:
+        return None
+
+
+def _from_epoch(count: float) -> datetime | None:
+    try:
+        seconds = count / 1000 if abs(count) >= _MAX_SECONDS else count
+        return _EPOCH + timedelta(seconds=seconds)
+    except (OverflowError, ValueError):
+        return None
+
+
+_AGO = re.compile(r"(\d{1,6})\s*(m|min|h|d|w)")
+_UNITS = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_BARE_DAY = re.compile(r"20\d{6}")
+_WEEK = re.compile(r"(\d{4})-w(\d\d)")
+_MONTH = re.compile(r"(\d{4})-(\d\d)")
+_PERIOD = re.compile(r"(this|last)[\s-]+(week|month|year)")
+_ONE_DAY = timedelta(days=1)
+
+
+def parse_moment(text: str, *, now: datetime | None = None, end: bool = False, zone: tzinfo | None = None) -> datetime:
+    """The moment that `2026-11-03`, `2026-11-03T14:00`, `12h`, `7d`, `2w`, `now`, `today` or `yesterday` means, in UTC.
+
+    So do `2026-11`, `2026-W45`, `20261103`, `this week`, `last month` and more. A day, week, month or year means its
+    first moment, or with `end` its last; weeks begin on Monday. Days are days in `zone`, which is UTC unless one is
+    given, however many hours they have there; `7d` is always seven times 24 hours ago.
+    """
+    present = now or datetime.now(UTC)
+    here = zone or UTC
+    word = text.strip().lower()
+    if word == "now":
+        return present
+    ago = _AGO.fullmatch(word)
+    if ago is not None:
+        try:
+            return present - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        except OverflowError:  # before the year 1: from the beginning
+            return datetime.min.replace(tzinfo=UTC)
+    days = _parse_days(word, _to_zone(present, here).date())
+    if days is not None:
+        return _day_end(days[1], here) if end else _day_start(days[0], here)
+    written = _parse_iso(text.strip(), here) if "-" in text else None
+    if written is None:
+        raise BadQuery(
+            f"{text!r} is no time; write 2026-11-03, 2026-11-03T14:00, 2026-11, 12h, 7d, 2w, now, today, yesterday, "
+            "'this week' or 'last month'."
+        )
+    return written
+
+
+def _to_zone(moment: datetime, zone: tzinfo) -> datetime:
+    """A moment as the clocks of a zone show it; as it is on the first and last day of all time, where they cannot."""
+    try:
+        return moment.astimezone(zone)
+    except OverflowError:
+        return moment
+
+
+def _parse_days(word: str, today: date) -> tuple[date, date] | None:
+    """The days that are meant: the first one and the last one."""
+    ago = {"today": 0, "yesterday": 1}.get(word)
+    try:
+        if ago is not None:
+            return (today - ago * _ONE_DAY,) * 2
+        if _ISO_DAY.fullmatch(word) or _BARE_DAY.fullmatch(word):  # 20261103: as ccusage has it
+            return (date.fromisoformat(word),) * 2
+        week = _WEEK.fullmatch(word)
+        if week is not None:
+            monday = date.fromisocalendar(int(week[1]), int(week[2]), 1)
+            return monday, monday + 6 * _ONE_DAY
+        month = _MONTH.fullmatch(word)
+        if month is not None:
+            return _whole_month(date(int(month[1]), int(month[2]), 1))
+        named = _PERIOD.fullmatch(word)
+        return _named_period(named[2], today, before=named[1] == "last") if named is not None else None
+    except (ValueError, OverflowError):  # no such day
+        return None
+
+
+def _named_period(what: str, today: date, *, before: bool) -> tuple[date, date]:
+    if what == "week":
+        monday = today - (today.weekday() + 7 * before) * _ONE_DAY
+        return monday, monday + 6 * _ONE_DAY
+    if what == "year":
+        year = today.year - before
+        return date(year, 1, 1), date(year, 12, 31)
+    first = today.replace(day=1)
+    return _whole_month((first - _ONE_DAY).replace(day=1) if before else first)
+
+
+def _whole_month(first: date) -> tuple[date, date]:
+    return first, first.replace(day=monthrange(first.year, first.month)[1])
+
+
+def _day_start(day: date, zone: tzinfo) -> datetime:
+    """The first moment of a day. Where the clocks skip midnight, that is when they do."""
+    try:
+        return datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC)
+    except OverflowError:  # the first day of all time
+        return datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
+def _day_end(day: date, zone: tzinfo) -> datetime:
+    """The last moment of a day: the next one begins with the moment after it."""
+    try:
+        return _day_start(day + _ONE_DAY, zone) - timedelta(microseconds=1)
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC)
+
+
+def _parse_iso(text: str, zone: tzinfo) -> datetime | None:
+    """A time that is written out; one that says no offset is in the zone."""
+    try:
+        bare = datetime.fromisoformat(text)
+        if bare.tzinfo is None:
+            return bare.replace(tzinfo=zone).astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    return parse_timestamp(text)
+
+
+_LOCAL = "local"
+_ZONEINFO_FOLDER = "zoneinfo/"
+_MAX_SUGGESTIONS = 5
+_MAX_NAME_LENGTH = 64
+
+
+class LocalZone(tzinfo):
+    """This machine's own zone, by its own rules: no zone database is needed, and every past change is known."""
+
+    def __init__(self) -> None:
+        self.key = _local_zone_name()
+
+    def fromutc(self, dt: datetime) -> datetime:
+        """A moment as the clocks here show it."""
+        try:
+            local = dt.replace(tzinfo=UTC).astimezone()
+        except (OSError, OverflowError, ValueError):  # beyond what the system's clock can tell
+            return dt
+        return local.replace(tzinfo=self, fold=self._fold(local))
+
+    def utcoffset(self, dt: datetime | None) -> timedelta | None:
+        """How far ahead of UTC the clocks here are at a time that they show."""
+        if dt is None:
+            return None
+        try:
+            return dt.replace(tzinfo=None).astimezone().utcoffset()
+        except (OSError, OverflowError, ValueError):
+            return timedelta(0)
+
+    def ahead(self, moment: datetime) -> timedelta | None:
+        """How far ahead of UTC the clocks here are at a moment: what `utcoffset` says of it when they show it."""
+        try:
+            return moment.astimezone().utcoffset()
+        except (OSError, OverflowError, ValueError):
+            return moment.astimezone(self).utcoffset()
+
+    def dst(self, dt: datetime | None) -> timedelta | None:
+        """Not told apart from the offset."""
+        del dt
+        return None
+
+    def tzname(self, dt: datetime | None) -> str:
+        """Its name."""
+        del dt
+        return self.key
+
+    def __repr__(self) -> str:
+        return f"Local({self.key!r})"
+
+    @staticmethod
+    def _fold(local: datetime) -> int:
+        """Whether a time is the second of two that the clocks show, when they are set back."""
+        try:
+            shown = local.replace(tzinfo=None).astimezone()
+        except (OSError, OverflowError, ValueError):  # the first and last day of all time
+            return 0
+        return int(shown.utcoffset() != local.utcoffset())
+
+
+def parse_zone(name: str | None = None) -> tzinfo:
+    """The time zone of that name; this machine's own for `local`, or when none is given.
+
+    Raises:
+        BadQuery: there is no such zone; the sentence says which were near.
+    """
+    word = (name if name is not None else _LOCAL).strip()
+    if word.lower() == _LOCAL:
+        return LocalZone()
+    if word.upper() in {"UTC", "Z"}:
+        return UTC
+    return _find_zone(word)
+
+
+def zone_name(one: tzinfo) -> str:
+    """What a zone is called: `Europe/Berlin`; `local` where this machine does not say its own zone's name."""
+    return "UTC" if one is UTC else str(getattr(one, "key", one))
+
+
+def in_zone(moment: datetime, one: tzinfo) -> datetime:
+    """A moment as the clocks of a zone show it; as it is where they cannot, on the first and last day of all time."""
+    try:
+        return moment.astimezone(one)
+    except OverflowError:
+        return moment
+
+
+def _find_zone(name: str) -> tzinfo:
+    from zoneinfo import ZoneInfo, available_timezones  # noqa: PLC0415 - most never name a zone
+
+    known = available_timezones()
+    if name in known:
+        return ZoneInfo(name)
+    folded = {one.casefold(): one for one in known}
+    spelt = name.casefold().replace(" ", "_")
+    if spelt in folded:
+        return ZoneInfo(folded[spelt])
+    if not known:
+        raise BadQuery("This machine has no time zones by name; write UTC or local, or run: pip install tzdata")
+    near = list(_suggest_zones(spelt, folded))
+    meant = f"did you mean {' or '.join(near)}?" if near else "write one such as Europe/Berlin, UTC or local."
+    raise BadQuery(f"There is no time zone {name[:_MAX_NAME_LENGTH]!r}; {meant}")
+
+
+def _suggest_zones(spelt: str, folded: dict[str, str]) -> Iterator[str]:
+    """Zones that may have been meant: a city's, or one that is spelt nearly so."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
+    cities = {one: one.rpartition("/")[2] for one in sorted(folded) if not one.startswith(("posix/", "right/"))}
+    word = spelt.rpartition("/")[2][:_MAX_NAME_LENGTH]
+    exact = [one for one, city in cities.items() if city == word]
+    # A word in common with many is cheap to look for; likeness is not, so that is asked of cities alone.
+    like = set(get_close_matches(word, set(cities.values()), n=3, cutoff=0.75)) if not exact else set()
+    found = exact or [one for one, city in cities.items() if city in like]
+    yield from (folded[one] for one in found[:_MAX_SUGGESTIONS])
+
+
+def _local_zone_name() -> str:
+    """The IANA name of this machine's zone: by TZ, or by where /etc/localtime leads."""
+    said = os.environ.get("TZ")
+    if said is not None:
+        return "UTC" if said in {"", "UTC", "UTC0"} else _zone_name_from_path(said.removeprefix(":"))
+    try:
+        return _zone_name_from_path(os.path.realpath("/etc/localtime"), leads=True)
+    except OSError:
+        return _LOCAL
+
+
+def _zone_name_from_path(path: str, *, leads: bool = False) -> str:
+    """The name at the end of a path into the zone database. TZ may be such a name itself, or a rule, which is none."""
+    _, inside, name = path.rpartition(_ZONEINFO_FOLDER)
+    if not inside and (leads or "," in path or any(map(str.isdigit, path))):
+        return _LOCAL
+    return {"Etc/UTC": "UTC", "Universal": "UTC", "Etc/Universal": "UTC"}.get(name, name) or _LOCAL

@@ -1,0 +1,271 @@
+"""Second reading of a transcript for receipts and reconciliation.
+
+`read_mentions` returns each line's own counts, where the ledger keeps only the best. `read_cost_states` returns the
+totals that Claude Code itself wrote (`cost-state`). Amounts are exact decimals, never floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from threadline.errors import Error
+from threadline.model.places import Place, Problem, ProblemKind
+from threadline.model.receipts import LineCounts
+from threadline.model.reconciliation import CostState, ModelTokens
+from threadline.model.sightings import split_cache_writes
+from threadline.parse.lines import DECODE_ERRORS, Chunk, LineNumbers, MatchingLines, find_lines, find_lines_in_block
+from threadline.parse.reader import TranscriptReader
+from threadline.parse.sightings import USAGE_NEEDLE
+from threadline.parse.usage_rows import CacheWrites, EntryRow, MessageRow, UsageRow, recover_rows
+
+_COMPACTION_NEEDLE = b'"compact_boundary"'
+
+
+class _CompactMetadata(Struct, gc=False, rename="camel"):
+    pre_tokens: int | None = None
+
+
+class CompactionBoundary(Struct, gc=False, rename="camel"):
+    """A compaction's boundary: when it was, and how much was summarised."""
+
+    kind: str = field(default="", name="type")
+    subtype: str | None = None
+    uuid: str | None = None
+    session_id: str | None = None
+    timestamp: str | None = None
+    compact_metadata: _CompactMetadata | None = None
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens the window held before; 0 where that is not told."""
+        return (self.compact_metadata.pre_tokens or 0) if self.compact_metadata is not None else 0
+
+
+class Mentions(Struct, gc=False):
+    """What a transcript tells: counts by offset of the line and message, compactions, and what could not be read."""
+
+    counts: dict[tuple[int, str], list[LineCounts]] = {}
+    compactions: list[CompactionBoundary] = []
+    problems: list[Problem] = []
+    gone: str | None = None
+
+
+_decode_row = msgspec.json.Decoder(EntryRow).decode
+_decode_compaction = msgspec.json.Decoder(CompactionBoundary).decode
+_check_json = msgspec.json.Decoder(msgspec.Raw).decode
+
+
+def read_mentions(path: str | Path, wanted: Container[int]) -> Mentions:
+    """Read a transcript once more for the lines that begin at the offsets wanted. `gone` says why that was refused."""
+    told = Mentions()
+    reader, numbers = TranscriptReader(str(path)), LineNumbers(str(path))
+    boundaries: dict[tuple[str | None, str | None], CompactionBoundary] = {}
+    try:
+        for found in find_lines(path, USAGE_NEEDLE):
+            told.problems += _damage_problems(reader, found, numbers)
+            for offset, row in _rows_at_offsets(Path(path), found, wanted):
+                for key, counts in _row_counts(row, f"{path}@{offset}"):
+                    told.counts.setdefault((offset, key), []).append(counts)
+            for boundary in _find_compactions(found.block):
+                boundaries[boundary.uuid, boundary.timestamp] = boundary
+    except Error as error:
+        told.gone = str(error)
+    told.compactions += boundaries.values()
+    return told
+
+
+def _rows_at_offsets(path: Path, found: MatchingLines, wanted: Container[int]) -> Iterator[tuple[int, EntryRow]]:
+    for offset, line in zip(found.offsets, found.lines, strict=True):
+        if offset in wanted:
+            try:
+                yield offset, _decode_row(line)
+            except DECODE_ERRORS:
+                for row in recover_rows(path, offset, line):
+                    yield offset, row
+
+
+def _row_counts(row: EntryRow, place: str) -> Iterator[tuple[str, LineCounts]]:
+    """A row's counts by its message, under the key that the ledger has for it."""
+    if row.kind == "assistant" and row.message is not None:
+        key = row.message.id or row.request_id or row.uuid or place
+        yield from _message_counts(key, row.message)
+    elif row.kind == "progress" and row.data is not None and row.data.message is not None:
+        again = row.data.message
+        if again.message is not None:
+            key = again.message.id or again.request_id or again.uuid or row.uuid or place
+            yield from _message_counts(key, again.message)
+
+
+def _message_counts(key: str, message: MessageRow) -> Iterator[tuple[str, LineCounts]]:
+    usage: UsageRow | None = message.usage
+    if usage is None:
+        return
+    split = usage.cache_creation or CacheWrites()
+    five, hour = split_cache_writes(
+        usage.cache_creation_input_tokens or 0,
+        split.ephemeral_5m_input_tokens or 0,
+        split.ephemeral_1h_input_tokens or 0,
+    )
+    yield (
+        key,
+        LineCounts(
+            input=usage.input_tokens or 0,
+            output=usage.output_tokens or 0,
+            cache_write_5m=five,
+            cache_write_1h=hour,
+            cache_read=usage.cache_read_input_tokens or 0,
+            stop_reason=message.stop_reason,
+        ),
+    )
+
+
+def _damage_problems(reader: TranscriptReader, found: MatchingLines, numbers: LineNumbers) -> Iterator[Problem]:
+    """Lines with a token count of which nothing, or not all, can be read."""
+    for offset, line in zip(found.offsets, found.lines, strict=True):
+        try:
+            _check_json(line)
+        except DECODE_ERRORS:
+            for entry in reader.decode_line_by_line(Chunk([line], offset), numbers(offset)):
+                yield from (problem for problem in entry.line.problems if problem.lost or not problem.recovered)
+
+
+def _find_compactions(block: bytes) -> Iterator[CompactionBoundary]:
+    for line in find_lines_in_block(block, _COMPACTION_NEEDLE):
+        try:
+            made = _decode_compaction(line)
+        except DECODE_ERRORS:
+            continue  # cut where the block ends, and whole in the next one; or a text that quotes the word
+        if made.kind == "system" and made.subtype == "compact_boundary":
+            yield made
+
+
+COST_STATE_NEEDLE = b'"cost-state"'
+_BOUNDARY_NEEDLE = b'"compact_boundary"'
+# Nobody has spent this much in a session: a figure beyond it is damage, and would not add up exactly.
+_MAX_COST = Decimal(10**12)
+_MAX_TOKENS = 2**53
+
+
+class _ModelRow(Struct, rename="camel"):
+    input_tokens: Raw = Raw()
+    output_tokens: Raw = Raw()
+    cache_creation_input_tokens: Raw = Raw()
+    cache_read_input_tokens: Raw = Raw()
+    web_search_requests: Raw = Raw()
+    cost_usd: Raw = field(default=Raw(), name="costUSD")
+
+
+class _CostStateRow(Struct, rename="camel"):
+    type: str | None = None
+    session_id: str | None = None
+    total_cost_usd: Raw = field(default=Raw(), name="totalCostUSD")
+    has_unknown_model_cost: Raw = field(default=Raw(), name="hasUnknownModelCost")
+    start_time: Raw = Raw()
+    model_usage: Raw = Raw()
+
+
+class _BoundaryRow(Struct):
+    type: str | None = None
+    subtype: str | None = None
+
+
+class CostStates(Struct, frozen=True):
+    """The totals of one transcript in file order, and those that could not be read."""
+
+    states: tuple[CostState, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+_decode_cost_state = msgspec.json.Decoder(_CostStateRow).decode
+_decode_models = msgspec.json.Decoder(dict[str, _ModelRow]).decode
+_decode_boundary = msgspec.json.Decoder(_BoundaryRow).decode
+
+
+def read_cost_states(path: str | Path) -> CostStates:
+    """Every total in a transcript. Refusals of the machine and totals that are no numbers become problems."""
+    states: list[CostState] = []
+    problems: list[Problem] = []
+    numbers = LineNumbers(str(path))
+    try:
+        for found in find_lines(path, COST_STATE_NEEDLE):
+            for offset, line in zip(found.offsets, found.lines, strict=True):
+                place = Place(str(path), numbers(offset), offset)
+                try:
+                    row = _decode_cost_state(line)
+                except DECODE_ERRORS:
+                    problems.append(Problem(ProblemKind.FOREIGN, place, "a line with a total that cannot be read"))
+                    continue
+                if row.type == "cost-state":
+                    states += _parse_cost_state(row, place, problems)
+    except Error as error:
+        problems.append(Problem(ProblemKind.UNREADABLE, Place(str(path)), str(error), recovered=False))
+    return CostStates(tuple(states), tuple(problems))
+
+
+def find_compaction_offsets(path: str | Path) -> list[int]:
+    """Where (in bytes) a transcript was compacted; none where it cannot be read."""
+    offsets: list[int] = []
+    try:
+        for found in find_lines(path, _BOUNDARY_NEEDLE):
+            offsets += [offset for offset, line in zip(found.offsets, found.lines, strict=True) if _is_boundary(line)]
+    except Error:
+        return offsets
+    return offsets
+
+
+def _is_boundary(line: bytes) -> bool:
+    try:
+        row = _decode_boundary(line)
+    except DECODE_ERRORS:
+        return False
+    return row.type == "system" and row.subtype == "compact_boundary"
+
+
+def _parse_cost_state(row: _CostStateRow, place: Place, problems: list[Problem]) -> Iterator[CostState]:
+    amount = _parse_money(row.total_cost_usd)
+    if amount is None:
+        problems.append(Problem(ProblemKind.WRONG_TYPE, place.within("$.totalCostUSD"), "a total that is no amount"))
+        return
+    try:
+        models = _decode_models(row.model_usage) if bytes(row.model_usage) else {}
+    except DECODE_ERRORS:
+        models = {}
+        problems.append(Problem(ProblemKind.WRONG_TYPE, place.within("$.modelUsage"), "not the usage of models"))
+    yield CostState(
+        place,
+        row.session_id,
+        amount,
+        bytes(row.has_unknown_model_cost) == b"true",
+        tuple(_model_tokens(name, model) for name, model in models.items()),
+        tuple((name, _parse_money(model.cost_usd) or Decimal(0)) for name, model in models.items()),
+        bytes(row.start_time).decode("ascii", "replace") or None,
+    )
+
+
+def _model_tokens(name: str, model: _ModelRow) -> ModelTokens:
+    return ModelTokens(
+        name,
+        _parse_count(model.input_tokens),
+        _parse_count(model.output_tokens),
+        _parse_count(model.cache_creation_input_tokens),
+        _parse_count(model.cache_read_input_tokens),
+        _parse_count(model.web_search_requests),
+    )
+
+
+def _parse_count(raw: Raw) -> int:
+    written = bytes(raw)
+    return int(written) if written.isdigit() and len(written) <= len(str(_MAX_TOKENS)) else 0
+
+
+def _parse_money(raw: Raw) -> Decimal | None:
+    try:
+        amount = Decimal(bytes(raw).decode("ascii"))
+    except (ArithmeticError, UnicodeDecodeError):
+        return None
+    return amount if amount.is_finite() and 0 <= amount < _MAX_COST else None

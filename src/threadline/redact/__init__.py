@@ -1,0 +1,1 @@
+"""Find and remove secrets, personal data and home paths from text."""

@@ -1,0 +1,392 @@
+"""Find secrets that span lines: private keys, and tokens broken by a line end.
+
+Private keys are found whole, cut off at either end, inside a diff, with line numbers, or escaped in JSON. A token may
+be broken by a terminal, in a diff, in a quotation, or between two string literals that are joined.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from itertools import product
+
+from threadline.redact import prefilter
+from threadline.redact.formats import Span
+from threadline.redact.prefilter import RareMarks, match_at_places, match_at_sign, trie_pattern
+from threadline.redact.tokens import FORMATS, MIN_RUN, find_token_uncached
+
+PRIVATE_KEY = "private-key"
+_ARMOUR_LINE = re.compile(rb"-----(BEGIN|END)[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----")
+_CUT_END = re.compile(rb"-----END[ A-Z0-9_-]{0,60}\Z|-----E?N?D?\Z|-{1,4}\Z")
+# How a private key begins under its armour: OpenSSH's own, and a sequence whose first number is a version.
+_OPENSSH_PREFIX = b"b3BlbnNzaC1rZXktdj"
+_OPENSSH_BODY = re.compile(_OPENSSH_PREFIX + rb"[A-Za-z0-9+/=]{8,}")
+_ASN1_BODY = re.compile(rb"M(?:II)[A-Za-z0-9+/]{3,4}IBA[AD][A-Za-z0-9+/=]{20,}")
+_PUTTY_BODY = re.compile(rb"P(?:rivate-Lines: )[0-9]+")
+_MAX_KEY = 64 * 1024
+_LINE_BREAK = re.compile(rb"\r?\n|(?:\\+r)?\\+n")
+# What may stand before a line of it: signs of a diff or quotation, a number, and what separates that from the line.
+_LINE_MARGIN = re.compile(rb"[\s+>|:\-\"'\x80-\xff?]*(?:[0-9]{1,6}[\s|:\x80-\xff?]+)?[+\-]?[ \t\"']*")
+_BODY_LINE = re.compile(rb"[A-Za-z0-9+/=]{1,128}[\"',\s+\\]*\Z")
+_HEADER_LINE = re.compile(rb"(?:Proc-Type|DEK-Info|Version|Comment|Private-MAC|Hash|Charset)[: ]")
+_BODY_WORD = re.compile(rb"[A-Za-z0-9+/=]{16,}")
+_MAX_BODY_LINE = 128
+_LINE_SAMPLE = 1024
+"""Bytes of a line that are looked at before its end is."""
+_MIN_DISTINCT = 16
+
+
+def find_private_keys(view: bytes, seen: RareMarks) -> Iterator[Span]:
+    """All private keys; `seen` is what the view has of what is rare."""
+    marks = list(_ARMOUR_LINE.finditer(view)) if prefilter.BEGIN in seen.words or prefilter.END in seen.words else []
+    for at, mark in enumerate(marks):
+        begun = at > 0 and marks[at - 1][1] == b"BEGIN" and _is_body(view, marks[at - 1].end(), mark.start())
+        if mark[1] == b"BEGIN":
+            yield Span(
+                mark.start(), _key_end(view, mark.end(), marks[at + 1] if at + 1 < len(marks) else None), PRIVATE_KEY
+            )
+        elif not begun:
+            yield Span(_key_start(view, mark.start(), marks[at - 1].end() if at else 0), mark.end(), PRIVATE_KEY)
+    done = 0
+    for found in _key_bodies(view, seen):
+        if found.start() >= done:
+            done = _last_body_line(view, found.end(), len(view))
+            yield Span(found.start(), done, PRIVATE_KEY)
+
+
+def _key_bodies(view: bytes, seen: RareMarks) -> Iterator[re.Match[bytes]]:
+    """How keys begin under their armour, wherever that is."""
+    yield from match_at_sign(_OPENSSH_BODY, _OPENSSH_PREFIX, view)
+    yield from _ASN1_BODY.finditer(view)
+    if prefilter.PRIVATE_LINES in seen.words:
+        yield from _PUTTY_BODY.finditer(view)
+
+
+def _is_body(view: bytes, start: int, end: int) -> bool:
+    """Whether what stands between two marks is a key, and not a program or a page that names both."""
+    if end - start > _MAX_KEY:
+        return False
+    for line in _LINE_BREAK.split(view[start:end]):
+        bare = line[_LINE_MARGIN.match(line).end() :]  # type: ignore[union-attr]
+        if bare.strip().count(b" ") > 1 and not _HEADER_LINE.match(bare):
+            return False
+    return True
+
+
+def _key_end(view: bytes, at: int, following: re.Match[bytes] | None) -> int:
+    """Where the key ends whose armour begins before `at`: with the armour, or with the last line that can be of it."""
+    if following is not None and following[1] == b"END" and _is_body(view, at, following.start()):
+        return following.end()
+    return _last_body_line(view, at, following.start() if following is not None else len(view))
+
+
+def _last_body_line(view: bytes, at: int, stop_at: int) -> int:
+    """The end of the last of the lines from `at` on that can be of a key."""
+    limit = min(stop_at, at + _MAX_KEY)
+    end = at
+    while at < limit:
+        near = min(limit, at + _LINE_SAMPLE)
+        found = _LINE_BREAK.search(view, at, near)
+        if found is None and near < limit and not _is_no_key_line(view[at:near]):
+            found = _LINE_BREAK.search(view, at, limit)
+            near = limit
+        stop = found.start() if found else near
+        line = view[at:stop]
+        line = line[_LINE_MARGIN.match(line).end() :]  # type: ignore[union-attr]
+        if line and not _BODY_LINE.match(line) and not _HEADER_LINE.match(line) and not _CUT_END.match(line):
+            word = _BODY_WORD.match(view, stop - len(line), limit if found is None else stop)
+            return word.end() if word else end
+        end = stop if line.strip() else end
+        at = found.end() if found else limit
+    return end
+
+
+def _is_no_key_line(line: bytes) -> bool:
+    """Whether the beginning of a line tells that it is none of a key, however it goes on; else its end is looked for.
+
+    Without this, each of many beginnings on one line would look through all that follows.
+    """
+    text = line[_LINE_MARGIN.match(line).end() :]  # type: ignore[union-attr]
+    return len(text) > _MAX_BODY_LINE and not _BODY_LINE.match(text) and not _HEADER_LINE.match(text)
+
+
+def _key_start(view: bytes, at: int, not_before: int) -> int:
+    """Where the key begins whose armour ends at `at`, and whose beginning is cut off."""
+    floor = max(not_before, at - _MAX_KEY)
+    lines = list(_LINE_BREAK.finditer(view, floor, at))
+    start = at
+    stop = at
+    for found in reversed(lines):
+        line = view[found.end() : stop]
+        line = line[_LINE_MARGIN.match(line).end() :]  # type: ignore[union-attr]
+        if line and not _BODY_LINE.match(line):
+            return start
+        start = stop - len(line) if line else start
+        stop = found.start()
+    # The first line may be a part of one: as much of its end as can be of a key.
+    tail = re.search(rb"[A-Za-z0-9+/=]{16,}[\"',\s+]*\Z", view[floor:stop][-256:])
+    return stop - len(tail[0]) if tail else start
+
+
+def body_lines(text: str) -> list[str]:
+    """The lines of a key that would give it away by themselves."""
+    return [line for line in re.findall(r"[A-Za-z0-9+/=]{32,}", text) if len(set(line)) > _MIN_DISTINCT]
+
+
+_WORD_PATTERN = rb"(?:[A-Za-z0-9_+/.~=-]|[:$|](?=[A-Za-z0-9]))"
+_PIECE = re.compile(_WORD_PATTERN + rb"++")
+_BLANK = rb"(?:[ \t]|\\+t)"
+_BREAK_PATTERN = rb"(?:\\+r)?\\+n|\r?\n"
+# What may stand before a line: blanks, its number and what parts that from the line; then the sign of a diff or prompt.
+_GUTTER = _BLANK + rb"{0,64}(?:[0-9]{1,6}(?:" + _BLANK + rb"{1,8}|[|:?\x80-\xff]{1,8})" + _BLANK + rb"{0,8})?"
+# Two strings that are put together are one value, whether they stand on one line or on two.
+_JOINT = re.compile(
+    rb"(?:(\\*[\"'`])[ \t]{0,8}(?:[+.\\]|\\\\)?[ \t]{0,8}(?:"
+    + _BREAK_PATTERN
+    + rb")"
+    + _GUTTER
+    + rb"[+>|-]?[ \t]{0,64}[+.]?[ \t]{0,8}\1"
+    rb"|(\\*[\"'`])[ \t]{0,8}[+.][ \t]{0,8}\2"
+    rb"|[ \t]{0,16}(?:\\(?=\r?\n))?(?:" + _BREAK_PATTERN + rb")" + _GUTTER + rb"(?:[>|][ \t]{0,64})?)"
+)
+_DIFF_SIGN = re.compile(rb"[+-][ \t]{0,64}")
+# All that a joint is made of, and the signs behind it.
+_JOINT_SIGNS = bytes(sorted(b" \t\r\nnrt\\\"'`+.>|:?-0123456789")) + bytes(range(0x80, 0x100))
+_MAY_JOIN = re.compile(rb"[ \t]{0,16}(?:\\+[nr\r\n]|[\r\n])|\\*[\"'`][ \t]{0,8}(?:[+.\r\n]|\\+[nr\r\n])")
+# How that may begin: what stands behind most runs is none of these, which one look tells.
+MAY_CONTINUE = frozenset(
+    bytes(two)
+    for firsts, seconds in (
+        (b" \t", b" \t\\\r\n"),
+        (b"\\", b"\\nr\r\n\"'`"),
+        (b"\r\n", bytes(range(256))),
+        (b"\"'`", b" \t+.\r\n\\"),
+    )
+    for two in product(firsts, seconds)
+) | {b"\r", b"\n"}
+_MARGIN_BYTES = b" \tn+->|:?\x92"
+_CONCATENATION_SIGNS = frozenset((b"+", b".", b"n", b"\n"))
+_QUOTES = frozenset(b"\"'`")
+# The same for what stands before: most quotes stand behind a sign that puts no strings together, and most words behind
+# another one of the same line.
+MAY_HAVE_STARTED = frozenset(
+    bytes(two)
+    for firsts, seconds in (
+        (b"+.n\n \t\\", bytes(_QUOTES)),
+        (_JOINT_SIGNS, _MARGIN_BYTES),
+        (bytes(range(256)), b"\n"),
+    )
+    for two in product(firsts, seconds)
+)
+_PIECE_BACKWARDS = re.compile(rb"[A-Za-z0-9_+/.~=:$|-]{1,160}")
+_MARGIN_REACH = 32
+_PIECE_REACH = 160
+_CONTEXT = 80
+_MAX_PIECES = 64
+_MAX_LENGTH = 8192
+_ESCAPES = frozenset(b"nrt")
+_BACKSLASH = 0x5C
+_PLAIN_WORD = re.compile(rb"[a-z_./+~=-]{4,}|[A-Za-z][a-z]*[.:]?|[A-Za-z]+\.[a-z]{1,5}")
+_TRAILING_SIGNS = re.compile(rb"[._/+~=-]*\Z")
+_ALNUM = re.compile(rb"[A-Za-z0-9]")
+_DIGIT = re.compile(rb"[0-9]")
+_MOST_SHORT = 36
+_ENDS_LINE = re.compile(rb"[ \t]*(?:\\*[\"'`]|\\+[nr]|[\r\n]|\Z)")
+_SHORT_REST = rb"[A-Za-z0-9_-]{0,%d}(?=%s)" % (MIN_RUN - 1, _MAY_JOIN.pattern)
+
+
+def _anchor_ends(sign: bytes) -> list[bytes]:
+    """How the beginnings of forms end, of those that end with a sign."""
+    fours = {rule.anchor[-4:].encode() for rule in FORMATS if len(rule.anchor) > 3}  # noqa: PLR2004 - the others are here
+    return [four for four in (*sorted(fours), b"sk-", b"hf_", b"re_") if four.endswith(sign)]
+
+
+def _look_behind(ends: Collection[bytes]) -> bytes:
+    """Looks back for any of the ends."""
+    by_length = {length: trie_pattern(end for end in ends if len(end) == length) for length in {*map(len, ends)}}
+    return (
+        rb"(?:" + b"|".join(rb"(?<=" + by_length[length] + rb")" for length in sorted(by_length, reverse=True)) + rb")"
+    )
+
+
+def broken_anchor_pattern(sign: bytes) -> bytes:
+    """What tells of a sign in a text in lower case that it may end the beginning of a form that a line's end breaks."""
+    ends = {end.lower() for end in _anchor_ends(sign)}
+    # Two letters tell nearly all others apart, in one look; of most dashes, which are an id's, one letter tells.
+    letters = b"".join(sorted({re.escape(end[-2:-1]) for end in ends}))
+    one_letter = rb"(?<=[" + letters + rb"]-)" if sign == b"-" else b""
+    return one_letter + _look_behind({end[-3:] for end in ends}) + _look_behind(ends) + rb"(?=" + _SHORT_REST + rb")"
+
+
+# Beginnings of forms so short that both halves of one can be shorter than what is looked at.
+_DASH, _UNDERSCORE = (re.compile(sign + _look_behind(_anchor_ends(sign)) + _SHORT_REST) for sign in (b"-", b"_"))
+_AWS_ANCHOR = re.compile(rb"A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]|C[0-9a-f]{4})" + _SHORT_REST)
+_MAX_ANCHOR = max(len(rule.anchor) for rule in FORMATS)
+_ANCHOR_BACKWARDS = re.compile(rb"[A-Za-z0-9_.-]{0,%d}" % _MAX_ANCHOR)
+
+
+class BrokenTokenFinder:
+    """Finds credentials that go on behind a line's end; each line is looked at once."""
+
+    def __init__(self, view: bytes) -> None:
+        self._view = view
+        self._done = 0
+
+    def find_at_run(self, start: int, end: int) -> Span | None:
+        """The credential that a long run is a piece of, if a line's end has broken it.
+
+        It is asked only where the run may go on behind its end, or may have begun before.
+        """
+        view = self._view
+        if start < self._done:
+            return None
+        floor = self._done
+        span = None
+        if view[end : end + 2] in MAY_CONTINUE and _MAY_JOIN.match(view, end) and _may_continue(view, end):
+            span = self._from(start)
+        if span is None and start > 1 and view[start - 2 : start] in MAY_HAVE_STARTED:
+            before = _previous_piece(view, start, floor)
+            span = self._from(before) if before >= 0 else None
+        return span
+
+    def short(self, seen: RareMarks) -> Iterator[Span]:
+        """Those whose pieces are all short, by how they begin."""
+        view = self._view
+        for begins in (
+            match_at_places(_DASH, view, seen.dashes),
+            match_at_places(_UNDERSCORE, view, seen.underscores),
+            _AWS_ANCHOR.finditer(view),
+        ):
+            self._done = 0
+            for found in begins:
+                if found.start() >= self._done:
+                    back = _ANCHOR_BACKWARDS.match(view[max(0, found.start() - _MAX_ANCHOR) : found.start()][::-1])
+                    span = self._from(found.start() - (back.end() if back else 0))
+                    if span is not None:
+                        yield span
+
+    def _from(self, start: int) -> Span | None:
+        """The credential in the pieces from here on: with the signs of a diff as a part of it, or without them."""
+        view = self._view
+        if start and view[start - 1] == _BACKSLASH and view[start] in _ESCAPES:
+            start += 1
+        for signs in (True, False):
+            pieces, has_signs = _collect_pieces(view, start, 2, without_signs=signs)
+            if len(pieces) > 1 and not _PLAIN_WORD.fullmatch(view, *pieces[1]):
+                pieces, has_signs = _collect_pieces(view, start, _MAX_PIECES, without_signs=signs)
+                # Behind one that has a length the next line may be a word, too.
+                span = _match_joined(view, pieces) or (_match_joined(view, pieces[:2]) if len(pieces) > 2 else None)  # noqa: PLR2004
+                self._done = max(self._done, span.end if span else pieces[-1][0])
+                if span is not None:
+                    return span
+            if not has_signs:
+                return None
+        return None
+
+
+def _may_continue(view: bytes, end: int) -> bool:
+    """Whether the next line begins with what can be a piece: most begin with a plain word or a sign."""
+    joint = _JOINT.match(view, end)
+    piece = _PIECE.match(view, joint.end()) if joint is not None else None
+    return piece is not None and _PLAIN_WORD.fullmatch(view, *piece.span()) is None
+
+
+def _end_of_previous_line(view: bytes, start: int) -> int:
+    """Where the line before ends, or the string before, if only a margin stands between that and a run; or -1."""
+    if view[start - 1] in _QUOTES:
+        return start - 1 if view[max(0, start - 24) : start - 1].rstrip(b" \t\\")[-1:] in _CONCATENATION_SIGNS else -1
+    near = max(0, start - _MARGIN_REACH)
+    end = max(view.rfind(b"\n", near, start), view.rfind(b"\\n", near, start))
+    return -1 if end < 0 or view[end:start].translate(None, _JOINT_SIGNS) else end
+
+
+def _previous_piece(view: bytes, start: int, floor: int) -> int:
+    """Where the piece begins that ends the line before, or the string before; -1 where there is none."""
+    end = _end_of_previous_line(view, start)
+    if end <= floor:
+        return -1
+    head = view[max(floor, end - _PIECE_REACH) : end].rstrip(b" \t\r\n\\\"'`+")
+    word = _PIECE_BACKWARDS.match(head[::-1])
+    if word is None or not word.end() or _PLAIN_WORD.fullmatch(word[0][::-1]):
+        return -1
+    behind = end - len(view[max(floor, end - _PIECE_REACH) : end]) + len(head)
+    joint = _JOINT.match(view, behind)
+    if joint is None or view[joint.end() : start].strip(b"+- \t"):
+        return -1
+    return behind - word.end()
+
+
+def _collect_pieces(view: bytes, start: int, most: int, *, without_signs: bool) -> tuple[list[tuple[int, int]], bool]:
+    """The pieces from a place on, each but the last up to the end of its line; and whether signs stood before any."""
+    pieces: list[tuple[int, int]] = []
+    has_signs = False
+    at = start
+    while len(pieces) < most and at - start < _MAX_LENGTH:
+        piece = _PIECE.match(view, at)
+        if piece is None:
+            break
+        pieces.append(piece.span())
+        joint = _JOINT.match(view, piece.end())
+        if joint is None:
+            break
+        at = joint.end()
+        sign = _DIFF_SIGN.match(view, at)
+        if sign is not None:
+            has_signs = True
+            at = sign.end() if without_signs else at
+    return pieces, has_signs
+
+
+def _match_joined(view: bytes, pieces: list[tuple[int, int]]) -> Span | None:
+    """The credential that the pieces are together and the first of them is not."""
+    first = pieces[0][0]
+    context = view[max(0, first - _CONTEXT) : first]
+    text = context + b"".join(view[start:end] for start, end in pieces)
+    found = find_token_uncached(text, len(context), len(text))
+    if found is None or found.start < len(context):
+        return None
+    while True:
+        ends = _last_piece(pieces, found.end - len(context))
+        if ends is None:
+            return None
+        index, used = ends
+        start, stop = pieces[index]
+        if _is_continuation(view, start, used, stop):
+            break
+        # What it goes on with may be the next line's own: as much as stands before is one by itself, or none is.
+        shorter = find_token_uncached(text[: found.end - used], len(context), found.end - used)
+        if shorter is None or shorter.start != found.start:
+            return None
+        found = shorter
+    value = text[found.start : found.end]
+    if not _DIGIT.search(value) and not found.kind.startswith("aws-"):
+        return None
+    begin = _position_in_text(pieces, found.start - len(context))
+    return Span(begin, start + used, found.kind, value=value.decode("latin-1"))
+
+
+def _last_piece(pieces: list[tuple[int, int]], length: int) -> tuple[int, int] | None:
+    """In which piece it ends, and how much of that it takes; None where that is the first."""
+    for index, (start, end) in enumerate(pieces):
+        if length <= end - start:
+            return (index, length) if index else None
+        length -= end - start
+    return None
+
+
+def _position_in_text(pieces: list[tuple[int, int]], position: int) -> int:
+    for start, end in pieces:
+        if position < end - start:
+            return start + position
+        position -= end - start
+    return pieces[-1][1]
+
+
+def _is_continuation(view: bytes, start: int, used: int, stop: int) -> bool:
+    """Whether the beginning of a line can be the rest of a credential: the whole of a word that is no plain word."""
+    rest = view[start : start + used]
+    if not _TRAILING_SIGNS.match(view[start + used : stop]) or not _ALNUM.search(rest):
+        return False
+    if _PLAIN_WORD.fullmatch(rest):
+        return len(rest) < 4 and _ENDS_LINE.match(view, stop) is not None  # noqa: PLR2004 - a few letters can be all
+    return True

@@ -1,0 +1,247 @@
+"""Find personal data: e-mail addresses, IP addresses, host names, home directories and user names."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator
+
+from threadline.redact.formats import Span
+from threadline.redact.heuristics import word_set
+
+# All that has an @ in it is found by that, in one search.
+_AT_SIGN = re.compile(rb"@(?=[A-Za-z0-9])(?<![\s/@\"'`<>\\]@)")
+_EMAIL_DOMAIN = re.compile(
+    rb"@((?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24})(?![A-Za-z0-9(-])"
+)
+_LOCAL_BACKWARDS = re.compile(rb"[A-Za-z0-9_+-](?:[A-Za-z0-9._%+-]{0,63})")
+_SHELL_PROMPT = re.compile(rb"@([A-Za-z][A-Za-z0-9-]{1,62})(?=:[~/]|[ ][~/][^\s]*[\]$#]| [\w.-]{1,64}\][$#])")
+# A login before a host is no e-mail address; the host is nobody's business where it has a password.
+_URL_LOGIN = re.compile(rb"://[^\s/@\"'`<>\\]{0,300}\Z")
+_HOST = re.compile(rb"@([A-Za-z0-9][A-Za-z0-9.-]{0,200}[A-Za-z0-9])")
+_LOGIN_BEFORE = re.compile(rb"://[^\s/@:\"'`<>\\]{0,128}:[^\s/@\"'`<>\\]{1,256}\Z")
+_MAX_LOGIN = 388
+_PUBLIC_HOSTS = re.compile(
+    rb"(?i)(?:^|\.)(?:localhost|github\.com|gitlab\.com|bitbucket\.org|azure\.com|visualstudio\.com|pypi\.org|npmjs\.org"
+    rb"|docker\.io|ghcr\.io|[0-9.]+|db|redis|postgres|mysql|mongo|rabbitmq|host)\Z"
+)
+_URL_ENCODED_EMAIL = re.compile(rb"%(?:40)((?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24})(?![A-Za-z0-9])")
+# Of these nobody is told: reserved for examples, or a machine's own.
+_EXAMPLE_DOMAINS = re.compile(
+    rb"(?i)(?:^|\.)(?:example\.(?:com|org|net|edu)|[a-z0-9-]+\.(?:example|test|invalid)|localhost|users\.noreply\.github\.com)\Z"
+)
+_MACHINE_ACCOUNTS = frozenset((b"git", b"noreply", b"no-reply", b"hg", b"svn", b"npm", b"go"))
+# What looks like a domain behind an @, and is a file, a version or a method.
+_NOT_A_DOMAIN = re.compile(
+    rb"(?i)(?:^[0-9]x\.|^v[0-9]|\.(?:png|jpe?g|gif|svg|webp|js|mjs|cjs|ts|tsx|jsx|json|css|html|lock|tgz|whl|dot|sum|mean|service|target|timer)\Z)"
+)
+
+_DOT = re.compile(
+    rb"\.(?=[0-9lich])(?:(?<=[0-9]\.)[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}(?![\w-]|\.[0-9])"
+    rb"|(?:local|localdomain|internal|intranet|intra|lan|corp|home\.arpa)(?![\w(]|[.-]\w|=))"
+)
+_IPV4 = re.compile(
+    rb"(?<![\w.-])(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])\.){3}(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?![\w-]|\.[0-9])"
+)
+_NAME_BACKWARDS = re.compile(rb"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+){0,6}")
+_VERSION_BEFORE = re.compile(rb"(?i)(?:version|ver|v|release|build|chrome|[a-z]/|section|==|>=|~=|\^)[\"':= ]{0,4}\Z")
+_IPV6 = re.compile(
+    rb"(?<![\w:.])(?:[0-9a-fA-F]{1,4}:){2,7}(?::?[0-9a-fA-F]{1,4}){1,7}(?![\w:])|(?<![\w:.])[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){0,6}::(?:[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){0,6})?(?![\w:])|(?<![\w:.])::(?:ffff:)?(?:[0-9a-fA-F]{1,4}:){0,6}[0-9a-fA-F]{1,4}(?![\w:])"
+)
+# Two in a row, or three in all: a time has two. Behind another letter than those of hex it is a name's.
+_COLONS = re.compile(
+    rb":(?<![g-zG-Z_\x22):]:)(?::(?![g-zG-Z_\s]|[0-9a-fA-F]{1,4}[g-zG-Z_])|[0-9a-fA-F]{1,4}:[0-9a-fA-F]{1,4}:)"
+)
+_NOT_HOSTS_IN_PROMPTS = frozenset(
+    (b"localhost", b"file", b"http", b"https", b"git", b"npm", b"workspace", b"link", b"portal", b"latest")
+)
+_PUBLIC_NETWORKS = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            *("127.0.0.0/8", "0.0.0.0/8", "255.0.0.0/8", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"),
+            *("224.0.0.0/4", "169.254.169.254/32", "8.8.8.8/32", "8.8.4.4/32", "1.1.1.1/32", "1.0.0.1/32"),
+            *("9.9.9.9/32", "::/127", "2001:db8::/32", "ff00::/8"),
+        ),
+    )
+)
+_KNOWN_HOSTS = frozenset(
+    (
+        b"host.docker.internal",
+        b"metadata.google.internal",
+        b"gateway.docker.internal",
+        b"kubernetes.docker.internal",
+        b"host.containers.internal",
+    )
+)
+_NOT_HOSTS = frozenset(
+    (
+        b"env settings config threading sys os this self cls process global state app ctx config request window process"
+        b" compose docker-compose"
+        b" override values vars usr docker application appsettings bash bashrc zsh gitconfig node"
+        b" http https email store package project init main test tests dev prod mcp claude"
+    ).split()
+)
+
+
+def find_addresses(view: bytes) -> Iterator[Span]:
+    """All e-mail addresses, IP addresses, host names of inner networks, and those of prompts."""
+    yield from _find_emails(view)
+    yield from _find_dotted(view)
+    yield from _find_ipv6(view)
+
+
+def _match_before(view: bytes, at: int, pattern: re.Pattern[bytes], most: int) -> bytes:
+    """What ends at `at` and has the form that the pattern tells of it backwards."""
+    found = pattern.match(view[max(0, at - most) : at][::-1])
+    return found[0][::-1] if found else b""
+
+
+def _find_emails(view: bytes) -> Iterator[Span]:
+    for sign in _AT_SIGN.finditer(view):
+        at = sign.start()
+        mail = _EMAIL_DOMAIN.match(view, at)
+        if mail:
+            yield from _email_span(view, mail)
+        yield from _find_hosts_at(view, at)
+    for mail in _URL_ENCODED_EMAIL.finditer(view):
+        yield from _email_span(view, mail)
+
+
+def _email_span(view: bytes, found: re.Match[bytes]) -> Iterator[Span]:
+    local = _local_part(view, found.start())
+    start = found.start() - len(local)
+    if not local or _URL_LOGIN.search(view, max(0, start - 300), start):
+        return
+    if (
+        local.lower() not in _MACHINE_ACCOUNTS
+        and not _EXAMPLE_DOMAINS.search(found[1])
+        and not _NOT_A_DOMAIN.search(found[1])
+    ):
+        yield Span(start, found.end(), "email")
+
+
+def _local_part(view: bytes, at: int) -> bytes:
+    """What stands before an @; an escape that ends there is no part of it."""
+    local = _match_before(view, at, _LOCAL_BACKWARDS, 64)
+    begin = at - len(local)
+    if view[max(0, begin - 1) : begin] == b"\\" and local[:1] in {b"n", b"r", b"t"}:
+        local = local[1:]
+    return local.lstrip(b".%+-")
+
+
+def _find_hosts_at(view: bytes, at: int) -> Iterator[Span]:
+    """Hosts behind a login with a password, and those of prompts."""
+    login = view.rfind(b"://", max(0, at - _MAX_LOGIN), at)
+    found = _HOST.match(view, at) if login >= 0 and _LOGIN_BEFORE.match(view, login, at) else None
+    if found and not _PUBLIC_HOSTS.search(found[1]) and not _EXAMPLE_DOMAINS.search(found[1]):
+        yield Span(*found.span(1), "host")
+    found = _SHELL_PROMPT.match(view, at)
+    if found:
+        local = _local_part(view, at)
+        if local and local.lower() not in _MACHINE_ACCOUNTS and found[1].lower() not in _NOT_HOSTS_IN_PROMPTS:
+            yield Span(at - len(local), at, "user")
+            yield Span(*found.span(1), "host")
+
+
+def _find_dotted(view: bytes) -> Iterator[Span]:
+    done = 0
+    for dot in _DOT.finditer(view):
+        if view[dot.start() + 1 : dot.start() + 2].isdigit():
+            quad = _IPV4.search(view, max(0, dot.start() - 4), dot.end())
+            if (
+                quad
+                and quad.start() >= done
+                and _is_private_ipv4(quad[0], view[max(0, quad.start() - 12) : quad.start()])
+            ):
+                done = quad.end()
+                yield Span(*quad.span(), "ip")
+            continue
+        name = _match_before(view, dot.start(), _NAME_BACKWARDS, 200)
+        start = dot.start() - len(name)
+        whole = view[start : dot.end()].lower()
+        first = view[max(0, start - 1) : start]
+        if (
+            name
+            and first not in {b".", b"_", b"$", b"\\"}
+            and whole not in _KNOWN_HOSTS
+            and name.split(b".")[-1].lower() not in _NOT_HOSTS
+        ):
+            yield Span(start, dot.end(), "host")
+
+
+def _is_private_ipv4(quad: bytes, before: bytes) -> bool:
+    """Whether four numbers are an address that tells something, and no version."""
+    if _VERSION_BEFORE.search(before):
+        return False
+    address = ipaddress.ip_address(quad.decode())
+    return not any(address in network for network in _PUBLIC_NETWORKS if network.version == 4)  # noqa: PLR2004 - IPv4
+
+
+def _find_ipv6(view: bytes) -> Iterator[Span]:
+    done = 0
+    for colons in _COLONS.finditer(view):
+        found = _IPV6.search(view, max(done, colons.start() - 5), colons.end() + 45)
+        if found is None or not found.start() <= colons.start() < found.end():
+            continue
+        done = found.end()
+        try:
+            address = ipaddress.ip_address(found[0].decode())
+        except ValueError:
+            continue
+        if any(address in network for network in _PUBLIC_NETWORKS if network.version == 6):  # noqa: PLR2004 - IPv6
+            continue
+        said = found[0]
+        # `a::b` is a name in many languages, and `12:34:56` a time.
+        if said.count(b":") > 2 and any(49 <= byte <= 57 for byte in said):  # noqa: PLR2004 - a digit is in each of them
+            yield Span(*found.span(), "ip")
+
+
+_USER_NAME = rb"([A-Za-z0-9_][A-Za-z0-9_.-]{0,63})"
+_HOME_PATTERNS = (
+    re.compile(rb"/(?:home|Users)/" + _USER_NAME),
+    re.compile(rb"Users\\{1,4}([A-Za-z0-9_][^\\/:*?\"<>|\r\n\x00-\x1f]{0,63}(?=\\)|[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})"),
+)
+_PROJECT_FOLDER = re.compile(rb"-(?:home|Users)-([A-Za-z0-9]{1,64})(?=-|[\"'/\\\s]|\Z)")
+# Before the first letter of a path: then it is one, and nothing else need be looked at.
+_BEFORE_PATH = frozenset(b" \t\n\"'`(=:,;[<>|")
+_SLASH = ord("/")
+_DRIVE = re.compile(rb"(?i)[a-z]:(?:\\{1,4}|/)\Z")
+_MOUNT = re.compile(rb"(?:/mnt|/cygdrive|)/[a-z]\Z|/var\Z|/export\Z|/System/Volumes/Data\Z|file://\Z")
+GENERIC_USER_NAMES = word_set(
+    "user users username name you your yourname me root admin administrator ubuntu debian node app apps"
+    " runner vscode codespace shared public default guest dev developer test tests tester example someone"
+    " somebody foo bar home work build ci jenkins git main data code src project projects claude docker"
+    " ec2-user vagrant pi will may can .shared all any local new old www web server service system bin lib"
+    " opt tmp var etc"
+)
+"""Names that are many people's: their home is taken away, but not the word."""
+
+
+def find_homes(view: bytes) -> Iterator[Span]:
+    """Each home directory, its value being the name of its owner; the name alone in the names of folders."""
+    for pattern in _HOME_PATTERNS:
+        for found in pattern.finditer(view):
+            start = _path_start(view, found.start())
+            name = found[1].rstrip(b".- ")
+            if start is not None and name:
+                yield Span(start, found.start(1) + len(name), "home", value=name.decode("latin-1"))
+    for found in _PROJECT_FOLDER.finditer(view):
+        yield Span(*found.span(1), "user")
+
+
+def _path_start(view: bytes, at: int) -> int | None:
+    """Where the path begins that has its home here; None where a home is only a folder of that name."""
+    if at and view[at - 1] in _BEFORE_PATH and view[at] == _SLASH:
+        return at
+    before = view[max(0, at - 24) : at]
+    if view[at : at + 1] == b"U":
+        drive = _DRIVE.search(before)
+        return at - len(drive[0]) if drive else None
+    mount = _MOUNT.search(before)
+    if mount and not mount[0].startswith(b"file"):
+        return at - len(mount[0])
+    last = before[-1:]
+    if (before[-2:-1] == b"\\" and last in b"nrt" and last) or before[-6:-4] == b"\\u":
+        return at
+    return None if last.isalnum() or (last in {b".", b"_", b"-", b"~", b"}", b"*", b"?"} and last) else at

@@ -1,0 +1,446 @@
+"""Apply all rules to a text of any length, window by window.
+
+A window stays in the processor's cache, and memory does not grow with the text. Each text is searched as it is and
+again without the characters that can hide a word (see `layers`).
+"""
+
+from __future__ import annotations
+
+import re
+from binascii import a2b_base64
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from threadline.redact import heuristics, prefilter
+from threadline.redact.assignments import (
+    ENV_WORDS,
+    LONG_OPTION,
+    find_assigned_values,
+    find_command_passwords,
+    find_named_values,
+    is_credible,
+    kind_of,
+)
+from threadline.redact.formats import SERVICES, Span
+from threadline.redact.heuristics import is_secret_name, services_in_name, split_name, word_set
+from threadline.redact.layers import TextLayer, text_layers
+from threadline.redact.multiline import (
+    MAY_CONTINUE,
+    MAY_HAVE_STARTED,
+    BrokenTokenFinder,
+    broken_anchor_pattern,
+    find_private_keys,
+)
+from threadline.redact.personal import find_addresses, find_homes
+from threadline.redact.prefilter import RareMarks
+from threadline.redact.tokens import (
+    FORMATS,
+    JOINING_BYTES,
+    candidate_runs,
+    find_azure_secrets,
+    find_token,
+    find_token_uncached,
+)
+
+WINDOW = 512 * 1024
+"""How much is looked at at once: it stays in the processor's cache, and memory does not grow with the text."""
+_LOOKAHEAD = 8 * 1024
+_LOOKBEHIND = 256
+_MAX_LOOKAHEAD = 128 * 1024
+PERSONAL_KINDS = frozenset(("email", "ip", "host", "home", "user"))
+"""Kinds that are no secrets, but tell of people and machines."""
+
+
+def find_spans(text: str, layers: Iterable[TextLayer] | None = None, *, personal: bool = True) -> list[Span]:
+    """All that is to be taken away; the text with and without its seams is looked at. Some may overlap.
+
+    `layers` are the text without seams, where that is known.
+    """
+    found = list(_scan_windows(_to_bytes(text), personal=personal))
+    for without in text_layers(text) if layers is None else layers:
+        for span in _scan_windows(_to_bytes(without.text), personal=personal):
+            start, end = without.where(span.start, span.end)
+            value = span.value or without.text[span.start : span.end]
+            found.append(Span(start, end, span.kind, span.local_only, value))
+    return found
+
+
+def find_spans_in_bytes(view: bytes, *, personal: bool = False) -> list[Span]:
+    """The same for bytes as they are in a file, by their offsets; seams are left alone."""
+    return list(_scan_windows(view, personal=personal))
+
+
+def _to_bytes(text: str) -> bytes:
+    """The text as bytes, one a character, so that offsets are the same."""
+    return text.encode("ascii", "replace")
+
+
+def _scan_windows(view: bytes, *, personal: bool) -> Iterator[Span]:
+    if len(view) <= WINDOW + _LOOKAHEAD:
+        yield from _scan_window(view, personal=personal)
+        return
+    start = 0
+    while start < len(view):
+        stop = start + WINDOW
+        begin = max(0, start - _LOOKBEHIND)
+        beyond = _LOOKAHEAD
+        while True:
+            end = min(len(view), stop + beyond)
+            found = [
+                Span(first + begin, last + begin, kind, weak, value)
+                for first, last, kind, weak, value in _scan_window(view[begin:end], personal=personal)
+            ]
+            # What touches the window's end may go on behind it.
+            if (
+                end == len(view)
+                or beyond >= _MAX_LOOKAHEAD
+                or all(span.end < end or span.start >= stop for span in found)
+            ):
+                break
+            beyond *= 4
+        yield from (span for span in found if start <= span.start < stop or span.start < start < span.end)
+        start = stop
+
+
+def _scan_window(view: bytes, *, personal: bool) -> Iterator[Span]:
+    low = view.lower()
+    seen = find_rare_marks(low)
+    yield from find_private_keys(view, seen)
+    done = 0
+    broken = BrokenTokenFinder(view)
+    for start, end, is_hex in candidate_runs(view):
+        if end <= done:
+            continue
+        is_broken = view[end : end + 2] in MAY_CONTINUE or view[start - 2 : start] in MAY_HAVE_STARTED
+        span = (broken.find_at_run(start, end) if is_broken else None) or find_at_run(view, start, end, is_hex)
+        if span is not None:
+            done = span.end
+            yield span
+    yield from broken.short(seen)
+    yield from find_azure_secrets(view)
+    found = find_named_values(view, low, seen)
+    yield from find_short_credentials(view, low, seen)
+    yield from found
+    yield from find_assigned_values(view, low, seen)
+    yield from find_command_passwords(view, seen)
+    if personal:
+        yield from find_homes(view)
+        yield from find_addresses(view)
+
+
+def merge_overlapping(found: list[Span]) -> list[tuple[int, int, Span]]:
+    """The spans in order, those that overlap made one: from where to where, and which of them says what it is."""
+    kept: list[tuple[int, int, Span]] = []
+    for span in sorted(found, key=lambda span: (span.start, -span.end)):
+        if kept and span.start < kept[-1][1]:
+            start, end, first = kept[-1]
+            tells = span if (first.kind in PERSONAL_KINDS and span.kind not in PERSONAL_KINDS) else first
+            kept[-1] = (start, max(end, span.end), tells)
+        else:
+            kept.append((span.start, span.end, span))
+    return kept
+
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_$][\w$-]*\Z")
+
+
+def find_in_value(value: Any, *, personal: bool = False) -> Iterator[tuple[str, str, str]]:
+    """All that a tree holds: the JSON path of the text it is in, its kind, and what it is.
+
+    The last is for counting only, and must not be given out.
+    """
+    for path, key, text in texts_with_paths(value):
+        if key and is_secret_name(key) and is_credible(key, text, quoted=True):
+            yield path, kind_of(key, text), text
+            continue
+        for _start, _end, span in merge_overlapping(find_spans(text, personal=personal)):
+            yield path, span.kind, text[span.start : span.end]
+
+
+def texts_with_paths(value: Any) -> Iterator[tuple[str, str, str]]:
+    """All texts of a tree, each with its JSON path and its nearest key."""
+    waiting: list[tuple[str, str, Any]] = [("$", "", value)]
+    while waiting:
+        path, key, one = waiting.pop()
+        if isinstance(one, str):
+            yield path, key, one
+        elif isinstance(one, dict):
+            for name, inner in reversed(one.items()):
+                waiting.append((path + (f".{name}" if _PLAIN_KEY.match(name) else f"[{name!r}]"), name, inner))
+            # A key is a text, too, and may be a path or an address.
+            waiting += [(path, "", name) for name in one if len(name) > 16]  # noqa: PLR2004 - shorter ones are names
+        elif isinstance(one, list):
+            waiting += [(f"{path}[{at}]", key, one[at]) for at in range(len(one) - 1, -1, -1)]
+
+
+CONTEXT_KINDS = {
+    "private-key": "private key in armour: PEM, OpenSSH, PGP, PuTTY",
+    "azure-client-secret": "Azure client secret",
+    "password": "what is assigned to a name that says password",
+    "password-hash": "hash of a password, as crypt, htpasswd and bcrypt write it",
+    "assigned-secret": "what is assigned to a name that says key, token, secret or credential",
+    "random-value": "a random value of a variable or key that says nothing of it",
+    "authorization-header": "what an Authorization header says",
+    "bearer-token": "token behind the word Bearer",
+    "basic-authorization": "login in base64 behind the word Basic",
+    "cookie": "what a Cookie or Set-Cookie header says",
+    "url-password": "password of a login in a URL",
+    "url-token": "token in place of a login in a URL",
+    "url-parameter": "signature, session or code among a URL's parameters",
+    "curl-password": "password behind curl's -u",
+    "webhook": "address of a webhook, which is its only key",
+}
+"""Kinds that are told by where they stand."""
+PERSONAL_KIND_DESCRIPTIONS = {
+    "email": "e-mail address",
+    "ip": "IP address",
+    "host": "name of a machine or of an inner network",
+    "home": "home directory",
+    "user": "name of an account",
+}
+"""Kinds that tell of people and machines."""
+KINDS: dict[str, str] = {
+    **{rule.kind: rule.what for rule in FORMATS},
+    **{service.kind: service.what for service in SERVICES},
+    **CONTEXT_KINDS,
+    **PERSONAL_KIND_DESCRIPTIONS,
+}
+"""Every kind, and what it is."""
+
+
+# In lower case, so that one search does for names and for forms; where case matters, those who ask look again. What
+# begins with a letter is told apart at once, and what looks behind is slower: that comes last.
+_DASH = re.compile(
+    rb"-(?:[panu](?<=[ \t]-.)|-(?=[a-z0-9])(?=" + LONG_OPTION + rb"|(?:proxy-)?user)"
+    rb"|s(?<=sudo -s)()|s(?<=convertto-s)ecurestring()|b(?<=-----b)egin()|e(?<=-----e)nd()|l(?<=private-l)ines: ()"
+    rb"|" + broken_anchor_pattern(b"-") + rb"(?P<anchor>))"
+)
+_ANCHOR_GROUP = _DASH.groupindex["anchor"]
+# A letter that goes on with the name says that it is another one; `is` and `was` may stand there.
+_NAME_END = rb"(?![a-hj-vx-z0-9_])"
+_UNDERSCORE = re.compile(
+    rb"_(?:" + b"|".join(word + _NAME_END for word in ENV_WORDS) + rb"|" + broken_anchor_pattern(b"_") + rb")"
+)
+
+
+def find_rare_marks(low: bytes) -> RareMarks:
+    """What a window in lower case has of what is rare."""
+    seen = RareMarks(low)
+    for found in _DASH.finditer(low):
+        # What begins a word or an option may be in the middle of a form, too.
+        seen.dashes.append(found.start())
+        if found.lastindex is None:
+            seen.options.append(found.start())
+        elif found.lastindex != _ANCHOR_GROUP:
+            seen.words.add(found[0])
+    seen.underscores = [found.start() for found in _UNDERSCORE.finditer(low)]
+    return seen
+
+
+# Runs that are nothing by themselves, as the same names and paths come again and again; and whether each can be a
+# value, which what stands before it tells.
+_HARMLESS_RUNS: dict[bytes, bool] = {}
+_MAX_HARMLESS_RUNS = 16384
+_MAX_CACHED_RUN = 128
+
+
+def find_at_run(view: bytes, start: int, end: int, is_hex: bool) -> Span | None:
+    """The credential that a run is, or that it begins."""
+    if is_hex:
+        return find_assigned_run(view, start, end) if can_be_assigned(view, start, end) else None
+    # What is joined to a word before or behind is not told by itself.
+    if view[end : end + 1] == b"=" or (start and view[start - 1] in JOINING_BYTES):
+        return _check_run(view, start, end)[0]
+    run = view[start:end]
+    may_be = _HARMLESS_RUNS.get(run)
+    if may_be is not None:
+        return find_assigned_run(view, start, end) if may_be else None
+    span, may_be = _check_run(view, start, end)
+    if span is None and end - start < _MAX_CACHED_RUN:
+        if len(_HARMLESS_RUNS) > _MAX_HARMLESS_RUNS:
+            _HARMLESS_RUNS.clear()
+        _HARMLESS_RUNS[run] = may_be
+    return span
+
+
+def _check_run(view: bytes, start: int, end: int) -> tuple[Span | None, bool]:
+    """The credential, and whether the run can be a value."""
+    may_be = can_be_assigned(view, start, end)
+    span = (
+        find_token(view, start, end)
+        or (find_assigned_run(view, start, end) if may_be else None)
+        or find_in_base64(view, start, end)
+    )
+    return span, may_be
+
+
+# How ids of all kinds are set apart, in JSON and in JSON within JSON: nearly every run stands behind one of these.
+_ID_PREFIXES = tuple(
+    (name + quote + colon + quote).encode()
+    for name in (
+        "uuid",
+        "Uuid",
+        "Id",
+        "_id",
+        '"id',
+        "ignature",
+        "sha",
+        "Sha",
+        "hash",
+        "Hash",
+        "data",
+        "slug",
+        "name",
+        "ommit",
+    )
+    for quote in ('"', '\\"')
+    for colon in (":", ": ")
+)
+_PATH_STARTS = frozenset(b"/.~")
+_DIGIT = re.compile(rb"[0-9]")
+_UPPER = re.compile(rb"[A-Z]")
+_DELIMITERS = frozenset(b"\"'`=: >,\t")
+_ASSIGNMENT_SIGNS = b"=:>,"
+_AROUND = b" \t\"'`\\)]=:>,"
+_NAME_BACKWARDS = re.compile(rb"[A-Za-z0-9_.-]*+")
+_VALUE = re.compile(rb"[A-Za-z0-9_+/=.~%-]{20,512}")
+_VALUE_ENDS = frozenset(b"\"'`\\ \t\r\n,;)}]<&|")
+_SHORT_VALUE = re.compile(rb"[A-Za-z0-9_:-]{10,32}(?![A-Za-z0-9_-])")
+_SHORT_REST = rb"[a-z0-9_.-]{0,24}(?:\\*[\"'`])?[ \t]{0,4}(?:=>|:=|=|:|>)[ \t]{0,4}(?:\\*[\"'`])?"
+# Services whose credentials are shorter than the runs that are looked at, each by a letter of its name that is rare.
+_SHORT_SERVICES = tuple(
+    (word, re.compile(name + _SHORT_REST))
+    for word, name in (
+        (prefilter.AIRTABLE, rb"b(?<=airtab)le"),
+        (prefilter.CONTRIBSYS, rb"b(?<=contrib)sys"),
+        (prefilter.DROPBOX, rb"x(?<=dropbox)"),
+        (prefilter.LINKEDIN, rb"k(?<=link)edin"),
+        (prefilter.CLOUDANT, rb"u(?<=clou)dant"),
+        (prefilter.CONFLUENT, rb"u(?<=conflu)ent"),
+        (prefilter.SUMO, rb"u(?<=su)mo"),
+        (None, rb"asana"),
+    )
+)
+# A value of such a name is long and looks random, and is no secret.
+_HARMLESS_NAMES = word_set(
+    "id ids uuid guid hash hashes sha md digest checksum integrity signature commit etag data content"
+    " cursor request message parent leaf prompt slug version url uri image fingerprint blob tree rev"
+    " revision src href file path name class classname svg d base body text resolved sum ref build icon"
+    " thumbnail buffer snapshot source map model type title label description fixture expected actual diff"
+    " patch encoded output input result line x y seed etag cid did tag digest256 sha256 sha1 sha512 nonce"
+    " alg kid thumbprint publickey modulus address tx block chunk asset bundle"
+)
+
+_Services = tuple[tuple[re.Pattern[str], str], ...]
+
+
+def can_be_assigned(view: bytes, start: int, end: int) -> bool:
+    """Whether a run can be a value by itself: no path, and with a digit."""
+    return view[start] not in _PATH_STARTS and _DIGIT.search(view, start, end) is not None
+
+
+def find_assigned_run(view: bytes, start: int, end: int) -> Span | None:
+    """The credential at a run by what it is assigned to: a service's own, or random under a name that says nothing.
+
+    The run is one that may be assigned to something.
+    """
+    if not start or view[start - 1] not in _DELIMITERS:
+        return None
+    head = view[max(0, start - 64) : start].rstrip(b" \t\"'`\\")
+    if not head or head[-1] not in _ASSIGNMENT_SIGNS:
+        return None
+    backwards = _NAME_BACKWARDS.match(head.rstrip(_AROUND)[::-1])
+    services, harmless = _classify_name(backwards[0] if backwards else b"")
+    # Nearly every name says nothing; only of the others is it worth a look whether it is an id's.
+    if (harmless and not services) or view.endswith(_ID_PREFIXES, 0, start):
+        return None
+    return _check_value(view, start, end, services, harmless=harmless)
+
+
+def _check_value(view: bytes, start: int, end: int, services: _Services, *, harmless: bool) -> Span | None:
+    found = _VALUE.match(view, start)
+    stop = found.end() if found else end
+    # What is random has letters of both cases, and names of fields, which come most often, have not.
+    if not services and not _UPPER.search(view, start, stop):
+        return None
+    value = view[start:stop].decode().rstrip(".")
+    for pattern, kind in services:
+        if pattern.fullmatch(value):
+            return Span(start, start + len(value), kind)
+    if harmless or (stop < len(view) and view[stop] not in _VALUE_ENDS) or not heuristics.is_random(value):
+        return None
+    return Span(start, start + len(value), "random-value")
+
+
+def find_short_credentials(view: bytes, low: bytes, seen: RareMarks) -> Iterator[Span]:
+    """Credentials that are shorter than the runs that are looked at, by the name of their service."""
+    for word, pattern in _SHORT_SERVICES:
+        for found in pattern.finditer(low) if word is None or word in seen.words else ():
+            value = _SHORT_VALUE.match(view, found.end())
+            name = low[max(0, found.start() - 6) : found.end()]
+            for one, kind in _classify_name(name[::-1])[0] if value else ():
+                if value and one.fullmatch(value[0].decode()):
+                    yield Span(*value.span(), kind)
+
+
+@lru_cache(maxsize=4096)
+def _classify_name(backwards: bytes) -> tuple[_Services, bool]:
+    """The forms that values of services that the name mentions have; and whether a random value says nothing.
+
+    The name is given as it is found, from its end to its start.
+    """
+    name = backwards[::-1].decode("latin-1")
+    services = tuple((re.compile(service.pattern), service.kind) for service in services_in_name(name))
+    words = split_name(name)
+    if name and name.upper() == name:
+        return services, False
+    harmless = (
+        not words or bool(_HARMLESS_NAMES & set(words)) or any(word.endswith(("uuid", "sha", "hash")) for word in words)
+    )
+    return services, harmless and not is_secret_name(name)
+
+
+_BASE64_RUN = re.compile(rb"[A-Za-z0-9+/_-]{24,65536}+={0,2}")
+_ANY_UPPER = re.compile(rb"[A-Z]")
+_TO_STANDARD_BASE64 = bytes.maketrans(b"-_", b"+/")
+_SAMPLE_LENGTH = 16
+_TEXT_BYTES = bytes([0x09, 0x0A, 0x0D, *range(0x20, 0x7F)])
+_MAX_BINARY_IN_SAMPLE = 3
+_MAX_BINARY_SHARE = 0.1
+
+
+def find_in_base64(view: bytes, start: int, end: int) -> Span | None:
+    """The run, if it is base64 of a text that holds a credential; that is its value."""
+    run = _BASE64_RUN.match(view, start)
+    # Nearly no run is text, which its first letters tell.
+    if (
+        run is None
+        or len(
+            a2b_base64(view[start : start + _SAMPLE_LENGTH].translate(_TO_STANDARD_BASE64)).translate(None, _TEXT_BYTES)
+        )
+        > _MAX_BINARY_IN_SAMPLE
+    ):
+        return None
+    if not _ANY_UPPER.search(view, start, end):
+        return None
+    said = run[0].rstrip(b"=").translate(_TO_STANDARD_BASE64)
+    text = a2b_base64(said[: len(said) - (len(said) % 4 == 1)] + b"==")
+    if len(text.translate(None, _TEXT_BYTES)) > len(text) * _MAX_BINARY_SHARE:
+        return None
+    for span in _find_in_decoded(text.decode("ascii", "replace").encode("ascii", "replace")):
+        return Span(start, run.end(), span.kind, value=span.value)
+    return None
+
+
+def _find_in_decoded(text: bytes) -> Iterator[Span]:
+    """What a decoded text holds, the surest first."""
+    for start, end, is_hex in candidate_runs(text):
+        span = None if is_hex else find_token_uncached(text, start, end)
+        if span is not None:
+            yield span._replace(value=text[span.start : span.end].decode())
+    low = text.lower()
+    seen = find_rare_marks(low)
+    for span in (*find_named_values(text, low, seen), *find_assigned_values(text, low, seen)):
+        if not span.local_only:
+            yield span._replace(value=span.value or text[span.start : span.end].decode())

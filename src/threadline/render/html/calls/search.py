@@ -1,0 +1,219 @@
+"""Views of tools that search files, code and tools: Grep, Glob, LS, ToolSearch, LSP."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import groupby, islice
+from typing import Any
+
+from markupsafe import Markup, escape
+from msgspec import Struct
+
+from threadline.model.blocks import ToolReferenceBlock
+from threadline.model.calls import Call
+from threadline.model.results import GlobResult, GrepResult, LspResult, ToolSearchResult
+from threadline.model.text import count
+from threadline.render.call_summary import number_of, text_of, value_of
+from threadline.render.html.calls.components import (
+    ToolView,
+    bounded_list,
+    cut_text,
+    facts_line,
+    file_link,
+    output_block,
+    strip_program_tags,
+)
+from threadline.render.html.element import EMPTY, el, join
+from threadline.render.html.scene import Scene
+from threadline.render.safe_text import shorten, visible
+
+_MATCH_LINE = re.compile(r"(?P<path>(?:[A-Za-z]:[\\/])?[^:\n]+):(?P<line>\d{1,9}):(?P<text>.*)", re.DOTALL)
+_CONTEXT_LINE = re.compile(r"-(?P<line>\d{1,9})-")
+_SLASH = re.compile(r"[/\\]")
+_MAX_PATH, _MAX_CANDIDATES = 1000, 20
+_TEXT_OPTIONS = ("path", "glob", "type", "output_mode")
+_FLAG_OPTIONS = ("-i", "-A", "-B", "-C", "context", "head_limit", "offset", "multiline")
+
+
+class _GrepLine(Struct, frozen=True):
+    """A line that was found, or stands near one; `path` is empty where the line does not name a file."""
+
+    path: str
+    line: str
+    text: str
+    is_match: bool = True
+
+
+def _search_input(made: Call, scene: Scene) -> Markup:
+    """What was looked for, and where."""
+    given = made.input
+    words = [scene.near(text_of(given, name)) for name in _TEXT_OPTIONS if text_of(given, name)]
+    flags = [f"{name} {value}" for name in _FLAG_OPTIONS if isinstance(value := value_of(given, name), bool | int)]
+    pattern = text_of(given, "pattern")
+    return join(
+        (el("pre", visible(pattern[:2000]), class_="pattern") if pattern else EMPTY, facts_line(*words, *flags))
+    )
+
+
+def _file_list(names: Sequence[str], made: Call, scene: Scene) -> Markup:
+    """Files, one a line, each a link to its page."""
+    text = "\n".join(name.replace("\n", "⏎") for name in names)
+    return (
+        cut_text(text, made, scene, lambda part: el("pre", _linked_files(part, scene), class_="files"))
+        if text
+        else EMPTY
+    )
+
+
+def _linked_files(text: str, scene: Scene) -> Markup:
+    return join((file_link(name, scene) for name in text.split("\n")), Markup("\n"))
+
+
+def _grep_result(made: Call, scene: Scene) -> Markup:
+    result = made.result
+    if not isinstance(result, GrepResult):
+        return join((_search_input(made, scene), _match_lines(strip_program_tags(made.output), made, scene)))
+    files = result.filenames or []
+    return join(
+        (
+            _search_input(made, scene),
+            facts_line(*_grep_facts(result, files)),
+            _file_list(files, made, scene) if files else _match_lines(result.content or "", made, scene),
+        )
+    )
+
+
+def _grep_facts(result: GrepResult, files: Sequence[str]) -> Iterator[str]:
+    if number := len(files) or result.num_files:
+        yield count(number, "file")
+    if result.num_matches:
+        yield count(result.num_matches, "match", "matches")
+    if result.num_lines:
+        yield count(result.num_lines, "line")
+    if not (files or result.content):
+        yield "nothing found"
+    if result.applied_limit:
+        yield f"cut at {result.applied_limit:,}"
+
+
+def _match_lines(text: str, made: Call, scene: Scene) -> Markup:
+    """Lines that were found, below the file that each stands in."""
+    if not text.strip():
+        return EMPTY
+    return cut_text(text.strip("\n"), made, scene, lambda part: el("pre", _group_by_file(part, scene), class_="found"))
+
+
+def _group_by_file(text: str, scene: Scene) -> Markup:
+    drawn: list[Markup] = []
+    for path, lines in groupby(_parse_lines(text.split("\n")), key=lambda line: line.path):
+        if path:
+            drawn.append(file_link(path, scene) + "\n")
+        drawn += [escape(f"{_line_prefix(line)}{visible(line.text)}\n") for line in lines]
+    return join(drawn)
+
+
+def _line_prefix(line: _GrepLine) -> str:
+    return f"{line.line:>6}{':' if line.is_match else ' '} " if line.line else ""
+
+
+def _parse_lines(lines: Sequence[str]) -> Iterator[_GrepLine]:
+    """The lines in parts: file, number and text; those that have none of these as they are."""
+    matches = [_MATCH_LINE.fullmatch(line) for line in lines]
+    paths = {match["path"] for match in matches if match is not None}
+    last = ""
+    for line, match in zip(lines, matches, strict=True):
+        if match is not None:
+            last = match["path"]
+            yield _GrepLine(last, match["line"], match["text"])
+            continue
+        near = _parse_context_line(line, paths)
+        if near is not None:
+            last = near.path
+            yield near
+        else:
+            yield _GrepLine(last, "", "⋯") if line == "--" else _GrepLine("", "", line)
+
+
+def _parse_context_line(line: str, paths: AbstractSet[str]) -> _GrepLine | None:
+    """A line near a match: `FILE-12-text`. Old builds name the file in full there, and short in matches."""
+    for mark in islice(_CONTEXT_LINE.finditer(line, 0, _MAX_PATH), _MAX_CANDIDATES):
+        name = line[: mark.start()]
+        path = next((end for end in _path_suffixes(name) if end in paths), None)
+        if path is not None:
+            return _GrepLine(path, mark["line"], line[mark.end() :], is_match=False)
+    return None
+
+
+def _path_suffixes(path: str) -> Iterator[str]:
+    """A path, and what is left of it when folders are taken away from its front."""
+    yield path
+    yield from (path[mark.end() :] for mark in _SLASH.finditer(path))
+
+
+def _glob_result(made: Call, scene: Scene) -> Markup:
+    result = made.result
+    if not isinstance(result, GlobResult):
+        return join((_search_input(made, scene), _file_list(strip_program_tags(made.output).split("\n"), made, scene)))
+    files = result.filenames or []
+    of = f" of {result.total_matches:,}" if result.total_matches and result.total_matches > len(files) else ""
+    said = f"{len(files):,}{of} {'file' if len(files) == 1 else 'files'}" if files else "nothing found"
+    is_cut = "not all were told" if result.truncated else ""
+    return join((_search_input(made, scene), facts_line(said, is_cut), _file_list(files, made, scene)))
+
+
+def _ls_result(made: Call, scene: Scene) -> Markup:
+    path = text_of(made.input, "path")
+    return join(
+        (el("p", file_link(path, scene), class_="file") if path else EMPTY, output_block(made.output, made, scene))
+    )
+
+
+def _tool_search_result(made: Call, scene: Scene) -> Markup:
+    """`ToolSearch`: the tools that were found."""
+    result = made.result
+    content: Any = made.block.content if made.block is not None else None
+    matches = result.matches if isinstance(result, ToolSearchResult) else None
+    seen = [item.tool_name for item in content if isinstance(item, ToolReferenceBlock)] if content else []
+    names = [name for item in matches or seen if (name := item if isinstance(item, str) else text_of(item, "name"))]
+    total = number_of(result, "total_deferred_tools")
+    said = count(len(names), "tool") + (f" of {total:,}" if total else "") if names else "nothing found"
+    rows = bounded_list(names, lambda name: el("li", shorten(name, 120)), "tools", made, scene)
+    text = "" if names else strip_program_tags(made.output)
+    return join((_tool_search_input(made), facts_line(said), rows, output_block(text, made, scene)))
+
+
+def _tool_search_input(made: Call) -> Markup:
+    query = text_of(made.input, "query")
+    return el("pre", visible(query[:2000]), class_="pattern") if query else EMPTY
+
+
+def _lsp_result(made: Call, scene: Scene) -> Markup:
+    """`LSP`: what a language server answered."""
+    result, given = made.result, made.input
+    line, character = number_of(given, "line"), number_of(given, "character")
+    at = f"line {line:,}, character {character:,}" if line is not None and character is not None else ""
+    results = number_of(result, "result_count")
+    answer = (
+        result.result
+        if isinstance(result, LspResult) and isinstance(result.result, str)
+        else strip_program_tags(made.output)
+    )
+    path = text_of(given, "filePath")
+    return join(
+        (
+            el("p", file_link(path, scene), class_="file") if path else EMPTY,
+            facts_line(text_of(given, "operation"), at, count(results, "result") if results is not None else ""),
+            output_block(answer, made, scene),
+        )
+    )
+
+
+SEARCH_VIEWS: dict[str, ToolView] = {
+    **dict.fromkeys(("Grep", "GrepTool"), ToolView(_grep_result, _search_input)),
+    **dict.fromkeys(("Glob", "GlobTool"), ToolView(_glob_result, _search_input)),
+    "LS": ToolView(_ls_result),
+    "ToolSearch": ToolView(_tool_search_result, lambda made, _scene: _tool_search_input(made)),
+    "LSP": ToolView(_lsp_result),
+}

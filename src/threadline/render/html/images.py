@@ -1,0 +1,148 @@
+"""Show the images of an entry if the view wants them and their type is safe; name them otherwise."""
+
+from __future__ import annotations
+
+import binascii
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+from markupsafe import Markup
+
+from threadline.model.blocks import AudioBlock, DocumentBlock, ImageBlock, ResourceLinkBlock, ToolResultBlock
+from threadline.model.calls import Call
+from threadline.model.entries import AssistantEntry, Entry, UserEntry
+from threadline.model.places import CallId
+from threadline.render.call_summary import text_of
+from threadline.render.html.element import EMPTY, el, join
+from threadline.render.html.scene import Scene
+from threadline.render.items import anchor_of
+from threadline.render.safe_text import shorten
+
+SAFE_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""Kinds of pictures that can hold nothing but a picture."""
+_OTHER_MEDIA: dict[type, str] = {DocumentBlock: "document", AudioBlock: "sound", ResourceLinkBlock: "resource"}
+
+
+def images_of_entry(entry: Entry) -> Iterator[ImageBlock]:
+    """Every picture of an entry in order, those inside results included."""
+    return (image for image, _ in _images_with_calls(entry))
+
+
+def _images_with_calls(entry: Entry) -> Iterator[tuple[ImageBlock, CallId | None]]:
+    """Every picture, with the call whose result it is part of."""
+    message = entry.message if isinstance(entry, UserEntry | AssistantEntry) else None
+    for block in message.blocks if message is not None else ():
+        if isinstance(block, ImageBlock):
+            yield block, None
+        elif isinstance(block, ToolResultBlock) and isinstance(block.content, list):
+            inner: Any = block.content
+            yield from ((item, block.tool_use_id) for item in inner if isinstance(item, ImageBlock))
+
+
+def image_data(image: ImageBlock) -> tuple[str, str] | None:
+    """The kind and the base64 of a picture that may be shown."""
+    given = image.source if isinstance(image.source, dict) else {}
+    kind, data = given.get("media_type"), given.get("data")
+    return (kind, data) if isinstance(kind, str) and isinstance(data, str) and kind in SAFE_IMAGE_TYPES else None
+
+
+def render_images(entry: Entry, anchor: str, scene: Scene) -> Markup:
+    """The pictures of an entry."""
+    return join(_render_image(image, anchor, at, scene) for at, image in enumerate(images_of_entry(entry), 1))
+
+
+def render_call_images(made: Call, scene: Scene) -> Markup:
+    """The pictures that a call gave, and what else it gave that is no text, by name."""
+    content: Any = made.block.content if made.block is not None else None
+    if not isinstance(content, list) or made.answer is None:
+        return EMPTY
+    here = anchor_of(made.answer, made.agent)
+    found = enumerate(_images_with_calls(made.answer), 1)
+    shown = [_render_image(image, here, at, scene) for at, (image, call) in found if call == made.id]
+    return join((*shown, *(_media_placeholder(item) for item in content if type(item) in _OTHER_MEDIA)))
+
+
+def _media_placeholder(item: Any) -> Markup:
+    """What cannot be shown, by what it is and what it is called."""
+    kind, said = _OTHER_MEDIA[type(item)], text_of(item, "title", "name", "uri", "mime_type")
+    return el("span", f"({kind}: {shorten(said, 200)})" if said else f"({kind})", class_="picture")
+
+
+def _render_image(image: ImageBlock, anchor: str, number: int, scene: Scene) -> Markup:
+    found = image_data(image) if scene.view.images else None
+    address = scene.links.image(anchor, number, *found) if found is not None else None
+    if address is None or found is None:
+        return el("span", "(image)", class_="picture")
+    # With its size a picture has its room before it is loaded, and nothing below it moves.
+    width, height = image_size(*found) or (None, None)
+    return el("img", src=address, alt=f"image {number}", width=width, height=height, loading="lazy", class_="picture")
+
+
+_MAX_BASE64 = 64 * 1024
+"""Characters of base64 that are looked at: the size of a JPEG may stand behind a thumbnail."""
+_MAX_PIXELS = 30_000
+_JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_JPEG_MARKER = 0xFF
+_JPEG_BARE_MARKERS = frozenset({0x01, *range(0xD0, 0xDA)})
+
+Size = tuple[int, int]
+
+
+def image_size(kind: str, data: str) -> Size | None:
+    """Width and height in pixels; None where the bytes do not tell."""
+    some = data[:_MAX_BASE64]
+    try:
+        found = _SIZE_READERS[kind](binascii.a2b_base64(some[: len(some) // 4 * 4])) if kind in _SIZE_READERS else None
+    except (ValueError, struct.error):
+        return None
+    return found if found is not None and all(0 < one <= _MAX_PIXELS for one in found) else None
+
+
+def _png_size(raw: bytes) -> Size | None:
+    if not raw.startswith(b"\x89PNG\r\n\x1a\n") or raw[12:16] != b"IHDR":
+        return None
+    width, height = struct.unpack_from(">II", raw, 16)
+    return width, height
+
+
+def _gif_size(raw: bytes) -> Size | None:
+    if not raw.startswith((b"GIF87a", b"GIF89a")):
+        return None
+    width, height = struct.unpack_from("<HH", raw, 6)
+    return width, height
+
+
+def _jpeg_size(raw: bytes) -> Size | None:
+    at = 2 if raw.startswith(b"\xff\xd8") else len(raw)
+    while at + 4 <= len(raw) and raw[at] == _JPEG_MARKER:
+        mark = raw[at + 1]
+        if mark in _JPEG_FRAMES:
+            height, width = struct.unpack_from(">HH", raw, at + 5)
+            return width, height
+        at += (
+            2
+            if mark in _JPEG_BARE_MARKERS
+            else 1
+            if mark == _JPEG_MARKER
+            else 2 + struct.unpack_from(">H", raw, at + 2)[0]
+        )
+    return None
+
+
+def _webp_size(raw: bytes) -> Size | None:
+    if raw[:4] != b"RIFF" or raw[8:12] != b"WEBP":
+        return None
+    form = raw[12:16]
+    if form == b"VP8X":
+        return 1 + int.from_bytes(raw[24:27], "little"), 1 + int.from_bytes(raw[27:30], "little")
+    if form == b"VP8L":
+        bits = int.from_bytes(raw[21:25], "little")
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    if form == b"VP8 ":
+        width, height = struct.unpack_from("<HH", raw, 26)
+        return width & 0x3FFF, height & 0x3FFF
+    return None
+
+
+_SIZE_READERS = {"image/png": _png_size, "image/gif": _gif_size, "image/jpeg": _jpeg_size, "image/webp": _webp_size}

@@ -1,0 +1,425 @@
+"""Charts as SVG without scripts, each with a table of the same data."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
+from math import floor, log10
+
+from markupsafe import Markup
+from msgspec import Struct
+
+from threadline.render.html.element import EMPTY, Child, el, join
+from threadline.render.html.tables import Column, folded_table, render_table
+
+_BARS_WIDTH, _BARS_HEIGHT = 960, 230
+_BARS_LEFT, _BARS_RIGHT, _BARS_TOP, _BARS_BOTTOM = 58, 8, 8, 22
+_MAX_BAR_WIDTH = 48
+_LABEL_WIDTH = 74  # pixels that a label below takes
+MAX_PARTS = 8
+"""How many parts have a colour of their own; whoever has more puts the rest together."""
+
+
+class Bar(Struct, frozen=True):
+    """A column: its name, what each part of it is, in the order of the parts, and where it leads."""
+
+    name: str
+    parts: Sequence[float]
+    href: str | None = None
+
+    @property
+    def whole(self) -> float:
+        """All parts together."""
+        return sum(self.parts)
+
+
+def bar_chart(
+    name: str, title: str, parts: Sequence[str], columns: Sequence[Bar], written: Callable[[float], str]
+) -> Markup:
+    """Columns of parts, with the names of the parts and a table; `written` says a value in words."""
+    marks = ticks(max((bar.whole for bar in columns), default=0))
+    high = _BARS_HEIGHT - _BARS_TOP - _BARS_BOTTOM
+    drawn = chart(
+        name,
+        title,
+        _describe_bars(columns, written),
+        [_grid_line(mark, marks[-1], high, written) for mark in marks],
+        join(_render_bars(parts, columns, marks[-1], high, written)),
+        join(_bar_labels(columns)),
+        width=_BARS_WIDTH,
+        height=_BARS_HEIGHT,
+        linked=any(bar.href for bar in columns),
+    )
+    return join(
+        (drawn, _bar_legend(parts), folded_table("The same as a table", _bar_table(title, parts, columns, written)))
+    )
+
+
+def _bar_pitch(columns: Sequence[Bar]) -> float:
+    return min(_MAX_BAR_WIDTH, (_BARS_WIDTH - _BARS_LEFT - _BARS_RIGHT) / max(1, len(columns)))
+
+
+def _grid_line(mark: float, most: float, high: float, written: Callable[[float], str]) -> Child:
+    y = _BARS_TOP + high * (1 - mark / most)
+    return svg_line(_BARS_LEFT, y, _BARS_WIDTH - _BARS_RIGHT, y, "grid"), svg_text(
+        _BARS_LEFT - 6, y + 4, written(mark), "label end"
+    )
+
+
+def _render_bars(
+    parts: Sequence[str], columns: Sequence[Bar], most: float, high: float, written: Callable[[float], str]
+) -> Iterator[Markup]:
+    pitch = _bar_pitch(columns)
+    wide = max(1.0, pitch - max(1.0, pitch * 0.2))
+    for at, bar in enumerate(columns):
+        if bar.whole <= 0:
+            continue
+        x, y = _BARS_LEFT + at * pitch + (pitch - wide) / 2, _BARS_TOP + high
+        shapes = []
+        for number, value in enumerate(bar.parts):
+            tall = high * value / most
+            y -= tall
+            if value > 0:
+                shapes.append(svg_rect(x, y, wide, tall, f"part-{number + 1}"))
+        largest = [f"{part} {written(value)}" for part, value in zip(parts, bar.parts, strict=True) if value > 0]
+        more = f" ({', '.join(largest)})" if len(parts) > 1 else ""
+        # The whole height answers the pointer, for a short column is hard to hit.
+        area = svg_rect(_BARS_LEFT + at * pitch, _BARS_TOP, pitch, high, "area")
+        yield svg_link(bar.href, f"{bar.name}: {written(bar.whole)}{more}", area, shapes)
+
+
+def _bar_labels(columns: Sequence[Bar]) -> Iterator[Markup]:
+    """Names below as many columns as have room for one."""
+    pitch = _bar_pitch(columns)
+    every = max(1, -int(-_LABEL_WIDTH // pitch))
+    for at in range(0, len(columns), every):
+        yield svg_text(_BARS_LEFT + at * pitch + pitch / 2, _BARS_HEIGHT - 6, columns[at].name, "label middle")
+
+
+def _bar_legend(parts: Sequence[str]) -> Markup:
+    if len(parts) <= 1:
+        return Markup()
+    return el("ul", [el("li", part, class_=f"part-{at + 1}") for at, part in enumerate(parts)], class_="legend")
+
+
+def _bar_table(title: str, parts: Sequence[str], columns: Sequence[Bar], written: Callable[[float], str]) -> Markup:
+    several = len(parts) > 1
+    heads = (
+        Column("When"),
+        *(Column(part, "number") for part in (parts if several else ())),
+        Column("Total", "number"),
+    )
+    rows = [
+        [
+            el("a", bar.name, href=bar.href) if bar.href else bar.name,
+            *(written(value) for value in (bar.parts if several else ())),
+            written(bar.whole),
+        ]
+        for bar in reversed(columns)
+        if bar.whole > 0
+    ]
+    return render_table(title, heads, rows)
+
+
+def _describe_bars(columns: Sequence[Bar], written: Callable[[float], str]) -> str:
+    most = max(columns, key=lambda bar: bar.whole, default=None)
+    if most is None or most.whole <= 0:
+        return "There is nothing to show."
+    return f"From {columns[0].name} to {columns[-1].name}; the most is {written(most.whole)} on {most.name}."
+
+
+_WEEKS = 53
+_ONE_DAY = timedelta(days=1)
+_CALENDAR_CELL, _CALENDAR_PITCH = 11, 14
+_CALENDAR_LEFT, _CALENDAR_TOP = 32, 18
+_MONTH_LABEL_WEEKS = 3  # weeks that the name of a month takes
+_NAMED_DAYS = (0, 2, 4)
+
+
+class DayActivity(Struct, frozen=True):
+    """A day: how much was done, which is its shade, and the same in words."""
+
+    value: float
+    told: str
+
+
+def activity_calendar(
+    days: Mapping[date, DayActivity], last: date, *, link_of: Callable[[date], str | None], what: str = "Activity"
+) -> Markup:
+    """The year up to a day, with its table; a day on which something was done leads to it."""
+    monday = last - timedelta(days=last.weekday()) - timedelta(weeks=_WEEKS - 1)
+    shown = {day: one for day, one in days.items() if monday <= day <= last and one.value > 0}
+    shades = ShadeScale(one.value for one in shown.values())
+    cells = join(_calendar_cells(monday, last, shown, shades, link_of))
+    labels = [
+        *_month_labels(monday),
+        *(svg_text(0, _CALENDAR_TOP + row * _CALENDAR_PITCH + 9, _weekday_name(row), "label") for row in _NAMED_DAYS),
+    ]
+    told = f"{len(shown):,} of the {(last - monday).days + 1} days up to {last.isoformat()} have something."
+    drawn = chart(
+        "calendar",
+        f"{what} by day",
+        told,
+        labels,
+        cells,
+        _calendar_legend(),
+        width=_CALENDAR_LEFT + _WEEKS * _CALENDAR_PITCH,
+        height=_CALENDAR_TOP + 7 * _CALENDAR_PITCH + 18,
+        linked=True,
+    )
+    rows = [[_day_link(day, link_of), one.told] for day, one in sorted(shown.items(), reverse=True)]
+    twin = render_table(f"{what} by day", (Column("Day", "when"), Column("What was done")), rows)
+    return join((drawn, folded_table("The same as a table", twin)))
+
+
+def _calendar_cells(
+    monday: date,
+    last: date,
+    shown: Mapping[date, DayActivity],
+    shades: ShadeScale,
+    link_of: Callable[[date], str | None],
+) -> Iterator[Markup]:
+    for number in range((last - monday).days + 1):
+        day = monday + number * _ONE_DAY
+        week, row = divmod(number, 7)
+        x, y = _CALENDAR_LEFT + week * _CALENDAR_PITCH, _CALENDAR_TOP + row * _CALENDAR_PITCH
+        one = shown.get(day)
+        if one is None:
+            yield svg_rect(x, y, _CALENDAR_CELL, _CALENDAR_CELL, "shade-0")
+        else:
+            cell = svg_rect(x, y, _CALENDAR_CELL, _CALENDAR_CELL, f"shade-{shades.of(one.value)}")
+            yield svg_link(link_of(day), f"{_format_day(day)}: {one.told}", cell)
+
+
+def _month_labels(monday: date) -> Iterator[Markup]:
+    """The name of a month above the week in which it begins, where there is room for it."""
+    before = -_MONTH_LABEL_WEEKS
+    for week in range(_WEEKS):
+        sunday = monday + timedelta(days=7 * week + 6)
+        if (
+            (sunday.day <= 7 or week == 0)
+            and week - before >= _MONTH_LABEL_WEEKS
+            and week <= _WEEKS - _MONTH_LABEL_WEEKS + 1
+        ):
+            before = week
+            yield svg_text(_CALENDAR_LEFT + week * _CALENDAR_PITCH, 10, f"{sunday:%b}", "label")
+
+
+def _calendar_legend() -> Child:
+    y = _CALENDAR_TOP + 7 * _CALENDAR_PITCH + 6
+    x = _CALENDAR_LEFT + (_WEEKS - 11) * _CALENDAR_PITCH
+    cells = [
+        svg_rect(x + 30 + shade * _CALENDAR_PITCH, y, _CALENDAR_CELL, _CALENDAR_CELL, f"shade-{shade}")
+        for shade in range(5)
+    ]
+    return el(
+        "g", svg_text(x, y + 9, "less", "label"), cells, svg_text(x + 34 + 5 * _CALENDAR_PITCH, y + 9, "more", "label")
+    )
+
+
+def _day_link(day: date, link_of: Callable[[date], str | None]) -> Child:
+    href = link_of(day)
+    return el("a", day.isoformat(), href=href) if href is not None else day.isoformat()
+
+
+def _format_day(day: date) -> str:
+    return f"{day:%a} {day.day} {day:%b %Y}"
+
+
+def _weekday_name(row: int) -> str:
+    return ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[row]
+
+
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_LONG_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_HOURS = 24
+_HOUR_CELL, _HOUR_PITCH, _HOUR_HEIGHT = 21, 24, 18
+_HOUR_LEFT, _HOUR_TOP = 36, 18
+_HOUR_LABELS = range(0, _HOURS, 3)
+
+
+def weekday_hour_map(counts: Mapping[tuple[int, int], int], *, unit: str, zone: str) -> Markup:
+    """How much was done by weekday (0 is Monday) and hour, with its table; `unit` is what is counted."""
+    shades = ShadeScale(counts.values())
+    cells = [
+        svg_rect(
+            _HOUR_LEFT + hour * _HOUR_PITCH,
+            _HOUR_TOP + day * _HOUR_HEIGHT,
+            _HOUR_CELL,
+            _HOUR_HEIGHT - 3,
+            f"shade-{shades.of(counts.get((day, hour), 0))}",
+            el("title", f"{_LONG_WEEKDAYS[day]} {hour:02}:00: {counts.get((day, hour), 0):,} {unit}"),
+        )
+        for day in range(7)
+        for hour in range(_HOURS)
+    ]
+    labels = [
+        *(svg_text(0, _HOUR_TOP + day * _HOUR_HEIGHT + 12, name, "label") for day, name in enumerate(WEEKDAYS)),
+        *(svg_text(_HOUR_LEFT + hour * _HOUR_PITCH, 11, f"{hour:02}", "label") for hour in _HOUR_LABELS),
+    ]
+    title = f"{unit.capitalize()} by weekday and hour ({zone})"
+    drawn = chart(
+        "day-hour",
+        title,
+        _describe_hours(counts, unit),
+        labels,
+        cells,
+        width=_HOUR_LEFT + _HOURS * _HOUR_PITCH,
+        height=_HOUR_TOP + 7 * _HOUR_HEIGHT,
+    )
+    columns = (Column("Hour"), *(Column(name, "number") for name in WEEKDAYS))
+    rows = [
+        [f"{hour:02}:00", *(f"{counts.get((day, hour), 0):,}" for day in range(7))]
+        for hour in range(_HOURS)
+        if any(counts.get((day, hour)) for day in range(7))
+    ]
+    return join((drawn, folded_table("The same as a table", render_table(title, columns, rows))))
+
+
+def _describe_hours(counts: Mapping[tuple[int, int], int], unit: str) -> str:
+    busiest = max(counts, key=lambda key: (counts[key], key), default=None)
+    if busiest is None or not counts[busiest]:
+        return "There is nothing yet."
+    return f"Most at {_LONG_WEEKDAYS[busiest[0]]} {busiest[1]:02}:00: {counts[busiest]:,} {unit}."
+
+
+_STEPS = (1, 2, 2.5, 5, 10)
+_NEARLY_ZERO = 1e-9
+_NEARLY_ONE = 1 - 1e-9
+SHADES = 4
+"""How many shades there are besides none."""
+
+
+def ticks(most: float, about: int = 4) -> list[float]:
+    """Round numbers from 0 to at least `most`, about so many apart.
+
+    >>> ticks(37), ticks(0)
+    ([0.0, 10.0, 20.0, 30.0, 40.0], [0.0, 1.0])
+    """
+    if most < _NEARLY_ZERO:
+        return [0.0, 1.0]
+    rough = most / about
+    power = 10.0 ** floor(log10(rough))
+    step = next(one * power for one in _STEPS if one * power >= rough * _NEARLY_ONE)
+    number = 1
+    while step * number < most:
+        number += 1
+    return [float(f"{step * at:.10g}") for at in range(number)] + [max(most, float(f"{step * number:.10g}"))]
+
+
+class ShadeScale:
+    """Tells the shade of a value: each shade has about as many of the values that are above nothing."""
+
+    def __init__(self, values: Iterable[float]) -> None:
+        self._bounds = _shade_bounds(sorted(value for value in values if value > 0))
+
+    def of(self, value: float) -> int:
+        """From 0, for nothing, to 4.
+
+        >>> shades = Shades([1, 2, 3, 4])
+        >>> [shades.of(value) for value in (0, 1, 2, 3, 4)]
+        [0, 1, 2, 3, 4]
+        """
+        return 0 if value <= 0 else min(SHADES, bisect_left(self._bounds, value) + 1)
+
+
+def _shade_bounds(values: Sequence[float]) -> list[float]:
+    return [values[(len(values) * part - 1) // SHADES] for part in range(1, SHADES)] if values else []
+
+
+def chart(
+    name: str,
+    title: str,
+    told: str,
+    *shapes: Child,
+    width: int,
+    height: int,
+    linked: bool = False,
+) -> Markup:
+    """A chart. `name` makes its ids, `told` says in words what it shows.
+
+    Where shapes are links, it is a group and no picture: a picture's parts cannot be gone to.
+    """
+    svg = el(
+        "svg",
+        el("title", title, id=f"{name}-title"),
+        el("desc", told, id=f"{name}-told"),
+        *shapes,
+        class_=f"drawing {name}",
+        viewBox=f"0 0 {width} {height}",
+        width=width,
+        height=height,
+        role="group" if linked else "img",
+        aria_labelledby=f"{name}-title {name}-told",
+    )
+    return el("div", svg, class_="chart")
+
+
+def svg_rect(x: float, y: float, width: float, height: float, kind: str, *inside: Child) -> Markup:
+    """A rectangle."""
+    return el(
+        "rect",
+        *inside,
+        x=svg_number(x),
+        y=svg_number(y),
+        width=svg_number(width),
+        height=svg_number(height),
+        class_=kind,
+    )
+
+
+def svg_text(x: float, y: float, words: str, kind: str) -> Markup:
+    """Words in a drawing, which its table says again."""
+    return el("text", words, x=svg_number(x), y=svg_number(y), class_=kind, aria_hidden="true")
+
+
+def svg_line(x: float, y: float, to_x: float, to_y: float, kind: str) -> Markup:
+    """A line."""
+    return el("line", x1=svg_number(x), y1=svg_number(y), x2=svg_number(to_x), y2=svg_number(to_y), class_=kind)
+
+
+def svg_link(href: str | None, words: str, *shapes: Child) -> Markup:
+    """Shapes that lead somewhere and say what they are; a group of them where they lead nowhere.
+
+    Keys pass them by: a year of days would be hundreds of stops, and the table below has the same links.
+    """
+    told = el("title", words)
+    return el("a", told, *shapes, href=href, tabindex=-1) if href is not None else el("g", told, *shapes)
+
+
+def svg_number(value: float) -> str:
+    """A number in as few digits as it needs, the same on every machine.
+
+    >>> num(3.0), num(0.1 + 0.2), num(12.345)
+    ('3', '0.3', '12.35')
+    """
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+_SPARK_STEP, _SPARK_HEIGHT = 4, 16
+_MIN_SPARK_VALUES = 2
+
+
+def sparkline(values: Sequence[float], told: str) -> Markup:
+    """The values as a line; `told` says in words what it shows, and stands where the figures themselves do."""
+    if len(values) < _MIN_SPARK_VALUES:
+        return EMPTY
+    most = max(values) or 1
+    points = " ".join(
+        f"{svg_number(at * _SPARK_STEP)},{svg_number(_SPARK_HEIGHT - 1 - (_SPARK_HEIGHT - 2) * value / most)}"
+        for at, value in enumerate(values)
+    )
+    width = (len(values) - 1) * _SPARK_STEP
+    line = el("polyline", points=points, class_="spark")
+    return el(
+        "svg",
+        el("title", told),
+        line,
+        class_="sparkline",
+        viewBox=f"0 0 {width} {_SPARK_HEIGHT}",
+        width=width,
+        height=_SPARK_HEIGHT,
+        role="img",
+        aria_label=told,
+    )

@@ -1,0 +1,168 @@
+"""Accessible tables: captions, row and column headings; and the table of sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta, tzinfo
+from decimal import Decimal
+
+from markupsafe import Markup
+from msgspec import Struct
+
+from threadline.model.text import format_duration, short_model_name
+from threadline.render.html.element import EMPTY, Child, el
+from threadline.render.html.format import cost_element, project_link, time_element
+from threadline.render.safe_text import shorten
+
+
+class Column(Struct, frozen=True):
+    """A column: its heading, and the class of its cells (`number`, `when`, `path` …)."""
+
+    name: Child
+    kind: str | None = None
+    title: str | None = None
+
+
+class TableRow(Struct, frozen=True):
+    """A row: the first cell is its heading. `item` says that keys go through these rows."""
+
+    cells: Sequence[Child]
+    kind: str | None = None
+    item: bool = False
+
+
+def render_table(
+    caption: Child,
+    columns: Sequence[Column],
+    rows: Iterable[TableRow | Sequence[Child]],
+    *,
+    kind: str = "table",
+    heading: int = 0,
+    foot: Sequence[Child] | None = None,
+    hidden_caption: bool = False,
+) -> Markup:
+    """A table; the cell at `heading` of each row is its heading, `foot` a last row that sums up."""
+    named = [el("th", column.name, scope="col", class_=column.kind, title=column.title) for column in columns]
+    made = [_render_row(row if isinstance(row, TableRow) else TableRow(row), columns, heading) for row in rows]
+    summed = el("tfoot", _render_row(TableRow(foot), columns, heading)) if foot is not None else EMPTY
+    held = el(
+        "table",
+        el("caption", caption, class_="unseen" if hidden_caption else None),
+        el("thead", el("tr", named)),
+        el("tbody", made),
+        summed,
+        class_=kind,
+    )
+    return el("div", held, class_="scrolled", tabindex=0, role="region", aria_label=_caption_text(caption))
+
+
+def folded_table(summary: str, inside: Child) -> Markup:
+    """A table below a chart, folded."""
+    return el("details", el("summary", summary), inside, class_="twin")
+
+
+def _render_row(row: TableRow, columns: Sequence[Column], heading: int) -> Markup:
+    cells = [
+        el("th", cell, scope="row", class_=column.kind) if at == heading else el("td", cell, class_=column.kind)
+        for at, (cell, column) in enumerate(zip(row.cells, columns, strict=True))
+    ]
+    return el("tr", cells, class_=row.kind, data_item=row.item)
+
+
+def _caption_text(caption: Child) -> str:
+    return Markup(el("i", caption)).striptags()  # noqa: S704 - it is made of elements
+
+
+_MAX_TITLE = 160
+
+
+class SessionRow(Struct, frozen=True):
+    """What a list shows of a session; `address` is its page."""
+
+    id: str | None
+    title: str
+    address: str
+    project: str
+    first: datetime | None
+    last: datetime | None
+    model: str | None
+    turns: int
+    calls: int
+    agents: int
+    amount: Decimal | None
+    unpriced: int
+    tokens: int
+    running: bool = False
+    kept: bool = False
+
+    @property
+    def duration(self) -> timedelta | None:
+        """From its first time to its last."""
+        return self.last - self.first if self.first is not None and self.last is not None else None
+
+
+KEPT_HINT = "deleted by Claude Code; the keep still has it"
+"""What `kept` means, for who does not know."""
+_SESSION_COLUMNS: dict[str, Column] = {
+    "time": Column("Last used", "when"),
+    "title": Column("Title", "title"),
+    "project": Column("Project", "path"),
+    "model": Column("Model", "model"),
+    "turns": Column("Turns", "number"),
+    "calls": Column("Calls", "number"),
+    "agents": Column("Agents", "number"),
+    "cost": Column("Cost", "number"),
+    "duration": Column("Duration", "number", "from the first entry to the last"),
+}
+ALL_COLUMNS = tuple(_SESSION_COLUMNS)
+"""All columns, in order."""
+SHORT_COLUMNS = ("time", "title", "project", "turns", "cost")
+"""Those of a list beside others."""
+
+
+def session_table(
+    caption: str,
+    rows: Iterable[SessionRow],
+    *,
+    zone: tzinfo,
+    columns: Iterable[str] = ALL_COLUMNS,
+    project_address: Callable[[str], str],
+    heads: Callable[[str], Child] | None = None,
+) -> Markup:
+    """A table of sessions. `heads` gives what stands at the head of a column instead of its name, such as a link."""
+    chosen = list(columns)
+    named = [_with_heading(_SESSION_COLUMNS[name], heads(name) if heads is not None else None) for name in chosen]
+    made = [
+        TableRow(
+            [_CELL_RENDERERS[name](row, zone, project_address) for name in chosen],
+            "running" if row.running else None,
+            item=True,
+        )
+        for row in rows
+    ]
+    return render_table(caption, named, made, kind="list sessions", heading=chosen.index("title"), hidden_caption=True)
+
+
+def _with_heading(column: Column, head: Child) -> Column:
+    return column if head is None else Column(head, column.kind, column.title)
+
+
+def _title_cell(row: SessionRow, _zone: tzinfo, _address: Callable[[str], str]) -> Child:
+    mark = el("span", "running", class_="live good") if row.running else EMPTY
+    if row.kept:
+        mark = el("span", "kept", class_="kept", title=KEPT_HINT)
+    return el("a", shorten(row.title, _MAX_TITLE) or "(no title)", href=row.address), mark
+
+
+_CellRenderer = Callable[[SessionRow, tzinfo, Callable[[str], str]], Child]
+_CELL_RENDERERS: dict[str, _CellRenderer] = {
+    "time": lambda row, zone, _address: time_element(row.last, zone),
+    "title": _title_cell,
+    "project": lambda row, _zone, address: project_link(row.project, address(row.project)),
+    "model": lambda row, _zone, _address: shorten(short_model_name(row.model), 40),
+    "turns": lambda row, _zone, _address: f"{row.turns:,}",
+    "calls": lambda row, _zone, _address: f"{row.calls:,}" if row.calls else "",
+    "agents": lambda row, _zone, _address: f"{row.agents:,}" if row.agents else "",
+    "cost": lambda row, _zone, _address: cost_element(row.amount, row.unpriced),
+    "duration": lambda row, _zone, _address: format_duration(row.duration),
+}

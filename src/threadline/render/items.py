@@ -1,0 +1,183 @@
+"""Select the items that a view shows, and give each its anchor, kind and turn.
+
+An anchor names an entry the same way in every page that shows it: `L120` is line 120 of the main transcript,
+`a1b2c3.L7` line 7 of an agent's. The second item of an entry has a number behind it (`L120-2`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import PurePath
+
+from msgspec import Struct
+
+from threadline.model.calls import Outcome
+from threadline.model.entries import ChainEntry, Entry
+from threadline.model.places import AgentId, CallId
+from threadline.model.session import Agent, Branch, Session
+from threadline.render.outline import (
+    BranchItem,
+    CallItem,
+    CompactionItem,
+    FailureItem,
+    Item,
+    NoticeItem,
+    NotificationsByEntry,
+    OutputItem,
+    PromptItem,
+    ReplyItem,
+    TaskItem,
+    TaskUpdateItem,
+    ThinkingItem,
+    build_outline,
+)
+from threadline.render.session_text import leading_entries
+from threadline.render.view import Detail, View
+
+_ANCHOR = re.compile(r"(?:(?P<agent>[0-9A-Za-z_-]+)\.)?L(?P<line>[0-9]{1,12})")
+_UNSAFE = re.compile(r"[^0-9A-Za-z_-]")
+
+
+def anchor_of(entry: Entry, agent: AgentId | str | None = None) -> str:
+    """`L120` for line 120 of the main transcript, `a1b2c3.L7` for line 7 of an agent's."""
+    line = f"L{entry.line.number}"
+    return f"{agent_slug(agent)}.{line}" if agent is not None else line
+
+
+def foreign_transcript_slug(transcript: str) -> str:
+    """What stands for an agent in the anchors of rows that it has from another file, as from a workflow's journal.
+
+    >>> elsewhere("/home/projects/-work/5560/subagents/workflows/wf_1/journal.jsonl")
+    'wf_1-journal'
+    """
+    path = PurePath(transcript)
+    return agent_slug(f"{path.parent.name}-{path.stem}")
+
+
+def agent_slug(agent: AgentId | str) -> str:
+    """An agent's id as it stands in anchors and addresses: whatever a file's name holds, it is one plain word."""
+    return _UNSAFE.sub("_", str(agent))
+
+
+def parse_anchor(text: str) -> tuple[str | None, int] | None:
+    """The agent (None: the main one) and the line that an anchor names; None where it is not an anchor."""
+    found = _ANCHOR.fullmatch(text)
+    return (found["agent"], int(found["line"])) if found else None
+
+
+ITEM_KINDS: dict[type[Item], str] = {
+    PromptItem: "prompt",
+    TaskItem: "task",
+    ReplyItem: "reply",
+    ThinkingItem: "thinking",
+    CallItem: "call",
+    OutputItem: "output",
+    FailureItem: "failure",
+    NoticeItem: "notice",
+    TaskUpdateItem: "notice",
+    CompactionItem: "compaction",
+    BranchItem: "branch",
+}
+"""What each item is called: its class in the page, and the word that a view filters by."""
+
+
+class PlacedItem(Struct, frozen=True):
+    """An item, the anchor it has in its page, its kind, and the number of the turn it is part of."""
+
+    item: Item
+    anchor: str
+    kind: str
+    turn: int | None = None
+
+
+def place_items(
+    agent: Agent, view: View, news: NotificationsByEntry | None = None, failing: Collection[CallId] = ()
+) -> tuple[PlacedItem, ...]:
+    """The items of an agent that a view wants, in order; `failing` are calls whose agents hold what failed."""
+    return tuple(
+        placed_item for placed_item in _all_items(agent, view, news) if _is_visible(placed_item, view, failing)
+    )
+
+
+def _all_items(agent: Agent, view: View, news: NotificationsByEntry | None) -> Iterator[PlacedItem]:
+    """Every item; the second of an entry's is told from the first by a number."""
+    chosen = leading_entries(agent, thread=view.thread, branch=view.branch)
+    turns = {id(entry): turn.number for turn in agent.turns for entry in turn.entries}
+    own = agent.entries[0].line.transcript if agent.entries else ""
+    seen: dict[str, int] = {}
+    turn: int | None = None
+    made = build_outline(agent, chosen, beside=view.branch is None and not view.thread, news=news)
+    if view.branch is not None:
+        made = _branch_items(made, view.branch, agent.branches[view.branch - 1], chosen)
+    for item in made:
+        there = item.entry.line.transcript
+        name = anchor_of(item.entry, agent.id if there == own else foreign_transcript_slug(there))
+        if not isinstance(item, BranchItem) or item.number == view.branch:
+            turn = turns.get(id(item.entry), turn)
+        if isinstance(item, BranchItem):
+            # The entry itself stands on the branch; a link to it is not to end at the mark of where it was left.
+            yield PlacedItem(item, f"{name}-0", ITEM_KINDS[BranchItem], turn)
+            continue
+        so_many = seen[name] = seen.get(name, 0) + 1
+        if isinstance(item, PromptItem) and item.turn is not None:
+            turn = item.turn
+        yield PlacedItem(item, name if so_many == 1 else f"{name}-{so_many}", ITEM_KINDS[type(item)], turn)
+
+
+def _branch_items(items: Iterable[Item], number: int, branch: Branch, way: Sequence[ChainEntry]) -> Iterator[Item]:
+    """The items of a branch and of the way to it, with a mark where it begins, and none of branches elsewhere."""
+    own = {id(entry) for entry in branch.entries}
+    known = {entry.uuid for entry in way if entry.uuid is not None}
+    is_begun = False
+    for item in items:
+        if isinstance(item, BranchItem):
+            if item.number != number and item.branch.fork in known:
+                yield item
+            continue
+        if not is_begun and id(item.entry) in own:
+            is_begun = True
+            yield BranchItem(item.entry, number, branch, "")
+        yield item
+
+
+def _is_visible(placed_item: PlacedItem, view: View, failing: Collection[CallId]) -> bool:
+    item = placed_item.item
+    if isinstance(item, NoticeItem) and item.quiet and not view.everything:
+        return False
+    if isinstance(item, ThinkingItem) and (view.thinking is Detail.NONE or not (item.text.strip() or view.everything)):
+        return False
+    if isinstance(item, CallItem) and view.calls is Detail.NONE:
+        return False
+    if view.from_turn is not None and (placed_item.turn is None or placed_item.turn < view.from_turn):
+        return False
+    if view.to_turn is not None and placed_item.turn is not None and placed_item.turn > view.to_turn:
+        return False
+    return _matches_filters(placed_item, view, failing)
+
+
+def _matches_filters(placed_item: PlacedItem, view: View, failing: Collection[CallId]) -> bool:
+    """Whether it is of a kind, a tool and an outcome that were asked for."""
+    item = placed_item.item
+    if view.kinds and placed_item.kind not in view.kinds:
+        return False
+    if view.tools and not (isinstance(item, CallItem) and item.call.tool in view.tools):
+        return False
+    if not view.errors:
+        return True
+    failed = isinstance(item, CallItem) and (
+        item.call.outcome not in (Outcome.OK, Outcome.PENDING) or item.call.id in failing
+    )
+    return failed or isinstance(item, FailureItem) or bool(item.entry.problems)
+
+
+def count_tools(session: Session | Agent) -> dict[str, int]:
+    """The tools that were called and how often, most first: what can be filtered by."""
+    return _count_names(call.tool for call in session.calls)
+
+
+def _count_names(names: Iterable[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name in names:
+        found[name] = found.get(name, 0) + 1
+    return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))

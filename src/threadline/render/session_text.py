@@ -1,0 +1,463 @@
+"""Render a session as text for a terminal, and single items as one line each for `watch`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from threadline.model.calls import Outcome
+from threadline.model.entries import ChainEntry
+from threadline.model.session import ActKind, Agent, Branch, CompactionKind, Session
+from threadline.model.text import count, format_time, short_model_name
+from threadline.render.call_text import OUTCOME_MARKS, call_body, call_line
+from threadline.render.outline import (
+    BranchItem,
+    CallItem,
+    CompactionItem,
+    FailureItem,
+    Item,
+    NoticeItem,
+    OutputItem,
+    PromptItem,
+    ReplyItem,
+    TaskItem,
+    TaskNotification,
+    TaskUpdateItem,
+    ThinkingItem,
+    build_outline,
+)
+from threadline.render.safe_text import clip_left, display_width, one_line, plain, plain_lines
+from threadline.render.session_facts import (
+    AgentPlacement,
+    BackgroundTasks,
+    agent_line,
+    agents_without_transcript,
+    missing_agent_line,
+    task_answer,
+    task_sentence,
+)
+from threadline.render.terminal import (
+    PROMPT_SIGN,
+    Role,
+    Span,
+    Spans,
+    Style,
+    act_sign,
+    cut_line,
+    labelled_rule,
+    line_width,
+    split_indent,
+    wrap,
+)
+from threadline.render.terminal_markdown import markdown_lines
+from threadline.render.view import AgentDetail, TextOptions
+
+_PROMPT_LINES, _OUTPUT_LINES, _TASK_LINES, _ANSWER_LINES = 60, 8, 6, 6
+# Items that stand close together; a blank line goes before all others.
+_COMPACT_ITEMS = (CallItem, ThinkingItem, NoticeItem, TaskUpdateItem, OutputItem, FailureItem)
+_MAX_DEPTH = 12
+
+
+def session_to_text(
+    whole: Session, options: TextOptions | None = None, news: Iterable[TaskNotification] = (), told: Iterable[str] = ()
+) -> Iterator[str]:
+    """The lines of a session, each as it is asked for.
+
+    `news` is what became of its background tasks, `told` is what else its head says.
+    """
+    chosen = options or TextOptions()
+    style = Style(colour=chosen.colour)
+    for line in _TextRenderer(whole, chosen, news, told).lines():
+        yield style.line(line)
+
+
+def leading_entries(agent: Agent, *, thread: bool = False, branch: int | None = None) -> Sequence[ChainEntry]:
+    """The entries that lead: the conversation, the thread alone, or the way to a branch and the branch itself."""
+    if branch is not None:
+        return _path_to_branch(agent, agent.branches[branch - 1])
+    return agent.thread.entries if thread else agent.conversation
+
+
+def _is_turn_shown(number: int, options: TextOptions) -> bool:
+    if options.turn is not None:
+        return number == options.turn
+    first, last = options.from_turn, options.to_turn
+    return (first is None or number >= first) and (last is None or number <= last)
+
+
+def _path_to_branch(agent: Agent, branch: Branch) -> list[ChainEntry]:
+    before: list[ChainEntry] = []
+    for entry in agent.conversation:
+        before.append(entry)
+        if entry.uuid is not None and entry.uuid == branch.fork:
+            return [*before, *branch.entries]
+    return list(branch.entries)
+
+
+class _TextRenderer:
+    """Draws one session."""
+
+    def __init__(
+        self, whole: Session, options: TextOptions, news: Iterable[TaskNotification], told: Iterable[str]
+    ) -> None:
+        self._session = whole
+        self._told = told
+        self._options = options
+        self._places = AgentPlacement(whole)
+        self._drawn: set[int] = set()
+        self._not_kept = agents_without_transcript(whole)
+        self._tasks = BackgroundTasks(whole, news)
+
+    def lines(self) -> Iterator[Spans]:
+        """All lines, the session's own first."""
+        options, main = self._options, self._session.main
+        yield from self._facts()
+        chosen = [turn for turn in main.turns if _is_turn_shown(turn.number, options)]
+        part = chosen if len(chosen) < len(main.turns) else []
+        items = build_outline(
+            main,
+            leading_entries(main, thread=options.thread, branch=options.branch),
+            beside=options.branch is None,
+            within=[entry for turn in part for entry in turn.entries],
+            news=self._tasks.by_entry,
+        )
+        yield from self._items(items, options.width, 0)
+        if not part and options.branch is None:
+            yield from self._unlinked()
+
+    def _facts(self) -> Iterator[Spans]:
+        one = self._session
+        width = self._options.width
+        yield from wrap((Span(one.title.text or "(no title)", Role.TITLE),), width)
+        facts = [
+            str(one.id or ""),
+            one.cwds[0] if one.cwds else "",
+            ", ".join(map(short_model_name, one.models)),
+            format_time(one.started) + (" (UTC)" if one.started else ""),
+            "kept" if one.kept else "",
+        ]
+        yield from wrap((Span(" · ".join(fact for fact in facts if fact), Role.FAINT),), width)
+        for fact in self._told:
+            yield from wrap((Span(fact, Role.FAINT),), width)
+        for link in one.continuations:
+            way = "goes on in" if link.forward else "goes on from"
+            yield from wrap((Span(f"{way} {link.session or 'another session'} ({link.kind})", Role.FAINT),), width)
+
+    def _items(self, items: Iterator[Item], width: int, depth: int) -> Iterator[Spans]:
+        before: Item | None = None
+        for item in items:
+            if isinstance(item, NoticeItem) and item.quiet and not self._options.everything:
+                continue
+            first = True
+            for line in _RENDERERS[type(item)](self, item, width, depth):
+                if first and not (isinstance(item, _COMPACT_ITEMS) and isinstance(before, _COMPACT_ITEMS)):
+                    yield ()
+                first = False
+                yield line
+            before = before if first else item
+
+    def said(self, item: PromptItem, width: int, _depth: int) -> Iterator[Spans]:
+        """A person's act."""
+        act = item.act
+        if act.kind is ActKind.INTERRUPT:
+            yield (Span("■ interrupted by the person", Role.NOTICE),)
+            return
+        if act.kind is ActKind.FEEDBACK and item.turn is None:
+            return  # it stands under the call that it refused
+        if item.turn is not None:
+            label = f"turn {item.turn}" + (f" · {format_time(act.timestamp)}" if act.timestamp else "")
+            yield labelled_rule((Span(label, Role.FAINT),), width)
+        if act.kind is ActKind.PLAN:
+            yield (Span("◆ plan", Role.PROMPT),)
+        yield from self._words(act.text, width, "  " if act.kind is ActKind.PLAN else f"{act_sign(act.kind)} ")
+        if act.images:
+            yield (Span("  " + " ".join(["(image)"] * act.images), Role.FAINT),)
+        if act.kind is ActKind.STEERING:
+            yield (Span("  (typed while the model was working)", Role.FAINT),)
+
+    def _words(self, text: str, width: int, sign: str, *, whole: bool = False) -> Iterator[Spans]:
+        lines = list(plain_lines(text.strip("\n")))
+        most = len(lines) if whole or self._options.everything or self._options.uncut else _PROMPT_LINES
+        for at, line in enumerate(lines[:most]):
+            space, words = split_indent(line, width)
+            first = Span((sign if not at else "  ") + space, Role.PROMPT)
+            yield from wrap((Span(words, Role.PROMPT),), width, first=(first,), rest=(Span("  " + space),))
+        if len(lines) > most:
+            yield (Span(f"  … {count(len(lines) - most, 'more line')}", Role.FAINT),)
+
+    def told(self, item: TaskItem, width: int, _depth: int) -> Iterator[Spans]:
+        """An agent's task."""
+        yield from self._few(item.text, width, _TASK_LINES, f"{PROMPT_SIGN} ", Role.PROMPT)
+
+    def reply(self, item: ReplyItem, width: int, _depth: int) -> Iterator[Spans]:
+        """The model's words."""
+        for at, line in enumerate(markdown_lines(item.text, width - 2)):
+            yield ((Span("● " if not at else "  "), *line)) if line else ()
+
+    def thought(self, item: ThinkingItem, width: int, _depth: int) -> Iterator[Spans]:
+        """Thinking: one line of it."""
+        text = item.text.strip()
+        if self._options.thinking == "none":
+            return
+        if not text:
+            if self._options.everything:
+                yield (Span("✻ thinking, of which only the signature was kept", Role.FAINT),)
+        elif self._options.everything or self._options.thinking == "full":
+            yield from self._few(text, width, None, "✻ ", Role.FAINT)
+        else:
+            more = text.count("\n")
+            note = f" ({count(more + 1, 'line')})" if more else ""
+            words = one_line(text, max(20, width - 2 - len(note)))
+            yield (Span(f"✻ {words}{note}", Role.FAINT),)
+
+    def called(self, item: CallItem, width: int, depth: int) -> Iterator[Spans]:
+        """A call, a few lines of what came of it, and the agents it started."""
+        call = item.call
+        if self._options.calls == "none":
+            return
+        yield call_line(call, width)
+        whole = self._options.everything or self._options.calls == "full"
+        for at, line in enumerate(call_body(call, width - 4, whole=whole)):
+            yield (Span("  ⎿ " if not at else "    ", Role.FAINT), *line)
+        if call.feedback:
+            # A person's own words are never cut, be they few or many.
+            yield from (
+                (Span("  "), *line) for line in self._words(call.feedback, width - 2, f"{PROMPT_SIGN} ", whole=True)
+            )
+        if (news := self._tasks.end(call)) is not None:
+            yield (Span(f"    what became of it: line {news.entry.place.line:,}", Role.FAINT),)
+        if call.id in self._not_kept and self._options.agents is not AgentDetail.NONE:
+            yield (Span("  "), *missing_agent_line(self._not_kept[call.id], width - 2))
+        for agent in self._places.under(call):
+            yield from self._agent(agent, width, depth)
+
+    def _agent(self, agent: Agent, width: int, depth: int) -> Iterator[Spans]:
+        options = self._options
+        if options.agents is AgentDetail.NONE or id(agent) in self._drawn or not self._shown(agent):
+            return
+        self._drawn.add(id(agent))  # a call may stand in a transcript several times
+        yield (Span("  "), *agent_line(agent, width - 2))
+        if options.agents is AgentDetail.FULL and depth < _MAX_DEPTH:
+            bar = Span("  │ ", Role.AGENT)
+            for line in self._items(build_outline(agent, news=self._tasks.by_entry), max(40, width - 4), depth + 1):
+                yield (bar, *line)
+        elif options.agents is AgentDetail.FULL and (more := sum(map(self._shown, self._places.below(agent)))):
+            yield (Span(f"    … {count(more, 'agent')} deeper", Role.FAINT),)
+
+    def _shown(self, agent: Agent) -> bool:
+        return agent.side is None or self._options.everything
+
+    def _unlinked(self) -> Iterator[Spans]:
+        """The agents that no call leads to."""
+        options = self._options
+        agents = [agent for agent in self._places.apart if self._shown(agent)]
+        if not agents or options.agents is AgentDetail.NONE:
+            return
+        yield ()
+        yield labelled_rule((Span("agents without a call", Role.FAINT),), options.width)
+        for agent in agents:
+            yield from self._agent(agent, options.width, 0)
+            if agent.link.why:
+                yield (Span(f"    {one_line(agent.link.why, options.width - 4)}", Role.FAINT),)
+
+    def output(self, item: OutputItem, width: int, _depth: int) -> Iterator[Spans]:
+        """What a local command printed."""
+        yield from self._few(item.text, width, _OUTPUT_LINES, "  ⎿ ", Role.FAINT)
+
+    def failed(self, item: FailureItem, width: int, _depth: int) -> Iterator[Spans]:
+        """A request that failed."""
+        yield from wrap(
+            (Span(f"API error: {item.text}", Role.BAD),), width, first=(Span("✗ ", Role.BAD),), rest=(Span("  "),)
+        )
+
+    def notice(self, item: NoticeItem, width: int, _depth: int) -> Iterator[Spans]:
+        """A line of the program's own."""
+        text = one_line(item.text, max(20, width - len(item.what) - 4))
+        yield cut_line((Span(f"◦ {item.what}{': ' if text else ''}{text}", Role.FAINT),), width)
+
+    def ended(self, item: TaskUpdateItem, width: int, _depth: int) -> Iterator[Spans]:
+        """What became of a background task: where it was started, and what it answered, a few lines of it."""
+        news = item.news
+        call = self._tasks.starting_call(news)
+        where = f"  (started at line {call.place.line:,})" if call is not None else ""
+        before = "◦ background task: "
+        words = one_line(task_sentence(news), max(20, width - len(before) - len(where)))
+        yield cut_line((Span(before + words + where, Role.FAINT),), width)
+        if (said := task_answer(news)) is not None:
+            lines = list(markdown_lines(said, width - 4))
+            most = len(lines) if self._options.everything else _ANSWER_LINES
+            for at, line in enumerate(lines[:most]):
+                yield (Span("  ⎿ " if not at else "    ", Role.FAINT), *line)
+            if len(lines) > most:
+                yield (Span(f"    … {count(len(lines) - most, 'more line')}", Role.FAINT),)
+
+    def compacted(self, item: CompactionItem, width: int, _depth: int) -> Iterator[Spans]:
+        """A compaction: a line across, and how its summary begins."""
+        one = item.compaction
+        micro = one.kind is CompactionKind.MICRO
+        what = "old results cleared" if micro else "compacted"
+        how = f" ({one.trigger})" if one.trigger else ""
+        sizes = [f"{size:,}" for size in (one.tokens_before, one.tokens_after) if size is not None]
+        tokens = f" · {' → '.join(sizes)} tokens" if sizes else ""
+        yield labelled_rule(
+            (Span(what + how + tokens, Role.NOTICE),), width, line="─" if micro else "═", role=Role.NOTICE
+        )
+        if one.summary is not None:
+            yield from self._few(one.summary.text, width, 3, "  ", Role.FAINT)
+
+    def left(self, item: BranchItem, width: int, _depth: int) -> Iterator[Spans]:
+        """Where a branch was left."""
+        number = len(item.branch.entries)
+        before = f"⎇ {number:,} {'entry was' if number == 1 else 'entries were'} left here"
+        after = f"  (--branch {item.number})"
+        words = one_line(item.text, max(20, width - len(before) - len(after) - 4))
+        yield cut_line((Span(before + (f": “{words}”" if words else "") + after, Role.NOTICE),), width)
+
+    def _few(self, text: str, width: int, most: int | None, sign: str, role: Role) -> Iterator[Spans]:
+        """The first lines of a text, wrapped, behind a sign."""
+        lines = list(plain_lines(text.strip("\n")))
+        shown = lines if most is None or self._options.everything else lines[:most]
+        indent = Span(" " * len(sign))
+        for at, line in enumerate(shown):
+            space, words = split_indent(line, width)
+            first = Span(sign + space, role) if not at else Span(indent.text + space)
+            yield from wrap((Span(words, role),), width, first=(first,), rest=(Span(indent.text + space),))
+        if len(lines) > len(shown):
+            yield (indent, Span(f"… {count(len(lines) - len(shown), 'more line')}", Role.FAINT))
+
+
+_Renderer = Callable[[_TextRenderer, Any, int, int], Iterator[Spans]]
+_RENDERERS: dict[type[Item], _Renderer] = {
+    PromptItem: _TextRenderer.said,
+    TaskItem: _TextRenderer.told,
+    ReplyItem: _TextRenderer.reply,
+    ThinkingItem: _TextRenderer.thought,
+    CallItem: _TextRenderer.called,
+    OutputItem: _TextRenderer.output,
+    FailureItem: _TextRenderer.failed,
+    NoticeItem: _TextRenderer.notice,
+    TaskUpdateItem: _TextRenderer.ended,
+    CompactionItem: _TextRenderer.compacted,
+    BranchItem: _TextRenderer.left,
+}
+
+
+_PROJECT_WIDTH = 14
+_ID_WIDTH = 8
+_MIN_WIDTH = 20
+
+
+class EventSource(Struct, frozen=True):
+    """Where something happened: empty where it need not be told."""
+
+    session: str = ""
+    project: str = ""
+    agent: str | None = None
+
+
+def live_line(item: Item, source: EventSource, when: datetime | None, width: int) -> Spans:
+    """`09:14:03  55604662  app  ✓ Bash  npm test  3.2s`, on one line and harmless."""
+    before = _line_prefix(source, when)
+    return (*before, *_LINE_RENDERERS[type(item)](item, max(_MIN_WIDTH, width - line_width(before))))
+
+
+def _line_prefix(source: EventSource, when: datetime | None) -> Spans:
+    clock = f"{when.hour:02}:{when.minute:02}:{when.second:02}  " if when is not None else " " * 10
+    spans = [Span(clock, Role.FAINT)]
+    if source.session:
+        spans.append(Span(f"{_pad(plain(source.session[:_ID_WIDTH]), _ID_WIDTH)}  ", Role.CODE))
+    if source.project:
+        spans.append(Span(f"{_pad(clip_left(plain(source.project), _PROJECT_WIDTH), _PROJECT_WIDTH)}  ", Role.FAINT))
+    if source.agent is not None:
+        spans.append(Span(f"⎇ {plain(source.agent[:_ID_WIDTH])}  ", Role.AGENT))
+    return tuple(spans)
+
+
+def _pad(text: str, width: int) -> str:
+    return text + " " * (width - display_width(text))
+
+
+def _signed_line(sign: str, text: str, role: Role, width: int) -> Spans:
+    return (Span(f"{sign} {one_line(text, max(_MIN_WIDTH, width - display_width(sign) - 1))}", role),)
+
+
+def _prompt_line(item: PromptItem, width: int) -> Spans:
+    act = item.act
+    if act.kind is ActKind.INTERRUPT:
+        return (Span("■ interrupted by the person", Role.NOTICE),)
+    images = f"  +{act.images} pictures" if act.images > 1 else "  +1 picture" if act.images else ""
+    return (*_signed_line(act_sign(act.kind), act.text, Role.PROMPT, width - len(images)), Span(images, Role.FAINT))
+
+
+def _task_line(item: TaskItem, width: int) -> Spans:
+    return _signed_line(PROMPT_SIGN, item.text, Role.PROMPT, width)
+
+
+def _reply_line(item: ReplyItem, width: int) -> Spans:
+    return _signed_line("●", item.text, Role.BODY, width)
+
+
+def _thinking_line(item: ThinkingItem, width: int) -> Spans:
+    return _signed_line("✻", item.text.strip() or "thinking, of which only the signature was kept", Role.FAINT, width)
+
+
+def _call_line(item: CallItem, width: int) -> Spans:
+    """A call as it is made, or how it ended: of an error how it begins to say what, of a refusal the person's words."""
+    if item.call.outcome is Outcome.PENDING:
+        # That it is pending need not be said in words: it has just been made.
+        mark = OUTCOME_MARKS[Outcome.PENDING]
+        return (Span(mark.sign, mark.role), *call_line(replace(item.call, outcome=Outcome.OK), width)[1:])
+    line = call_line(item.call, width)
+    room = width - line_width(line) - 5
+    if room < _MIN_WIDTH:
+        return line
+    if item.call.feedback:
+        return (*line, Span(f" · {PROMPT_SIGN} {one_line(item.call.feedback, room)}", Role.PROMPT))
+    said = one_line(item.call.output, room) if item.call.outcome is Outcome.ERROR else ""
+    return (*line, Span(f" · {said}" if said else "", Role.FAINT))
+
+
+def _output_line(item: OutputItem, width: int) -> Spans:
+    return _signed_line("⎿", item.text, Role.FAINT, width)
+
+
+def _failure_line(item: FailureItem, width: int) -> Spans:
+    return _signed_line("✗", f"API error: {item.text}", Role.BAD, width)
+
+
+def _notice_line(item: NoticeItem, width: int) -> Spans:
+    text = one_line(item.text, max(_MIN_WIDTH, width - len(item.what) - 4))
+    return cut_line((Span(f"◦ {item.what}{': ' if text else ''}{text}", Role.FAINT),), width)
+
+
+def _task_update_line(item: TaskUpdateItem, width: int) -> Spans:
+    news = item.news
+    told = news.summary or " ".join(filter(None, (news.task, news.status))) or "ended"
+    return _signed_line("◦", f"background task: {told}", Role.FAINT, width)
+
+
+def _compaction_line(item: CompactionItem, width: int) -> Spans:
+    one = item.compaction
+    what = "old results cleared" if one.kind is CompactionKind.MICRO else "compacted"
+    how = f" ({one.trigger})" if one.trigger else ""
+    sizes = [f"{size:,}" for size in (one.tokens_before, one.tokens_after) if size is not None]
+    tokens = f" · {' → '.join(sizes)} tokens" if sizes else ""
+    return _signed_line("═", what + how + tokens, Role.NOTICE, width)
+
+
+_LINE_RENDERERS: dict[type[Item], Callable[[Any, int], Spans]] = {
+    PromptItem: _prompt_line,
+    TaskItem: _task_line,
+    ReplyItem: _reply_line,
+    ThinkingItem: _thinking_line,
+    CallItem: _call_line,
+    OutputItem: _output_line,
+    FailureItem: _failure_line,
+    NoticeItem: _notice_line,
+    TaskUpdateItem: _task_update_line,
+    CompactionItem: _compaction_line,
+}

@@ -1,0 +1,1 @@
+"""Reports over whole homes: usage, receipts, doctor, failures, secrets, history."""

@@ -1,0 +1,402 @@
+"""Read everything and report problems, unknown data (drift) and how much was understood."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+from msgspec import Struct
+
+from threadline.errors import Error
+from threadline.model.blocks import ToolResultBlock, ToolUseBlock
+from threadline.model.entries import SUBTYPES, AnyEntry, AssistantEntry, Entry, OtherEntry, SystemEntry, UserEntry
+from threadline.model.homes import Found, SideFile, Transcript
+from threadline.model.places import Place, Problem, ProblemKind
+from threadline.model.results import result_type
+from threadline.parallel import map_transcripts
+from threadline.parse.lines import DECODE_ERRORS, make_lines_decoder, open_transcript
+from threadline.parse.reader import TranscriptReader
+from threadline.parse.side_files import read_side_file
+from threadline.shape import find_unknown, strict_type
+from threadline.shape.drift import UnknownPart
+from threadline.summary.overview import version_key
+
+_MAX_EXAMPLES = 5
+
+
+class ProblemCount(Struct, frozen=True):
+    """How often one kind of problem occurs, what it cost, and where to look."""
+
+    count: int
+    recovered: int
+    lost: int
+    places: tuple[str, ...]
+
+
+class DriftItem(Struct, frozen=True):
+    """Something the model does not know: how often, since which version, how many bytes, and one place."""
+
+    what: str
+    name: str
+    within: str
+    count: int
+    bytes: int
+    first_version: str | None
+    place: str
+
+
+class Examination(Struct, frozen=True):
+    """What reading some transcripts and side files showed."""
+
+    transcripts: int = 0
+    lines: int = 0
+    bytes: int = 0
+    entries: int = 0
+    round_trip: bool | None = None
+    understood_bytes: int = 0
+    malformed_bytes: int = 0
+    pending_bytes: int = 0
+    kinds: dict[str, int] = {}
+    versions: dict[str, int] = {}
+    side_files: dict[str, int] = {}
+    problems: dict[str, ProblemCount] = {}
+    drift: tuple[DriftItem, ...] = ()
+
+    @property
+    def understood(self) -> float:
+        """The share of bytes that stand in entries, and in parts of entries, that the model knows."""
+        complete = self.bytes - self.pending_bytes
+        return self.understood_bytes / complete if complete else 1.0
+
+
+def examine_homes(
+    found: Sequence[Found],
+    *,
+    check: bool = False,
+    jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Examination:
+    """Read everything that was found, each file once: two paths may lead to the same."""
+    transcripts = {os.path.realpath(transcript.path): transcript for some in found for transcript in some.transcripts}
+    side_files = {os.path.realpath(file.path): file for some in found for file in some.side_files}
+    problems = {problem for some in found for problem in some.problems}
+    return examine_all(
+        transcripts.values(), side_files.values(), check=check, jobs=jobs, progress=progress, problems=problems
+    )
+
+
+def examine_all(
+    transcripts: Iterable[Transcript],
+    side_files: Iterable[SideFile] = (),
+    *,
+    check: bool = False,
+    jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    problems: Iterable[Problem] = (),
+) -> Examination:
+    """Read everything. With `check`, prove the round trip of every transcript against a second reading of it."""
+    notes = _Findings()
+    for problem in problems:
+        notes.problem(problem)
+    parts = [notes.examination()]
+    for transcript, part in map_transcripts(partial(examine_transcript, check=check), transcripts, jobs=jobs):
+        parts.append(part)
+        if progress is not None:
+            progress(transcript.size)
+    parts += [_examine_side_file(side) for side in side_files]
+    return _merge_examinations(parts)
+
+
+def examine_transcript(transcript: Transcript, *, check: bool = False) -> Examination:
+    """Read one transcript and say all there is to say of it. Refusals of the machine become a problem."""
+    notes = _Findings()
+    path = transcript.path
+    try:
+        if check:
+            with os.fdopen(open_transcript(path), "rb") as again:
+                _read_entries(path, notes, again)
+        else:
+            _read_entries(path, notes, None)
+    except (Error, OSError) as error:
+        notes.problem(Problem(ProblemKind.UNREADABLE, Place(str(path)), str(error), recovered=False))
+    return notes.examination(transcripts=1)
+
+
+def _read_entries(path: Path, notes: _Findings, again: BinaryIO | None) -> None:
+    finder = DriftFinder()
+    same = True
+    compared = 0
+    size = os.fstat(again.fileno()).st_size if again is not None else 0
+    for entry in TranscriptReader(str(path), decode_strictly).entries(path):
+        notes.entry(entry, finder.strange(entry))
+        if again is not None and same:
+            same = again.read(len(entry.raw)) == entry.raw
+            compared += len(entry.raw)
+    if again is not None:
+        # A live file may have grown since; all that was there at the start must have come back.
+        notes.round_trip = same and compared >= size
+        if not notes.round_trip:
+            why = "a second reading gave other bytes: the file changed meanwhile, or threadline is wrong"
+            notes.problem(Problem(ProblemKind.CHANGED, Place(str(path)), why, recovered=False))
+
+
+def _examine_side_file(side: SideFile) -> Examination:
+    notes = _Findings()
+    try:
+        reading = read_side_file(side)
+    except (Error, OSError) as error:
+        notes.problem(Problem(ProblemKind.UNREADABLE, Place(str(side.path)), str(error), recovered=False))
+    else:
+        for problem in reading.problems:
+            notes.problem(problem)
+        for found in reading.unknown:
+            place = Place(str(side.path), 1, json_path=found.json_path)
+            notes.strange(UnknownItem("field", found.name, found.shape, place, 0), None)
+    return notes.examination(side_files={str(side.kind): 1})
+
+
+class _Findings:
+    """What is noted while reading one file."""
+
+    def __init__(self) -> None:
+        self.round_trip: bool | None = None
+        self._lines = self._bytes = self._entries = 0
+        self._understood = self._malformed = self._pending = 0
+        self._kinds: Counter[str] = Counter()
+        self._versions: Counter[str] = Counter()
+        self._problems: dict[str, ProblemCount] = {}
+        self._drift: dict[tuple[str, str, str], DriftItem] = {}
+        self._last_line = 0
+        # Many kinds do not say which version wrote them: the same one as wrote the entry before, as a rule.
+        self._last_version: str | None = None
+
+    def entry(self, entry: Entry, strange: Iterator[UnknownItem]) -> None:
+        """Note an entry and what is strange about it."""
+        size = len(entry.raw)
+        self._bytes += size
+        self._lines += entry.line.number != self._last_line
+        self._last_line = entry.line.number
+        kind = entry.kind
+        self._kinds[kind] += 1
+        version = _entry_version(entry)
+        if version is not None:
+            self._versions[version] += 1
+            self._last_version = version
+        for problem in problems_of(entry):
+            self.problem(problem)
+        if kind == "pending":
+            self._pending += size
+        elif kind == "damaged":
+            self._malformed += size
+        else:
+            self._entries += kind != "blank"
+            unknown = 0
+            for unknown_item in strange:
+                self.strange(unknown_item, self._last_version)
+                unknown += unknown_item.size
+            self._understood += max(0, size - unknown)
+
+    def problem(self, problem: Problem) -> None:
+        """Note a problem."""
+        one = ProblemCount(1, int(problem.recovered), problem.lost, (str(problem.place),))
+        seen = self._problems.get(problem.kind)
+        self._problems[str(problem.kind)] = one if seen is None else _add_problems(seen, one)
+
+    def strange(self, strange: UnknownItem, version: str | None) -> None:
+        """Note something that the model does not know."""
+        key = (strange.what, strange.name, strange.within)
+        one = DriftItem(*key, 1, strange.size, version, str(strange.place))
+        seen = self._drift.get(key)
+        self._drift[key] = one if seen is None else _add_drift(seen, one)
+
+    def examination(self, *, transcripts: int = 0, side_files: dict[str, int] | None = None) -> Examination:
+        """All notes, as a value."""
+        return Examination(
+            transcripts=transcripts,
+            lines=self._lines,
+            bytes=self._bytes,
+            entries=self._entries,
+            round_trip=self.round_trip,
+            understood_bytes=self._understood,
+            malformed_bytes=self._malformed,
+            pending_bytes=self._pending,
+            kinds=dict(self._kinds),
+            versions=dict(self._versions),
+            side_files=side_files or {},
+            problems=self._problems,
+            drift=tuple(self._drift.values()),
+        )
+
+
+def _entry_version(entry: Entry) -> str | None:
+    """The version that the entry itself names."""
+    if isinstance(entry, OtherEntry):
+        named = entry.data.get("version") if isinstance(entry.data, dict) else None
+    else:
+        named = getattr(entry, "version", None)
+    return named if isinstance(named, str) else None
+
+
+def problems_of(entry: Entry) -> tuple[Problem, ...]:
+    """What is wrong with an entry, a timestamp that names no moment included: it is in the way of sorting."""
+    if entry.timestamp_text is None or entry.timestamp is not None:
+        return entry.problems
+    message = f"{str(entry.timestamp_text)[:40]!r} names no moment"
+    return (*entry.problems, Problem(ProblemKind.BAD_TIMESTAMP, entry.place.within("$.timestamp"), message))
+
+
+def _add_problems(problem_count: ProblemCount, other: ProblemCount) -> ProblemCount:
+    return ProblemCount(
+        problem_count.count + other.count,
+        problem_count.recovered + other.recovered,
+        problem_count.lost + other.lost,
+        tuple(sorted({*problem_count.places, *other.places})[:_MAX_EXAMPLES]),
+    )
+
+
+def _add_drift(drift_item: DriftItem, other: DriftItem) -> DriftItem:
+    versions = [version for version in (drift_item.first_version, other.first_version) if version is not None]
+    first = min(versions, key=version_key, default=None)
+    return DriftItem(
+        drift_item.what,
+        drift_item.name,
+        drift_item.within,
+        drift_item.count + other.count,
+        drift_item.bytes + other.bytes,
+        first,
+        drift_item.place if first == drift_item.first_version else other.place,
+    )
+
+
+def _merge_examinations(parts: list[Examination]) -> Examination:
+    """All parts as one, the same whatever their order."""
+    kinds: Counter[str] = Counter()
+    versions: Counter[str] = Counter()
+    side_files: Counter[str] = Counter()
+    problems: dict[str, ProblemCount] = {}
+    drift: dict[tuple[str, str, str], DriftItem] = {}
+    for part in sorted(parts, key=lambda part: [item.place for item in part.drift]):
+        kinds.update(part.kinds)
+        versions.update(part.versions)
+        side_files.update(part.side_files)
+        for kind, count in part.problems.items():
+            problems[kind] = _add_problems(problems[kind], count) if kind in problems else count
+        for item in part.drift:
+            key = (item.what, item.name, item.within)
+            drift[key] = _add_drift(drift[key], item) if key in drift else item
+    trips = [part.round_trip for part in parts if part.round_trip is not None]
+    return Examination(
+        transcripts=sum(part.transcripts for part in parts),
+        lines=sum(part.lines for part in parts),
+        bytes=sum(part.bytes for part in parts),
+        entries=sum(part.entries for part in parts),
+        round_trip=all(trips) if trips else None,
+        understood_bytes=sum(part.understood_bytes for part in parts),
+        malformed_bytes=sum(part.malformed_bytes for part in parts),
+        pending_bytes=sum(part.pending_bytes for part in parts),
+        kinds=dict(sorted(kinds.items(), key=lambda item: (-item[1], item[0]))),
+        versions=dict(sorted(versions.items(), key=lambda item: version_key(item[0]))),
+        side_files=dict(sorted(side_files.items())),
+        problems=dict(sorted(problems.items())),
+        drift=tuple(sorted(drift.values(), key=lambda item: (-item.count, item.what, item.name, item.within))),
+    )
+
+
+decode_strictly = make_lines_decoder(strict_type(AnyEntry))
+"""Decodes a run of lines in which the model knows every field; the entries are still the model's own."""
+
+_decode_one = msgspec.json.Decoder[Any](strict_type(AnyEntry)).decode
+# A key may hold half a surrogate pair, which has no UTF-8.
+_CONVERSION_ERRORS = (msgspec.MsgspecError, UnicodeEncodeError, RecursionError)
+_ITEM_KINDS = {
+    "OtherEntry": "kind",
+    "OtherBlock": "block",
+    "OtherAttachment": "attachment",
+    "OtherProgress": "progress",
+}
+
+
+class UnknownItem(Struct, frozen=True):
+    """One thing in one entry that the model does not know.
+
+    `what` is `kind`, `subtype`, `block`, `attachment`, `progress`, `tool-result` or `field`; `within` is the shape
+    or tool it was found in.
+    """
+
+    what: str
+    name: str
+    within: str
+    place: Place
+    size: int
+
+
+class DriftFinder:
+    """Finds what is strange in the entries of one transcript, in file order: it remembers which tool a call was to."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, str] = {}
+
+    def strange(self, entry: Entry) -> Iterator[UnknownItem]:
+        """All that the model does not know of this entry."""
+        if isinstance(entry, OtherEntry):
+            if entry.data is not None:
+                yield UnknownItem("kind", entry.kind, "", entry.place, len(entry.raw))
+            return
+        if not _is_fully_known(entry):
+            for found in find_unknown(entry.data, AnyEntry):
+                yield _unknown_item(found, entry.place)
+        if isinstance(entry, SystemEntry) and entry.subtype is not None and entry.subtype not in SUBTYPES:
+            yield UnknownItem("subtype", entry.subtype, "SystemEntry", entry.place.within("$.subtype"), len(entry.raw))
+        if isinstance(entry, UserEntry | AssistantEntry):
+            yield from self._results(entry)
+
+    def _results(self, entry: UserEntry | AssistantEntry) -> Iterator[UnknownItem]:
+        for block in entry.message.blocks if entry.message is not None else ():
+            if isinstance(block, ToolUseBlock):
+                self._tools[block.id or ""] = block.name
+            elif isinstance(block, ToolResultBlock) and isinstance(entry, UserEntry):
+                tool = self._tools.pop(block.tool_use_id or "", None)
+                if isinstance(entry.tool_use_result, dict):
+                    yield from _unknown_in_result(entry.tool_use_result, tool, entry.place)
+
+
+def _is_fully_known(entry: Entry) -> bool:
+    """Whether it was, or can be, decoded by the twin that refuses unknown fields."""
+    if type(entry).__struct_config__.forbid_unknown_fields:
+        return True
+    try:
+        _decode_one(entry.raw.strip(b"\0 \t\r\n"))
+    except DECODE_ERRORS:
+        return False
+    return True
+
+
+def _unknown_in_result(value: dict[str, Any], tool: str | None, place: Place) -> Iterator[UnknownItem]:
+    shape = result_type(value, tool)
+    if shape is None:
+        name = tool if tool is not None else "{" + ", ".join(sorted(value)[:6]) + "}"
+        yield UnknownItem("tool-result", name, "UserEntry", place.within("$.toolUseResult"), _json_size(value))
+        return
+    try:
+        msgspec.convert(value, strict_type(shape))
+    except _CONVERSION_ERRORS:
+        for found in find_unknown(value, shape):
+            inner = place.within("$.toolUseResult" + found.json_path[1:])
+            yield UnknownItem("field", found.name, found.shape, inner, _json_size(found.value))
+
+
+def _unknown_item(found: UnknownPart, place: Place) -> UnknownItem:
+    what = _ITEM_KINDS[found.shape] if found.what == "tag" else "field"
+    return UnknownItem(what, found.name, found.shape, place.within(found.json_path), _json_size(found.value))
+
+
+def _json_size(value: Any) -> int:
+    try:
+        return len(msgspec.json.encode(value))
+    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError, OverflowError):
+        return len(repr(value))

@@ -1,0 +1,244 @@
+"""What a session and the last hours cost, for a status line that is redrawn on every prompt.
+
+The cost depends on what was done recently, not on the size of the home: only the session's own transcripts and those
+that changed since are read. Reading other sessions stops when the time is up, and the answer says so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+from time import monotonic
+
+import msgspec
+from msgspec import Struct
+
+from threadline.account.charges import compute_charges
+from threadline.account.dedupe import with_origin
+from threadline.account.ledger import Ledger
+from threadline.account.rates import Rates
+from threadline.account.windows import WINDOW_HOURS, active_window
+from threadline.errors import Error
+from threadline.find.layout import is_transcript_name, parse_session_id
+from threadline.find.recent import (
+    OutOfTime,
+    find_main_transcript,
+    other_sessions_since,
+    recent_transcripts,
+    session_transcripts_since,
+)
+from threadline.model.homes import Home, Transcript, TranscriptKind
+from threadline.model.places import Place, Problem, ProblemKind
+from threadline.model.sightings import Sighting, TranscriptSightings
+from threadline.model.times import parse_timestamp
+from threadline.model.totals import Sum, UsageWindow
+from threadline.parse.lines import LineNumbers, read_first_lines
+from threadline.parse.sightings import is_compacted_at_end, read_sightings, read_sightings_since
+
+DEFAULT_SECONDS = 0.3
+"""Seconds for other sessions' transcripts, unless somebody gives more."""
+_MIN_PATH_PARTS = 3  # projects/<folder>/<session>.jsonl
+
+
+class SessionRef(Struct, frozen=True):
+    """The session that is asked for: its id, its main transcript, and the home that lies in, as far as known."""
+
+    session: str | None = None
+    main: Path | None = None
+    home: Home | None = None
+
+
+class RecentUsage(Struct, frozen=True):
+    """A session and all that was spent lately.
+
+    `ledger` holds every charge that was read: all of the session's, and others' since `since`. `not_read` is how many
+    transcripts that changed since then there was no time for; `is_listed` tells whether there was time to look for all.
+    `last` is the last request of the session's main agent, None where a compaction came after it.
+    """
+
+    named: SessionRef
+    since: datetime
+    ledger: Ledger
+    last: Sighting | None
+    not_read: int = 0
+    is_listed: bool = True
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything that changed since then was read."""
+        return self.is_listed and not self.not_read and not self.ledger.problems
+
+    def of_session(self) -> Sum | None:
+        """What the session cost, agents included; None where no transcript of it could be read."""
+        if self.named.main is None:
+            return None
+        return self.ledger.where(session=self.named.session).total
+
+    def within(self, begins: datetime, ends: datetime) -> Sum:
+        """What was spent from one moment to another, `ends` left out; of nothing before `since`."""
+        return self.ledger.where(since=begins, until=ends - timedelta(microseconds=1)).total
+
+    def window(self, now: datetime) -> tuple[UsageWindow | None, bool]:
+        """The window of five hours that is running, and whether its begin is certain.
+
+        A window begins where the one before ended, so that only a pause of five hours proves where one does.
+        """
+        lately = self.ledger.where(since=self.since, until=now)
+        every = lately.windows(now=now)
+        found = active_window(every)
+        if found is None or found.first is None:
+            return None, True
+        paused = any(one.is_gap and one.ends <= found.first for one in every)
+        first = next(one.first for one in every if one.first is not None)
+        return found, paused or first - self.since > timedelta(hours=WINDOW_HOURS)
+
+
+def resolve_session(path: str | None, session: str | None, homes: Iterable[Home]) -> SessionRef:
+    """The session of a main transcript, or else of an id. The id wins: some versions gave the path of another."""
+    main = Path(os.path.realpath(path)) if path and "\0" not in path and is_transcript_name(path) else None
+    if session is not None and (not session or os.path.basename(session) != session or "\0" in session):  # noqa: PTH119 - text
+        session = None
+    if main is not None and session is not None and main.stem.lower() != session.lower():
+        beside = main.with_name(f"{session}.jsonl")
+        main = beside if os.path.isfile(beside) or not os.path.isfile(main) else main  # noqa: PTH113 - Path's raises
+        session = session if main is beside else None
+    if main is None and session is not None:
+        main = next((found for home in homes if (found := find_main_transcript(session, home)) is not None), None)
+    if main is None or not os.path.isfile(main):  # noqa: PTH113 - the same
+        return SessionRef(session, None, _home_of_transcript(main))
+    return SessionRef(parse_session_id(main.name) or session or main.stem, main, _home_of_transcript(main))
+
+
+def read_recent_usage(
+    named: SessionRef, homes: Iterable[Home], table: Rates, *, since: datetime, seconds: float = DEFAULT_SECONDS
+) -> RecentUsage:
+    """Read a session, and what changed in homes since a moment, for no longer than so many seconds."""
+    reading = _RecentReader(f"{since:%Y-%m-%dT%H:%M:%S}")
+    last = reading.session(named) if named.main is not None else None
+    until = monotonic() + seconds
+    listed, not_read = reading.others(homes, since, lambda: monotonic() >= until)
+    ledger = Ledger(compute_charges(reading.seen, table), table, reading.problems)
+    return RecentUsage(named, since, ledger, last, not_read, listed)
+
+
+class _RecentReader:
+    """One reading, while it lasts."""
+
+    def __init__(self, since: str) -> None:
+        self.since = since
+        self.seen: list[Sighting] = []
+        self.problems: list[Problem] = []
+        self._read: set[str] = set()
+
+    def session(self, named: SessionRef) -> Sighting | None:
+        """Read all of a session; give its main agent's last request."""
+        main = named.main or Path()
+        home = named.home or Home(main.parent, "path")
+        ids, began_ns = _read_beginning(main)
+        last: Sighting | None = None
+        for one in session_transcripts_since(main, home, began_ns):
+            if (
+                one.kind is TranscriptKind.AGENT
+                and one.session is None
+                and not _mentions_session(one.path, named.session or "")
+            ):
+                continue
+            own = self._add(one, read_sightings(one))
+            if one.path == main:
+                last = next((seen for seen in reversed(own) if is_main_request(seen)), None)
+        self._of_one_beginning(main, home, ids, began_ns)
+        return last if last is not None and not is_compacted_at_end(main) else None
+
+    def others(self, homes: Iterable[Home], since: datetime, too_late: Callable[[], bool]) -> tuple[bool, int]:
+        """Read what changed; tell whether all of it was listed, and how many transcripts were not read."""
+        listed = True
+        waiting: dict[str, Transcript] = {}
+        try:
+            for home in homes:
+                for transcript in recent_transcripts(home, int(since.timestamp() * 1e9), too_late=too_late):
+                    waiting.setdefault(os.fspath(transcript.path), transcript)
+        except OutOfTime:
+            listed = False
+        left = [one for path, one in waiting.items() if path not in self._read]
+        left.sort(key=lambda one: one.mtime_ns)
+        while left and not too_late():
+            transcript = left.pop()
+            self._add(transcript, read_sightings_since(transcript, self.since))
+        return listed, len(left)
+
+    def _of_one_beginning(self, main: Path, home: Home, ids: set[str], began_ns: int) -> None:
+        """Read sessions that begin as this one does: a fork or a continuation copies what the other one spent."""
+        for one in other_sessions_since(main, home, began_ns):
+            if os.fspath(one.path) not in self._read and ids & _read_beginning(one.path)[0]:
+                self._add(one, read_sightings(one))
+
+    def _add(self, transcript: Transcript, seen: TranscriptSightings) -> list[Sighting]:
+        self._read.add(os.fspath(transcript.path))
+        if seen.problem is not None:
+            place = Place(os.fspath(transcript.path))
+            self.problems.append(Problem(ProblemKind.UNREADABLE, place, seen.problem, recovered=False))
+        own = with_origin(seen, transcript, transcript.folder, LineNumbers(os.fspath(transcript.path)))
+        self.seen += own
+        return own
+
+
+def _mentions_session(path: Path, session: str) -> bool:
+    wanted = session.encode(errors="replace")
+    try:
+        return any(wanted in line for line in read_first_lines(path))
+    except Error:
+        return False
+
+
+class _Message(Struct, gc=False):
+    id: str | None = None
+
+
+class _Row(Struct, gc=False):
+    uuid: str | None = None
+    message: _Message | None = None
+    timestamp: str | None = None
+
+
+_decode = msgspec.json.Decoder(_Row).decode
+
+
+def _read_beginning(path: Path) -> tuple[set[str], int]:
+    """The ids of a transcript's first rows and messages, and the first time they name, in nanoseconds since 1970."""
+    rows = list(_first_rows(path))
+    times = [moment for row in rows if (moment := parse_timestamp(row.timestamp)) is not None]
+    ids = {row.uuid for row in rows if row.uuid} | {row.message.id for row in rows if row.message and row.message.id}
+    return ids, int(min(times).timestamp() * 1e9) if times else 0
+
+
+def _first_rows(path: Path) -> Iterator[_Row]:
+    try:
+        lines = read_first_lines(path)
+    except Error:
+        return
+    for line in lines:
+        with suppress(ValueError, RecursionError):  # the last may be cut
+            yield _decode(line)
+
+
+def is_main_request(seen: Sighting) -> bool:
+    """Whether it is a request of the session's main agent that sent anything."""
+    return seen.origin.agent is None and not seen.repeated and any(seen.sent)
+
+
+def _home_of_transcript(main: Path | None) -> Home | None:
+    """The home that a main transcript lies in; None where it lies elsewhere."""
+    if main is None or len(main.parts) <= _MIN_PATH_PARTS or main.parents[1].name != "projects":
+        return None
+    return Home(main.parents[2], "path")
+
+
+def homes_including(named: SessionRef, homes: Iterable[Home]) -> Iterator[Home]:
+    """The homes, with the session's own before them where it is not among them."""
+    every = list(homes)
+    if named.home is not None and all(home.path != named.home.path for home in every):
+        yield named.home
+    yield from every

@@ -1,0 +1,300 @@
+"""Build structs from JSON values that do not quite match, and decode JSON that strict decoders reject.
+
+`Shape` is the base class of every struct read from disk. `fit` keeps what matches a type, leaves the rest at its
+default, and reports each mismatch with its JSON path. A converter is built once per type and follows the structure of
+the type, not of the value, so a deeply nested value in an `Any` field costs nothing.
+
+The fast decoder rejects lone surrogates, NaN, numbers out of range, raw control characters and invalid UTF-8.
+`lenient_loads` accepts them all with the standard library's scanner and lists what it had to repair.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from msgspec import Struct, inspect
+
+OWN_PREFIX = "threadline:"
+"""What our own wire names start with: values that threadline sets and no writer means."""
+
+OTHER_TAG = f"{OWN_PREFIX}other"
+"""The tag of the one member of a tagged union that stands for all tags nobody knows.
+
+No writer means it; `fit` makes such a member from any value whose tag is unknown.
+"""
+
+
+class Shape(Struct, frozen=True, gc=False, rename="camel", repr_omit_defaults=True):
+    """A frozen struct with a default for every field, named in snake_case and read from camelCase.
+
+    The garbage collector does not track it (`gc=False`): JSON has no cycles, and tracking a million
+    small objects costs more than decoding them.
+    """
+
+
+def wire_fields(shape: type[Struct]) -> list[inspect.Field]:
+    """The fields that are read from disk, without those that threadline sets itself."""
+    info: Any = inspect.type_info(shape)
+    return [field for field in info.fields if not field.encode_name.startswith(OWN_PREFIX)]
+
+
+class Misfit(Struct, frozen=True):
+    """One value that is not of the type its field has: where, and in words."""
+
+    json_path: str
+    message: str
+
+
+_Converter = Callable[[Any, str, list[Misfit]], Any]
+_NO_VALUE: Any = object()
+
+
+def fit(value: Any, type_: Any) -> tuple[Any, list[Misfit]]:
+    """The best `type_` that `value` can be, and what did not fit. The first is None when nothing does.
+
+    >>> class Point(Struct):
+    ...     x: int = 0
+    ...     y: int = 0
+    >>> fit({"x": 1, "y": "far"}, Point)
+    (Point(x=1, y=0), [Misfit(json_path='$.y', message='Expected `int`, got `str`')])
+    """
+    misfits: list[Misfit] = []
+    made = _converter_for(type_)(value, "$", misfits)
+    return (None if made is _NO_VALUE else made), misfits
+
+
+@cache
+def _converter_for(type_: Any) -> _Converter:
+    return _make_converter(inspect.type_info(type_))
+
+
+def _make_converter(info: inspect.Type) -> _Converter:
+    """The plan for one type, out of the table below."""
+    make = _CONVERTERS.get(type(info))
+    if make is None:
+        raise TypeError(f"no shape may have a field of type {info!r}")
+    return make(info)
+
+
+def _reject(what: str, value: Any, path: str, misfits: list[Misfit]) -> Any:
+    misfits.append(Misfit(path, f"Expected `{what}`, got `{_json_type_name(value)}`"))
+    return _NO_VALUE
+
+
+def _json_type_name(value: Any) -> str:
+    names = {type(None): "null", dict: "object", list: "array"}
+    return names.get(type(value), type(value).__name__)
+
+
+def _scalar_converter(type_: type, name: str) -> _Converter:
+    def plan(value: Any, path: str, misfits: list[Misfit]) -> Any:
+        return value if type(value) is type_ else _reject(name, value, path, misfits)
+
+    return plan
+
+
+def _int_converter(info: inspect.IntType) -> _Converter:
+    def plan(value: Any, path: str, misfits: list[Misfit]) -> Any:
+        number = value
+        if (type(value) is float and value.is_integer()) or _is_digit_string(value):
+            number = int(value)
+        if type(number) is not int:
+            return _reject("int", value, path, misfits)
+        if (info.ge is not None and number < info.ge) or (info.le is not None and number > info.le):
+            misfits.append(Misfit(path, f"{str(number)[:20]} is out of range"))
+            return _NO_VALUE
+        if number is not value:
+            misfits.append(Misfit(path, f"Expected `int`, got `{_json_type_name(value)}`; read as {number}"))
+        return number
+
+    return plan
+
+
+def _is_digit_string(value: Any) -> bool:
+    return type(value) is str and value.isascii() and value.isdecimal() and len(value) <= len(str(2**63))
+
+
+def _convert_float(value: Any, path: str, misfits: list[Misfit]) -> Any:
+    return value if type(value) in (float, int) else _reject("float", value, path, misfits)
+
+
+def _list_converter(info: inspect.ListType | inspect.VarTupleType) -> _Converter:
+    item_plan = _make_converter(info.item_type)
+    make = list if isinstance(info, inspect.ListType) else tuple
+
+    def plan(value: Any, path: str, misfits: list[Misfit]) -> Any:
+        if type(value) is not list:
+            return _reject("array", value, path, misfits)
+        items = (item_plan(item, f"{path}[{at}]", misfits) for at, item in enumerate(value))
+        return make(item for item in items if item is not _NO_VALUE)
+
+    return plan
+
+
+def _dict_converter(info: inspect.DictType) -> _Converter:
+    value_plan = _make_converter(info.value_type)
+
+    def plan(value: Any, path: str, misfits: list[Misfit]) -> Any:
+        if type(value) is not dict:
+            return _reject("object", value, path, misfits)
+        made = {key: value_plan(item, f"{path}.{key}", misfits) for key, item in value.items()}
+        return {key: item for key, item in made.items() if item is not _NO_VALUE}
+
+    return plan
+
+
+@cache
+def _struct_converter(shape: type[Struct]) -> _Converter:
+    plans: dict[str, tuple[str, _Converter]] = {}
+
+    def plan(value: Any, path: str, misfits: list[Misfit]) -> Any:
+        if type(value) is not dict:
+            return _reject("object", value, path, misfits)
+        if not plans:  # made late: a shape may hold itself
+            plans.update((field.encode_name, (field.name, _make_converter(field.type))) for field in wire_fields(shape))
+        made: dict[str, Any] = {}
+        for key, item in value.items():
+            known = plans.get(key)
+            if known is not None:
+                fitted = known[1](item, f"{path}.{key}", misfits)
+                if fitted is not _NO_VALUE:
+                    made[known[0]] = fitted
+        return shape(**made)
+
+    return plan
+
+
+def _union_converter(info: inspect.UnionType) -> _Converter:
+    structs = [member for member in info.types if isinstance(member, inspect.StructType)]
+    tagged = {member.tag: _make_converter(member) for member in structs if member.tag is not None}
+    other = next((member.cls for member in structs if member.tag == OTHER_TAG), None)
+    tag_field = next((member.tag_field for member in structs if member.tag_field), None)
+    by_type: dict[type, _Converter] = {}
+    for member in info.types:
+        for python_type in _PYTHON_TYPES.get(type(member), ()):
+            by_type.setdefault(python_type, _make_converter(member))
+    names = " | ".join(_JSON_TYPE_NAMES.get(type(member), "object") for member in info.types)
+
+    def plan(value: Any, path: str, misfits: list[Misfit]) -> Any:
+        if type(value) is dict and tag_field is not None:
+            tag = value.get(tag_field)
+            chosen = tagged.get(tag) if type(tag) is str and tag != OTHER_TAG else None
+            if chosen is not None:
+                return chosen(value, path, misfits)
+            if other is not None:
+                return other(tag=tag if type(tag) is str else "", data=value)
+        by = by_type.get(type(value))
+        if by is not None:
+            return by(value, path, misfits)
+        if other is not None:
+            misfits.append(Misfit(path, f"Expected `{names}`, got `{_json_type_name(value)}`"))
+            return other(tag="", data=value)
+        if int in by_type:  # a count written as text or as 1e5
+            return by_type[int](value, path, misfits)
+        return _reject(names, value, path, misfits)
+
+    return plan
+
+
+_CONVERTERS: dict[type, Callable[[Any], _Converter]] = {
+    inspect.AnyType: lambda _info: lambda value, _path, _misfits: value,
+    inspect.StructType: lambda info: _struct_converter(info.cls),
+    inspect.UnionType: _union_converter,
+    inspect.ListType: _list_converter,
+    inspect.VarTupleType: _list_converter,
+    inspect.DictType: _dict_converter,
+    inspect.NoneType: lambda _info: _scalar_converter(type(None), "null"),
+    inspect.BoolType: lambda _info: _scalar_converter(bool, "bool"),
+    inspect.StrType: lambda _info: _scalar_converter(str, "str"),
+    inspect.IntType: _int_converter,
+    inspect.FloatType: lambda _info: _convert_float,
+}
+_PYTHON_TYPES: dict[type, tuple[type, ...]] = {
+    inspect.NoneType: (type(None),),
+    inspect.BoolType: (bool,),
+    inspect.StrType: (str,),
+    inspect.IntType: (int,),
+    inspect.FloatType: (float, int),
+    inspect.ListType: (list,),
+    inspect.VarTupleType: (list,),
+    inspect.DictType: (dict,),
+    inspect.StructType: (dict,),
+    inspect.AnyType: (dict, list, str, int, float, bool, type(None)),
+}
+_JSON_TYPE_NAMES: dict[type, str] = {
+    inspect.NoneType: "null",
+    inspect.BoolType: "bool",
+    inspect.StrType: "str",
+    inspect.IntType: "int",
+    inspect.FloatType: "float",
+    inspect.ListType: "array",
+    inspect.VarTupleType: "array",
+}
+
+
+# The interpreter refuses to turn more digits than this into an int; such a number stays text.
+_MAX_INT_DIGITS = 4300
+# The standard library's own scanner fails by recursion; 64-bit token counts never come near this.
+_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+BOM = b"\xef\xbb\xbf"
+_PADDING = b"\0 \t\r\n"
+
+
+def strip_line(raw: bytes) -> bytes:
+    """What a line holds, without the white space, NUL bytes and byte order mark around it."""
+    return raw.strip(_PADDING).removeprefix(BOM).lstrip(_PADDING)
+
+
+class LenientValue(Struct, frozen=True):
+    """A value, and what had to be forgiven to get it: the words of `ProblemKind` with a sentence each."""
+
+    value: Any
+    defects: tuple[tuple[str, str], ...]
+
+
+def lenient_loads(data: bytes) -> LenientValue:
+    """Decode one JSON value, forgiving what can be forgiven.
+
+    Raises:
+        ValueError: it is not JSON at all.
+        RecursionError: it is nested too deeply.
+    """
+    forgiven: dict[str, str] = {}
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        text = data.decode(errors="replace")
+        forgiven["invalid-utf8"] = f"byte {error.start} is not UTF-8; shown as U+FFFD"
+    if text.startswith("\ufeff"):
+        text = text[1:]
+        forgiven["byte-order-mark"] = "starts with a byte order mark"
+
+    def odd_number(digits: str) -> str:
+        shown = digits if len(digits) <= 20 else f"{digits[:17]}…"  # noqa: PLR2004 - as much as a message can show
+        forgiven["bad-number"] = f"{shown} is no number that JSON can hold; kept as text"
+        return digits
+
+    def whole(digits: str) -> int | str:
+        return int(digits) if len(digits) <= _MAX_INT_DIGITS else odd_number(digits)
+
+    def fraction(digits: str) -> float | str:
+        number = float(digits)
+        return number if math.isfinite(number) else odd_number(digits)
+
+    hooks: dict[str, Any] = {"parse_constant": odd_number, "parse_int": whole, "parse_float": fraction}
+    try:
+        value = json.loads(text, **hooks)
+    except json.JSONDecodeError:
+        value = json.loads(text, strict=False, **hooks)
+        forgiven["control-character"] = "a string holds a raw control character"
+    if _ESCAPED_SURROGATE.search(data) and _LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)):
+        forgiven["lone-surrogate"] = "a string holds half of a surrogate pair"
+    return LenientValue(value, tuple(forgiven.items()))

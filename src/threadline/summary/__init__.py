@@ -1,0 +1,1 @@
+"""Summaries of sessions and statistics of transcripts, from files or from the index."""

@@ -1,0 +1,219 @@
+"""Find the call that started each agent, and how certain that is.
+
+The steps are tried in order, each on the agents that no earlier step could link. The first steps look up what names
+the agent. The later ones compare prompts and times; a call that started one agent is not used for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+
+from msgspec import Struct
+
+from threadline.model.entries import Entry, ForkContextRefEntry
+from threadline.model.places import AgentId, CallId, EntryId
+from threadline.model.session import AgentKind, AgentLink, Confidence, LinkEvidence
+from threadline.model.side_agents import SideAgentKind
+from threadline.model.side_files import AgentMeta
+from threadline.thread.calls import AGENT_STARTING_TOOLS
+from threadline.thread.evidence import AgentEvidence, CallByAgent, Teammate
+
+_LATEST = datetime.max.replace(tzinfo=UTC)
+
+
+class UnlinkedAgent(Struct, frozen=True):
+    """What is known of an agent before it is linked; `number` is its place in the session.
+
+    A `bare` one has a single reply and nothing else: no prompt, no call.
+    """
+
+    number: int
+    id: AgentId
+    kind: AgentKind
+    entries: Sequence[Entry]
+    meta: AgentMeta | None = None
+    run: str | None = None
+    side: SideAgentKind | None = None
+    prompt: str | None = None
+    started: datetime | None = None
+    teammate: Teammate | None = None
+    forked_from: EntryId | None = None
+    bare: bool = False
+
+
+class _LinkMatch(Struct, frozen=True):
+    """What one step found: the agent, the call, how sure, and anything worth saying."""
+
+    agent: UnlinkedAgent
+    call: CallId | None
+    sureness: Confidence
+    why: str = ""
+    by: AgentId | None = None
+
+
+class _LinkingState:
+    """The agents that are still to be linked, and the calls that are already known to have started one."""
+
+    def __init__(self, known: Sequence[UnlinkedAgent], evidence: AgentEvidence) -> None:
+        self.evidence = evidence
+        self.left = [agent for agent in known if agent.side is None]
+        self.claimed: set[CallId] = set()
+
+    def is_free(self, made: CallByAgent, agent: UnlinkedAgent) -> bool:
+        """Whether a call may have started an agent: no other's, and not made by the agent itself."""
+        return made.call.id not in self.claimed and made.by.number != agent.number
+
+
+_StepFunction = Callable[[_LinkingState], Iterator[_LinkMatch]]
+
+
+def link_agents(known: Sequence[UnlinkedAgent], evidence: AgentEvidence) -> dict[int, AgentLink]:
+    """The link of each agent, by its number: to a call, or with the reason why there is none."""
+    state = _LinkingState(known, evidence)
+    made: dict[int, AgentLink] = {}
+    for step, find in _STEPS:
+        for found in find(state):
+            made[found.agent.number] = _make_link(step, found, evidence)
+            if found.call is not None:
+                state.claimed.add(found.call)
+        state.left = [agent for agent in state.left if agent.number not in made]
+    return {agent.number: made.get(agent.number) or AgentLink(why=_why_unlinked(agent, evidence)) for agent in known}
+
+
+def fork_point(entries: Sequence[Entry]) -> EntryId | None:
+    """The entry of another agent that a forked one goes on from."""
+    return next((entry.parent_last_uuid for entry in entries if isinstance(entry, ForkContextRefEntry)), None)
+
+
+def _make_link(step: LinkEvidence, found: _LinkMatch, evidence: AgentEvidence) -> AgentLink:
+    made = evidence.calls.get(found.call) if found.call is not None else None
+    if made is not None:
+        return AgentLink(found.call, step, found.sureness, made.by.id, found.why)
+    meta = found.agent.meta
+    by = found.by or (meta.parent_agent_id if meta is not None else None)
+    why = found.why or ("the call is in no transcript that is there" if found.call is not None else "")
+    return AgentLink(found.call, step, found.sureness, by, why)
+
+
+def _lookup_step(find: Callable[[AgentEvidence, UnlinkedAgent], CallId | None], sureness: Confidence) -> _StepFunction:
+    """A step that looks up what names the agent."""
+
+    def step(state: _LinkingState) -> Iterator[_LinkMatch]:
+        for agent in state.left:
+            call = find(state.evidence, agent)
+            made = state.evidence.calls.get(call) if call is not None else None
+            if call is not None and (made is None or made.by.number != agent.number):
+                yield _LinkMatch(agent, call, sureness)
+
+    return step
+
+
+def _call_in_meta(evidence: AgentEvidence, agent: UnlinkedAgent) -> CallId | None:
+    return (agent.meta.tool_use_id if agent.meta is not None else None) or evidence.in_meta.get(agent.id)
+
+
+def _call_of_run(evidence: AgentEvidence, agent: UnlinkedAgent) -> CallId | None:
+    return evidence.of_run.get(agent.run) if agent.run is not None else None
+
+
+def _call_in_notification(evidence: AgentEvidence, agent: UnlinkedAgent) -> CallId | None:
+    """A notification names the call that set the agent going last, which may be a message that took it up again."""
+    call = evidence.in_notification.get(agent.id)
+    made = evidence.calls.get(call) if call is not None else None
+    return call if made is None or made.call.tool in AGENT_STARTING_TOOLS else None
+
+
+def _call_of_team(evidence: AgentEvidence, agent: UnlinkedAgent) -> CallId | None:
+    if agent.teammate is None:
+        return None
+    _, name = agent.teammate
+    return evidence.of_teammate.get(agent.teammate) or evidence.of_teammate.get((None, name))
+
+
+def _fork_step(state: _LinkingState) -> Iterator[_LinkMatch]:
+    """A fork goes on from the entry that made the call, or from the one before it."""
+    for agent in state.left:
+        if agent.forked_from is None:
+            continue
+        here = [made for made in state.evidence.at_entry.get(agent.forked_from, ()) if state.is_free(made, agent)]
+        same = [made for made in here if _prompt_of(made) and _prompt_of(made) in (agent.prompt or "")]
+        chosen = next(iter(same or here), None)
+        if chosen is not None:
+            sureness = Confidence.LIKELY if len(same or here) == 1 else Confidence.GUESS
+            state.claimed.add(chosen.call.id)
+            yield _LinkMatch(agent, chosen.call.id, sureness)
+        elif (owner := state.evidence.owner.get(agent.forked_from)) is not None:
+            yield _LinkMatch(agent, None, Confidence.LIKELY, "forked off there, by no call that is there", owner.id)
+
+
+def _prompt_of(made: CallByAgent) -> str:
+    prompt = made.call.input.get("prompt") if isinstance(made.call.input, dict) else None
+    return prompt.strip() if isinstance(prompt, str) else ""
+
+
+def _prompt_step(*, inline: bool) -> _StepFunction:
+    """A step that compares prompts; where several are the same, agents and calls are paired in order of time."""
+
+    def step(state: _LinkingState) -> Iterator[_LinkMatch]:
+        groups: dict[str, list[UnlinkedAgent]] = {}
+        for agent in state.left:
+            if agent.prompt is not None and (agent.kind is AgentKind.INLINE) is inline:
+                groups.setdefault(agent.prompt.strip(), []).append(agent)
+        for prompt, agents in groups.items():
+            made = [one for one in state.evidence.with_prompt.get(prompt, ()) if one.call.id not in state.claimed]
+            yield from _pair_by_time(agents, made)
+
+    return step
+
+
+def _pair_by_time(agents: list[UnlinkedAgent], made: list[CallByAgent]) -> Iterator[_LinkMatch]:
+    if len(agents) == len(made) == 1:
+        if made[0].by.number != agents[0].number:
+            yield _LinkMatch(agents[0], made[0].call.id, Confidence.LIKELY)
+        return
+    waiting = iter(sorted(made, key=lambda call_by_agent: call_by_agent.call.timestamp or _LATEST))
+    why = f"one of {len(agents)} agents and {len(made)} calls with the same prompt, paired in order of time"
+    held = next(waiting, None)
+    for agent in sorted(agents, key=lambda unlinked_agent: unlinked_agent.started or _LATEST):
+        while held is not None and held.by.number == agent.number:
+            held = next(waiting, None)
+        # An agent that began before any call that is left was started by one that is not there.
+        if held is not None and not _is_earlier(agent, held):
+            yield _LinkMatch(agent, held.call.id, Confidence.GUESS, why)
+            held = next(waiting, None)
+
+
+def _is_earlier(agent: UnlinkedAgent, made: CallByAgent) -> bool:
+    return agent.started is not None and made.call.timestamp is not None and agent.started < made.call.timestamp
+
+
+def _why_unlinked(agent: UnlinkedAgent, evidence: AgentEvidence) -> str:
+    """The first reason that holds."""
+    reasons = (
+        (agent.side is not None, f"a side agent ({agent.side}): the program started it, no call did"),
+        (agent.bare, "one reply without a prompt, and nothing names it: a warm-up, such as 2.0.x makes at each start"),
+        (not evidence.has_main, "the transcript of the session that started it is not there"),
+        (agent.forked_from is not None, "forked from an entry that is in no transcript that is there"),
+        (agent.run is not None, f"no call that is there started the run {agent.run}"),
+        (agent.teammate is not None, "no call that is there asked for a teammate of that name"),
+        (not agent.prompt, "its transcript holds no prompt, and nothing that is there names it"),
+    )
+    return next((why for holds, why in reasons if holds), "no call that is there has its prompt, and nothing names it")
+
+
+_STEPS: tuple[tuple[LinkEvidence, _StepFunction], ...] = (
+    (LinkEvidence.META, _lookup_step(_call_in_meta, Confidence.CERTAIN)),
+    (LinkEvidence.RESULT, _lookup_step(lambda evidence, agent: evidence.in_result.get(agent.id), Confidence.CERTAIN)),
+    (LinkEvidence.WORKFLOW, _lookup_step(_call_of_run, Confidence.CERTAIN)),
+    (
+        LinkEvidence.PROGRESS,
+        _lookup_step(lambda evidence, agent: evidence.in_progress.get(agent.id), Confidence.CERTAIN),
+    ),
+    (LinkEvidence.RESULT_TEXT, _lookup_step(lambda evidence, agent: evidence.in_text.get(agent.id), Confidence.LIKELY)),
+    (LinkEvidence.NOTIFICATION, _lookup_step(_call_in_notification, Confidence.CERTAIN)),
+    (LinkEvidence.FORK, _fork_step),
+    (LinkEvidence.PROMPT, _prompt_step(inline=False)),
+    (LinkEvidence.TEAM, _lookup_step(_call_of_team, Confidence.LIKELY)),
+    (LinkEvidence.INLINE, _prompt_step(inline=True)),
+)

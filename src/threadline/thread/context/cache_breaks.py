@@ -1,0 +1,328 @@
+"""Find requests that read much less from the prompt cache than they could have, and why."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any
+
+from threadline.model.attachments import Delta, HookAttachment, OutputStyle
+from threadline.model.context import BreakCause, CacheBreak, ContextWindow
+from threadline.model.entries import (
+    ApiRequestEntry,
+    ApiRequestShapeEntry,
+    AttachmentEntry,
+    ChainEntry,
+    Entry,
+    HookProgress,
+    ProgressEntry,
+    UserEntry,
+)
+from threadline.model.places import EntryId
+from threadline.model.session import Agent, CompactionKind
+from threadline.thread.context.windows import SentRequest
+
+# Less than this is the ordinary loss at the end of a prompt: the last blocks stood behind the last cache mark.
+MIN_SHORTFALL = 2_000
+MIN_READ_SHARE = 0.9
+_MINUTE, _FIVE_MINUTES, _HOUR = timedelta(minutes=1), timedelta(minutes=5), timedelta(hours=1)
+_SHOW_HOURS_FROM = timedelta(hours=3)
+
+
+def find_cache_breaks(agent: Agent, sent: Sequence[SentRequest]) -> list[CacheBreak]:
+    """Every cache break of an agent, in order.
+
+    What a request could have read is what the one before read and wrote. The first request has none before it, and one
+    whose size is not told is passed over.
+    """
+    told = [sent_request for sent_request in sent if sent_request.window.told]
+    causes = _BreakCauses(agent, sent)
+    found = []
+    lifetime = _FIVE_MINUTES
+    for before, one in pairwise(told):
+        lifetime = _cache_lifetime(before) or lifetime
+        expected, read = before.window.cached, one.window.cache_read
+        shortfall = expected - read
+        if shortfall < MIN_SHORTFALL or read >= MIN_READ_SHARE * expected:
+            continue
+        gap = _gap(before.window, one.window)
+        cause, evidence = causes.of(before, one, gap, lifetime)
+        found.append(
+            CacheBreak(
+                request=one.window.number,
+                turn=one.window.turn,
+                place=one.window.place,
+                time=one.window.time,
+                cause=cause,
+                evidence=evidence,
+                expected=expected,
+                cache_read=read,
+                shortfall=shortfall,
+                rewritten=min(shortfall, one.window.prompt - read),
+                gap=gap,
+            )
+        )
+    return found
+
+
+def _gap(before: ContextWindow, after: ContextWindow) -> timedelta | None:
+    """The time between the first rows of two requests, as near as rows tell when they were sent."""
+    if before.time is None or after.time is None or after.time < before.time:
+        return None
+    return after.time - before.time
+
+
+def _cache_lifetime(sent: SentRequest) -> timedelta | None:
+    """How long what a request wrote is kept: as it asked for, or as its writes were counted; None if it wrote none."""
+    asked = next((row.prompt_cache_requested for row in sent.rows if row.prompt_cache_requested), None)
+    if asked is not None:
+        return _HOUR if asked == "1h" else _FIVE_MINUTES
+    if not sent.window.cache_write:
+        return None
+    return _HOUR if sent.window.cache_write_1h >= sent.window.cache_write_5m else _FIVE_MINUTES
+
+
+class _BreakCauses:
+    """Asks the transcript for the cause of a break, question by question."""
+
+    def __init__(self, agent: Agent, sent: Sequence[SentRequest]) -> None:
+        self._parents = RequestParents(agent.entries, sent)
+        self._changes = RequestChanges(agent.entries)
+        rows = {id(compaction.boundary or compaction.summary): compaction for compaction in agent.compactions}
+        at = [(at, rows[id(entry)]) for at, entry in enumerate(agent.entries) if id(entry) in rows]
+        self._compacted, self._compactions = [one[0] for one in at], [one[1] for one in at]
+
+    def of(
+        self, before: SentRequest, sent_request: SentRequest, gap: timedelta | None, lifetime: timedelta
+    ) -> tuple[BreakCause, str]:
+        """The likely cause and its evidence: the first question that is answered with yes."""
+        questions: tuple[tuple[BreakCause, Callable[[], str | None]], ...] = (
+            (BreakCause.MODEL, lambda: _model_change(before.window, sent_request.window)),
+            (BreakCause.COMPACTION, lambda: self._compaction(before, sent_request)),
+            (BreakCause.BRANCH, lambda: self._branch(before, sent_request)),
+            (BreakCause.IDLE, lambda: _idle_time(gap, lifetime)),
+            (BreakCause.TOOLS, lambda: self._changes.tools(before, sent_request)),
+            (BreakCause.SETTINGS, lambda: self._changes.settings(before, sent_request)),
+            (BreakCause.RESTART, lambda: self._changes.restart(before, sent_request)),
+        )
+        answers = ((cause, answer) for cause, ask in questions if (answer := ask()) is not None)
+        return next(answers, (BreakCause.UNKNOWN, _unknown_cause(sent_request.window)))
+
+    def _compaction(self, before: SentRequest, sent_request: SentRequest) -> str | None:
+        """A compaction whose row stands between the two."""
+        at = bisect_right(self._compacted, before.first)
+        if at == len(self._compacted) or self._compacted[at] >= sent_request.first:
+            return None
+        found = self._compactions[at]
+        blanked = found.kind is CompactionKind.MICRO
+        what = "old results were blanked" if blanked else "the conversation was replaced by a summary"
+        return f"{what} at line {found.place.line}"
+
+    def _branch(self, before: SentRequest, sent_request: SentRequest) -> str | None:
+        """The conversation went back: the request goes on from an earlier one than the one before it."""
+        above = self._parents.request_before(sent_request)
+        if above is None or above >= before.window.number:
+            return None
+        back = before.window.number - above
+        return f"the conversation went back by {back} request{'s' if back > 1 else ''}"
+
+
+def _model_change(before: ContextWindow, after: ContextWindow) -> str | None:
+    if not before.model or not after.model or before.model == after.model:
+        return None
+    return f"{before.model} answered before, {after.model} now; each model has a cache of its own"
+
+
+def _idle_time(gap: timedelta | None, lifetime: timedelta) -> str | None:
+    if gap is None or gap <= lifetime:
+        return None
+    kept = "an hour" if lifetime == _HOUR else "5 minutes"
+    passed = f"{gap // _MINUTE} minutes" if gap < _SHOW_HOURS_FROM else f"{gap // _HOUR} hours"
+    return f"{passed} since the request before, and what that wrote is kept for {kept}"
+
+
+def _unknown_cause(after: ContextWindow) -> str:
+    if not after.cache_read:
+        return "nothing was read from the cache, and the transcript does not tell why"
+    return f"only the first {after.cache_read:,} tokens were read, and the transcript does not tell why"
+
+
+_RESUME_HOOKS = frozenset({"SessionStart:resume", "SessionStart:startup"})
+_MAX_NAMES = 4
+_MAX_LENGTH = 60
+# The parameters of a request that are part of what a cache is found by, beside model, system prompt and tools.
+_CACHE_PARAMETERS = ("thinking", "output_config", "tool_choice", "speed", "betas")
+_SettingChange = tuple[str, str, str]
+
+
+class RequestChanges:
+    """What an agent's entries tell of how each request was made; each answer is a sentence, or None for no change."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._entries = entries
+        self._requests: dict[str, ApiRequestEntry] = {}
+        self._shapes: dict[str, Any] = {}
+        self._asked: list[int] = []
+        for at, entry in enumerate(entries):
+            match entry:
+                case ApiRequestEntry(id=str(name)):
+                    self._requests[name] = entry
+                case ApiRequestShapeEntry(shape_hash=str(name)):
+                    self._shapes[name] = entry.shape
+                case UserEntry() if entry.thinking_metadata is not None:
+                    self._asked.append(at)
+
+    def tools(self, before: SentRequest, sent_request: SentRequest) -> str | None:
+        """That system prompt or tools are others: by the requests as they were sent, else by rows that say so."""
+        old, new = self._request(before), self._request(sent_request)
+        if old is not None and new is not None:
+            return self._other_shape(old.shape_hash, new.shape_hash) if old.shape_hash != new.shape_hash else None
+        between = self._entries[before.first : sent_request.first]
+        return next((told for entry in between if (told := _tool_change(entry)) is not None), None)
+
+    def settings(self, before: SentRequest, sent_request: SentRequest) -> str | None:
+        """That effort, speed, thinking or another parameter is another."""
+        pairs = [
+            *self._parameters(before, sent_request),
+            *_reply_settings(before, sent_request),
+            *self._prompted(before, sent_request),
+        ]
+        return next((f"{name} was {old}, and is {new} now" for name, old, new in pairs if old != new), None)
+
+    def restart(self, before: SentRequest, sent_request: SentRequest) -> str | None:
+        """That another version wrote it, or that the session was taken up again: the program began anew."""
+        old, new = before.rows[-1].version, sent_request.rows[0].version
+        if old and new and old != new:
+            return f"Claude Code {_shorten(old)} sent the request before, {_shorten(new)} this one"
+        between = self._entries[before.first : sent_request.first]
+        at = next((entry.line.number for entry in between if _is_resume_hook(entry)), None)
+        return f"the session was taken up again at line {at}" if at is not None else None
+
+    def _request(self, sent: SentRequest) -> ApiRequestEntry | None:
+        """The row that holds the request as it was sent."""
+        name = next((row.request_ref for row in sent.rows if row.request_ref), None)
+        return self._requests.get(name) if name is not None else None
+
+    def _other_shape(self, old: str | None, new: str | None) -> str:
+        had, has = _tool_names(self._shapes.get(old or "")), _tool_names(self._shapes.get(new or ""))
+        if had == has:
+            return "the system prompt or a tool's description is another than in the request before"
+        came, went = [one for one in has if one not in had], [one for one in had if one not in has]
+        return f"the tools are others than in the request before{_list_names('came', came)}{_list_names('went', went)}"
+
+    def _parameters(self, before: SentRequest, sent_request: SentRequest) -> Iterator[_SettingChange]:
+        old, new = self._request(before), self._request(sent_request)
+        if old is None or new is None or not isinstance(old.params, dict) or not isinstance(new.params, dict):
+            return
+        for name in _CACHE_PARAMETERS:
+            yield name, _shorten(old.params.get(name)), _shorten(new.params.get(name))
+
+    def _prompted(self, before: SentRequest, sent_request: SentRequest) -> Iterator[_SettingChange]:
+        """What the prompts before the two requests asked for."""
+        old, new = self._prompt_before(before.first), self._prompt_before(sent_request.first)
+        if old is None or new is None or old is new:
+            return
+        if old.thinking_metadata is not None and new.thinking_metadata is not None:
+            yield "thinking", _thinking_of(old), _thinking_of(new)
+
+    def _prompt_before(self, at: int) -> UserEntry | None:
+        """The nearest row before that says how it was sent."""
+        here = bisect_left(self._asked, at)
+        entry = self._entries[self._asked[here - 1]] if here else None
+        return entry if isinstance(entry, UserEntry) else None
+
+
+def _tool_names(shape: Any) -> list[str]:
+    tools = shape.get("tools") if isinstance(shape, dict) else None
+    return [str(tool.get("name")) for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+
+
+def _list_names(verb: str, names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return f"; {verb}: {', '.join(map(_shorten, names[:_MAX_NAMES]))}{more}"
+
+
+def _tool_change(entry: Entry) -> str | None:
+    """What a row says of tools, agents, servers or the style that came or went; a first list is no change."""
+    told = entry.attachment if isinstance(entry, AttachmentEntry) else None
+    if isinstance(told, OutputStyle):
+        return f"the output style was set at line {entry.line.number}"
+    if not isinstance(told, Delta) or told.is_initial:
+        return None
+    came = told.added_names or told.added_types or []
+    went = told.removed_names or told.removed_types or []
+    if not came and not went:
+        return None
+    what = told.type.removesuffix("_delta").replace("_", " ")
+    return f"{what} changed at line {entry.line.number}{_list_names('came', came)}{_list_names('went', went)}"
+
+
+def _shorten(value: Any) -> str:
+    text = str(value) if value is not None else "not set"
+    return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 1] + "…"
+
+
+def _reply_settings(before: SentRequest, sent_request: SentRequest) -> Iterator[tuple[str, str, str]]:
+    """What the rows of both replies say of how they were asked for; what one does not say is no change."""
+    for name, of in (("effort", _effort_of), ("speed", _speed_of)):
+        old, new = of(before), of(sent_request)
+        if old and new:
+            yield name, old, new
+
+
+def _effort_of(sent: SentRequest) -> str | None:
+    return next((row.effort for row in sent.rows if row.effort), None)
+
+
+def _speed_of(sent: SentRequest) -> str | None:
+    usages = (row.message.usage for row in sent.rows if row.message is not None)
+    return next((usage.speed for usage in usages if usage is not None and usage.speed), None)
+
+
+def _thinking_of(prompt: UserEntry) -> str:
+    told = prompt.thinking_metadata
+    if told is None:
+        return "not told"
+    level = told.level or ("off" if told.disabled else "on")
+    return f"{level}, at most {told.max_thinking_tokens} tokens" if told.max_thinking_tokens is not None else level
+
+
+def _is_resume_hook(entry: Entry) -> bool:
+    told = entry.attachment if isinstance(entry, AttachmentEntry) else None
+    if isinstance(entry, ProgressEntry):
+        return isinstance(entry.progress, HookProgress) and entry.progress.hook_name in _RESUME_HOOKS
+    return isinstance(told, HookAttachment) and told.hook_name in _RESUME_HOOKS
+
+
+class RequestParents:
+    """The nearest request above any entry; each entry is walked once, however many ask."""
+
+    def __init__(self, entries: Sequence[Entry], sent: Sequence[SentRequest]) -> None:
+        self._above: dict[EntryId, EntryId | None] = {}
+        for entry in entries:
+            if isinstance(entry, ChainEntry) and entry.uuid is not None:
+                self._above.setdefault(entry.uuid, entry.parent_uuid or None)
+        self._number: dict[EntryId, int | None] = {}
+        for sent_request in reversed(sent):
+            self._number.update(
+                (row.uuid, sent_request.window.number) for row in sent_request.rows if row.uuid is not None
+            )
+
+    def request_before(self, sent_request: SentRequest) -> int | None:
+        """The number of the request whose reply it goes on from; None where the rows lead nowhere."""
+        return self._nearest(sent_request.rows[0].parent_uuid or None)
+
+    def _nearest(self, uuid: EntryId | None) -> int | None:
+        path: list[EntryId] = []
+        seen: set[EntryId] = set()
+        while uuid is not None and uuid not in self._number and uuid not in seen:
+            seen.add(uuid)
+            path.append(uuid)
+            uuid = self._above.get(uuid)
+        found = self._number.get(uuid) if uuid is not None else None
+        self._number.update(dict.fromkeys(path, found))
+        return found

@@ -1,0 +1,224 @@
+"""The context of an agent: windows, cache breaks, turns, and what fills the window at a place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from threadline.errors import BadQuery, NotFound
+from threadline.model.blocks import McpToolUseBlock, ServerToolUseBlock, ToolUseBlock
+from threadline.model.context import CacheBreak, Context, ContextWindow, TurnContext
+from threadline.model.entries import AssistantEntry, ChainEntry, Entry
+from threadline.model.places import AgentId, EntryId, Place
+from threadline.model.session import Agent, Compaction, CompactionKind, Session
+from threadline.thread.context.cache_breaks import find_cache_breaks
+from threadline.thread.context.filling import Piece, WindowFiller, WindowStep, measured_scale, split_into_pieces
+from threadline.thread.context.windows import ContextLimits, SentRequest, find_requests
+from threadline.thread.graph import Graph, ParallelReplies
+from threadline.thread.threads import thread_to
+
+
+def context(
+    session: Session, agent: AgentId | str | None = None, at: Place | None = None, turn: int | None = None
+) -> Context:
+    """The context of one agent, the main one by default; what filled the window, at a place or when a turn ended.
+
+    Without either, at the end of the conversation. A place in another agent's transcript is that agent's.
+
+    Raises:
+        NotFound: there is no such agent, turn or place.
+        BadQuery: both a place and a turn were given.
+    """
+    if at is not None and turn is not None:
+        raise BadQuery("Give a place or a turn, not both.")
+    found = _find_agent(session, agent)
+    position = None
+    if at is not None:
+        found, position = _agent_and_position(session, found, at)
+    elif turn is not None:
+        position = _end_of_turn(found, turn)
+    sent = find_requests(found.entries, found.turns)
+    windows = [one.window for one in sent]
+    limits = ContextLimits(found, (one.entries for one in (session.main, *session.agents)), windows)
+    broken = find_cache_breaks(found, sent)
+    last, filler = _fill_window(found, sent, entries_in_window(found, position))
+    filling = filler.filling()
+    model = last.model if last is not None else windows[-1].model if windows else None
+    return Context(
+        agent=found.id,
+        windows=tuple(windows),
+        breaks=tuple(broken),
+        turns=tuple(_turn_contexts(found, windows, broken, limits)),
+        place=last.place if last is not None else None,
+        model=model,
+        window=last.prompt if last is not None else sum(one.tokens for one in filling),
+        measured=last is not None,
+        limit=limits.of(model),
+        filling=filling,
+        dropped=filler.dropped,
+    )
+
+
+def _find_agent(session: Session, id_: AgentId | str | None) -> Agent:
+    found = session.agent(id_)
+    if found is None:
+        raise NotFound(f"The session has no agent {id_!r}; threadline tree SESSION shows them.")
+    return found
+
+
+def _agent_and_position(session: Session, asked: Agent, place: Place) -> tuple[Agent, int]:
+    found, position = agent_at(session, place)
+    if asked.id is not None and found.id != asked.id:
+        raise NotFound(f"No entry of agent {asked.id} stands at {place}; it is {found.id or 'the main agent'}'s.")
+    return found, position
+
+
+def _end_of_turn(agent: Agent, number: int) -> int:
+    """Where the last entry of a turn stands: turns tile the entries in order."""
+    ends = 0
+    for turn in agent.turns:
+        ends += len(turn.entries)
+        if turn.number == number:
+            return ends - 1
+    last = agent.turns[-1].number if agent.turns else None
+    there = f"its turns are {agent.turns[0].number} to {last}" if last is not None else "it has none"
+    raise NotFound(f"There is no turn {number}; {there}.")
+
+
+def _fill_window(
+    agent: Agent, sent: Sequence[SentRequest], path: Sequence[ChainEntry]
+) -> tuple[ContextWindow | None, WindowFiller]:
+    """The last request on the way to a place whose size is told, and what filled its window."""
+    steps, after = _window_steps(agent, sent, path)
+    filler = WindowFiller(measured_scale(steps))
+    for step in steps:
+        filler.step(step)
+    if not steps:
+        filler.guess(after)
+    return steps[-1].window if steps else None, filler
+
+
+def _window_steps(
+    agent: Agent, sent: Sequence[SentRequest], path: Sequence[ChainEntry]
+) -> tuple[list[WindowStep], list[Piece]]:
+    """The requests on the way, each with what came since the one before; and what came after the last."""
+    by_row = {
+        id(row): sent_request.window for sent_request in sent if sent_request.window.told for row in sent_request.rows
+    }
+    tools = {str(call.id): call.tool for call in agent.calls}
+    acts = {id(act.entry) for act in agent.acts}
+    asked: set[int] = set()
+    steps: list[WindowStep] = []
+    waiting: list[Piece] = []
+    for entry in path:
+        if isinstance(entry, AssistantEntry):
+            window = by_row.get(id(entry))
+            if window is not None and window.number not in asked:
+                asked.add(window.number)
+                steps.append(WindowStep(window, waiting))
+                waiting = []
+            tools |= _tools_by_call(entry)
+        waiting.extend(split_into_pieces(entry, tools, acts, agent=agent.id is not None))
+    return steps, waiting
+
+
+def _tools_by_call(entry: AssistantEntry) -> dict[str, str]:
+    blocks = entry.message.blocks if entry.message is not None else ()
+    uses = (block for block in blocks if isinstance(block, ToolUseBlock | ServerToolUseBlock | McpToolUseBlock))
+    return {str(use.id): use.name for use in uses if use.id is not None}
+
+
+def _turn_contexts(
+    agent: Agent, windows: Sequence[ContextWindow], broken: Sequence[CacheBreak], limits: ContextLimits
+) -> Iterator[TurnContext]:
+    by_turn: dict[int, list[ContextWindow]] = {}
+    for context_window in windows:
+        by_turn.setdefault(context_window.turn, []).append(context_window)
+    breaks_by_turn: dict[int, list[CacheBreak]] = {}
+    for each in broken:
+        breaks_by_turn.setdefault(each.turn, []).append(each)
+    compacted = {
+        id(compaction.boundary or compaction.summary)
+        for compaction in agent.compactions
+        if compaction.kind is not CompactionKind.MICRO
+    }
+    before = 0
+    for turn in agent.turns:
+        own = by_turn.get(turn.number, [])
+        told = [one for one in own if one.told]
+        window = told[-1].prompt if told else None
+        yield TurnContext(
+            number=turn.number,
+            place=turn.entries[0].place if turn.act is None else turn.act.place,
+            started=turn.started,
+            prompt=turn.act.text if turn.act is not None else "",
+            requests=len(own),
+            window=window,
+            largest=max((one.prompt for one in told), default=None),
+            growth=window - before if window is not None else None,
+            sent=sum(one.prompt for one in own),
+            cache_read=sum(one.cache_read for one in own),
+            limit=limits.of(told[-1].model) if told else None,
+            breaks=tuple(breaks_by_turn.get(turn.number, ())),
+            compactions=sum(id(entry) in compacted for entry in turn.entries),
+        )
+        before = window if window is not None else before
+
+
+def agent_at(session: Session, place: Place) -> tuple[Agent, int]:
+    """The agent whose entry stands at a place, and where among its entries; the file may be named by its path's end.
+
+    Raises:
+        NotFound: no entry of the session stands there.
+    """
+    near = [
+        (agent, at)
+        for agent in (session.main, *session.agents)
+        for at, entry in enumerate(agent.entries)
+        if entry.line.number == place.line and entry.line.transcript.endswith(place.transcript)
+    ]
+    exact = [one for one in near if one[0].entries[one[1]].line.transcript == place.transcript]
+    if near:
+        return (exact or near)[-1]
+    raise NotFound(f"No entry of the session stands at {place}; threadline entries SESSION lists the places.")
+
+
+def entries_in_window(agent: Agent, at: int | None) -> list[ChainEntry]:
+    """What the window held after the entry at a position, or at the end: all since a compaction, and what that kept."""
+    whole = agent.conversation if at is None else _conversation_to(agent, at)
+    return _since_compaction(agent, list(whole))
+
+
+def _conversation_to(agent: Agent, at: int) -> Sequence[ChainEntry]:
+    """The conversation up to the last entry of the graph at or before a position."""
+    leaf = next(
+        (entry for entry in reversed(agent.entries[: at + 1]) if isinstance(entry, ChainEntry) and entry.uuid), None
+    )
+    if leaf is None:
+        return ()
+    where = next((n for n, one in enumerate(agent.conversation) if one.uuid == leaf.uuid), None)
+    if where is not None:
+        earlier = {id(entry) for entry in agent.entries[: at + 1]}
+        return [one for one in agent.conversation[: where + 1] if id(one) in earlier]
+    listed: list[Entry] = list(agent.entries[: at + 1])
+    graph = Graph(listed)
+    return thread_to(graph, ParallelReplies(graph), leaf.uuid)
+
+
+def _since_compaction(agent: Agent, whole: list[ChainEntry]) -> list[ChainEntry]:
+    starts = {id(row): one for one in agent.compactions if (row := _compaction_start(one)) is not None}
+    for at in range(len(whole) - 1, -1, -1):
+        compaction = starts.get(id(whole[at]))
+        if compaction is not None:
+            return [*_preserved_entries(agent, compaction.preserved, whole[at:]), *whole[at:]]
+    return whole
+
+
+def _compaction_start(compaction: Compaction) -> ChainEntry | None:
+    return None if compaction.kind is CompactionKind.MICRO else compaction.boundary or compaction.summary
+
+
+def _preserved_entries(agent: Agent, preserved: Sequence[EntryId], after: Sequence[ChainEntry]) -> list[ChainEntry]:
+    """The entries from before a compaction that stay, unless they stand after it as well."""
+    wanted = set(preserved) - {chain_entry.uuid for chain_entry in after}
+    found = {entry.uuid: entry for entry in agent.entries if isinstance(entry, ChainEntry) and entry.uuid in wanted}
+    return list(found.values())

@@ -1,0 +1,270 @@
+"""Replay a session to a place: its files, lists and settings as they were, compared and checked.
+
+`check_reads` tests the replay itself: every text that the session read is compared with what was known of the file
+just before. If they differ, something changed the file in between that no row records; whatever could have is named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from difflib import unified_diff
+from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from threadline.errors import NotFound
+from threadline.model.entries import AssistantEntry, ChainEntry, PermissionModeEntry, RelocatedEntry, UserEntry
+from threadline.model.places import AgentId, Place
+from threadline.model.results import ReadFile
+from threadline.model.session import Session
+from threadline.model.state import Evidence, EvidenceKind, FileDifference, FileState, FileVersion, ProofLevel, State
+from threadline.thread.state.events import ReplayEvent, replay_events
+from threadline.thread.state.files import BackupReader, PossibleChange, TrackedFiles, lines_by_number
+from threadline.thread.state.lists import TrackedLists
+from threadline.thread.state.tracked_file import TrackedFile
+
+
+def state_at(session: Session, place: Place | None = None, backup: BackupReader | None = None) -> State:
+    """How things stood just after the entry at a place, or at the end of the session.
+
+    `backup` gives the bytes of a file under the session's `file-history/` folder, by name.
+
+    Raises:
+        NotFound: no entry of the session stands at the place.
+    """
+    everything = replay_events(session)
+    at = _event_at(everything, place) if place is not None else None
+    agent = at.agent if at is not None else None
+    files, lists = TrackedFiles(backup, agents=agent_ids(session)), TrackedLists()
+    state = State(place=at.entry.place if at is not None else None, agent=agent)
+    last = None
+    for moment in everything:
+        if at is not None and moment.key > at.key:
+            break
+        last = moment
+        files.apply_event(moment)
+        lists.apply_event(moment)
+        if moment.agent == agent:
+            state = _apply_settings(state, moment)
+    return replace(
+        state,
+        time=datetime.fromtimestamp(last.key[0], UTC) if last is not None and last.key[0] else None,
+        files=_with_rewinds(files.states(), session, last),
+        todos=lists.todos(),
+        tasks=lists.tasks(),
+    )
+
+
+def _event_at(everything: list[ReplayEvent], place: Place) -> ReplayEvent:
+    """The moment at a place; its transcript may be named by the end of its path."""
+    near = [
+        replay_event
+        for replay_event in everything
+        if replay_event.backup is None and replay_event.entry.line.number == place.line
+    ]
+    named = [replay_event for replay_event in near if replay_event.entry.line.transcript.endswith(place.transcript)]
+    exact = [one for one in named if one.entry.line.transcript == place.transcript]
+    if named:
+        return (exact or named)[-1]
+    raise NotFound(f"No entry of the session stands at {place}; threadline entries SESSION lists the places.")
+
+
+def _apply_settings(state: State, moment: ReplayEvent) -> State:
+    """The settings after an entry of the same agent."""
+    entry = moment.entry
+    match entry:
+        case PermissionModeEntry(permission_mode=str(mode)):
+            return replace(state, permission_mode=mode)
+        case RelocatedEntry(relocated_cwd=str(cwd)):
+            return replace(state, cwd=cwd)
+        case ChainEntry():
+            told = {"cwd": entry.cwd, "git_branch": entry.git_branch, **_message_settings(entry)}
+            changed = {name: value for name, value in told.items() if value and value != getattr(state, name)}
+            return replace(state, **changed) if changed else state
+    return state
+
+
+def _message_settings(entry: ChainEntry) -> dict[str, str | int | None]:
+    if isinstance(entry, UserEntry):
+        return {"permission_mode": entry.permission_mode}
+    if not isinstance(entry, AssistantEntry) or entry.is_synthetic or entry.message is None:
+        return {}
+    usage = entry.message.usage
+    return {
+        "model": entry.message.model,
+        "effort": entry.effort,
+        "context_tokens": usage.prompt_tokens if usage is not None else None,
+    }
+
+
+def _with_rewinds(files: dict[str, FileState], session: Session, last: ReplayEvent | None) -> dict[str, FileState]:
+    """A file whose last change is on a path that was left may have been put back, which no row tells."""
+    if not session.branches or last is None:
+        return files
+    left = {
+        entry.place: Evidence(branch.first.place, EvidenceKind.REWIND)
+        for branch in session.branches
+        if _has_ended(branch.entries[-1].place, last)
+        for entry in branch.entries
+    }
+    return {
+        path: replace(file, doubts=(*file.doubts, left[file.changed])) if file.changed in left else file
+        for path, file in files.items()
+    }
+
+
+def _has_ended(end: Place, last: ReplayEvent) -> bool:
+    """Whether a path that was left had ended when the last moment came."""
+    return last.entry.line.transcript == end.transcript and last.entry.line.number > end.line
+
+
+_NO_NEWLINE = "\n\\ No newline at end of file\n"
+_NO_FILE = "/dev/null"
+
+
+def difference(before: State, after: State) -> tuple[FileDifference, ...]:
+    """How each file differs, in the order in which they were met; those that are proven to be the same are left out."""
+    paths = dict.fromkeys((*before.files, *after.files))
+    compared = (_file_difference(path, before.files.get(path), after.files.get(path)) for path in paths)
+    return tuple(one for one in compared if one is not None)
+
+
+def _file_difference(path: str, old: FileState | None, new: FileState | None) -> FileDifference | None:
+    if new is None or (old is not None and old.evidence == new.evidence):
+        return None  # nothing was learnt of it in between
+    start, end = _proven_version(old), _proven_version(new)
+    # What a file was before the session's first change tells what it was at any place before that.
+    first = new.first if start is None and (old is None or old.changed is None) else None
+    start = start or first
+    if start is None or end is None:
+        return FileDifference(path, start, end, "", proven=False, statement=_missing_statement(old, start, new, end))
+    if start.content == end.content:
+        return None
+    text = unified_text(path, start.content, end.content)
+    if first is not None:
+        met = f"It was first met at {first.evidence.place}; what it was before that is not proven"
+        return FileDifference(path, start, end, text, proven=False, statement=f"{met}. After: {new.statement}")
+    doubtful = _is_doubtful(old) or _is_doubtful(new)
+    said = f"Before: {old.statement if old is not None else ''} After: {new.statement}"
+    return FileDifference(path, start, end, text, proven=not doubtful, statement=said)
+
+
+def _proven_version(state: FileState | None) -> FileVersion | None:
+    if state is None or state.proof is None or state.proven not in (ProofLevel.WHOLE, ProofLevel.ABSENT):
+        return None
+    return FileVersion(state.content, state.proof)
+
+
+def _is_doubtful(state: FileState | None) -> bool:
+    return state is not None and bool(state.doubts)
+
+
+def _missing_statement(
+    old: FileState | None, start: FileVersion | None, new: FileState, end: FileVersion | None
+) -> str:
+    before = "" if start is not None else f" Before: {old.statement if old is not None else 'Nothing is known.'}"
+    after = "" if end is not None else f" After: {new.statement}"
+    return f"No diff: one side is not proven whole.{before}{after}"
+
+
+def unified_text(path: str, old: str | None, new: str | None) -> str:
+    r"""A unified diff; None is no file.
+
+    >>> print(unified("a", "1\n2\n", "1\n3"), end="")
+    --- a
+    +++ a
+    @@ -1,2 +1,2 @@
+     1
+    -2
+    +3
+    \ No newline at end of file
+    """
+    names = (_NO_FILE if old is None else path, _NO_FILE if new is None else path)
+    made = unified_diff(list(_split_lines(old or "")), list(_split_lines(new or "")), *names)
+    return "".join(line if line.endswith("\n") else line + _NO_NEWLINE for line in made)
+
+
+def _split_lines(text: str) -> Iterator[str]:
+    """Lines with their newlines, cut at newlines only: other line ends are part of the text."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        yield text[start:end]
+        start = end
+
+
+# Commands that rewrite files without naming them: formatters, code generators, and git where it changes the tree.
+_REWRITING_COMMANDS = re.compile(
+    r"\b(fmt|format|prettier|gofmt|goimports|black|ruff|eslint|--fix|sed -i|perl -p?i|generate|codegen"
+    r"|git (\S+ )*?(checkout|switch|reset|restore|merge|rebase|pull|stash|cherry-pick|apply|am|revert|commit))\b"
+)
+
+
+class Explanation(StrEnum):
+    """Why a text that was read can differ from what was known, best first."""
+
+    AGREES = "agrees"
+    HOOK = "hook"
+    OUTSIDE = "outside"
+    BACKUP = "backup"
+    REWRITING_COMMAND = "rewriting-command"
+    NAMING_COMMAND = "naming-command"
+    NONE = "unexplained"
+
+
+class ReadCheck(Struct, frozen=True):
+    """One text that was read after the session had changed the file: whether it is what was known, or why not.
+
+    `compared` is how many of its lines were known, `because` the place of what explains a difference.
+    """
+
+    place: Place
+    path: str
+    proven: ProofLevel
+    compared: int
+    explanation: Explanation
+    because: Place | None = None
+
+
+def check_reads(session: Session, backup: BackupReader | None = None) -> list[ReadCheck]:
+    """Compare every text that was read, of files that the session had changed before, where anything was known."""
+    found: list[ReadCheck] = []
+
+    def watch(known: TrackedFile, file: ReadFile, moment: ReplayEvent) -> None:
+        lines = lines_by_number(file)
+        compared = sum(number in known.lines for number in lines) if known.proven is ProofLevel.PARTIAL else len(lines)
+        if known.changed is None or known.proven is ProofLevel.UNKNOWN or not compared:
+            return
+        agrees = known.agrees(lines, file.total_lines)
+        why, because = (Explanation.AGREES, None) if agrees else _explain(known, files.log[known.ran :])
+        found.append(ReadCheck(moment.entry.place, known.path, known.proven, compared, why, because))
+
+    files = TrackedFiles(backup, agents=agent_ids(session), watch=watch)
+    for moment in replay_events(session):
+        files.apply_event(moment)
+    return found
+
+
+def agent_ids(session: Session) -> frozenset[AgentId]:
+    """The agents whose own entries are here."""
+    return frozenset(agent.id for agent in session.agents if agent.id is not None)
+
+
+def _explain(known: TrackedFile, ran: list[PossibleChange]) -> tuple[Explanation, Place | None]:
+    kinds = {
+        EvidenceKind.HOOK: Explanation.HOOK,
+        EvidenceKind.OUTSIDE: Explanation.OUTSIDE,
+        EvidenceKind.BACKUP: Explanation.BACKUP,
+    }
+    for how, why in kinds.items():
+        for doubt in known.doubts:
+            if doubt.how is how:
+                return why, doubt.place
+    for change in ran:
+        if _REWRITING_COMMANDS.search(change.command):
+            return Explanation.REWRITING_COMMAND, change.place
+    named = next((doubt.place for doubt in known.doubts), None)
+    return (Explanation.NONE, None) if named is None else (Explanation.NAMING_COMMAND, named)

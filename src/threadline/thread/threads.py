@@ -1,0 +1,428 @@
+"""Thread one agent's entries: the active thread, the whole conversation, compactions and abandoned branches.
+
+Nearly every fork in the graph is structural: progress beside a result, results of parallel calls, hooks. A fork is a
+branch only if two of its ways each lead to a person's prompt, or one does and the other is a finished reply. An
+abandoned root is a branch, too: the conversation was started over. Commands that nobody replied to (`/exit`, then a
+resume) are not a branch.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Container, Mapping, Sequence
+from itertools import islice
+from types import MappingProxyType
+
+from msgspec import Struct
+
+from threadline.model.blocks import TextBlock, ToolUseBlock
+from threadline.model.entries import AssistantEntry, ChainEntry, Entry, LastPromptEntry, SystemEntry, UserEntry
+from threadline.model.places import EntryId
+from threadline.model.session import (
+    Act,
+    ActKind,
+    Branch,
+    Compaction,
+    CompactionKind,
+    LeafSource,
+    Thread,
+    Turn,
+    is_visible,
+)
+from threadline.thread.acts import find_acts
+from threadline.thread.graph import Graph, ParallelReplies, message_id
+from threadline.thread.turns import split_into_turns
+
+
+def active_thread(entries: list[Entry], graph: Graph, parallel: ParallelReplies, *, agent: bool = False) -> Thread:
+    """The active thread of one agent's entries. `agent`: they are a subagent's, and marked as such throughout.
+
+    The official rule takes the leaf that stands last in the file. Newer versions also write a pointer to the leaf that
+    was chosen, which alone tells of a rewind; it counts unless the conversation went on elsewhere after it was written.
+    """
+    pointer = _last_pointer(entries)
+    if pointer is not None:
+        at, row = pointer
+        if row.leaf_uuid is None:
+            if not _has_later_entries(entries, at):
+                return Thread(source=LeafSource.REWOUND_TO_START, agent=agent)
+        elif row.leaf_uuid in graph.entries:
+            below = set(graph.below(row.leaf_uuid))
+            later = {entry.uuid for entry in entries[at + 1 :] if isinstance(entry, ChainEntry) and entry.uuid}
+            if later <= below:
+                leaf = _last_leaf(graph, below, agent=agent) or _nearest_speaker(graph, row.leaf_uuid)
+                if leaf is not None:
+                    return Thread(tuple(thread_to(graph, parallel, leaf)), leaf, LeafSource.LAST_PROMPT, agent)
+    leaf = _last_leaf(graph, None, agent=agent)
+    source = LeafSource.LAST_IN_FILE if leaf else LeafSource.NONE
+    return Thread(tuple(thread_to(graph, parallel, leaf)), leaf, source, agent)
+
+
+def thread_to(graph: Graph, parallel: ParallelReplies, leaf: EntryId | None) -> list[ChainEntry]:
+    """The path from the root to an entry, with parallel calls put back."""
+    chain = list(graph.walk(leaf))
+    chain.reverse()
+    return parallel.complete(chain)
+
+
+def _last_pointer(entries: list[Entry]) -> tuple[int, LastPromptEntry] | None:
+    """The last `last-prompt` row that points somewhere: at a leaf, or explicitly at the start."""
+    for at in range(len(entries) - 1, -1, -1):
+        row = entries[at]
+        if isinstance(row, LastPromptEntry) and (row.leaf_uuid is not None or row.explicit):
+            return at, row
+    return None
+
+
+def _has_later_entries(entries: list[Entry], at: int) -> bool:
+    return any(isinstance(entry, ChainEntry) and entry.uuid is not None for entry in entries[at + 1 :])
+
+
+def _last_leaf(graph: Graph, within: set[EntryId] | None, *, agent: bool) -> EntryId | None:
+    """The speaking entry nearest above the ends of the graph that stands last, main ones before others.
+
+    What only stands in a cycle counts where there is nothing else.
+    """
+    nearest = _nearest_speakers(graph)
+    speakers: list[EntryId] = []
+    for ends in (graph.ends(), graph.leaves()):
+        above = (nearest[end] for end in ends if within is None or end in within)
+        speakers = speakers or [one for one in above if one is not None and (within is None or one in within)]
+    main = [uuid for uuid in speakers if is_visible(graph.entries[uuid], agent=agent)]
+    return max(main or speakers, key=graph.position.__getitem__, default=None)
+
+
+def _nearest_speakers(graph: Graph) -> dict[EntryId, EntryId | None]:
+    """Of each entry, itself or the nearest above it that a person or the model said."""
+    nearest: dict[EntryId, EntryId | None] = {}
+    for uuid in graph.parents_first():
+        parent = graph.parent(uuid)
+        above = nearest.get(parent) if parent is not None else None
+        nearest[uuid] = uuid if isinstance(graph.entries[uuid], UserEntry | AssistantEntry) else above
+    return nearest
+
+
+def _nearest_speaker(graph: Graph, uuid: EntryId) -> EntryId | None:
+    return next(
+        (entry.uuid for entry in graph.path_to_root(uuid) if isinstance(entry, UserEntry | AssistantEntry)), None
+    )
+
+
+# What stays after a compaction is the last few messages; a pointer further back is damage, and walking there for each
+# boundary would take forever.
+_MAX_PRESERVED = 2000
+
+
+def find_compactions(graph: Graph) -> list[Compaction]:
+    """Every compaction of one agent's entries, in file order."""
+    speakers = _speaker_positions(graph)
+    found: list[Compaction] = []
+    for uuid, entry in graph.entries.items():
+        if isinstance(entry, SystemEntry) and entry.subtype == "compact_boundary":
+            found.append(_boundary_compaction(entry, uuid, graph, speakers))
+        elif isinstance(entry, SystemEntry) and entry.subtype == "microcompact_boundary":
+            found.append(_micro_compaction(entry))
+        elif isinstance(entry, UserEntry) and entry.is_compact_summary and not _follows_boundary(entry, graph):
+            before = _last_speaker_before(speakers, graph.first[uuid])
+            found.append(Compaction(CompactionKind.SUMMARY, entry.place, summary=entry, before=before))
+    return sorted(found, key=lambda compaction: compaction.place.offset)
+
+
+def find_resumptions(graph: Graph, *, agent: bool = False) -> dict[EntryId, EntryId | None]:
+    """Where a conversation goes on without a link: each such root with the entry it had come to before.
+
+    An entry whose parent is missing goes on from what stands before it. `agent`: a subagent that is taken up again has
+    a new root each time; a person's new root is a new beginning.
+    """
+    speakers = _speaker_positions(graph)
+    roots = (root for root in graph.roots if agent or graph.is_orphan(root))
+    return {root: _last_speaker_before(speakers, graph.first[root]) for root in roots}
+
+
+def whole_conversation(
+    thread: Thread,
+    found: list[Compaction],
+    graph: Graph,
+    parallel: ParallelReplies,
+    resumed: Mapping[EntryId, EntryId | None] = MappingProxyType({}),
+) -> list[ChainEntry]:
+    """The whole conversation as a person lived it: every segment before a compaction, then the thread itself.
+
+    `resumed` are roots that go on from another entry without a compaction.
+    """
+    before: dict[EntryId | None, EntryId | None] = dict(resumed.items())
+    before |= {
+        _start_id(compaction): compaction.before for compaction in found if compaction.kind is not CompactionKind.MICRO
+    }
+    segments = [list(thread.entries)]
+    starts: set[EntryId | None] = set()
+    while segments[-1] and segments[-1][0].uuid not in starts:
+        first = segments[-1][0].uuid
+        starts.add(first)
+        segments.append(thread_to(graph, parallel, before.get(first)))
+    segments.pop()  # nothing, or a tree that was gone through already
+    told: set[EntryId | None] = set()
+    whole: list[ChainEntry] = []
+    for entry in (one for segment in reversed(segments) for one in segment):
+        if entry.uuid not in told:
+            told.add(entry.uuid)
+            whole.append(entry)
+    return whole
+
+
+def _start_id(compaction: Compaction) -> EntryId | None:
+    start = compaction.boundary or compaction.summary
+    return start.uuid if start is not None else None
+
+
+def _boundary_compaction(
+    entry: SystemEntry, uuid: EntryId, graph: Graph, speakers: list[tuple[int, EntryId]]
+) -> Compaction:
+    told = entry.compact_metadata
+    logical = entry.logical_parent_uuid
+    # A pointer to the boundary's own future, or to itself, leads nowhere as well.
+    dangling = logical is None or logical not in graph.entries or graph.first[logical] >= graph.first[uuid]
+    summary = next((one for child in graph.children.get(uuid, ()) if _is_summary(one := graph.entries[child])), None)
+    return Compaction(
+        CompactionKind.BOUNDARY,
+        entry.place,
+        boundary=entry,
+        summary=summary if isinstance(summary, UserEntry) else None,
+        before=_last_speaker_before(speakers, graph.first[uuid]) if dangling else logical,
+        dangling=dangling,
+        trigger=told.trigger if told else None,
+        tokens_before=told.pre_tokens if told else None,
+        tokens_after=told.post_tokens if told else None,
+        preserved=tuple(_preserved_ids(entry, graph)),
+    )
+
+
+def _micro_compaction(entry: SystemEntry) -> Compaction:
+    told = entry.microcompact_metadata
+    before = told.pre_tokens if told else None
+    after = before - (told.tokens_saved or 0) if told and before is not None else None
+    return Compaction(
+        CompactionKind.MICRO,
+        entry.place,
+        boundary=entry,
+        before=entry.parent_uuid,
+        trigger=told.trigger if told else None,
+        tokens_before=before,
+        tokens_after=after,
+    )
+
+
+def _preserved_ids(entry: SystemEntry, graph: Graph) -> list[EntryId]:
+    """The entries from before a boundary that stay: a list of them, or a stretch from head to tail."""
+    told = entry.compact_metadata
+    if told is None:
+        return []
+    if told.preserved_messages is not None and told.preserved_messages.uuids:
+        return [uuid for uuid in told.preserved_messages.uuids if uuid in graph.entries]
+    stretch = told.preserved_segment
+    if stretch is None or stretch.tail_uuid is None:
+        return []
+    kept: list[EntryId] = []
+    for one in islice(
+        graph.path_to_root(stretch.tail_uuid), _MAX_PRESERVED if stretch.head_uuid in graph.entries else 0
+    ):
+        if one.uuid is not None:
+            kept.append(one.uuid)
+        if one.uuid == stretch.head_uuid:
+            return kept[::-1]
+    return []
+
+
+def _is_summary(entry: ChainEntry) -> bool:
+    return isinstance(entry, UserEntry) and bool(entry.is_compact_summary)
+
+
+def _follows_boundary(entry: UserEntry, graph: Graph) -> bool:
+    parent = graph.entries.get(entry.parent_uuid) if entry.parent_uuid is not None else None
+    return isinstance(parent, SystemEntry) and parent.subtype == "compact_boundary"
+
+
+def _speaker_positions(graph: Graph) -> list[tuple[int, EntryId]]:
+    return [
+        (graph.first[uuid], uuid)
+        for uuid, entry in graph.entries.items()
+        if isinstance(entry, UserEntry | AssistantEntry) and not entry.is_meta
+    ]
+
+
+def _last_speaker_before(speakers: list[tuple[int, EntryId]], position: int) -> EntryId | None:
+    at = bisect_left(speakers, (position, EntryId("")))
+    return speakers[at - 1][1] if at else None
+
+
+_FINAL_STOP_REASONS = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal"})
+
+
+def find_branches(
+    graph: Graph, prompts: Container[EntryId], kept: Container[EntryId], commands: Container[EntryId] = ()
+) -> list[Branch]:
+    """Every branch that was left, in file order. Branches inside what was left stay inside it: it is told once.
+
+    `prompts` are the entries that are a person's prompts; `kept` are the entries of the conversation that was kept;
+    `commands` are those of the prompts that are commands.
+    """
+    reach = _Reachability(graph, prompts, commands, kept)
+    left = {root for root in graph.roots if root not in kept and reach.is_exchange(root)}
+    for fork, children in graph.children.items():
+        if len(children) > 1:
+            left.update(way for way in reach.left(reach.ways(fork, children)) if reach.has_content(way))
+    begun: dict[EntryId, EntryId] = {}
+    found: dict[EntryId, list[EntryId]] = {}
+    passed: set[EntryId] = set()
+    for uuid in graph.parents_first():
+        above = graph.parent(uuid)
+        if uuid in kept:
+            # The results of parallel calls are kept, wherever they hang: a branch goes on from there.
+            if uuid in left or above in passed or above in begun:
+                passed.add(uuid)
+        elif above in begun or above in passed or uuid in left:
+            first = begun.get(above, uuid) if above is not None else uuid
+            begun[uuid] = first
+            found.setdefault(first, []).append(uuid)
+    return [_make_branch(graph, first, found[first]) for first in sorted(found, key=graph.first.__getitem__)]
+
+
+class _Reachability:
+    """Where each entry leads: to a prompt, to a finished reply, to anything said. One pass from the leaves up."""
+
+    def __init__(
+        self, graph: Graph, prompts: Container[EntryId], commands: Container[EntryId], kept: Container[EntryId]
+    ) -> None:
+        self._graph = graph
+        self._kept = kept
+        self._to_kept_prompt: set[EntryId] = set()
+        self._to_prompt: set[EntryId] = set()
+        self._finished: set[EntryId] = set()
+        self._told: set[EntryId] = set()
+        for uuid in reversed(graph.parents_first()):
+            below = graph.children.get(uuid, ())
+            if uuid in prompts or any(child in self._to_prompt for child in below):
+                self._to_prompt.add(uuid)
+            if (uuid in prompts and uuid in kept) or any(child in self._to_kept_prompt for child in below):
+                self._to_kept_prompt.add(uuid)
+            if _is_finished(graph.entries[uuid]) or any(child in self._finished for child in below):
+                self._finished.add(uuid)
+            told = (uuid in prompts and uuid not in commands) or _is_reply(graph.entries[uuid])
+            if told or any(child in self._told for child in below):
+                self._told.add(uuid)
+
+    def has_content(self, uuid: EntryId) -> bool:
+        """Whether anything was said there: more than commands that nobody replied to."""
+        return uuid in self._told
+
+    def is_exchange(self, uuid: EntryId) -> bool:
+        """Whether a person said something there and was answered: a command before the first prompt is no beginning."""
+        return uuid in self._to_prompt and uuid in self._finished
+
+    def ways(self, fork: EntryId, children: list[EntryId]) -> list[EntryId]:
+        """The ways on from a fork that a person or a finished reply took; blocks of one reply are one way."""
+        entries = self._graph.entries
+        prompting = [child for child in children if child in self._to_prompt]
+        if not prompting:
+            return []
+        same = {message_id(entries[child]) for child in [*prompting, fork]} - {None}
+        replied = [
+            child
+            for child in children
+            if child not in self._to_prompt
+            and child in self._finished
+            and isinstance(entries[child], AssistantEntry)
+            and message_id(entries[child]) not in same
+        ]
+        return [*prompting, *replied]
+
+    def left(self, ways: list[EntryId]) -> list[EntryId]:
+        """The ways that were not kept; where none was, the last in the file counts as kept.
+
+        A way was kept where it leads to a prompt that was: a block of a reply that the conversation was rewound into is
+        kept with the rest of its reply, and what followed it is left all the same.
+        """
+        if len(ways) < 2:  # noqa: PLR2004 - one way on is no fork
+            return []
+        last = max(ways, key=self._graph.position.__getitem__)
+        kept = [way for way in ways if way in self._to_kept_prompt] or [way for way in ways if way in self._kept]
+        stays = kept[0] if kept else last
+        return [way for way in ways if way != stays]
+
+
+def _is_reply(entry: ChainEntry) -> bool:
+    return isinstance(entry, AssistantEntry) and not entry.is_synthetic
+
+
+def _is_finished(entry: ChainEntry) -> bool:
+    """Whether a reply ends here: it says so, or (older versions do not say) it ends with text and not with a call."""
+    if not isinstance(entry, AssistantEntry) or entry.message is None or entry.is_synthetic:
+        return False
+    if entry.message.stop_reason is not None:
+        return entry.message.stop_reason in _FINAL_STOP_REASONS
+    blocks = list(entry.message.blocks)
+    return (
+        bool(blocks)
+        and isinstance(blocks[-1], TextBlock)
+        and not any(isinstance(block, ToolUseBlock) for block in blocks)
+    )
+
+
+def _make_branch(graph: Graph, first: EntryId, uuids: list[EntryId]) -> Branch:
+    rest = sorted((uuid for uuid in uuids if uuid != first), key=graph.first.__getitem__)
+    return Branch(graph.parent(first), tuple(graph.entries[uuid] for uuid in (first, *rest)))
+
+
+_PROMPT_KINDS = frozenset({ActKind.PROMPT, ActKind.COMMAND, ActKind.SHELL, ActKind.PROGRAMMATIC, ActKind.STEERING})
+
+
+class AgentHistory(Struct, frozen=True):
+    """What one agent's entries make, without its calls and links."""
+
+    entries: tuple[Entry, ...]
+    thread: Thread
+    conversation: tuple[ChainEntry, ...]
+    branches: tuple[Branch, ...]
+    compactions: tuple[Compaction, ...]
+    acts: tuple[Act, ...]
+    turns: tuple[Turn, ...]
+
+
+def build_history(
+    entries: Sequence[Entry], *, agent: bool = False, transcript: Sequence[Entry] | None = None
+) -> AgentHistory:
+    """Thread one agent's entries. `agent`: they are a subagent's, so that no act in them is a person's.
+
+    `transcript` is all that stands in the file, where rows of other agents stand among this one's: the active thread
+    may lead through them.
+    """
+    listed = list(entries)
+    graph = Graph(listed)
+    parallel = ParallelReplies(graph)
+    thread = active_thread(listed, graph, parallel, agent=agent)
+    if transcript is not None:
+        thread = _thread_through(transcript, thread)
+    found = find_compactions(graph)
+    whole = whole_conversation(thread, found, graph, parallel, find_resumptions(graph, agent=agent))
+    done = find_acts(listed, agent=agent)
+    prompts = {act.entry.uuid for act in done if act.kind in _PROMPT_KINDS and act.entry.uuid is not None}
+    commands = {act.entry.uuid for act in done if act.kind is ActKind.COMMAND and act.entry.uuid is not None}
+    kept = {entry.uuid for entry in whole if entry.uuid is not None}
+    return AgentHistory(
+        entries=tuple(listed),
+        thread=thread,
+        conversation=tuple(whole),
+        branches=tuple(find_branches(graph, prompts, kept, commands)),
+        compactions=tuple(found),
+        acts=tuple(done),
+        turns=tuple(split_into_turns(listed, done)),
+    )
+
+
+def _thread_through(transcript: Sequence[Entry], alone: Thread) -> Thread:
+    """The active thread of a whole transcript, without the rows of others that it leads through."""
+    listed = list(transcript)
+    graph = Graph(listed)
+    whole = active_thread(listed, graph, ParallelReplies(graph))
+    own = tuple(entry for entry in whole.entries if not entry.is_agent)
+    return Thread(own, whole.leaf, whole.source) if own else alone

@@ -1,0 +1,1 @@
+"""Follow transcripts as they grow."""
