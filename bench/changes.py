@@ -16,9 +16,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from threadline.find import look
-from threadline.find.changes import detect_changes, hash_ends, make_fingerprint
-from threadline.find.walk import stat_transcripts
+from threadline.find import detect_changes, look, make_fingerprint, stat_transcripts
+from threadline.find.changes import hash_ends
 from threadline.model.homes import Home, TranscriptFingerprint
 
 OUT = Path(__file__).parent / "out"

@@ -29,7 +29,7 @@ def read_entries(paths: list[Path]) -> Counter[str]:
 def take_fields(paths: list[Path]) -> Counter[str]:
     """Every entry, and its text by field."""
     from threadline import entries
-    from threadline.index.text import extract_fields
+    from threadline.index import extract_fields
 
     count = 0
     for path in paths:
@@ -42,8 +42,7 @@ def take_fields(paths: list[Path]) -> Counter[str]:
 def make_searchable(paths: list[Path]) -> Counter[str]:
     """The same, as SQLite is given it."""
     from threadline import entries
-    from threadline.index.text import extract_fields
-    from threadline.index.vocabulary import normalize_text
+    from threadline.index import extract_fields, normalize_text
 
     count = 0
     for path in paths:
@@ -57,7 +56,7 @@ def make_searchable(paths: list[Path]) -> Counter[str]:
 def count_text(paths: list[Path]) -> Counter[str]:
     """How much text comes out of each field, in bytes. Not timed."""
     from threadline import entries
-    from threadline.index.text import extract_fields
+    from threadline.index import extract_fields
 
     sizes: Counter[str] = Counter()
     for path in paths:

@@ -96,19 +96,18 @@ def _whole(home: Path, *words: str) -> dict[str, float]:
 def run_inside(home: Path, grown: Path | None) -> None:
     """Refresh here, again and again, each time after one more line where a transcript is named; print the seconds."""
     from threadline.find import homes
-    from threadline.index.refresh import refresh
-    from threadline.index.store import index_path
+    from threadline.index import index_path, refresh_index
 
     found = homes(home)
     index = index_path((one.path for one in found), CACHE)
     growing = Growing(grown) if grown else None
-    refresh(index, found)
+    refresh_index(index, found)
     times = []
     for _turn in range(REFRESHES):
         if growing is not None:
             growing.grow()
         start = time.perf_counter()
-        refresh(index, found)
+        refresh_index(index, found)
         times.append(time.perf_counter() - start)
     print(json.dumps(times))
 

@@ -108,7 +108,7 @@ def threadline_everything_on_all_cores(paths: list[Path]) -> int:
 def threadline_overview(paths: list[Path]) -> int:
     """What bare `threadline` does: heads of the whole home, on all cores."""
     from threadline import homes, look
-    from threadline.summary.overview import build_overview
+    from threadline.summary import build_overview
 
     return build_overview([look(home) for home in homes(_home(paths))]).entries
 

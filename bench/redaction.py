@@ -38,8 +38,7 @@ def _generated(megabytes: int) -> bytes:
 
 
 def _speed(raw: bytes) -> None:
-    from threadline.redact.redactor import Redactor
-    from threadline.redact.scanner import find_spans_in_bytes
+    from threadline.redact import Redactor, find_spans_in_bytes
 
     text = raw.decode(errors="replace")
     plain = re.sub(r"[^\sa-zA-Z.,;]", " ", text)
@@ -65,7 +64,7 @@ def _speed(raw: bytes) -> None:
 
 def _memory() -> None:
     """What a text of 100 MB takes beyond itself."""
-    from threadline.redact.scanner import find_spans_in_bytes
+    from threadline.redact import find_spans_in_bytes
 
     raw = b"a line of words, as many as there are; nothing else\n" * (100 * _MB // 52)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -31,11 +31,9 @@ from bench.relevance_sessions import SCRIPTS, scripts, tell
 from threadline.demo import projects
 from threadline.errors import BadQuery
 from threadline.find import homes
-from threadline.index.queries import find_titles
-from threadline.index.refresh import refresh
-from threadline.index.store import open_read_only
+from threadline.index import find_titles, open_read_only, refresh_index
 from threadline.model.hits import Hit, Hits
-from threadline.search.engine import search
+from threadline.search import search
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 MEGABYTES = 50
@@ -92,7 +90,7 @@ class Home:
         bury(self._home, scripts().values(), noise)
         self._sessions = {name: script.session for name, script in scripts().items()}
         self._index = folder / "index.sqlite"
-        refresh(self._index, homes(os.fspath(self._home)), jobs=1)
+        refresh_index(self._index, homes(os.fspath(self._home)), jobs=1)
 
     def opened(self) -> closing[sqlite3.Connection]:
         """The index."""

@@ -57,13 +57,12 @@ def ours(home: Path) -> Any:
     """Our search over an index that is up to date, inside this process: a way to ask it, to be closed."""
     from threadline.errors import BadQuery
     from threadline.find import homes
-    from threadline.index.refresh import refresh
-    from threadline.index.store import index_path, open_read_only
-    from threadline.search.engine import search
+    from threadline.index import index_path, open_read_only, refresh_index
+    from threadline.search import search
 
     found = homes(home)
     index = index_path((one.path for one in found), CACHE)
-    refresh(index, found)
+    refresh_index(index, found)
     connection = open_read_only(index)
 
     class Ask:

@@ -51,7 +51,7 @@ def rows(size: int) -> Iterator[str]:
 def thread(path: Path) -> dict[str, float]:
     """Thread a transcript that is read already: the best round, in microseconds an entry."""
     from threadline.parse import entries
-    from threadline.thread.threads import build_history
+    from threadline.thread import build_history
 
     found = list(entries(path))
     gc.freeze()  # the collector's rounds over what was read before are no work of threading

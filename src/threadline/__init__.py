@@ -9,12 +9,13 @@ Names are loaded when they are first used, so that importing threadline costs ne
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from threadline.account.ledger import Ledger
-    from threadline.account.rates import Rates, rates
+    from threadline.account import Ledger, Rates
+    from threadline.account import load_rates as rates
     from threadline.archive import Archive, open  # noqa: A004 - as `threadline.open`
     from threadline.errors import Ambiguous, BadQuery, Error, IndexBusy, Missing, NotFound, Unreadable
     from threadline.find import folder_matches, folder_name, homes, look
@@ -57,38 +58,7 @@ if TYPE_CHECKING:
     from threadline.model.totals import Row, Rows, Sum
     from threadline.model.usage import Head, Usage
     from threadline.parse import entries, heads, read_side_file
-    from threadline.reports.ledger import ledger
-
-_HOMES_OF_NAMES = {
-    "threadline.account.ledger": "Ledger",
-    "threadline.account.rates": "Rates rates",
-    "threadline.archive": "Archive open",
-    "threadline.errors": "Ambiguous BadQuery Error IndexBusy Missing NotFound Unreadable",
-    "threadline.find": "folder_matches folder_name homes look",
-    "threadline.load": "Session read",
-    "threadline.model.blocks": (
-        "Block Content ContentBlock DocumentBlock ImageBlock Message OtherBlock TextBlock ThinkingBlock "
-        "ToolResultBlock ToolUseBlock"
-    ),
-    "threadline.model.calls": "Call Outcome",
-    "threadline.model.charges": "Charge Flag Rate",
-    "threadline.model.context": "Context Request",
-    "threadline.model.entries": (
-        "AnyEntry AssistantEntry AttachmentEntry ChainEntry Entry KINDS OtherEntry ProgressEntry SystemEntry UserEntry"
-    ),
-    "threadline.model.homes": "Found Home Project SideFile Transcript",
-    "threadline.model.places": "Line Place Problem ProblemKind",
-    "threadline.model.results": "OtherResult ToolResult typed_result",
-    "threadline.model.session": "Act ActKind Agent Branch Compaction Thread Turn",
-    "threadline.model.state": "State",
-    "threadline.model.text": "extract_text",
-    "threadline.model.times": "parse_timestamp",
-    "threadline.model.totals": "Row Rows Sum",
-    "threadline.model.usage": "Head Usage",
-    "threadline.parse": "entries heads read_side_file",
-    "threadline.reports.ledger": "ledger",
-}
-_MODULES = {name: module for module, names in _HOMES_OF_NAMES.items() for name in names.split()}
+    from threadline.reports import read_ledger as ledger
 
 __version__ = "0.1.0"
 __all__ = [
@@ -172,13 +142,55 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    module = _MODULES.get(name)
-    if module is None:
-        raise AttributeError(f"module 'threadline' has no attribute {name!r}")
-    value = getattr(import_module(module), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "account": ["Ledger", "Rates", "load_rates as rates"],
+        "archive": ["Archive", "open"],
+        "errors": ["Ambiguous", "BadQuery", "Error", "IndexBusy", "Missing", "NotFound", "Unreadable"],
+        "find": ["folder_matches", "folder_name", "homes", "look"],
+        "load": ["Session", "read"],
+        "model.blocks": [
+            "Block",
+            "Content",
+            "ContentBlock",
+            "DocumentBlock",
+            "ImageBlock",
+            "Message",
+            "OtherBlock",
+            "TextBlock",
+            "ThinkingBlock",
+            "ToolResultBlock",
+            "ToolUseBlock",
+        ],
+        "model.calls": ["Call", "Outcome"],
+        "model.charges": ["Charge", "Flag", "Rate"],
+        "model.context": ["Context", "Request"],
+        "model.entries": [
+            "AnyEntry",
+            "AssistantEntry",
+            "AttachmentEntry",
+            "ChainEntry",
+            "Entry",
+            "KINDS",
+            "OtherEntry",
+            "ProgressEntry",
+            "SystemEntry",
+            "UserEntry",
+        ],
+        "model.homes": ["Found", "Home", "Project", "SideFile", "Transcript"],
+        "model.places": ["Line", "Place", "Problem", "ProblemKind"],
+        "model.results": ["OtherResult", "ToolResult", "typed_result"],
+        "model.session": ["Act", "ActKind", "Agent", "Branch", "Compaction", "Thread", "Turn"],
+        "model.state": ["State"],
+        "model.text": ["extract_text"],
+        "model.times": ["parse_timestamp"],
+        "model.totals": ["Row", "Rows", "Sum"],
+        "model.usage": ["Head", "Usage"],
+        "parse": ["entries", "heads", "read_side_file"],
+        "reports": ["read_ledger as ledger"],
+    },
+)
 
 
 def __dir__() -> list[str]:

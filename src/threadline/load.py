@@ -10,10 +10,7 @@ from contextlib import suppress
 from itertools import islice, takewhile
 from pathlib import Path
 
-from threadline.account.charges import compute_charges
-from threadline.account.dedupe import with_origin
-from threadline.account.ledger import Ledger
-from threadline.account.rates import shipped_rates
+from threadline.account import Ledger, compute_charges, shipped_rates, with_origin
 from threadline.errors import Error
 from threadline.find import other_main_transcripts, session_transcripts, transcript_at
 from threadline.model import session as model
@@ -25,15 +22,18 @@ from threadline.model.session import AgentKind
 from threadline.model.side_files import AgentMeta
 from threadline.model.sightings import Sighting
 from threadline.model.state import State
-from threadline.parse import entries, heads, read_side_file
-from threadline.parse.lines import LineNumbers, open_transcript
-from threadline.parse.sightings import read_sightings
-from threadline.thread.agents import AgentFile, assemble_agents
-from threadline.thread.context import context
-from threadline.thread.continuations import OtherSession, detect_continuations
-from threadline.thread.requests import rebuild_request
-from threadline.thread.state import state_at
-from threadline.thread.titles import session_tag, session_title
+from threadline.parse import LineNumbers, entries, heads, open_transcript, read_side_file, read_sightings
+from threadline.thread import (
+    AgentFile,
+    OtherSession,
+    analyze_context,
+    assemble_agents,
+    detect_continuations,
+    rebuild_request,
+    session_tag,
+    session_title,
+    state_at,
+)
 
 # Copies begin as their originals begin, so the first heads of a transcript tell whether it can be one.
 _FIRST_HEADS = 40
@@ -74,7 +74,7 @@ class Session(model.Session, frozen=True):
         Of the main agent, or of `agent`; filled as at the end, or at a place or a turn.
         """
         place = Place(str(self.path), at) if isinstance(at, int) else Place.parse(at) if isinstance(at, str) else at
-        return context(self, agent, place, turn)
+        return analyze_context(self, agent, place, turn)
 
     def request(self, number: int) -> Request:
         """What the model saw of the main agent's request of that number, where the transcript tells (2.1.280 on)."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import threadline
-from threadline.account.ledger import Ledger
+from threadline.account import Ledger
 from threadline.model.charges import Charge
 from threadline.model.places import Place
 from threadline.model.totals import Sum, sum_fields

@@ -16,7 +16,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 import threadline
-from threadline.account.ledger import Ledger
+from threadline.account import Ledger
 from threadline.model.totals import sum_fields
 
 Row = dict[str, Any]

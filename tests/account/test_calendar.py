@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.account.keys import NO_TIME, Calendar
+from threadline.account import NO_TIME, Calendar
 
 BERLIN, NEW_YORK, KOLKATA, LORD_HOWE, APIA = (
     ZoneInfo(name)

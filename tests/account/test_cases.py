@@ -9,7 +9,7 @@ from itertools import combinations
 import pytest
 from tests.account.ledger_cases import CASES, CORPUS, charges, expected, ledger, shown, summed
 
-from threadline.account.keys import KEY_DESCRIPTIONS
+from threadline.account import KEY_DESCRIPTIONS
 from threadline.model.totals import sum_amounts
 
 

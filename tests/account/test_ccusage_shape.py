@@ -15,12 +15,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from tests import make
 
-from threadline.account.ledger import Ledger
-from threadline.account.windows import usage_windows, window_limit
+from threadline.account import Ledger, usage_windows, window_limit
 from threadline.demo import write
 from threadline.errors import BadQuery
-from threadline.reports.ccusage import ccusage_blocks, ccusage_report
-from threadline.reports.ledger import ledger
+from threadline.reports import ccusage_blocks, ccusage_report, read_ledger
 
 APP, LIB = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 OPUS, HAIKU, UNKNOWN = "claude-opus-4-5-20251101", "claude-haiku-4-5-20251001", "some-unknown-model"
@@ -93,7 +91,7 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture
 def made(home: Path) -> Ledger:
     """The ledger of that home."""
-    return ledger(home, jobs=1)
+    return read_ledger(home, jobs=1)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +216,7 @@ def test_fast_mode_is_a_model_of_its_own(tmp_path: Path) -> None:
     """Fast mode has the model's name with `-fast`, as in ccusage."""
     one = row(1, "2026-03-01T10:00:00.000Z", APP, "claude-opus-4-6", usage={"speed": "fast"})
     make.write(tmp_path / f"projects/-p/{APP}.jsonl", one)
-    assert ccusage_report(ledger(tmp_path, jobs=1), "daily")["daily"][0]["modelsUsed"] == ["claude-opus-4-6-fast"]
+    assert ccusage_report(read_ledger(tmp_path, jobs=1), "daily")["daily"][0]["modelsUsed"] == ["claude-opus-4-6-fast"]
 
 
 def test_blocks(made: Ledger) -> None:
@@ -285,7 +283,7 @@ def test_the_active_block(made: Ledger) -> None:
 def test_nothing(tmp_path: Path) -> None:
     """An empty home has empty lists and zeros."""
     (tmp_path / "projects").mkdir()
-    empty = ledger(tmp_path, jobs=1)
+    empty = read_ledger(tmp_path, jobs=1)
     assert ccusage_report(empty, "daily") == {
         "daily": [],
         "totals": {**dict.fromkeys(TOKENS, 0), "totalCost": 0.0, "totalTokens": 0},
@@ -355,7 +353,7 @@ def test_its_keys_are_ours(home: Path, made: Ledger) -> None:
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="../shared/corpus is not there")
 def test_the_corpus_day_by_day() -> None:
     """On the corpus, both count the same tokens every day, week and month."""
-    ours = ledger(CORPUS)
+    ours = read_ledger(CORPUS)
     for report in ("daily", "weekly", "monthly"):
         assert tokens(rival(CORPUS, report)[report]) == tokens(ccusage_report(ours, report)[report])
 
@@ -365,7 +363,7 @@ def test_the_corpus_day_by_day() -> None:
 def test_a_demo_home_window_by_window(tmp_path: Path) -> None:
     """On a made-up home, both have the same windows, with the same tokens in each; so have all sessions together."""
     write(tmp_path / "home")
-    ours = ledger(tmp_path / "home")
+    ours = read_ledger(tmp_path / "home")
     theirs = rival(tmp_path / "home", "blocks")["blocks"]
     told = ccusage_report(ours, "blocks")["blocks"]
     assert [(their["startTime"], their["totalTokens"]) for their in theirs if not their["isGap"]] == [

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from threadline.account.charges import compute_charges
-from threadline.account.rates import rates
+from threadline.account import compute_charges, load_rates
 from threadline.model.charges import Charge, Flag, UncountedReason
 from threadline.model.sightings import Origin, Sighting, UsagePass, lacks_final_usage, parse_amount, split_cache_writes
 
@@ -35,7 +34,7 @@ def _sighting(key: str = "msg_01XFDUDYJgAACzvnptvVoYEL", **fields: Any) -> Sight
 
 
 def _charges(*seen: Sighting) -> list[Charge]:
-    return list(compute_charges(seen, rates()))
+    return list(compute_charges(seen, load_rates()))
 
 
 def _charge(**fields: Any) -> Charge:

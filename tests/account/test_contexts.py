@@ -11,18 +11,11 @@ from typing import Any
 import pytest
 from tests.make import START, Pen, Row, write
 
-from threadline.account.charges import compute_charges
-from threadline.account.ledger import Ledger
-from threadline.account.rates import rates
-from threadline.account.windows import usage_windows, window_limit
+from threadline.account import Ledger, compute_charges, load_rates, usage_windows, window_limit
 from threadline.find import look
 from threadline.model.sightings import Origin, Sighting
-from threadline.render.reconciliation import reconciliation_record
-from threadline.reports import receipts
-from threadline.reports.ccusage import ccusage_report
-from threadline.reports.ledger import ledger
-from threadline.reports.receipts import build_receipt
-from threadline.reports.reconciliation import reconcile
+from threadline.render import reconciliation_record
+from threadline.reports import build_receipt, ccusage_report, read_ledger, receipts, reconcile
 
 MODEL = "claude-sonnet-4-5-20250929"
 NOW = START + timedelta(hours=1)
@@ -61,7 +54,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def _everything(home: Path) -> dict[str, str]:
-    book, found = ledger(home), [look(home)]
+    book, found = read_ledger(home), [look(home)]
     whole = build_receipt(book, receipts.query_session(book, Pen().session, ()), found)
     made = usage_windows(book, now=NOW)
     return {
@@ -106,7 +99,7 @@ def test_the_most_that_counts_can_say_within_a_microsecond_is_a_window_like_any_
         )
         for at, time in enumerate(times)
     ]
-    book = Ledger(compute_charges(seen, rates()), rates())
+    book = Ledger(compute_charges(seen, load_rates()), load_rates())
     (one,) = usage_windows(book, now=datetime(2026, 1, 5, 9, 30, tzinfo=UTC))
     told = one.record(window_limit([one], 1))
     assert round(told["tokens_per_minute"]) == 8 * most * 60_000_000

@@ -15,15 +15,11 @@ from tests.account.ledger_cases import CASES, homes
 from tests.account.made_homes import Made, copied, cut, home, ledger, spent, transcripts, word
 
 import threadline
-from threadline.account.charges import compute_charges
-from threadline.account.dedupe import with_origin
-from threadline.account.keys import KEY_DESCRIPTIONS
-from threadline.account.rates import rates
+from threadline.account import KEY_DESCRIPTIONS, compute_charges, load_rates, with_origin
 from threadline.find import look
 from threadline.model.homes import Transcript
 from threadline.model.totals import sum_fields
-from threadline.parse.lines import LineNumbers
-from threadline.parse.sightings import read_sightings
+from threadline.parse import LineNumbers, read_sightings
 
 _LAW = settings(deadline=None)
 
@@ -151,7 +147,7 @@ def test_every_order_of_reading_gives_one_answer(case: str) -> None:
         answers.add(
             frozenset(
                 (charge.place, charge.session, charge.output, charge.amount)
-                for charge in compute_charges(seen, rates())
+                for charge in compute_charges(seen, load_rates())
             )
         )
     assert len(answers) == 1

@@ -15,11 +15,10 @@ from msgspec.structs import replace
 from tests.account.made_homes import Row
 
 import threadline
-from threadline.account.ledger import Ledger
-from threadline.account.rates import rates
+from threadline.account import Ledger, load_rates
 from threadline.errors import BadQuery, NotFound
 from threadline.model.places import ProblemKind
-from threadline.reports.ledger import build_ledger
+from threadline.reports import build_ledger
 
 SESSION = "5e551011-0000-4000-8000-000000000001"
 OTHER = "5e551011-0000-4000-8000-000000000002"
@@ -119,7 +118,7 @@ def test_a_file_that_is_gone_when_it_is_read_is_a_problem(tmp_path: Path) -> Non
     top = _home(_home(tmp_path, _row(1)), _row(2, OTHER), session=OTHER)
     found = threadline.look(top)
     (top / f"projects/-work-app/{OTHER}.jsonl").unlink()
-    told = build_ledger([found], rates(), jobs=1)
+    told = build_ledger([found], load_rates(), jobs=1)
     assert told.total.charges == 1
     assert [problem.kind for problem in told.problems] == [ProblemKind.UNREADABLE]
     assert OTHER in told.problems[0].message
@@ -181,7 +180,7 @@ def test_a_file_of_an_impossible_time_is_counted(tmp_path: Path, seconds: int) -
     del row["timestamp"]
     found = threadline.look(_home(tmp_path, row))
     odd = [replace(transcript, mtime_ns=seconds * 10**9) for transcript in found.transcripts]
-    told = build_ledger([replace(found, transcripts=tuple(odd))], rates(), jobs=1)
+    told = build_ledger([replace(found, transcripts=tuple(odd))], load_rates(), jobs=1)
     (week,) = told.by("week")
     assert (week.charges, week.keys["week"][4:5]) == (1, "-")
 

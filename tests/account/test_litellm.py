@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from threadline.account import encode_price_file, load_rates, shipped_rates
 from threadline.account.litellm import read_litellm
-from threadline.account.prices import ModelPrices, PriceFile, encode_price_file, read_price_file
-from threadline.account.rates import rates, shipped_rates
+from threadline.account.prices import ModelPrices, PriceFile, read_price_file
 from threadline.errors import BadQuery
 
 KINDS = ("input", "output", "cache_write_5m", "cache_write_1h", "cache_read")
@@ -209,7 +209,7 @@ def test_it_is_read_by_its_shape(tmp_path: Path) -> None:
     """`rates` takes LiteLLM's file as it is: its models are added, and its notes are there to be shown."""
     path = tmp_path / "litellm.json"
     path.write_text(json.dumps({"zai/glm-5.1": entry(6e-07, 2.2e-06, "zai"), "claude-opus-5": entry(5e-06, 2.5e-05)}))
-    table = rates(path)
+    table = load_rates(path)
     found = table.rate("glm-5.1", "2026-11-01", 1)
     assert found is not None
     assert (found.input, found.source) == (

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from threadline.account import shipped_rates
 from threadline.account.prices import cloud_region, normalise_model_id
-from threadline.account.rates import shipped_rates
 
 SPELLINGS = {
     "claude-opus-4-6-thinking": "claude-opus-4-6",

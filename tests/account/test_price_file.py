@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.account.prices import PriceFile, encode_price_file, read_price_file
-from threadline.account.rates import read_price_source, shipped_price_source
+from threadline.account import encode_price_file, read_price_source
+from threadline.account.prices import PriceFile, read_price_file
+from threadline.account.rates import shipped_price_source
 from threadline.errors import BadQuery, NotFound, Unreadable
 
 GOOD: dict[str, Any] = {

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.account.rates import Rates, rates, shipped_rates
+from threadline.account import Rates, load_rates, shipped_rates
 from threadline.model.charges import Rate
 
 PRICES = Path(__file__).parents[2] / "src/threadline/account/prices.json"
@@ -242,7 +242,7 @@ def test_the_digest_is_of_the_bytes() -> None:
     """The digest of the shipped rates is the SHA-256 of the file."""
     digest = hashlib.sha256(PRICES.read_bytes()).hexdigest()
     assert (shipped_rates().digest, shipped_rates().digests) == (digest, (("threadline", digest),))
-    assert rates() is shipped_rates()
+    assert load_rates() is shipped_rates()
 
 
 def test_prices_are_read_as_written() -> None:
@@ -277,7 +277,7 @@ def test_the_shipped_prices_are_the_reference() -> None:
 def test_a_file_adds_and_replaces(tmp_path: Path) -> None:
     """A file's models are added; those that are there already are replaced whole, under all their names."""
     own = override(tmp_path, {"GLM-5.1": flat(0.6), "claude-opus-4-6": flat(1)})
-    table = rates(own)
+    table = load_rates(own)
     for name in ("glm-5.1", "GLM-5.1", "zai/glm-5.1", "glm-5-1"):
         assert rate_of(name, table=table).input == Decimal("0.6")
     replaced = rate_of("claude-opus-4-6-20260205", "2026-03-01", 300_000, table)
@@ -289,7 +289,7 @@ def test_a_file_adds_and_replaces(tmp_path: Path) -> None:
 
 def test_a_replaced_model_is_as_old_as_it_was(tmp_path: Path) -> None:
     """When a model came out is no price: a file that does not say it leaves it, and regional ids their surcharge."""
-    table = rates(override(tmp_path, {"claude-sonnet-4-5": flat(1)}))
+    table = load_rates(override(tmp_path, {"claude-sonnet-4-5": flat(1)}))
     assert rate_of("eu.anthropic.claude-sonnet-4-5-20250929-v1:0", table=table).input == Decimal("1.1")
 
 
@@ -297,18 +297,18 @@ def test_a_later_file_wins(tmp_path: Path) -> None:
     """Of two files that price a model, or say a fee, the later counts."""
     first = override(tmp_path, {"m": flat(1), "n": flat(1)}, "a.json", fees={"web_search_usd_per_request": 0.02})
     second = override(tmp_path, {"m": flat(2)}, "b.json")
-    table = rates(first, second)
+    table = load_rates(first, second)
     assert [rate_of(model, table=table).input for model in "mn"] == [2, 1]
     assert [name for name, _ in table.digests] == ["threadline", str(first), str(second)]
     assert table.web_search_fee == Decimal("0.02")
-    assert rates(second, first).digest != table.digest
+    assert load_rates(second, first).digest != table.digest
     joined = "".join(digest for _, digest in table.digests)
     assert table.digest == hashlib.sha256(joined.encode()).hexdigest()
 
 
 def test_an_own_name_beats_a_shipped_alias(tmp_path: Path) -> None:
     """A file may give a shipped alias a price of its own."""
-    table = rates(override(tmp_path, {"claude-sonnet-4-0": flat(9)}))
+    table = load_rates(override(tmp_path, {"claude-sonnet-4-0": flat(9)}))
     assert rate_of("claude-sonnet-4-0", table=table).input == 9
     assert rate_of("claude-sonnet-4", table=table).input == 3
 
@@ -316,7 +316,7 @@ def test_an_own_name_beats_a_shipped_alias(tmp_path: Path) -> None:
 def test_a_day_between_periods_has_no_price(tmp_path: Path) -> None:
     """Where a file leaves days out, calls of those days have no price."""
     periods = [{"to": "2026-01-01", **flat(1)["periods"][0]}, {"from": "2026-02-01", **flat(2)["periods"][0]}]
-    table = rates(override(tmp_path, {"m": {"periods": periods}}))
+    table = load_rates(override(tmp_path, {"m": {"periods": periods}}))
     assert rate_of("m", "2025-12-31", table=table).input == 1
     assert table.rate("m", "2026-01-15", 1) is None
     assert rate_of("m", "2026-02-01", table=table).input == 2

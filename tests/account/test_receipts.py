@@ -12,21 +12,13 @@ import pytest
 from msgspec.structs import replace
 from tests.make import MODEL, SESSION, Part, Pen, Row, call, chain, prompt, reply, transcript, write
 
-from threadline.account.ledger import Ledger
+from threadline.account import Ledger
 from threadline.demo import write as write_demo
 from threadline.errors import Ambiguous, NotFound
 from threadline.model.receipts import Receipt, ReceiptItem
 from threadline.model.totals import sum_amounts
-from threadline.reports.ledger import ledger
-from threadline.reports.receipts import (
-    ReceiptQuery,
-    build_receipt,
-    query_agent,
-    query_day,
-    query_line,
-    query_message,
-    query_session,
-)
+from threadline.reports import ReceiptQuery, build_receipt, query_day, query_line, query_message, read_ledger
+from threadline.reports.receipts import query_agent, query_session
 
 OTHER = "5e551011-0000-4000-8000-000000000002"
 
@@ -58,7 +50,7 @@ def home_with(folder: Path, *parts: Part, session: str = SESSION, **pen: Any) ->
 
 def of(folder: Path, session: str = SESSION) -> Receipt:
     """The receipt of a session."""
-    made = ledger(folder)
+    made = read_ledger(folder)
     return build_receipt(made, query_session(made, session))
 
 
@@ -160,7 +152,7 @@ def test_progress_repeats_an_agent(tmp_path: Path) -> None:
     pen = Pen(SESSION, agentId="a1b2c3", isSidechain=True)
     agent = main.with_suffix("") / "subagents/agent-a1b2c3.jsonl"
     write(agent, *transcript(prompt("look"), reply("a", message=message(40)), pen=pen))
-    made = ledger(tmp_path)
+    made = read_ledger(tmp_path)
     whole = build_receipt(made, query_session(made, SESSION))
     assert [(mention.counted, mention.why) for mention in only(whole).mentions] == [
         (True, "both lines say the same"),
@@ -173,7 +165,7 @@ def test_progress_repeats_an_agent(tmp_path: Path) -> None:
 def test_sums_are_those_of_the_ledger(tmp_path: Path) -> None:
     """Of every session and every day of a made-up home: the items, the rates and the ledger come to one amount."""
     write_demo(tmp_path / "home")
-    made = ledger(tmp_path / "home")
+    made = read_ledger(tmp_path / "home")
     asked = [query_session(made, row.keys["session"]) for row in made.by("session")]
     asked += [query_day(made, row.keys["day"], UTC) for row in made.by("day")]
     assert len(asked) > 10
@@ -192,7 +184,7 @@ def test_sums_are_those_of_the_ledger(tmp_path: Path) -> None:
 def test_a_transcript_that_changes_meanwhile_is_told(tmp_path: Path, change: str) -> None:
     """What was counted stays the sum; lines that are not there any more are marked, and named as missing."""
     path = home_with(tmp_path, prompt("go"), reply("a", message=message(412)))
-    made = ledger(tmp_path)
+    made = read_ledger(tmp_path)
     asked = query_session(made, SESSION)
     data = path.read_bytes()
     if change == "cut":
@@ -259,7 +251,7 @@ def test_a_day_is_the_readers(tmp_path: Path) -> None:
     """A day's receipt has what was spent on it in the reader's zone, across midnight in UTC."""
     late = datetime(2026, 1, 5, 23, 59, 30, tzinfo=UTC)
     home_with(tmp_path, reply("a"), reply("b"), start=late)
-    made = ledger(tmp_path)
+    made = read_ledger(tmp_path)
     berlin = ZoneInfo("Europe/Berlin")
     assert len(query_day(made, "2026-01-05", UTC).charges) == 2
     assert (query_day(made, "2026-01-05", berlin).charges, len(query_day(made, "2026-01-06", berlin).charges)) == (
@@ -271,7 +263,7 @@ def test_a_day_is_the_readers(tmp_path: Path) -> None:
 def test_a_place_is_the_message_of_its_line(tmp_path: Path) -> None:
     """A line leads to its message, all lines of which are shown; one that tells no usage names the nearest."""
     path = str(home_with(tmp_path, prompt("go"), reply("a", "b"), prompt("on"), reply("c")).resolve())
-    made = ledger(tmp_path)
+    made = read_ledger(tmp_path)
     told = build_receipt(made, query_line(made, path, 2))
     assert [mention.place.line for mention in only(told).mentions] == [2, 3]
     with pytest.raises(NotFound, match="the nearest line that does is 3"):
@@ -282,7 +274,7 @@ def test_a_message_by_the_start_of_its_id(tmp_path: Path) -> None:
     """The start of an id will do when one message has it; several are listed, and none is said."""
     ids = ("msg_01aaaa12d94e55ac0d1e2201", "msg_01aabb12d94e55ac0d1e2202")
     home_with(tmp_path, *(reply("a", message=message(30, id_)) for id_ in ids))
-    made = ledger(tmp_path)
+    made = read_ledger(tmp_path)
     assert [query_message(made, one).name for one in (ids[0], ids[1][:11])] == list(ids)
     with pytest.raises(Ambiguous, match="2 messages") as several:
         query_message(made, "msg_01aa")
@@ -305,7 +297,7 @@ def test_ten_thousand_messages_are_explained(tmp_path: Path) -> None:
     """A day with ten thousand messages has a receipt of all of them, and of nothing else."""
     some = [reply("a", message={"id": f"msg_01{number:022x}"}, read=number) for number in range(10_000)]
     home_with(tmp_path, *some)
-    made = ledger(tmp_path)
+    made = read_ledger(tmp_path)
     asked: ReceiptQuery = query_day(made, "2026-01-05", UTC)
     told = build_receipt(made, asked)
     assert (len(told.items), told.lines, told.total.charges) == (10_000, 10_000, 10_000)

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from tests.make import MODEL, START, Part, Pen, Writer, call, chain, meta, prompt, reply, transcript, write
 
-from threadline.account.rates import rates
+from threadline.account import load_rates
 from threadline.find import look
 from threadline.model.reconciliation import TOLERANCE, DifferenceCause, ReportedSession, ReportedUsage
-from threadline.parse.receipts import read_cost_states
-from threadline.render.reconciliation import reconciliation_lines, reconciliation_record, reported_session_lines
-from threadline.reports.ledger import build_ledger
-from threadline.reports.reconciliation import reconcile
+from threadline.parse import read_cost_states
+from threadline.render import reconciliation_lines, reconciliation_record
+from threadline.render.reconciliation import reported_session_lines
+from threadline.reports import build_ledger, reconcile
 
 FIRST, SECOND = (f"5e551011-0000-4000-8000-00000000000{number}" for number in (1, 2))
 # 1,000 tokens in and 100 out, by the prices of claude-sonnet-4-5.
@@ -45,7 +45,7 @@ def home(folder: Path, *parts: Part, session: str = FIRST) -> Path:
 def told(folder: Path) -> ReportedUsage:
     """What is reported in a home."""
     found = [look(folder)]
-    return reconcile(found, build_ledger(found, rates()))
+    return reconcile(found, build_ledger(found, load_rates()))
 
 
 def only(folder: Path) -> ReportedSession:

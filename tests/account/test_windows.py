@@ -13,14 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import make
 
-from threadline.account.charges import compute_charges
-from threadline.account.ledger import Ledger
-from threadline.account.rates import shipped_rates
-from threadline.account.windows import active_window, usage_windows, window_limit
+from threadline.account import Ledger, active_window, compute_charges, shipped_rates, usage_windows, window_limit
 from threadline.model.charges import Charge
 from threadline.model.sightings import Origin, Sighting
 from threadline.model.totals import Projection, Sum, UsageWindow, WindowLimit
-from threadline.reports.ledger import ledger
+from threadline.reports import read_ledger
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 LATER = datetime(2026, 11, 15, tzinfo=UTC)
@@ -199,5 +196,5 @@ def test_a_copy_opens_no_window(tmp_path: Path) -> None:
     for row in copy:
         row.update(sessionId=other, timestamp="2026-01-06T12:00:00.000Z")
     make.write(folder / f"{other}.jsonl", *copy)
-    (found,) = usage_windows(ledger(tmp_path, jobs=1), now=LATER)
+    (found,) = usage_windows(read_ledger(tmp_path, jobs=1), now=LATER)
     assert (found.sum.charges, found.begins.day) == (1, 5)

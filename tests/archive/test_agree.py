@@ -16,7 +16,7 @@ import threadline
 from threadline.archive import Archive
 from threadline.demo import write
 from threadline.parse import lines
-from threadline.summary.sessions import SessionFilter
+from threadline.summary import SessionFilter
 
 ROOT = Path(__file__).parents[1]
 REAL = SHARED / "corpus/home"

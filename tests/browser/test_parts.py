@@ -16,7 +16,7 @@ from tests.make import SESSION
 from tests.web.asking import TOKEN
 from tests.web.conftest import session_rows, write_home
 
-from threadline.find.home_dirs import homes
+from threadline.find import homes
 from threadline.web.app import App
 from threadline.web.archive_pool import ArchivePool
 from threadline.web.guard import cookie_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from threadline.cli.sql_answers import schema_columns, table_descriptions
-from threadline.index.schema import TABLES, VIEWS
+from threadline.index import TABLES, VIEWS
 
 
 @pytest.mark.parametrize("name", [*TABLES, *VIEWS])

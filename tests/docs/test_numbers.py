@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import pytest
 
-from threadline.account.keys import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS
-from threadline.reports.ledger import ledger
+from threadline.account import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS
+from threadline.reports import read_ledger
 
 PAGE = Path(__file__).parents[2] / "docs" / "numbers.md"
 SESSION, FORK = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
@@ -131,7 +131,7 @@ RULES: dict[str, Callable[[], tuple[object, ...]]] = {
 
 def test_our_line_is_what_the_ledger_says(tmp_path: Path) -> None:
     """The rows of the page, as a home, are counted as the page says."""
-    total = ledger(_home(tmp_path)).total
+    total = read_ledger(_home(tmp_path)).total
     counted = (total.charges, total.input, total.output, total.cache_write, total.cache_read, total.amount)
     assert counted == ANSWERS["threadline"]
 

@@ -10,8 +10,8 @@ from tests.docs.pages import DOCS, sections, unquoted
 
 from threadline.demo import write
 from threadline.find import homes
-from threadline.index.refresh import refresh
-from threadline.index.store import VERSION, open_read_only
+from threadline.index import open_read_only, refresh_index
+from threadline.index.store import VERSION
 
 PAGE = DOCS / "index.md"
 _OF_FULL_TEXT = "text_"
@@ -22,7 +22,7 @@ def columns(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """The columns of each table and view of an index that was really made, as SQLite tells them."""
     folder = tmp_path_factory.mktemp("schema")
     write(folder / "home", megabytes=0.2)
-    refresh(folder / "index.sqlite", homes(folder / "home"))
+    refresh_index(folder / "index.sqlite", homes(folder / "home"))
     with closing(open_read_only(folder / "index.sqlite")) as connection:
         named = [
             name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table','view')")

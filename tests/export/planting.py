@@ -12,8 +12,8 @@ from typing import Any
 from tests.render.planted import formed_value, password, private_key, seeded, service_value
 
 from threadline.demo import write
+from threadline.redact import word_set
 from threadline.redact.formats import SERVICES
-from threadline.redact.heuristics import word_set
 from threadline.redact.tokens import FORMATS
 
 CORPUS = Path(__file__).parents[1] / "corpus"

@@ -12,12 +12,12 @@ from tests.make import Pen, call, lines, prompt, reply, transcript
 from tests.render.planted import formed_value, seeded
 from tests.render.test_redaction_rules import CONTEXTS
 
-from threadline.export.exporter import ExportOptions, _Exporter
-from threadline.export.formats import ExportFormat
+from threadline.export import ExportFormat, ExportOptions
+from threadline.export.exporter import _Exporter
 from threadline.export.redacted_copies import RedactedCopies
-from threadline.redact.settings import Settings
+from threadline.redact import Settings
 from threadline.redact.tokens import FORMATS
-from threadline.render.view import AgentDetail, Detail, View
+from threadline.render import AgentDetail, Detail, View
 
 WHOLE = View(thinking=Detail.FULL, calls=Detail.FULL, agents=AgentDetail.FULL, images=False, everything=True)
 AROUND = st.text(alphabet=" \nabcXYZ09.,:;-_/\"'{}[]<>&`*#|\\é→", max_size=30)

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.shell import ROOT, each_run
 
 from threadline.load import read
-from threadline.render.session_json import session_to_json
+from threadline.render import session_to_json
 
 PAGE = ROOT / "docs/export.md"
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.export.output import make_unique, safe_name
+from threadline.export import safe_name
+from threadline.export.output import make_unique
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,12 @@ from tests.export.test_cli_export import TOKEN
 from tests.make import SESSION, prompt, reply, transcript, write
 from tests.render.planted import seeded
 
-from threadline.export import leak_check
-from threadline.export.exporter import ExportOptions, export_sessions
-from threadline.export.formats import ExportFormat
+from threadline.export import ExportFormat, ExportOptions, export_sessions, leak_check
 from threadline.export.html_files import render_session_page
 from threadline.export.leak_check import StreamChecker, find_leftovers
 from threadline.load import read
-from threadline.redact.redactor import Finding, Redactor
-from threadline.redact.settings import Settings
-from threadline.render.view import View
+from threadline.redact import Finding, Redactor, Settings
+from threadline.render import View
 
 
 @pytest.fixture

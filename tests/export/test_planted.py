@@ -11,13 +11,13 @@ import pytest
 from tests.export.planting import Planted, plant
 from tests.render.test_redaction_oracle import findings, scanner
 
-from threadline.export.exporter import ExportOptions, ExportResult, _Exporter
-from threadline.export.formats import ExportFormat
+from threadline.export import ExportFormat, ExportOptions, ExportResult
+from threadline.export.exporter import _Exporter
 from threadline.export.redacted_copies import RedactedCopies
 from threadline.find import homes, look
 from threadline.model.homes import TranscriptKind
-from threadline.redact.settings import Settings
-from threadline.render.view import AgentDetail, Detail, View
+from threadline.redact import Settings
+from threadline.render import AgentDetail, Detail, View
 
 WHOLE = View(thinking=Detail.FULL, calls=Detail.FULL, agents=AgentDetail.FULL, images=False, everything=True)
 FORMS = ("html", "md", "json", "jsonl", "txt", "site")

@@ -12,8 +12,8 @@ import pytest
 from tests import make
 from tests.faces.asking import Asker, steering
 
-from threadline.account.windows import usage_windows
-from threadline.reports.ledger import ledger
+from threadline.account import usage_windows
+from threadline.reports import read_ledger
 
 NOW = "2026-03-05T12:40:14"
 OPUS, HAIKU = "claude-opus-4-5-20251101", "claude-haiku-4-5-20251001"
@@ -73,7 +73,7 @@ def test_it_fits(tell: Any, monkeypatch: pytest.MonkeyPatch, width: str) -> None
 def test_json_is_exact(tell: Any, home: Path) -> None:
     """Every window of the library is a row with its figures; amounts are text, and the total is that of the ledger."""
     told = tell("--json").json
-    counted = ledger(home, jobs=1)
+    counted = read_ledger(home, jobs=1)
     made = usage_windows(counted, now=datetime.fromisoformat(f"{NOW}+00:00"))
     assert [row["tokens"] for row in told["rows"]] == [one.sum.tokens for one in made]
     assert Decimal(told["total"]["amount"]) == counted.total.amount
@@ -238,7 +238,7 @@ def test_times_of_the_first_and_last_day_end_no_report(ask: Asker, tmp_path: Pat
 def test_the_demo(ask: Asker, demo_home: Path) -> None:
     """On the demo home, windows and gaps take turns or touch, and all charges are in them."""
     told = ask("blocks", "--home", demo_home, "--json").json
-    assert told["total"]["charges"] == ledger(demo_home, jobs=1).total.charges
+    assert told["total"]["charges"] == read_ledger(demo_home, jobs=1).total.charges
     assert told["timeless"] == 0
     assert not any(
         one["is_gap"] and other["is_gap"] for one, other in zip(told["rows"], told["rows"][1:], strict=False)

@@ -13,7 +13,7 @@ from tests.make import line, prompt, reply, transcript, write
 import threadline
 from threadline.demo import write as demo
 from threadline.model.entries import Entry
-from threadline.parse.reader import TranscriptReader
+from threadline.parse import TranscriptReader
 
 _SESSION = "00000000-0000-4000-8000-000000000001"
 

@@ -9,7 +9,7 @@ from tests.faces.asking import Asker, steering
 from tests.make import SESSION, Pen, call, chain, prompt, reply, transcript, write
 from tests.thread.context_rows import called, said, usage
 
-from threadline.render.context import padded_bar, short_tokens
+from threadline.render import padded_bar, short_tokens
 
 HOSTILE = "\x1b]0;owned\x07\u202ename\x9b31m"
 

@@ -16,7 +16,7 @@ from tests.make import Pen, call, chain, line, meta, prompt, reply, transcript, 
 
 from threadline.model.entries import Entry
 from threadline.model.homes import Found, Home
-from threadline.parse.reader import TranscriptReader
+from threadline.parse import TranscriptReader
 from threadline.reports import doctor
 
 KEYS = {

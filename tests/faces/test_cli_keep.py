@@ -19,10 +19,10 @@ from tests.faces.asking import Asker, steering
 from tests.faces.test_cli_streams import answer_on_a_terminal
 
 from threadline import atomic
+from threadline.keep import Store
 from threadline.keep.chunking import Piece
 from threadline.keep.manifest import EndRow, FileRow, RunRow
 from threadline.keep.pack import PackWriter
-from threadline.keep.store import Store
 
 DAY = 86400
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.faces.asking import Asker, steering
 
-from threadline.account.rates import rates, shipped_rates
+from threadline.account import load_rates, shipped_rates
 
 KEYS = {
     "model",
@@ -122,7 +122,7 @@ def test_a_file_is_laid_over(ask: Asker, tmp_path: Path) -> None:
     assert answer.code == 0
     assert "my contract" in answer.out
     assert "  own.json" in answer.out.replace(str(tmp_path) + "/", "  ")
-    assert answer.out.splitlines()[-1] == f"  digest {rates(path).digest}" != f"  digest {shipped_rates().digest}"
+    assert answer.out.splitlines()[-1] == f"  digest {load_rates(path).digest}" != f"  digest {shipped_rates().digest}"
     (row,) = ask("prices", "--prices", path, "--model", "zai/glm-5.1", "--jsonl").jsonl
     assert (row["input"], row["file"]) == ("0.125", str(path))
 
@@ -150,7 +150,7 @@ def test_an_import_is_a_price_file(ask: Asker, tmp_path: Path) -> None:
     made = tmp_path / "made.json"
     made.write_bytes(answer.raw)
     for model in ("claude-3-haiku", "zai/glm-5.1"):
-        assert rates(made).rate(model, "2026-11-01", 1) == rates(source).rate(model, "2026-11-01", 1)
+        assert load_rates(made).rate(model, "2026-11-01", 1) == load_rates(source).rate(model, "2026-11-01", 1)
 
 
 def test_an_import_replaces_nothing_unasked(ask: Asker, tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_an_import_replaces_nothing_unasked(ask: Asker, tmp_path: Path) -> None:
     assert (refused.code, refused.out, target.read_text()) == (2, "", "mine")
     assert "--force" in refused.err
     assert ask("prices", "--import", source, "--out", target, "--force").code == 0
-    assert rates(target).rate("glm-5.1", "2026-11-01", 1) is not None
+    assert load_rates(target).rate("glm-5.1", "2026-11-01", 1) is not None
     nowhere = ask("prices", "--import", source, "--out", tmp_path / "no/where.json")
     assert (nowhere.code, nowhere.out) == (2, "")
 

@@ -9,7 +9,8 @@ from tests.faces.asking import Asker
 from tests.make import Pen, call, meta, prompt, reply, transcript, write
 
 from threadline.find import homes
-from threadline.index.store import index_path, open_for_writing
+from threadline.index import index_path
+from threadline.index.store import open_for_writing
 
 FIRST, SECOND = "5e551011-0000-4000-8000-000000000001", "5e551022-0000-4000-8000-000000000002"
 

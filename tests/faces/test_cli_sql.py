@@ -13,9 +13,8 @@ from tests.faces.asking import Asker, start, steering
 from tests.faces.test_cli_hostile import EVERYTHING, hostile_home
 
 from threadline.cli import sql_answers
-from threadline.index.schema import TABLES, VIEWS
-from threadline.index.sql import QueryResult, open_for_sql
-from threadline.index.store import open_read_only, write_lock
+from threadline.index import TABLES, VIEWS, QueryResult, open_for_sql, open_read_only
+from threadline.index.store import write_lock
 
 FOREVER = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT MAX(x) FROM n"
 

@@ -13,7 +13,7 @@ import pytest
 from tests.faces.asking import Asker
 
 from threadline.cli import sql_answers
-from threadline.index.schema import PRIVATE, TABLES, VIEWS
+from threadline.index import PRIVATE, TABLES, VIEWS
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

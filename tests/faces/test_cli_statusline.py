@@ -21,10 +21,10 @@ from tests import make
 from tests.faces import counting
 from tests.faces.asking import COMMAND, Answer, Asker, environment, steering
 
-from threadline.account.windows import active_window, usage_windows
+from threadline.account import active_window, usage_windows
 from threadline.cli import statusline as command
 from threadline.parse import sightings
-from threadline.reports.ledger import ledger
+from threadline.reports import read_ledger
 
 OTHER = "5e551011-0000-4000-8000-000000000002"
 DAY = timedelta(days=1)
@@ -99,7 +99,7 @@ def opened() -> Iterator[list[str]]:
 
 def test_the_session_costs_what_the_ledger_says(line: Ask, now: Callable[[datetime], None], dated_home: Path) -> None:
     """For every session of a home, long after: the same Decimal as the ledger of the whole home."""
-    whole = ledger(dated_home)
+    whole = read_ledger(dated_home)
     now(datetime(2030, 1, 1, tzinfo=UTC))
     mains = counting.mains(dated_home)
     assert len(mains) > 20
@@ -115,7 +115,7 @@ def test_today_costs_what_the_ledger_says(
     line: Ask, now: Callable[[datetime], None], dated_home: Path, zone: str
 ) -> None:
     """On every day of a home, shortly after its last charge: the day's row, and the window that is running then."""
-    whole = ledger(dated_home)
+    whole = read_ledger(dated_home)
     rows = [row for row in whole.by("day", zone=ZoneInfo(zone)) if not row.keys["day"].startswith("(")]
     assert len(rows) > 20
     last: dict[str, datetime] = {}
@@ -173,7 +173,7 @@ def test_of_a_long_transcript_only_the_end_is_read(line: Ask, tmp_path: Path, mo
     found = line({}, "--home", tmp_path, "--json").json["today"]
     monkeypatch.setattr(os, "read", real)
     assert read < path.stat().st_size / 5
-    wanted = next(row for row in ledger(tmp_path).by("day") if row.keys["day"] == f"{make.START:%Y-%m-%d}")
+    wanted = next(row for row in read_ledger(tmp_path).by("day") if row.keys["day"] == f"{make.START:%Y-%m-%d}")
     assert (Decimal(found["amount"]), found["charges"]) == (wanted.amount, 1)
 
 
@@ -184,7 +184,7 @@ def test_the_end_is_found_however_blocks_fall(
     """A day's figures do not depend on how the reading goes back."""
     monkeypatch.setattr(sightings, "_SMALL_FILE_SIZE", 0)
     monkeypatch.setattr(sightings, "_TAIL_BLOCK_SIZE", block)
-    whole = ledger(dated_home)
+    whole = read_ledger(dated_home)
     for row in [row for row in whole.by("day") if not row.keys["day"].startswith("(")][::3]:
         now(datetime.fromisoformat(f"{row.keys['day']}T23:59:59+00:00"))
         found = line({}, "--home", dated_home, "--json", "--tz", "UTC", "--time", "60000").json["today"]
@@ -356,7 +356,7 @@ def test_agents_belong_to_their_session_wherever_they_lie(line: Ask, tmp_path: P
         )
     make.write(folder / "agent-a4.jsonl", *make.transcript(make.reply("c"), pen=make.Pen(OTHER, agentId="a4")))
     assert line(told(path), "--json").json["session"]["charges"] == 4
-    assert ledger(tmp_path).where(session=path.stem).total.charges == 4
+    assert read_ledger(tmp_path).where(session=path.stem).total.charges == 4
 
 
 def test_what_has_no_price_is_not_called_free(line: Ask, tmp_path: Path) -> None:

@@ -20,10 +20,10 @@ from tests.faces.asking import COMMAND, Asker, ask_alone, environment, steering
 from tests.faces.test_cli_hostile import EVERYTHING, STEER, hostile_home
 from tests.make import MODEL, Pen, Row, call, prompt, reply, transcript, write
 
-from threadline.account.keys import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS
+from threadline.account import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS
 from threadline.find import look
-from threadline.render.safe_text import display_width
-from threadline.summary.fold import read_session_titles
+from threadline.render import display_width
+from threadline.summary import read_session_titles
 
 KEYS = (*KEY_DESCRIPTIONS, *SESSION_KEY_DESCRIPTIONS)
 NESTS = (

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from threadline.account.keys import utc_offset
+from threadline.account import utc_offset
 from threadline.errors import BadQuery
 from threadline.model.times import LocalZone, in_zone, parse_zone, zone_name
 

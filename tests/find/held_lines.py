@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from threadline.find.changes import detect_changes, make_fingerprint
+from threadline.find import detect_changes, make_fingerprint
 from threadline.model.homes import ChangeKind, Home, TranscriptChange, TranscriptChanges, TranscriptFingerprint
 
 SECOND = 1_000_000_000

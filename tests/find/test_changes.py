@@ -13,9 +13,9 @@ from tests.find.a_home import ANOTHER, SESSION, write
 from tests.find.held_lines import SECOND, HeldLines, whole_lines
 
 from threadline.find import changes as seen_module
-from threadline.find import look
-from threadline.find.changes import END, detect_changes, hash_ends, make_fingerprint
-from threadline.find.walk import TranscriptWalk, stat_transcripts
+from threadline.find import detect_changes, look, make_fingerprint, stat_transcripts
+from threadline.find.changes import END, hash_ends
+from threadline.find.walk import TranscriptWalk
 from threadline.model.homes import ChangeKind, Home, TranscriptFingerprint, TranscriptStat
 from threadline.model.places import ProblemKind
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tests.find.held_lines import SECOND, HeldLines, whole_lines
 
-from threadline.find.walk import stat_transcripts
+from threadline.find import stat_transcripts
 from threadline.model.homes import ChangeKind
 
 NAMES = [f"-{folder}/{name}.jsonl" for folder in "ab" for name in ("one", "two", "s/subagents/agent-1")]

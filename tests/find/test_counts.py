@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from threadline.errors import NotFound
-from threadline.find import look
-from threadline.find.listing import count_side_files
+from threadline.find import count_side_files, look
 from threadline.model.homes import Home
 
 

@@ -15,8 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.find.a_home import ANOTHER, SESSION, found, write
 
-from threadline.find import project_paths, safe_read
-from threadline.find.lookup import transcript_at
+from threadline.find import project_paths, safe_read, transcript_at
 from threadline.find.walk import TranscriptWalk
 from threadline.model.homes import Home, SideFileKind
 from threadline.model.places import ProblemKind

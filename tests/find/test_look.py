@@ -8,7 +8,7 @@ import pytest
 from tests.find.a_home import ANOTHER, SESSION, found, write
 
 from threadline.errors import NotFound
-from threadline.find.layout import parse_transcript_name
+from threadline.find import parse_transcript_name
 from threadline.model.homes import SideFileKind, TranscriptKind
 
 if TYPE_CHECKING:

@@ -15,11 +15,9 @@ from typing import Any
 import msgspec
 
 from threadline.find import homes
-from threadline.index.refresh import refresh
-from threadline.index.schema import FIELDS, TABLES, VIEWS
+from threadline.index import FIELDS, TABLES, VIEWS, Vocabulary, refresh_index
 from threadline.index.sightings import StoredSightings, home_ranks
 from threadline.index.state import decode_state
-from threadline.index.vocabulary import Vocabulary
 
 Content = dict[str, list[Any]]
 
@@ -65,7 +63,7 @@ def anew(home: Path, folder: Path) -> Content:
     """The content of an index that is made from nothing."""
     path = folder / "anew.sqlite"
     path.unlink(missing_ok=True)
-    refresh(path, homes(home))
+    refresh_index(path, homes(home))
     return content(path)
 
 

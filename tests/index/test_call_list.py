@@ -14,9 +14,7 @@ from tests.make import SESSION, Pen, call, prompt, transcript, write
 
 from threadline.demo import write as write_demo
 from threadline.find import homes
-from threadline.index.listings import CallFilter, list_calls, list_files
-from threadline.index.refresh import refresh
-from threadline.index.store import open_read_only
+from threadline.index import CallFilter, list_calls, list_files, open_read_only, refresh_index
 from threadline.load import Session
 from threadline.model.calls import ListedCall, Outcome
 
@@ -40,7 +38,7 @@ def told(home: Path) -> list[Session]:
 @pytest.fixture(scope="module")
 def connection(home: Path) -> Iterator[sqlite3.Connection]:
     """An index of it."""
-    refresh(home.parent / "index.sqlite", homes(home))
+    refresh_index(home.parent / "index.sqlite", homes(home))
     with closing(open_read_only(home.parent / "index.sqlite")) as opened:
         yield opened
 
@@ -151,7 +149,7 @@ def test_time_narrows_files_to_what_was_done_in_it(tmp_path: Path) -> None:
         call("Write", {"file_path": "/a.py"}, "done", own={"filePath": "/a.py", "content": "y", "type": "update"}),
     )
     write(tmp_path / f"home/projects/-a/{SESSION}.jsonl", *rows)
-    refresh(tmp_path / "index.sqlite", homes(tmp_path / "home"))
+    refresh_index(tmp_path / "index.sqlite", homes(tmp_path / "home"))
     with closing(open_read_only(tmp_path / "index.sqlite")) as connection:
         (whole,) = list_files(connection, CallFilter())
         (later,) = list_files(connection, CallFilter(since=whole.last))
@@ -169,7 +167,7 @@ def test_of_copies_the_original_is_listed(tmp_path: Path, turned: bool) -> None:
     more = transcript(call("Bash", "pwd", "y"), pen=Pen(f"{SESSION[:-1]}2"))
     write(tmp_path / f"home/projects/-a/{first * 8}{SESSION[8:]}.jsonl", *rows)
     write(tmp_path / f"home/projects/-a/{second * 8}{SESSION[8:]}.jsonl", *rows, *more)
-    refresh(tmp_path / "index.sqlite", homes(tmp_path / "home"))
+    refresh_index(tmp_path / "index.sqlite", homes(tmp_path / "home"))
     with closing(open_read_only(tmp_path / "index.sqlite")) as connection:
         listed = list_calls(connection, CallFilter())
         owners = dict(connection.execute("SELECT message, path FROM charges JOIN transcripts USING(transcript_id)"))

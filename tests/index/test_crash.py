@@ -25,9 +25,7 @@ from tests.make import SESSION, prompt, reply, transcript
 from tests.make import write as write_lines
 
 from threadline.find import homes
-from threadline.index import store
-from threadline.index.freshness import open_fresh
-from threadline.index.refresh import refresh
+from threadline.index import open_fresh, refresh_index, store
 
 SOURCE = str(Path(__file__).parents[2] / "src")
 KILLS = int(os.environ.get("THREADLINE_KILLS", "8"))
@@ -73,7 +71,7 @@ refresh.refresh(pathlib.Path(sys.argv[1]), homes(sys.argv[2]))
 REBUILD = """
 import sys, pathlib
 from threadline.find import homes
-from threadline.index.refresh import rebuild
+from threadline.index.refresh import rebuild_index as rebuild
 print("begun", flush=True)
 rebuild(pathlib.Path(sys.argv[1]), homes(sys.argv[2]))
 """
@@ -224,7 +222,7 @@ def _statements(index: Path, home: Path) -> int:
     shutil.copy(index, copy)
     counts = [0]
     with _counting(counts.append):
-        refresh(copy, homes(home))
+        refresh_index(copy, homes(home))
     return counts[-1]
 
 
@@ -278,7 +276,7 @@ def _dies_at(statement: int, index: Path, home: Path) -> bool:
     if not child:
         try:
             with _counting(lambda count: _die() if count > statement else None):
-                refresh(index, homes(home), jobs=1)
+                refresh_index(index, homes(home), jobs=1)
         finally:
             os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
@@ -289,7 +287,7 @@ def test_killed_at_each_statement(tmp_path: Path) -> None:
     """Of a refresh after all kinds of changes, at each statement in turn, or at every so manyth of them."""
     home, before, index = tmp_path / "home", tmp_path / "before.sqlite", tmp_path / "index.sqlite"
     _small_home(home)
-    refresh(before, homes(home))
+    refresh_index(before, homes(home))
     _change_all(home)
     at, every = 0, max(1, 120 // KILLS)
     told = anew(home, tmp_path)
@@ -299,7 +297,7 @@ def test_killed_at_each_statement(tmp_path: Path) -> None:
         if not _dies_at(at, index, home):
             break
         if at % 2:
-            refresh(index, homes(home))
+            refresh_index(index, homes(home))
         else:
             made = open_fresh(index, homes(home))
             assert made is not None
@@ -316,7 +314,7 @@ def test_when_lines_began_is_not_taken_from_those_before_them(tmp_path: Path) ->
     home, index = tmp_path / "home", tmp_path / "index.sqlite"
     told = transcript(prompt("a"), reply("b"), prompt("c"), reply("d"))
     path = write_lines(home / f"projects/-work-app/{SESSION}.jsonl", *reversed(told))
-    refresh(index, homes(home))
+    refresh_index(index, homes(home))
     write_lines(path, told[0])
     for statement in count(0, max(1, 36 // KILLS)):
         copy = tmp_path / "copy.sqlite"
@@ -326,7 +324,7 @@ def test_when_lines_began_is_not_taken_from_those_before_them(tmp_path: Path) ->
             break
         data = path.read_bytes()
         write_lines(path, *told)
-        refresh(copy, homes(home))
+        refresh_index(copy, homes(home))
         assert differences(content(copy), anew(home, tmp_path)) == {}
         path.write_bytes(data)
 

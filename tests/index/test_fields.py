@@ -15,13 +15,11 @@ from hypothesis import strategies as st
 
 import threadline
 from threadline.demo import write
-from threadline.index.text import BASE64_RUN, FIELDS, MAX_FIELD_CHARS, extract_fields, strip_base64
-from threadline.index.vocabulary import normalize_text, tokenize
+from threadline.index import extract_fields, normalize_text, tokenize
+from threadline.index.text import BASE64_RUN, FIELDS, MAX_FIELD_CHARS, strip_base64
 from threadline.model.entries import KINDS, ProgressEntry
 from threadline.model.session import Session
-from threadline.render.call_summary import summarize_input
-from threadline.render.call_text import call_body
-from threadline.render.outline import (
+from threadline.render import (
     BranchItem,
     CallItem,
     CompactionItem,
@@ -36,8 +34,10 @@ from threadline.render.outline import (
     ThinkingItem,
     build_outline,
     entry_key,
+    summarize_input,
 )
-from threadline.thread.evidence import find_notifications
+from threadline.render.call_text import call_body
+from threadline.thread import find_notifications
 
 Say = Callable[[Any], dict[str, str]]
 _IMAGE = base64.b64encode(Random(1).randbytes(3000)).decode()  # noqa: S311 - noise

@@ -11,7 +11,7 @@ from tests.index.content import anew, content
 from tests.index.test_refresh import _refreshed
 from tests.make import write as write_lines
 
-from threadline.index.store import open_read_only
+from threadline.index import open_read_only
 
 SESSION = "5e551011-0000-4000-8000-000000000001"
 _HEAD = f'"sessionId":"{SESSION}","version":"2.1.0","timestamp":"2026-01-05T09:00:0'

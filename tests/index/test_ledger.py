@@ -15,16 +15,13 @@ from hypothesis import strategies as st
 from tests.account import ledger_cases
 
 import threadline
-from threadline.account.keys import KEY_DESCRIPTIONS, time_zone
-from threadline.account.ledger import Ledger
-from threadline.account.rates import rates
+from threadline.account import KEY_DESCRIPTIONS, Ledger, load_rates
+from threadline.account.keys import time_zone
 from threadline.demo import write
 from threadline.find import homes, look
-from threadline.index.ledger import IndexedLedger
-from threadline.index.refresh import refresh
-from threadline.index.store import open_read_only
+from threadline.index import IndexedLedger, open_read_only, refresh_index
 from threadline.model.charges import Charge
-from threadline.reports.ledger import fill_agent_types
+from threadline.reports import fill_agent_types
 
 ZONES = ("UTC", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Africa/Monrovia")
 NESTS = [
@@ -36,7 +33,7 @@ NESTS = [
 @contextmanager
 def indexed(index: Path, *paths: Path) -> Iterator[IndexedLedger]:
     """The ledger of an index that is brought up to date."""
-    refresh(index, homes(*paths), jobs=1)
+    refresh_index(index, homes(*paths), jobs=1)
     with closing(open_read_only(index)) as connection:
         yield IndexedLedger(connection)
 
@@ -239,7 +236,7 @@ def test_other_prices_are_applied(tmp_path: Path) -> None:
         '{"schema": 1, "models": {"claude-sonnet-4-20250514": {"periods": [{"input": 7, "output": 11,'
         ' "cache_write_5m": 1, "cache_write_1h": 2, "cache_read": 3}]}}}'
     )
-    table = rates(prices)
+    table = load_rates(prices)
     plain = threadline.ledger(home, prices=table)
     with indexed(tmp_path / "index.sqlite", home) as same:
         found = IndexedLedger(same._connection, table)

@@ -28,8 +28,7 @@ from tests.make import lines, transcript
 import threadline
 from threadline.find import homes
 from threadline.find.changes import END
-from threadline.index.freshness import open_fresh
-from threadline.index.refresh import rebuild, refresh
+from threadline.index import open_fresh, rebuild_index, refresh_index
 from threadline.index.store import storable_text
 
 LONG = bool(os.environ.get("THREADLINE_LONG"))
@@ -184,7 +183,7 @@ class Transcripts(RuleBasedStateMachine):
             self.append(path, turns[writer].pop(0))
             self.done(path)
             if turn % 4 == 3:
-                refresh(self.index, homes(self.home))
+                refresh_index(self.index, homes(self.home))
 
     @precondition(lambda self: self.paths())
     @rule(number=which, share=shares)
@@ -315,7 +314,7 @@ class Transcripts(RuleBasedStateMachine):
         path.unlink()
         self.done()
         if refreshes:
-            refresh(self.index, homes(self.home))
+            refresh_index(self.index, homes(self.home))
         self.append(path, data if is_same else self.some_lines(path, parts))
         self.done(path)
 
@@ -345,12 +344,12 @@ class Transcripts(RuleBasedStateMachine):
 
     def refresh_once(self) -> None:
         """The usual way."""
-        refresh(self.index, homes(self.home))
+        refresh_index(self.index, homes(self.home))
 
     def refresh_twice(self) -> None:
         """The second has nothing to do; what was written to just now it looks at again."""
         self.refresh_once()
-        done = refresh(self.index, homes(self.home))
+        done = refresh_index(self.index, homes(self.home))
         assert (done.entries, done.gone) == (0, 0)
 
     def refresh_fresh(self, most: int | None) -> None:
@@ -361,12 +360,12 @@ class Transcripts(RuleBasedStateMachine):
 
     def refresh_rebuilt(self) -> None:
         """Made anew in its place."""
-        rebuild(self.index, homes(self.home))
+        rebuild_index(self.index, homes(self.home))
 
     def _check(self) -> None:
         type(self).checks += 1
         self.is_checked = True
-        refresh(self.index, homes(self.home))
+        refresh_index(self.index, homes(self.home))
         other_than_anew = differences(content(self.index), anew(self.home, self.folder))
         assert not other_than_anew, pformat(other_than_anew, width=200)
         with threadline.open(self.home, index=self.index) as one, threadline.open(self.home, index=False) as other:

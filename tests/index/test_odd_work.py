@@ -11,8 +11,7 @@ from tests.index.work_rows import content
 from tests.make import SESSION, Pen, Row, call, chain, prompt, transcript
 
 from threadline.find import homes
-from threadline.index.refresh import refresh
-from threadline.index.store import open_read_only
+from threadline.index import open_read_only, refresh_index
 
 HALF = "half \ud83d of a pair"
 HUGE = 10**30
@@ -47,10 +46,10 @@ def test_halves_of_characters_and_huge_numbers_break_nothing(tmp_path: Path) -> 
     told = [json.dumps(row).encode() + b"\n" for row in (*rows, *({**row, "isSidechain": True} for row in rows))]
     for count in range(0, len(told) + 1, 3):
         path.write_bytes(b"".join(told[:count]))
-        refresh(tmp_path / "index.sqlite", homes(home))
+        refresh_index(tmp_path / "index.sqlite", homes(home))
     path.write_bytes(b"".join(told))
     for name in ("index.sqlite", "anew.sqlite"):
-        refresh(tmp_path / name, homes(home))
+        refresh_index(tmp_path / name, homes(home))
     grown = content(tmp_path / "index.sqlite")
     assert grown == content(tmp_path / "anew.sqlite")
     assert {name: bool(found) for name, found in grown.items()} == dict.fromkeys(grown, True)
@@ -64,7 +63,7 @@ def test_a_transcript_whose_name_is_no_text_is_told_of(tmp_path: Path) -> None:
     rows = [json.dumps(row).encode() + b"\n" for row in transcript(prompt("go"), call("Bash", "ls", "x", error=True))]
     for told in (rows, [*rows, rows[-1].replace(b'"is_error": true', b'"is_error": false')]):
         path.write_bytes(b"".join(told))
-        refresh(tmp_path / "index.sqlite", homes(home))
+        refresh_index(tmp_path / "index.sqlite", homes(home))
         with closing(open_read_only(tmp_path / "index.sqlite")) as connection:
             outcomes = connection.execute("SELECT outcome, result_line FROM calls").fetchall()
     assert outcomes == [("ok", 4)]

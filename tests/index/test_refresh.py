@@ -17,9 +17,8 @@ import threadline
 from threadline.demo import write
 from threadline.errors import IndexBusy, Unreadable
 from threadline.find import homes
-from threadline.index.freshness import open_fresh
-from threadline.index.refresh import RefreshResult, refresh
-from threadline.index.store import cache_folder, index_path, open_for_writing, open_read_only
+from threadline.index import RefreshResult, cache_folder, index_path, open_fresh, open_read_only, refresh_index
+from threadline.index.store import open_for_writing
 
 
 @pytest.fixture
@@ -31,7 +30,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def _refreshed(home: Path, index: Path) -> RefreshResult:
-    return refresh(index, homes(home))
+    return refresh_index(index, homes(home))
 
 
 def test_the_index_has_every_entry_at_its_place(home: Path, tmp_path: Path) -> None:
@@ -159,7 +158,7 @@ def test_a_damaged_index_is_told(tmp_path: Path) -> None:
     with pytest.raises(Unreadable, match="index rebuild"):
         open_read_only(index)
     with pytest.raises(Unreadable, match="index rebuild"):
-        refresh(index, [])
+        refresh_index(index, [])
 
 
 @pytest.mark.parametrize(
@@ -206,7 +205,7 @@ def test_an_index_that_could_not_be_made_leaves_nothing(home: Path, tmp_path: Pa
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        refresh(index, homes(home), progress=stopped)
+        refresh_index(index, homes(home), progress=stopped)
     assert [one.name for one in index.parent.iterdir()] == ["index.sqlite.lock"]
 
 

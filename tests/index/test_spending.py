@@ -16,13 +16,12 @@ from tests.account.made_homes import Made, Row, copied, transcripts, word
 from tests.index.test_ledger import all_told
 
 import threadline
-from threadline.account.totals import COUNTS
+from threadline.account import COUNTS
 from threadline.demo import write
 from threadline.find import homes
-from threadline.index.ledger import IndexedLedger
-from threadline.index.refresh import refresh
+from threadline.index import IndexedLedger, open_read_only, refresh_index
 from threadline.index.sightings import decode_sighting, encode_sighting, restore_sighting
-from threadline.index.store import decode_time, encode_time, open_read_only
+from threadline.index.store import decode_time, encode_time
 from threadline.model.sightings import Sighting, UsagePass
 
 REGROUPED = """
@@ -43,7 +42,7 @@ TITLE = {"type": "ai-title", "aiTitle": "a row that a copy does not have", "sess
 
 def check(index: Path, home: Path) -> None:
     """The index is what the transcripts are: its ledger, its sums, and nothing that is left over."""
-    refresh(index, homes(home), jobs=1)
+    refresh_index(index, homes(home), jobs=1)
     plain = threadline.ledger(home, jobs=1)
     with closing(open_read_only(index)) as connection:
         found = IndexedLedger(connection)
@@ -179,7 +178,7 @@ def test_a_line_appended_beside_a_fork_charges_that_line(tmp_path: Path) -> None
     check(index, home)
     for number in (0, 1):
         growing.append(number, 0)
-        assert refresh(index, homes(home)).charges == 1
+        assert refresh_index(index, homes(home)).charges == 1
     check(index, home)
 
 
@@ -248,7 +247,7 @@ def test_views_tell_of_messages_and_charges(tmp_path: Path) -> None:
     """What people may query is what the ledger tells."""
     home, index = tmp_path / "home", tmp_path / "index.sqlite"
     write(home, megabytes=1)
-    refresh(index, homes(home))
+    refresh_index(index, homes(home))
     ledger = threadline.ledger(home)
     with closing(open_read_only(index)) as connection:
         told = connection.execute("SELECT id, output, charges, entries, transcripts FROM messages").fetchall()
@@ -281,7 +280,7 @@ def test_other_prices_charge_everything_anew(tmp_path: Path, prices: str) -> Non
     """When threadline ships other prices, no amount of before is left."""
     home, index = tmp_path / "home", tmp_path / "index.sqlite"
     write(home, megabytes=1)
-    refresh(index, homes(home))
+    refresh_index(index, homes(home))
     with closing(sqlite3.connect(index)) as connection:
         connection.execute("UPDATE meta SET value = ? WHERE name = 'prices'", (prices,))
         connection.execute("UPDATE rates SET output = '1'")

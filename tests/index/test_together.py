@@ -20,7 +20,7 @@ from tests.index.content import anew, content, differences
 from tests.index.together import Counters, Writer
 
 from threadline.find import homes
-from threadline.index.refresh import refresh
+from threadline.index import refresh_index
 
 SECONDS = float(os.environ.get("THREADLINE_SECONDS", "3"))
 ROOT = Path(__file__).parents[2]
@@ -51,9 +51,9 @@ def test_who_waited_for_the_first_one_takes_it_as_it_is(tmp_path: Path) -> None:
         goes_on.wait()
 
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(refresh, index, homes(home), planned=pause)
+        first = pool.submit(refresh_index, index, homes(home), planned=pause)
         begun.wait()
-        second = pool.submit(refresh, index, homes(home))
+        second = pool.submit(refresh_index, index, homes(home))
         time.sleep(0.05)
         had_to_wait = not second.done()
         goes_on.set()
@@ -70,7 +70,7 @@ def test_two_refresh_and_ten_read_at_once(tmp_path: Path, rebuilds: int, record_
     writer = Writer(home, counters)
     for _ in range(40):
         writer.write()
-    refresh(index, homes(home))
+    refresh_index(index, homes(home))
     given = (index, home, tmp_path / "counters", SECONDS)
     roles = ["refresh"] * 2 + ["read", "ask"] * (READERS // 2)
     processes = [
@@ -87,5 +87,5 @@ def test_two_refresh_and_ten_read_at_once(tmp_path: Path, rebuilds: int, record_
     sys.stdout.write("\n".join(f"{role}: {answer}" for role, answer in zip(roles, answers, strict=True)))
     assert sum(answer["done"] for answer in answers[:2]) >= 2
     assert all(answer["done"] for answer in answers[2:])
-    refresh(index, homes(home))
+    refresh_index(index, homes(home))
     assert differences(content(index), anew(home, tmp_path)) == {}

@@ -13,19 +13,8 @@ from hypothesis import strategies as st
 from tests.make import Pen, prompt, reply, transcript, write
 
 from threadline.find import homes
-from threadline.index import vocabulary
-from threadline.index.refresh import refresh
-from threadline.index.schema import FIELDS
-from threadline.index.store import open_read_only
-from threadline.index.vocabulary import (
-    TOKENIZER,
-    VOCABULARY,
-    Vocabulary,
-    VocabularyWriter,
-    normalize_text,
-    rebuild_vocabulary,
-    tokenize,
-)
+from threadline.index import FIELDS, Vocabulary, normalize_text, open_read_only, refresh_index, tokenize, vocabulary
+from threadline.index.vocabulary import TOKENIZER, VOCABULARY, VocabularyWriter, rebuild_vocabulary
 
 SAID = ["parseTimestamp decode", "Café ENCODE 数据库 decoder", "E404 \U0001d400 ГОРОД decoding", "encoded a1b2c3"]
 MANY = 1000
@@ -167,13 +156,13 @@ def test_a_refresh_keeps_it(tmp_path: Path) -> None:
     file = home / "projects" / "-work-app" / f"{Pen().session}.jsonl"
     lines = transcript(prompt("first needle"), *(reply(f"straw {number}") for number in range(60)), prompt("haystack"))
     write(file, *lines[:-1])
-    refresh(path, homes(home), jobs=1)
+    refresh_index(path, homes(home), jobs=1)
     assert _knows(path) == {"needle": True, "haystack": False}
     write(file, *lines)
-    refresh(path, homes(home), jobs=1)
+    refresh_index(path, homes(home), jobs=1)
     assert _knows(path) == {"needle": True, "haystack": True}
     file.unlink()
-    refresh(path, homes(home), jobs=1)
+    refresh_index(path, homes(home), jobs=1)
     with closing(open_read_only(path)) as connection:
         assert Vocabulary(connection).is_whole
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from threadline.index.vocabulary import TOKENIZER, normalize_text, tokenize
+from threadline.index import normalize_text, tokenize
+from threadline.index.vocabulary import TOKENIZER
 
 # Any text that SQLite takes, much of it of the characters that divide, fold or stand apart.
 _SPECIAL = st.sampled_from(

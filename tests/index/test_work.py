@@ -16,8 +16,7 @@ from tests.thread.session_cases import CASES, folder
 
 from threadline.demo import write as write_demo
 from threadline.find import homes
-from threadline.index.refresh import refresh
-from threadline.index.store import open_read_only
+from threadline.index import open_read_only, refresh_index
 
 # What another transcript of the session answers is not looked for.
 _ANSWERED_ELSEWHERE = {"forked-agent-that-copied-its-history", "result-in-another-file-of-the-session"}
@@ -27,7 +26,7 @@ NAME = f"projects/-work-app/{SESSION}.jsonl"
 
 def _compare(home: Path, index: Path, *, but: frozenset[str] = frozenset()) -> int:
     """Hold what the index tells of each session against what the session tells; gives how many calls there were."""
-    refresh(index, homes(home))
+    refresh_index(index, homes(home))
     count = 0
     with closing(open_read_only(index)) as connection:
         for session in sessions(home):
@@ -149,9 +148,9 @@ def test_growing_line_by_line_gives_the_same(
     for number, states in enumerate([grown, [rows[:cut]], [rows[cut:] + rows[:cut]]]):
         for shown in states:
             write(home / NAME, *shown)
-            refresh(index, homes(home))
+            refresh_index(index, homes(home))
         anew = folder / f"anew{number}.sqlite"
-        refresh(anew, homes(home))
+        refresh_index(anew, homes(home))
         assert content(index) == content(anew)
 
 
@@ -166,7 +165,7 @@ def test_any_order_is_told_as_sessions_tell_it(
     cut = data.draw(st.integers(0, len(rows)))
     for shown in (rows[:cut], rows):
         write(folder / "home" / NAME, *shown)
-        refresh(folder / "index.sqlite", homes(folder / "home"))
+        refresh_index(folder / "index.sqlite", homes(folder / "home"))
     _compare(folder / "home", folder / "index.sqlite")
 
 
@@ -184,7 +183,7 @@ def test_rows_that_are_written_again_take_nothing_back(tmp_path: Path) -> None:
     ]
     for rows in (told, told + told[1:7]):
         write(path, *rows)
-        refresh(tmp_path / "index.sqlite", homes(tmp_path / "home"))
+        refresh_index(tmp_path / "index.sqlite", homes(tmp_path / "home"))
         with closing(open_read_only(tmp_path / "index.sqlite")) as connection:
             listed = connection.execute("SELECT list, content, status FROM todos ORDER BY list").fetchall()
         assert listed == [("task", "build", "completed"), ("todo", "second", "pending")]

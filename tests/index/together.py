@@ -23,9 +23,7 @@ from tests.make import Pen, lines, prompt, reply, transcript
 import threadline
 from threadline.errors import IndexBusy
 from threadline.find import homes
-from threadline.index import store
-from threadline.index.refresh import rebuild, refresh
-from threadline.index.store import open_read_only
+from threadline.index import open_read_only, rebuild_index, refresh_index, store
 from threadline.model.totals import Row
 
 SESSIONS = 4
@@ -121,9 +119,9 @@ def refreshing(index: Path, home: Path, seconds: float, wait_ms: int, rebuilds: 
     while time.monotonic() < until:
         try:
             if rebuilds and done % rebuilds == rebuilds - 1:
-                rebuild(index, homes(home))
+                rebuild_index(index, homes(home))
             else:
-                refresh(index, homes(home))
+                refresh_index(index, homes(home))
             done += 1
         except IndexBusy as error:
             _check_sentence(error, index)

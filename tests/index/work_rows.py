@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import threadline
-from threadline.index.store import open_read_only
+from threadline.index import open_read_only
 from threadline.load import Session
 from threadline.model.calls import Outcome
 from threadline.model.homes import TranscriptKind
 from threadline.model.session import LinkEvidence
 from threadline.model.state import EvidenceKind
+from threadline.thread import state_at
 from threadline.thread.calls import exit_code
-from threadline.thread.state import state_at
 
 Rows = dict[str, list[Any]]
 _HOWS = frozenset(

@@ -14,12 +14,8 @@ from typing import NamedTuple
 import pytest
 
 from threadline.find import homes
-from threadline.keep.catalogue import Catalogue, Version
-from threadline.keep.keep import KeepResult, run_keep
-from threadline.keep.machine import Machine
+from threadline.keep import Catalogue, KeepResult, Machine, Store, Version, run_keep, verify_keep
 from threadline.keep.paths import find_source_files
-from threadline.keep.store import Store
-from threadline.keep.verify import verify_keep
 
 FIRST, SECOND = Machine("first_1", "first"), Machine("second_2", "second")
 SOURCE = str(Path(__file__).parents[2] / "src")

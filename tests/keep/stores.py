@@ -7,11 +7,7 @@ from pathlib import Path
 from random import Random
 
 from threadline.find import homes
-from threadline.keep.catalogue import Catalogue, Version
-from threadline.keep.keep import KeepResult, run_keep
-from threadline.keep.machine import Machine
-from threadline.keep.store import Store
-from threadline.keep.verify import verify_keep
+from threadline.keep import Catalogue, KeepResult, Machine, Store, Version, run_keep, verify_keep
 
 HERE, THERE = Machine("here_1", "here"), Machine("there_2", "there")
 

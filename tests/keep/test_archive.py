@@ -19,15 +19,9 @@ import threadline
 from threadline.archive import Archive
 from threadline.demo import write
 from threadline.find import homes
-from threadline.keep import kept_files, kept_home
-from threadline.keep.catalogue import Catalogue
-from threadline.keep.forget import forget_session
-from threadline.keep.keep import run_keep
-from threadline.keep.machine import Machine
-from threadline.keep.restore import restore_files
-from threadline.keep.store import Store
+from threadline.keep import Catalogue, Machine, Store, forget_session, kept_files, kept_home, restore_files, run_keep
 from threadline.model.homes import KEEP_SOURCE
-from threadline.summary.sessions import SessionFilter
+from threadline.summary import SessionFilter
 
 ASKED: dict[str, Callable[[Archive], Any]] = {
     "sessions": lambda archive: [_without_path(session) for session in archive.sessions().sessions],

@@ -23,9 +23,7 @@ from tests.make import SESSION
 
 from threadline import atomic
 from threadline.find import homes
-from threadline.keep.catalogue import Catalogue
-from threadline.keep.keep import run_keep
-from threadline.keep.store import Store
+from threadline.keep import Catalogue, Store, run_keep
 from threadline.model.places import ProblemKind
 
 _LINE = b'{"type":"user","sessionId":"%s","message":{"role":"user","content":"line %08d %s"}}\n'

@@ -29,9 +29,7 @@ from tests.keep.homes import (
 )
 from tests.keep.steps import Step, dies_at, stepping
 
-from threadline.keep.forget import forget_session, repack
-from threadline.keep.merge import merge_keeps
-from threadline.keep.store import Store
+from threadline.keep import Store, forget_session, merge_keeps, repack
 
 KILLS = int(os.environ.get("THREADLINE_KILLS", "8"))
 _OFTEN = 10

@@ -12,8 +12,7 @@ import pytest
 from tests.keep.stores import home_with, kept, lines, transcript
 from tests.often import often
 
-from threadline.keep.catalogue import Catalogue, Version
-from threadline.keep.store import Store
+from threadline.keep import Catalogue, Store, Version
 from threadline.keep.truncation import join_lost_parts
 
 

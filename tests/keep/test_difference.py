@@ -8,9 +8,7 @@ import pytest
 from tests.keep.stores import HERE, THERE, home_with, kept, lines, session_id, transcript
 
 from threadline.errors import NotFound
-from threadline.keep.catalogue import Catalogue
-from threadline.keep.status import list_differences, list_runs, select_runs
-from threadline.keep.store import Store
+from threadline.keep import Catalogue, Store, list_differences, list_runs, select_runs
 
 
 @pytest.fixture

@@ -29,10 +29,7 @@ from tests.keep.steps import Step, stepping
 from tests.make import SESSION
 
 from threadline.errors import Unreadable
-from threadline.keep.catalogue import Catalogue
-from threadline.keep.forget import repack
-from threadline.keep.merge import merge_keeps
-from threadline.keep.store import Store
+from threadline.keep import Catalogue, Store, merge_keeps, repack
 
 SOURCE = str(Path(__file__).parents[2] / "src")
 NOBODY = 65534

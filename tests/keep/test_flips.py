@@ -15,11 +15,7 @@ from tests.keep.homes import FIRST, SECOND, Looks, kept, looks, small_packs
 from tests.often import often
 
 from threadline.errors import Unreadable
-from threadline.keep.catalogue import Catalogue, Version
-from threadline.keep.merge import merge_keeps
-from threadline.keep.restore import restore_files
-from threadline.keep.store import Store
-from threadline.keep.verify import VerifyResult, verify_keep
+from threadline.keep import Catalogue, Store, VerifyResult, Version, merge_keeps, restore_files, verify_keep
 
 _EDGE = 6
 """So many bytes at either end of a file are flipped, each; between them some anywhere."""

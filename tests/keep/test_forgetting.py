@@ -8,12 +8,10 @@ import pytest
 from tests.keep.stores import HERE, all_bytes, given_back, home_with, is_clean, kept, lines, session_id, transcript
 
 from threadline.errors import NotFound
+from threadline.keep import Catalogue, Store, forget_session
 from threadline.keep import forget as forgetting
 from threadline.keep import forget as repacking
-from threadline.keep.catalogue import Catalogue
-from threadline.keep.forget import forget_session
 from threadline.keep.manifest import ForgetRow
-from threadline.keep.store import Store
 
 _SECRET = b'{"sessionId":"x","text":"the word is swordfish"}\n'
 

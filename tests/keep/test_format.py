@@ -14,10 +14,8 @@ import pytest
 import zstandard
 from tests.keep.stores import HERE, THERE, all_bytes, given_back, home_with, kept, lines, session_id, transcript
 
-from threadline.keep.catalogue import Catalogue
-from threadline.keep.forget import forget_session, repack
-from threadline.keep.merge import merge_keeps
-from threadline.keep.store import README_TEXT, Store
+from threadline.keep import Catalogue, Store, forget_session, merge_keeps, repack
+from threadline.keep.store import README_TEXT
 
 _PAGE = Path(__file__).parents[2] / "docs" / "keep-format.md"
 _UUID = 36

@@ -12,8 +12,7 @@ from tests.keep.test_archive import ASKED, Place
 import threadline
 from threadline.errors import NotFound
 from threadline.find import homes
-from threadline.keep.keep import run_keep
-from threadline.keep.store import Store
+from threadline.keep import Store, run_keep
 
 
 @pytest.fixture

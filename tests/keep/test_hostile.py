@@ -14,16 +14,11 @@ from tests.keep.homes import FIRST, SECOND, assert_whole, held, kept, looks, sma
 from tests.often import often
 
 from threadline.errors import Error, Unreadable
-from threadline.keep.catalogue import Catalogue
+from threadline.keep import Catalogue, Store, merge_keeps, repack, restore_files, verify_keep
 from threadline.keep.chunking import Piece
-from threadline.keep.forget import repack
 from threadline.keep.manifest import EndRow, FileRow, RunRow
-from threadline.keep.merge import merge_keeps
 from threadline.keep.pack import PackWriter
-from threadline.keep.restore import restore_files
-from threadline.keep.store import Store
 from threadline.keep.truncation import join_lost_parts
-from threadline.keep.verify import verify_keep
 
 Spoil = Callable[[Path, Path, Random], object]
 

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from threadline.errors import Unreadable
-from threadline.keep.install import BEFORE, EVENT, apply, cron_line, hook_of, installing, is_ours, uninstalling
+from threadline.keep import apply, cron_line, installing, uninstalling
+from threadline.keep.install import BEFORE, EVENT, hook_of, is_ours
 from threadline.keep.settings_text import hooks_of, with_hook, without_hook
 
 COMMAND = ("/opt/my tools/threadline", "keep", "--quiet", "--home", "/home/a b/50%")

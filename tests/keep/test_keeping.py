@@ -18,13 +18,9 @@ from tests.keep.stores import HERE, THERE, given_back, home_with, is_clean, kept
 from threadline import atomic
 from threadline.errors import IndexBusy, Unreadable
 from threadline.find import homes
+from threadline.keep import Catalogue, Machine, Store, run_keep, verify_keep
 from threadline.keep import keep as keeping
-from threadline.keep.catalogue import Catalogue
-from threadline.keep.keep import run_keep
-from threadline.keep.machine import Machine
 from threadline.keep.pack import DictionaryTrainer
-from threadline.keep.store import Store
-from threadline.keep.verify import verify_keep
 from threadline.model.places import ProblemKind
 
 

@@ -10,14 +10,9 @@ from tests.keep.test_archive import Place
 
 import threadline
 from threadline.find import homes
+from threadline.keep import Catalogue, Store, list_sessions, read_status, restore_files, run_keep
 from threadline.keep import keep as keeping
-from threadline.keep.catalogue import Catalogue
-from threadline.keep.keep import run_keep
 from threadline.keep.paths import find_source_files
-from threadline.keep.restore import restore_files
-from threadline.keep.sessions import list_sessions
-from threadline.keep.status import read_status
-from threadline.keep.store import Store
 from threadline.model.places import Problem
 
 

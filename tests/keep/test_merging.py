@@ -28,14 +28,10 @@ from tests.keep.stores import (
 )
 
 from threadline.errors import Unreadable
-from threadline.keep.catalogue import Catalogue
+from threadline.keep import Catalogue, Machine, Store, forget_session, merge_keeps, repack
 from threadline.keep.chunking import Piece
-from threadline.keep.forget import forget_session, repack
-from threadline.keep.machine import Machine
 from threadline.keep.manifest import MANIFEST_VERSION, AnyRow, EndRow, FileRow, ForgetRow, RunRow
-from threadline.keep.merge import merge_keeps
 from threadline.keep.pack import Frame, PackWriter, build_footer, encode_table
-from threadline.keep.store import Store
 
 _MOMENT = "2026-11-15T00:00:00Z"
 
@@ -192,7 +188,7 @@ def test_links_and_pipes_in_another_keep_are_not_followed(tmp_path: Path) -> Non
 @pytest.mark.parametrize("path", ["../../escape", "/etc/escape", "projects/../../escape", "a\0b", "", "."])
 def test_paths_that_lead_out_lead_nowhere(tmp_path: Path, path: str) -> None:
     """A merged manifest may name any path; nothing is written outside of the home that is restored to."""
-    from threadline.keep.restore import restore_files  # noqa: PLC0415
+    from threadline.keep import restore_files  # noqa: PLC0415
 
     other = _keep(tmp_path / "b", [{5: 5}], THERE)
     pieces = tuple(next(iter(Catalogue(other).newest())).pieces)

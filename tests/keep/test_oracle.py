@@ -18,7 +18,7 @@ from tests.keep.test_round_trip import given_back
 from tests.real.client import SHARED
 
 from threadline.demo import write
-from threadline.keep.store import Store
+from threadline.keep import Store
 
 REAL = SHARED / "corpus/home"
 

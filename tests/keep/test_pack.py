@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from tests.keep.stores import HERE, lines
 
 from threadline.errors import Unreadable
-from threadline.keep import pack
-from threadline.keep.catalogue import Catalogue
+from threadline.keep import Catalogue, Store, pack
 from threadline.keep.chunking import Piece
 from threadline.keep.pack import (
     Frame,
@@ -26,7 +25,6 @@ from threadline.keep.pack import (
     read_table,
     split_frame,
 )
-from threadline.keep.store import Store
 
 
 def _pack(data: bytes) -> tuple[bytes, Frame]:

@@ -8,11 +8,8 @@ import pytest
 import zstandard
 from tests.keep.stores import HERE, given_back, home_with, is_clean, kept, lines, transcript
 
-from threadline.keep import forget
-from threadline.keep.catalogue import Catalogue
-from threadline.keep.forget import repack
+from threadline.keep import Catalogue, Store, forget, repack
 from threadline.keep.pack import PackWriter
-from threadline.keep.store import Store
 
 
 @pytest.fixture

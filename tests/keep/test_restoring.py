@@ -13,10 +13,8 @@ import pytest
 from msgspec.structs import replace
 from tests.keep.stores import home_with, kept, lines, transcript
 
-from threadline.keep import pack
-from threadline.keep.catalogue import Catalogue
-from threadline.keep.restore import RestoreResult, restore_files
-from threadline.keep.store import Store
+from threadline.keep import Catalogue, Store, pack, restore_files
+from threadline.keep.restore import RestoreResult
 
 
 @pytest.fixture

@@ -12,11 +12,9 @@ from tests.real.client import SHARED
 
 from threadline.demo import write
 from threadline.find import homes
-from threadline.keep.catalogue import Catalogue
-from threadline.keep.machine import Machine
+from threadline.keep import Catalogue, Machine, Store, restore_files
 from threadline.keep.paths import find_source_files
-from threadline.keep.restore import RestoreResult, restore_files
-from threadline.keep.store import Store
+from threadline.keep.restore import RestoreResult
 
 REAL = SHARED / "corpus/home"
 

@@ -10,20 +10,15 @@ from tests.keep.stores import HERE, all_bytes, given_back, home_with, is_clean, 
 from tests.often import long_only
 
 from threadline.errors import NotFound, Unreadable
-from threadline.keep.catalogue import Catalogue
+from threadline.keep import PASSPHRASE_VARIABLE, Catalogue, Machine, Store, forget_session, merge_keeps, repack
 from threadline.keep.encryption import (
     IDENTITY_COPY_FILE,
     IDENTITY_FILE,
     KEY_FILE_VARIABLE,
-    PASSPHRASE_VARIABLE,
     create_passphrase_key,
     key_from_passphrase,
     load_or_create_key_file,
 )
-from threadline.keep.forget import forget_session, repack
-from threadline.keep.machine import Machine
-from threadline.keep.merge import merge_keeps
-from threadline.keep.store import Store
 
 pytest.importorskip("pyrage")
 

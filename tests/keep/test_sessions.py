@@ -13,17 +13,17 @@ from tests.keep.stores import HERE, home_with, kept, lines, session_id, transcri
 from threadline.demo import write
 from threadline.errors import Ambiguous, NotFound
 from threadline.find import look
-from threadline.keep.catalogue import Catalogue
-from threadline.keep.sessions import (
+from threadline.keep import (
+    Catalogue,
     FileOwners,
     KeptSession,
+    Store,
     find_sessions,
     is_kept_only,
     list_other_files,
     list_sessions,
+    read_titles,
 )
-from threadline.keep.store import Store
-from threadline.keep.titles import read_titles
 from threadline.model.homes import TranscriptKind
 
 ONE, TWO = session_id(1), session_id(2)

@@ -12,12 +12,9 @@ import pytest
 from tests.keep.stores import HERE, THERE, home_with, kept, lines, session_id, transcript
 
 from threadline.find import homes
-from threadline.keep.catalogue import Catalogue
-from threadline.keep.forget import forget_session
-from threadline.keep.retention import DEFAULT_DAYS, is_cleaned_up, read_retention_period
+from threadline.keep import Catalogue, Status, Store, forget_session, read_retention_period, read_status, stored_size
+from threadline.keep.retention import DEFAULT_DAYS, is_cleaned_up
 from threadline.keep.sessions import mtime_to_datetime
-from threadline.keep.status import Status, read_status, stored_size
-from threadline.keep.store import Store
 
 
 @pytest.fixture

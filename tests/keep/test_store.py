@@ -13,10 +13,7 @@ from tests.keep.stores import HERE, given_back, home_with, kept, lines, transcri
 
 from threadline import atomic
 from threadline.errors import IndexBusy, NotFound, Unreadable
-from threadline.keep.forget import repack
-from threadline.keep.machine import this_machine
-from threadline.keep.merge import merge_keeps
-from threadline.keep.store import Store, default_folder
+from threadline.keep import Store, default_folder, merge_keeps, repack, this_machine
 
 
 def test_there_must_be_a_keep(tmp_path: Path) -> None:

@@ -8,11 +8,7 @@ from tests.keep.stores import home_with, kept, transcript
 
 import threadline
 from threadline.demo import write
-from threadline.keep.catalogue import Catalogue
-from threadline.keep.sessions import list_sessions
-from threadline.keep.store import Store
-from threadline.keep.titles import read_titles
-from threadline.keep.truncation import complete_session
+from threadline.keep import Catalogue, Store, complete_session, list_sessions, read_titles
 
 
 def test_titles_are_those_of_the_whole_transcripts(tmp_path: Path) -> None:

@@ -9,14 +9,9 @@ from msgspec.structs import replace
 from tests.keep.stores import HERE, given_back, home_with, is_clean, kept, lines, session_id, transcript
 
 from threadline.find import homes
-from threadline.keep.catalogue import Catalogue
-from threadline.keep.forget import repack
-from threadline.keep.keep import open_machine_cache, run_keep
+from threadline.keep import Catalogue, Store, open_machine_cache, read_status, repack, run_keep, verify_keep
 from threadline.keep.manifest import EndRow, FileRow, RunRow
 from threadline.keep.repair import DamagedPacks
-from threadline.keep.status import read_status
-from threadline.keep.store import Store
-from threadline.keep.verify import verify_keep
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from tests.keep.homes import (
 )
 from tests.often import often
 
-from threadline.keep.store import Store
+from threadline.keep import Store
 
 WRITING = """
 import sys, pathlib, time

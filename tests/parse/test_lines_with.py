@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from threadline.errors import NotFound, Unreadable
+from threadline.parse import find_lines, find_lines_in_block, read_first_lines
 from threadline.parse import lines as module
-from threadline.parse.lines import find_lines, find_lines_in_block, read_first_lines
 
 _NEEDLE = b"ab"
 _DATA = st.lists(st.sampled_from([b"a", b"b", b"ab", b"\n", b"\r\n", b"xyz" * 5, b"\0"]), max_size=40).map(b"".join)

@@ -18,8 +18,8 @@ from threadline.model.entries import AssistantEntry, ProgressEntry
 from threadline.model.homes import Home, Transcript, TranscriptKind
 from threadline.model.places import AgentId, SessionId
 from threadline.model.sightings import SYNTHETIC_MODEL, TranscriptSightings
+from threadline.parse import USAGE_NEEDLE, SightingCollector, read_sightings
 from threadline.parse.lines import MatchingLines
-from threadline.parse.sightings import USAGE_NEEDLE, SightingCollector, read_sightings
 
 _LAW = settings(deadline=None, max_examples=150)
 _COUNTS: st.SearchStrategy[Any] = st.sampled_from(

@@ -15,12 +15,11 @@ import pytest
 from tests.real.client import API, Client, bash, client, newest, steps, tool
 
 import threadline
-from threadline.account.rates import rates
+from threadline.account import load_rates
 from threadline.find import look
 from threadline.model.entries import AssistantEntry
 from threadline.model.reconciliation import DifferenceCause, ReportedSession, ReportedUsage
-from threadline.reports.ledger import build_ledger
-from threadline.reports.reconciliation import reconcile
+from threadline.reports import build_ledger, reconcile
 
 NEWEST = newest() if API.exists() else None
 LEAST = Decimal("1e-12")
@@ -65,7 +64,7 @@ def told(client: Client) -> ReportedUsage:
     """What the client wrote down, held against the ledger of its home."""
     assert client.failed == {}
     found = [look(client.claude_home)]
-    return reconcile(found, build_ledger(found, rates()))
+    return reconcile(found, build_ledger(found, load_rates()))
 
 
 def of(answer: ReportedUsage, client: Client, name: str) -> ReportedSession:

@@ -10,8 +10,7 @@ import pytest
 from tests.account.by_hand import by_hand
 
 import threadline
-from threadline.account.keys import KEY_DESCRIPTIONS
-from threadline.account.ledger import Ledger
+from threadline.account import KEY_DESCRIPTIONS, Ledger
 from threadline.model.charges import Flag
 
 HOME = Path(__file__).parents[3] / "shared/corpus/home"

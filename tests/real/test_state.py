@@ -12,8 +12,8 @@ import threadline
 from threadline.find import homes, look
 from threadline.model.homes import TranscriptKind
 from threadline.model.state import ProofLevel
-from threadline.thread.requests import Requests
-from threadline.thread.state import check_reads, difference, state_at
+from threadline.thread import Requests, difference, state_at
+from threadline.thread.state import check_reads
 from threadline.thread.state.replay import Explanation
 
 HOME = SHARED / "corpus/home"

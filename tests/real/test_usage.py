@@ -8,7 +8,7 @@ import pytest
 from tests.faces.asking import Asker
 from tests.real.client import SHARED
 
-from threadline.account.keys import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS
+from threadline.account import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS
 
 HOME = SHARED / "corpus/home"
 KNOWN = {

@@ -11,8 +11,7 @@ from tests.index.work_rows import indexed, of_session, sessions
 from tests.real.client import SHARED
 
 from threadline.find import homes
-from threadline.index.refresh import refresh
-from threadline.index.store import open_read_only
+from threadline.index import open_read_only, refresh_index
 
 HOME = SHARED / "corpus/home"
 
@@ -21,7 +20,7 @@ pytestmark = [pytest.mark.real, pytest.mark.skipif(not HOME.is_dir(), reason="..
 
 def test_the_index_tells_of_real_work_what_sessions_tell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Calls, files, compactions, lists and agents are those of every session, save for a line that is not finished."""
-    refresh(tmp_path / "index.sqlite", homes(HOME))
+    refresh_index(tmp_path / "index.sqlite", homes(HOME))
     counted: Counter[str] = Counter()
     with closing(open_read_only(tmp_path / "index.sqlite")) as connection:
         for session in sessions(HOME):

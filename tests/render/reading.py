@@ -9,9 +9,8 @@ from tests.make import SESSION, Part, transcript, write
 
 from threadline.load import read
 from threadline.model.session import Session
-from threadline.render import session_text
-from threadline.render.view import TextOptions
-from threadline.thread.evidence import find_notifications
+from threadline.render import TextOptions, session_text
+from threadline.thread import find_notifications
 
 
 def session(folder: Path, *parts: Part, agents: dict[str, list[Any]] | None = None) -> Session:

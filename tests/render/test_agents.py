@@ -11,9 +11,8 @@ from tests.make import SESSION, Part, Pen, Row, prompt, reply, transcript
 from tests.render.reading import session, shown
 
 from threadline.model.session import Session
-from threadline.render.session_facts import AgentPlacement
-from threadline.render.tree import TreeNode, build_tree, draw_tree
-from threadline.render.view import AgentDetail
+from threadline.render import AgentDetail, AgentPlacement, TreeNode
+from threadline.render.tree import build_tree, draw_tree
 
 
 def starts(call: str, agent: str) -> Part:

@@ -10,14 +10,8 @@ from markdown_it import MarkdownIt
 from tests.make import Pen, call, prompt, reply, transcript, write
 
 from threadline.load import read
-from threadline.render.session_markdown import (
-    code_block,
-    code_span,
-    contained_markdown,
-    escape_markdown,
-    session_to_markdown,
-)
-from threadline.render.view import Detail, View
+from threadline.render import Detail, View, session_to_markdown
+from threadline.render.session_markdown import code_block, code_span, contained_markdown, escape_markdown
 
 DRAWN = MarkdownIt("commonmark", {"html": True})
 TEXT = st.text(alphabet="ab `~\n-*#<>!/[]()\\&;|_\"'=", max_size=120)

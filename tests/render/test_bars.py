@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.render.amounts import bar, can_show_blocks, sparkline
-from threadline.render.safe_text import display_width
+from threadline.render import bar, can_show_blocks, display_width, sparkline
 
 AMOUNTS = st.decimals(min_value=0, max_value=10**9, places=8, allow_nan=False)
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.faces.asking import steering
 
-from threadline.render.terminal import Role, Span, Style, line_width
+from threadline.render import Role, Span, Style
+from threadline.render.terminal import line_width
 from threadline.render.terminal_markdown import inline_spans, markdown_lines
 
 

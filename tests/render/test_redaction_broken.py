@@ -8,10 +8,9 @@ from collections.abc import Callable
 import pytest
 from tests.render.planted import formed_value, seeded
 
+from threadline.redact import Redactor, find_spans_in_bytes, word_set
 from threadline.redact.formats import TokenFormat
-from threadline.redact.heuristics import word_set
-from threadline.redact.redactor import Redactor, leftovers
-from threadline.redact.scanner import find_spans_in_bytes
+from threadline.redact.redactor import leftovers
 from threadline.redact.tokens import FORMATS, MIN_RUN
 
 BREAKS: dict[str, Callable[[str, str], str]] = {

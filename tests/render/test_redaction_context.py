@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from tests.render.planted import formed_value, password, seeded
 
 from threadline.demo import write
-from threadline.redact.redactor import Redactor, leftovers
-from threadline.redact.scanner import WINDOW, find_in_value
+from threadline.redact import Redactor, find_in_value
+from threadline.redact.redactor import leftovers
+from threadline.redact.scanner import WINDOW
 from threadline.redact.tokens import FORMATS
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from threadline.redact.scanner import KINDS
+from threadline.redact import KINDS
 
 PAGE = Path(__file__).parents[2] / "docs/redaction.md"
 

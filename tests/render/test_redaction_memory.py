@@ -6,7 +6,7 @@ import re
 
 from tests.render.planted import formed_value, seeded
 
-from threadline.redact.scanner import find_spans_in_bytes
+from threadline.redact import find_spans_in_bytes
 from threadline.redact.tokens import FORMATS, MIN_RUN
 
 RUN = re.compile(rb"[A-Za-z0-9_+/.~-]{%d,}" % MIN_RUN)

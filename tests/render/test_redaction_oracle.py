@@ -15,9 +15,8 @@ from tests.render.planted import formed_value, password, private_key, seeded, se
 from tests.render.test_redaction_context import PASSWORDS
 from tests.render.test_redaction_rules import ASSIGNED, CONTEXTS
 
+from threadline.redact import PERSONAL_KINDS, Redactor, find_in_value
 from threadline.redact.formats import SERVICES
-from threadline.redact.redactor import Redactor
-from threadline.redact.scanner import PERSONAL_KINDS, find_in_value
 from threadline.redact.tokens import FORMATS
 
 HOME = Path(__file__).parents[3] / "shared/corpus/home"

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.render.planted import formed_value, private_key, seeded, service_value
 
+from threadline.redact import KINDS, Redactor
 from threadline.redact.formats import SERVICES, Service, TokenFormat
-from threadline.redact.redactor import Redactor, leftovers
-from threadline.redact.scanner import KINDS
+from threadline.redact.redactor import leftovers
 from threadline.redact.tokens import FORMATS
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.render.planted import formed_value, password, seeded
 from tests.render.test_redaction_rules import CONTEXTS
 
+from threadline.redact import Redactor, Settings
 from threadline.redact.layers import text_layers
-from threadline.redact.redactor import Redactor, leftovers
-from threadline.redact.settings import Settings
+from threadline.redact.redactor import leftovers
 from threadline.redact.tokens import FORMATS
 
 SEAMS = (

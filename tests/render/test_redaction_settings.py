@@ -7,9 +7,8 @@ import time
 import pytest
 
 from threadline.errors import BadQuery
-from threadline.redact.redactor import Redactor, leftovers
-from threadline.redact.scanner import KINDS
-from threadline.redact.settings import Settings
+from threadline.redact import KINDS, Redactor, Settings
+from threadline.redact.redactor import leftovers
 
 
 def test_own_patterns_have_own_placeholders() -> None:

@@ -8,8 +8,9 @@ import string
 import pytest
 from tests.render.planted import seeded
 
+from threadline.redact import find_spans_in_bytes
 from threadline.redact.prefilter import MAX_SIGNS, match_at_places, match_at_sign
-from threadline.redact.scanner import find_rare_marks, find_spans_in_bytes
+from threadline.redact.scanner import find_rare_marks
 
 PASSWORD = "q7" + "".join(seeded(3).choices(string.ascii_letters + string.digits, k=9))
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from threadline.redact.scanner import find_spans_in_bytes
+from threadline.redact import find_spans_in_bytes
 
 SIZE = 100_000
 TIMES = 1500

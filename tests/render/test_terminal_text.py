@@ -7,18 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.faces.asking import steering
 
-from threadline.render.safe_text import clip, clip_left, display_width, one_line, plain, plain_lines
-from threadline.render.terminal import (
+from threadline.render import (
     Role,
     Span,
     Style,
+    clip,
+    clip_left,
     cut_line,
-    labelled_rule,
-    line_width,
+    display_width,
+    one_line,
+    plain,
     should_use_colour,
     wrap,
-    wrap_hard,
 )
+from threadline.render.safe_text import plain_lines
+from threadline.render.terminal import labelled_rule, line_width, wrap_hard
 
 
 @given(st.text())

@@ -8,8 +8,7 @@ from typing import Any
 from tests.make import SESSION, Pen, call, chain, meta, prompt, reply, transcript
 from tests.render.reading import session, shown
 
-from threadline.render.safe_text import display_width
-from threadline.render.view import AgentDetail
+from threadline.render import AgentDetail, display_width
 
 AGENT = "a0123456789abcdef"
 

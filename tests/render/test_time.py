@@ -12,9 +12,8 @@ import pytest
 from tests.make import chain, prompt, reply
 from tests.render.reading import session
 
-from threadline.render.outline import build_outline
-from threadline.render.safe_text import plain
-from threadline.render.terminal import Span, wrap, wrap_hard
+from threadline.render import Span, build_outline, plain, wrap
+from threadline.render.terminal import wrap_hard
 from threadline.render.terminal_markdown import markdown_lines
 from threadline.render.tree import build_tree
 

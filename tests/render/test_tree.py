@@ -8,7 +8,7 @@ from tests.make import call, prompt, reply
 from tests.render.reading import session, shown
 from tests.render.test_text import AGENT, forked, with_agent
 
-from threadline.render.safe_text import display_width
+from threadline.render import display_width
 from threadline.render.tree import build_tree, draw_tree
 
 

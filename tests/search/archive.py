@@ -11,10 +11,9 @@ from pathlib import Path
 from tests.make import Part, Pen, transcript, write
 
 from threadline.find import homes
-from threadline.index.refresh import refresh
-from threadline.index.store import open_read_only
+from threadline.index import open_read_only, refresh_index
+from threadline.search import search
 from threadline.search.documents import ENTRY_COLUMNS, ENTRY_JOINS, DocumentReader, EntryRow
-from threadline.search.engine import search
 from threadline.search.match import matches
 from threadline.search.parse import parse_query
 
@@ -36,7 +35,7 @@ class Archive:
 
     def refresh(self) -> None:
         """Bring the index up to date."""
-        refresh(self.index, homes(os.fspath(self.home)), jobs=1)
+        refresh_index(self.index, homes(os.fspath(self.home)), jobs=1)
 
     @contextmanager
     def opened(self) -> Iterator[sqlite3.Connection]:

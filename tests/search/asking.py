@@ -10,7 +10,8 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
-from threadline.index.vocabulary import TOKENIZER, normalize_text
+from threadline.index import normalize_text
+from threadline.index.vocabulary import TOKENIZER
 from threadline.search.fts import make_plan
 from threadline.search.match import Document, matches
 from threadline.search.query import (

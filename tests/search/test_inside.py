@@ -14,9 +14,8 @@ from tests.make import Part, call, prompt, reply
 from tests.often import often
 from tests.search.archive import FIRST, SECOND, Archive, found, scanned
 
-from threadline.index.vocabulary import Vocabulary
-from threadline.search import fts
-from threadline.search.engine import search
+from threadline.index import Vocabulary
+from threadline.search import fts, search
 from threadline.search.fts import make_plan
 from threadline.search.parse import parse_query
 from threadline.search.ranking import Ranker

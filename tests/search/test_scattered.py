@@ -9,7 +9,7 @@ import pytest
 from tests.make import Pen, call, meta, prompt, reply
 from tests.search.archive import FIRST, SECOND, Archive, found, scanned
 
-from threadline.search.engine import search
+from threadline.search import search
 from threadline.search.query import word_forms
 
 NOW = datetime(2026, 1, 6, tzinfo=UTC)

@@ -15,13 +15,13 @@ from tests.search.archive import FIRST, SECOND, Archive, found, scanned
 from threadline.demo import write as write_demo
 from threadline.errors import BadQuery
 from threadline.find import homes, look
-from threadline.index.queries import find_titles
+from threadline.index import find_titles
 from threadline.index.text import FIELDS
-from threadline.search import engine, ranking
+from threadline.search import engine, ranking, search
 from threadline.search.documents import DocumentReader
-from threadline.search.engine import run_query, search
+from threadline.search.engine import run_query
 from threadline.search.parse import parse_query
-from threadline.summary.fold import read_session_titles
+from threadline.summary import read_session_titles
 
 NOW = datetime(2026, 1, 6, tzinfo=UTC)
 

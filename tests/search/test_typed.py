@@ -11,8 +11,7 @@ import pytest
 from tests.make import Pen, prompt, reply
 from tests.search.archive import FIRST, SECOND, Archive
 
-from threadline.search import deleted_prompts
-from threadline.search.engine import search
+from threadline.search import deleted_prompts, search
 
 NOW = datetime(2026, 1, 6, tzinfo=UTC)
 GONE = "5e551033-0000-4000-8000-000000000003"

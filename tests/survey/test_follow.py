@@ -19,9 +19,8 @@ from tests.make import SESSION, Pen, line, lines, meta, prompt, transcript
 from threadline.model.homes import Home
 from threadline.model.places import SessionId
 from threadline.parse import entries
+from threadline.watch import Follower, tail
 from threadline.watch import follower as follow
-from threadline.watch import tail
-from threadline.watch.follower import Follower
 
 OTHER = "5e551011-0000-4000-8000-000000000002"
 

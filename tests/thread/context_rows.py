@@ -9,7 +9,7 @@ from tests.make import START, Part, Row, Writer, call, reply
 from tests.thread.state_rows import session_of
 
 from threadline.model.context import CacheBreak, Context, ContextCategory
-from threadline.thread.context import context
+from threadline.thread import analyze_context
 
 
 def usage(read: int, written: int = 0, *, input_: int = 2, output: int = 10, hour: bool = False) -> Row:
@@ -45,7 +45,7 @@ def called(read: int, written: int, tool: str, given: Any, result: Any, *, outpu
 
 def told(*parts: Part, **wanted: Any) -> Context:
     """The context of a session of these parts."""
-    return context(session_of(*parts), **wanted)
+    return analyze_context(session_of(*parts), **wanted)
 
 
 def only_break(*parts: Part) -> CacheBreak:

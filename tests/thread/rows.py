@@ -8,7 +8,7 @@ from tests.make import Part, Pen, Row, line, prompt, transcript
 
 from threadline.model.entries import Entry
 from threadline.model.places import NOWHERE
-from threadline.parse.reader import decode_object
+from threadline.parse import decode_object
 
 
 def read(*rows: Row | bytes) -> list[Entry]:

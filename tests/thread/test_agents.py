@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.make import START, Part, Pen, Row, chain, meta, prompt, reply, transcript
 from tests.thread.rows import read, result, told, use
 
-from threadline.find.layout import parse_transcript_name
+from threadline.find import parse_transcript_name
 from threadline.model.calls import Outcome
 from threadline.model.entries import Entry
 from threadline.model.homes import TranscriptKind
@@ -22,7 +22,7 @@ from threadline.model.session import Agent, AgentKind, AgentStatus, Confidence, 
 from threadline.model.side_agents import SideAgentKind
 from threadline.model.side_files import AgentMeta
 from threadline.parse import entries as parse
-from threadline.thread.agents import AgentFile, assemble_agents
+from threadline.thread import AgentFile, assemble_agents
 
 ID = "a0123456789abcdef"
 HOME = Path(__file__).parents[3] / "shared" / "corpus" / "home"

@@ -7,8 +7,7 @@ from typing import Any
 from tests.thread.rows import read
 
 from threadline.model.places import SessionId
-from threadline.thread.agents import assemble_agents
-from threadline.thread.continuations import OtherSession, detect_continuations
+from threadline.thread import OtherSession, assemble_agents, detect_continuations
 
 ROW = dict[str, Any]
 

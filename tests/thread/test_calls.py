@@ -13,10 +13,8 @@ from tests.thread.rows import read, result, told, use
 
 from threadline.model.calls import Call, Outcome
 from threadline.model.results import ShellResult
-from threadline.thread.acts import find_acts
-from threadline.thread.calls import exit_code, find_calls
-from threadline.thread.evidence import find_notifications
-from threadline.thread.turns import split_into_turns
+from threadline.thread import find_acts, find_calls, find_notifications, split_into_turns
+from threadline.thread.calls import exit_code
 
 REJECTED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the "

@@ -22,7 +22,7 @@ from threadline.load import read
 from threadline.model.context import BreakCause, Context
 from threadline.model.places import Place
 from threadline.model.session import Session
-from threadline.thread.context import context
+from threadline.thread import analyze_context
 
 LONG = "claude-opus-5[1m]"
 
@@ -274,25 +274,25 @@ def test_the_limit_and_why(parts: list[Part], limit: int, word: str) -> None:
 def test_agents_have_their_own() -> None:
     """An agent's requests are its own; a place in its transcript asks for them, and its name does."""
     session = session_of(called(0, 9_000, "Agent", "look", "done"), agents={"a1": [prompt("look"), said(0, 3_000)]})
-    assert [window.prompt for window in context(session).windows] == [9_002]
-    mine = context(session, "a1")
+    assert [window.prompt for window in analyze_context(session).windows] == [9_002]
+    mine = analyze_context(session, "a1")
     assert (mine.agent, mine.window) == ("a1", 3_002)
-    assert context(session, at=Place("agent-a1.jsonl", 2)) == mine
+    assert analyze_context(session, at=Place("agent-a1.jsonl", 2)) == mine
     with pytest.raises(NotFound, match="no agent 'a2'"):
-        context(session, "a2")
+        analyze_context(session, "a2")
     with pytest.raises(NotFound, match="main agent"):
-        context(session, "a1", Place(f"{session.id}.jsonl", 2))
+        analyze_context(session, "a1", Place(f"{session.id}.jsonl", 2))
 
 
 def test_wrong_questions_are_sentences() -> None:
     """A place or a turn that is not there, and both at once."""
     session = session_of(said(0, 9_000))
     with pytest.raises(NotFound, match="turns are 1 to 1"):
-        context(session, turn=7)
+        analyze_context(session, turn=7)
     with pytest.raises(NotFound, match="stands at"):
-        context(session, at=Place("x.jsonl", 9))
+        analyze_context(session, at=Place("x.jsonl", 9))
     with pytest.raises(BadQuery, match="not both"):
-        context(session, at=Place("x.jsonl", 9), turn=1)
+        analyze_context(session, at=Place("x.jsonl", 9), turn=1)
 
 
 # Laws
@@ -353,13 +353,13 @@ def test_any_rows_have_a_context(folder: Path, rows: list[dict[str, Any]], data:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     session = read(path, continued=False)
     for agent in (session.main, *session.agents):
-        _check(context(session, agent.id), session)
-        assert context(session, agent.id) == context(session, agent.id)
+        _check(analyze_context(session, agent.id), session)
+        assert analyze_context(session, agent.id) == analyze_context(session, agent.id)
         if agent.entries:
             place = data.draw(st.sampled_from(agent.entries)).place
-            _check(context(session, at=place), session)
+            _check(analyze_context(session, at=place), session)
         if agent.turns:
-            _check(context(session, agent.id, turn=data.draw(st.sampled_from(agent.turns)).number), session)
+            _check(analyze_context(session, agent.id, turn=data.draw(st.sampled_from(agent.turns)).number), session)
 
 
 def test_time_grows_with_the_session() -> None:
@@ -369,7 +369,7 @@ def test_time_grows_with_the_session() -> None:
         parts = [call("Bash", "ls", "x", message={"usage": usage(0, 9_000)}) for _ in range(size)]
         session = session_of(*parts)
         start = time.perf_counter()
-        assert len(context(session).breaks) == size - 1
+        assert len(analyze_context(session).breaks) == size - 1
         return time.perf_counter() - start
 
     short = min(seconds(300) for _ in range(3))

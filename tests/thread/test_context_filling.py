@@ -13,7 +13,7 @@ from tests.thread.state_rows import session_of
 
 from threadline.model.context import ContextCategory, ContextWindow
 from threadline.model.places import Place
-from threadline.thread.context import context
+from threadline.thread import analyze_context
 from threadline.thread.context.filling import (
     IMAGE_TOKENS,
     Piece,
@@ -171,15 +171,15 @@ def test_at_a_place_or_a_turn() -> None:
     """The window of the last request at or before a place, or of a turn's last; also on a branch that was left."""
     parts = [called(0, 20_000, "Read", "/a", "x" * 900), said(20_000, 400), prompt("on"), said(20_400, 90)]
     session = session_of(*parts)
-    assert context(session).window == 20_492
-    assert [context(session, turn=number).window for number in (1, 2)] == [20_402, 20_492]
-    assert [context(session, at=Place(".jsonl", line)).window for line in (2, 3, 4, 5)] == [
+    assert analyze_context(session).window == 20_492
+    assert [analyze_context(session, turn=number).window for number in (1, 2)] == [20_402, 20_492]
+    assert [analyze_context(session, at=Place(".jsonl", line)).window for line in (2, 3, 4, 5)] == [
         20_002,
         20_002,
         20_402,
         20_402,
     ]
-    start = context(session, at=Place(".jsonl", 1))
+    start = analyze_context(session, at=Place(".jsonl", 1))
     assert (start.window, start.measured, start.place) == (estimate_tokens("go", 3.8), False, None)
 
 
@@ -188,7 +188,7 @@ def test_a_subagents_prompt_is_one() -> None:
     session = session_of(
         called(0, 9_000, "Agent", "x", "y"), agents={"a1": [prompt("w" * 3_800), said(0, 3_000, input_=0)]}
     )
-    assert amounts(context(session, "a1")) == {"system": 2_000, "prompt": 1_000}
+    assert amounts(analyze_context(session, "a1")) == {"system": 2_000, "prompt": 1_000}
 
 
 # Laws

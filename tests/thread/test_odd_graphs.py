@@ -9,9 +9,7 @@ import pytest
 from tests.thread.rows import read
 
 from threadline.model.entries import Entry
-from threadline.thread.agents import assemble_agents
-from threadline.thread.continuations import detect_continuations
-from threadline.thread.evidence import find_notifications
+from threadline.thread import assemble_agents, detect_continuations, find_notifications
 
 
 def row(uuid: str, parent: str | None, kind: str = "user", **fields: Any) -> dict[str, Any]:

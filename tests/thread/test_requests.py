@@ -18,7 +18,8 @@ import threadline
 from threadline.errors import NotFound
 from threadline.model.context import MessageSource
 from threadline.model.entries import Entry
-from threadline.thread.requests import Requests, canonical_json, message_hash, rebuild_request
+from threadline.thread import Requests, rebuild_request
+from threadline.thread.requests import canonical_json, message_hash
 
 SHAPE = {"system": [{"type": "text", "text": "You help."}], "tools": [{"name": "Bash", "input_schema": {}}]}
 PARAMS = {"model": "claude-opus-5-5", "max_tokens": 10, "betas": ["b"]}

@@ -17,8 +17,8 @@ from tests.thread.state_rows import edited, hunks, line_of, read_text, session_o
 from threadline.errors import NotFound
 from threadline.model.session import Session
 from threadline.model.state import EvidenceKind, FileState, ProofLevel, State
-from threadline.thread.state import check_reads, difference, state_at
-from threadline.thread.state.patch import parse_numbered_lines
+from threadline.thread import difference, parse_numbered_lines, state_at
+from threadline.thread.state import check_reads
 from threadline.thread.state.replay import Explanation, unified_text
 
 A = "/work/app/a.py"

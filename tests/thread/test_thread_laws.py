@@ -19,9 +19,9 @@ from threadline.model.entries import ChainEntry, Entry
 from threadline.model.places import AgentId
 from threadline.model.session import AgentKind
 from threadline.parse import entries as parse
-from threadline.thread.agents import AgentFile, assemble_agents
-from threadline.thread.graph import Graph, ParallelReplies
-from threadline.thread.threads import AgentHistory, build_history
+from threadline.thread import AgentFile, Graph, assemble_agents, build_history
+from threadline.thread.graph import ParallelReplies
+from threadline.thread.threads import AgentHistory
 
 # Few names, so that they repeat: rows share ids, parents are missing, later, themselves, or in a circle.
 _NAMES = st.sampled_from([f"n{number}" for number in range(12)])

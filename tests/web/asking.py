@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 
-from threadline.find.home_dirs import homes
+from threadline.find import homes
 from threadline.web.app import App
 from threadline.web.archive_pool import ArchivePool
 from threadline.web.guard import cookie_name

@@ -11,7 +11,7 @@ from tests.web.asking import Client
 from tests.web.conftest import session_rows, write_home
 
 from threadline.errors import IndexBusy
-from threadline.find.home_dirs import homes
+from threadline.find import homes
 from threadline.index import freshness
 from threadline.web import archive_pool as module
 from threadline.web.archive_pool import ArchivePool

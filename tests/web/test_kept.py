@@ -10,10 +10,8 @@ from tests.web.asking import PORT, TOKEN, Client
 from tests.web.conftest import session_rows, write_home
 
 import threadline
-from threadline.find.home_dirs import homes
-from threadline.keep.keep import run_keep
-from threadline.keep.machine import this_machine
-from threadline.keep.store import Store
+from threadline.find import homes
+from threadline.keep import Store, run_keep, this_machine
 from threadline.web import archive_pool as module
 from threadline.web.app import App
 from threadline.web.archive_pool import ArchivePool

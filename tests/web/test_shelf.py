@@ -16,7 +16,7 @@ from tests.web.conftest import session_rows, write_home
 from threadline import load
 from threadline.archive import Archive
 from threadline.errors import NotFound
-from threadline.find.home_dirs import homes
+from threadline.find import homes
 from threadline.web import session_cache as module
 from threadline.web.session_cache import SessionCache
 

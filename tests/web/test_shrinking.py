@@ -13,9 +13,9 @@ from tests.make import SESSION
 from tests.web.asking import Client
 from tests.web.conftest import session_rows, write_home
 
-from threadline.find.home_dirs import homes
+from threadline.find import homes
+from threadline.watch import ShrinkDetector
 from threadline.watch import follower as module
-from threadline.watch.follower import ShrinkDetector
 from threadline.web.live import Live
 
 

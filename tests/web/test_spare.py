@@ -14,7 +14,7 @@ from tests.web.asking import PORT, TOKEN, Client
 from tests.web.conftest import session_rows, write_home
 
 from threadline.errors import BadQuery, Unreadable
-from threadline.find.home_dirs import homes
+from threadline.find import homes
 from threadline.web import archive_pool
 from threadline.web import archive_pool as module
 from threadline.web.app import App

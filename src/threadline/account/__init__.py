@@ -1,1 +1,125 @@
 """Usage to amounts: the rates of models, and the charges they apply to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from threadline.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from threadline.account.charges import charge_call, charge_single, compute_charges
+    from threadline.account.dedupe import (
+        CopyEvidence,
+        earliest,
+        group_by_call,
+        most_complete,
+        resolve_owner,
+        timestamp_from_mtime,
+        transcripts_of,
+        with_origin,
+    )
+    from threadline.account.keys import (
+        KEY_DESCRIPTIONS,
+        MAIN,
+        NO_CALL,
+        NO_TIME,
+        NONE,
+        SESSION_KEY_DESCRIPTIONS,
+        TIME_KEYS,
+        Calendar,
+        Key,
+        key_function,
+        tool_shares,
+        utc_offset,
+    )
+    from threadline.account.ledger import Ledger, has_sighting_in, is_within, parse_moment, sort_rows
+    from threadline.account.prices import FastMode, encode_price_file
+    from threadline.account.rates import PriceSource, RateRow, Rates, load_rates, read_price_source, shipped_rates
+    from threadline.account.receipts import (
+        TRANSCRIPT_CHANGED,
+        charge_notes,
+        is_still_as_counted,
+        why_counted,
+        why_not_counted,
+    )
+    from threadline.account.reconcile import (
+        AncestorSession,
+        explain_row_amounts,
+        explain_total,
+        first_offset,
+        model_namer,
+        reported_tokens,
+        split_into_runs,
+        token_surplus,
+        tokens_by_model,
+        total_amount,
+    )
+    from threadline.account.shipped_prices import shipped_digest
+    from threadline.account.totals import COUNTS, GroupKey, RatedGroup, rows_from_counts
+    from threadline.account.windows import (
+        WINDOW_HOURS,
+        active_window,
+        append_window,
+        split_into_windows,
+        sum_of,
+        usage_windows,
+        window_limit,
+    )
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "charges": ["charge_call", "charge_single", "compute_charges"],
+        "dedupe": [
+            "CopyEvidence",
+            "earliest",
+            "group_by_call",
+            "most_complete",
+            "resolve_owner",
+            "timestamp_from_mtime",
+            "transcripts_of",
+            "with_origin",
+        ],
+        "keys": [
+            "Calendar",
+            "KEY_DESCRIPTIONS",
+            "Key",
+            "MAIN",
+            "NONE",
+            "NO_CALL",
+            "NO_TIME",
+            "SESSION_KEY_DESCRIPTIONS",
+            "TIME_KEYS",
+            "key_function",
+            "tool_shares",
+            "utc_offset",
+        ],
+        "ledger": ["Ledger", "has_sighting_in", "is_within", "parse_moment", "sort_rows"],
+        "prices": ["FastMode", "encode_price_file"],
+        "rates": ["PriceSource", "RateRow", "Rates", "load_rates", "read_price_source", "shipped_rates"],
+        "receipts": ["TRANSCRIPT_CHANGED", "charge_notes", "is_still_as_counted", "why_counted", "why_not_counted"],
+        "reconcile": [
+            "AncestorSession",
+            "explain_row_amounts",
+            "explain_total",
+            "first_offset",
+            "model_namer",
+            "reported_tokens",
+            "split_into_runs",
+            "token_surplus",
+            "tokens_by_model",
+            "total_amount",
+        ],
+        "shipped_prices": ["shipped_digest"],
+        "totals": ["COUNTS", "GroupKey", "RatedGroup", "rows_from_counts"],
+        "windows": [
+            "WINDOW_HOURS",
+            "active_window",
+            "append_window",
+            "split_into_windows",
+            "sum_of",
+            "usage_windows",
+            "window_limit",
+        ],
+    },
+)

@@ -270,7 +270,7 @@ def shipped_rates() -> Rates:
     return Rates(shipped_price_source())
 
 
-def rates(*files: str | PathLike[str]) -> Rates:
+def load_rates(*files: str | PathLike[str]) -> Rates:
     """The rates that come with threadline, with the models of each file added or put in the place of theirs.
 
     A file may be a price file of ours or LiteLLM's.

@@ -21,29 +21,37 @@ from threadline.model.homes import KEEP_SOURCE, TranscriptKind
 if TYPE_CHECKING:
     import sqlite3
 
-    from threadline.account.ledger import Ledger
-    from threadline.account.rates import Rates
-    from threadline.index.freshness import FreshIndex, IndexStatus
-    from threadline.index.listings import FileTouch
-    from threadline.index.queries import Activity, ListedProblem, SessionFacts
-    from threadline.index.refresh import RefreshResult
-    from threadline.index.sql import QueryResult
-    from threadline.index.summaries import SessionBrief
+    from threadline.account import Ledger, Rates
+    from threadline.index import (
+        Activity,
+        FileTouch,
+        FreshIndex,
+        IndexStatus,
+        ListedProblem,
+        QueryResult,
+        RefreshResult,
+        SessionBrief,
+        SessionFacts,
+    )
     from threadline.load import Session
     from threadline.model.calls import ListedCall, ListedFile
     from threadline.model.entries import Entry
     from threadline.model.hits import Hit, Hits
     from threadline.model.homes import Found, Home, Transcript
     from threadline.model.places import SessionId
-    from threadline.reports.doctor import Examination
-    from threadline.reports.failures import Failure
-    from threadline.reports.history import PromptFilter, PromptHistory
-    from threadline.reports.secrets import ScanResult, SecretFilter
-    from threadline.reports.statusline import RecentUsage, SessionRef
-    from threadline.search.ranking import Sort
-    from threadline.summary.overview import Overview
-    from threadline.summary.sessions import SessionFilter, SessionList
-    from threadline.watch.follower import Follower
+    from threadline.reports import (
+        Examination,
+        Failure,
+        PromptFilter,
+        PromptHistory,
+        RecentUsage,
+        ScanResult,
+        SecretFilter,
+        SessionRef,
+    )
+    from threadline.search import Sort
+    from threadline.summary import Overview, SessionFilter, SessionList
+    from threadline.watch import Follower
 
 AUTO_REFRESH_BYTES = 64 * 1024 * 1024
 """How many bytes are read for an index without having been asked for it: what takes about a second."""
@@ -95,7 +103,7 @@ class IndexedHomes:
     @property
     def index(self) -> Path:
         """Where the index of these homes lies, or would."""
-        from threadline.index.store import index_path
+        from threadline.index import index_path
 
         if isinstance(self._index, Path):
             return self._index
@@ -105,8 +113,8 @@ class IndexedHomes:
 
     def read_keep(self, folder: Path, *, only: bool = False, lost: Sequence[str] = ()) -> None:
         """Read what only the keep in a folder still has, too; with `only`, of these homes alone, and of `lost` ones."""
-        from threadline.index.store import cache_folder
-        from threadline.keep.kept_home import kept_homes
+        from threadline.index import cache_folder
+        from threadline.keep import kept_homes
 
         living = [home for home in self.homes if home.source != KEEP_SOURCE]
         with ProgressBar(self._showing, "Unpacking") as bar:
@@ -119,7 +127,7 @@ class IndexedHomes:
 
     def enable_keep_later(self, *, only: bool) -> None:
         """Read the keep once there is one; where one was that is not there, `keep_problems` says it."""
-        from threadline.keep.machine import missing_keep_folder
+        from threadline.keep import missing_keep_folder
 
         self._awaits_keep, self._only = True, only
         lost = missing_keep_folder()
@@ -145,7 +153,7 @@ class IndexedHomes:
         """The homes by now: what a living one has lost since is in a kept one."""
         folder = self.keep
         if folder is None and self._awaits_keep:
-            from threadline.keep.machine import existing_keep_folder
+            from threadline.keep import existing_keep_folder
 
             begun = existing_keep_folder()
             folder = Path(begun) if begun is not None else None
@@ -160,11 +168,11 @@ class IndexedHomes:
             IndexBusy: another process is at it.
             Unreadable: it is damaged, or may not be written.
         """
-        from threadline.index.refresh import refresh
+        from threadline.index import refresh_index
 
         self.close()
         with ProgressBar(self._showing, "Indexing") as bar:
-            return refresh(self.index, self.homes, jobs=self._jobs, planned=bar.begin, progress=bar.advance)
+            return refresh_index(self.index, self.homes, jobs=self._jobs, planned=bar.begin, progress=bar.advance)
 
     def rebuild(self) -> RefreshResult:
         """Make another index from nothing, and then put it in the place of the one that is there, however that stands.
@@ -173,11 +181,11 @@ class IndexedHomes:
             IndexBusy: another process is at it.
             Unreadable: it may not be written.
         """
-        from threadline.index.refresh import rebuild
+        from threadline.index import rebuild_index
 
         self.close()
         with ProgressBar(self._showing, "Indexing") as bar:
-            return rebuild(self.index, self.homes, jobs=self._jobs, planned=bar.begin, progress=bar.advance)
+            return rebuild_index(self.index, self.homes, jobs=self._jobs, planned=bar.begin, progress=bar.advance)
 
     def status(self) -> IndexStatus:
         """How the index stands; it is left as it is.
@@ -185,7 +193,7 @@ class IndexedHomes:
         Raises:
             Unreadable: it is damaged.
         """
-        from threadline.index.freshness import index_status
+        from threadline.index import index_status
 
         return index_status(self.index, self.homes)
 
@@ -195,8 +203,7 @@ class IndexedHomes:
         Raises:
             Unreadable: it is damaged, or there is none.
         """
-        from threadline.index.freshness import FreshIndex
-        from threadline.index.store import open_read_only
+        from threadline.index import FreshIndex, open_read_only
 
         self.close()
         self.__dict__["_fresh"] = FreshIndex(open_read_only(self.index))
@@ -205,11 +212,11 @@ class IndexedHomes:
     @cached_property
     def found(self) -> list[Found]:
         """What lies in the homes; of side files, only those that tell of projects."""
-        from threadline.find.listing import look
+        from threadline.find import look
 
         known = self._fresh
         if known is not None:
-            from threadline.index.freshness import indexed_homes, problems_by_home
+            from threadline.index import indexed_homes, problems_by_home
 
             return indexed_homes(known.connection, self.homes, problems_by_home(known.problems, self.homes))
         return [look(home, side_files=False) for home in self.homes]
@@ -233,7 +240,7 @@ class IndexedHomes:
         """
         known = self.__dict__.get("_fresh")  # what it would take does not matter here, so it is not asked for
         if known is None:
-            from threadline.index.freshness import open_fresh
+            from threadline.index import open_fresh
 
             with ProgressBar(self._showing, "Indexing") as bar:
                 known = open_fresh(
@@ -251,7 +258,7 @@ class IndexedHomes:
         """The index, where it is up to date or can be made so at little cost."""
         if self._index is False or not self.homes:
             return None
-        from threadline.index.freshness import open_fresh
+        from threadline.index import open_fresh
 
         with ProgressBar(self._showing, "Indexing") as bar:
             return open_fresh(
@@ -300,13 +307,13 @@ class TranscriptQueries(IndexedHomes):
 
     def overview(self) -> Overview:
         """All homes at a glance."""
-        from threadline.find.listing import count_side_files, look
-        from threadline.summary.overview import build_overview
+        from threadline.find import count_side_files, look
+        from threadline.summary import build_overview
 
         known = self._fresh
         if known is not None and not known.problems:
-            from threadline.index.freshness import indexed_homes as known_found
-            from threadline.index.summaries import IndexedSummaries
+            from threadline.index import IndexedSummaries
+            from threadline.index import indexed_homes as known_found
 
             counts = [count_side_files(home) for home in self.homes]
             looked = known_found(known.connection, self.homes, [count.problems for count in counts])
@@ -314,7 +321,7 @@ class TranscriptQueries(IndexedHomes):
             return build_overview(looked, glances=glances, side_files=[count.kinds for count in counts])
         found = [look(home) for home in self.homes]
         if known is not None:
-            from threadline.index.summaries import IndexedSummaries
+            from threadline.index import IndexedSummaries
 
             return build_overview(found, glances=IndexedSummaries(known.connection).glances)
         with self._showing("Reading", total_size(found)) as advance:
@@ -322,11 +329,11 @@ class TranscriptQueries(IndexedHomes):
 
     def sessions(self, wanted: SessionFilter | None = None) -> SessionList:
         """The sessions that are wanted, newest first."""
-        from threadline.summary.sessions import list_sessions
+        from threadline.summary import list_sessions
 
         known = self._fresh
         if known is not None:
-            from threadline.index.summaries import IndexedSummaries
+            from threadline.index import IndexedSummaries
 
             return list_sessions(self.found, wanted, reader=IndexedSummaries(known.connection))
         with self._showing("Reading", total_size(self.found)) as advance:
@@ -339,7 +346,7 @@ class TranscriptQueries(IndexedHomes):
             NotFound: there is none of that name.
             Ambiguous: there are several; the text lists them.
         """
-        from threadline.summary.sessions import SessionFilter
+        from threadline.summary import SessionFilter
 
         if name != "last":
             return self.transcript(name).path
@@ -355,7 +362,7 @@ class TranscriptQueries(IndexedHomes):
             NotFound: there is none of that name.
             Ambiguous: there are several; the text lists them.
         """
-        from threadline.find.lookup import find_by_id
+        from threadline.find import find_by_id
 
         return find_by_id(name, self.found)
 
@@ -364,7 +371,7 @@ class TranscriptQueries(IndexedHomes):
 
         It is the first where none fits, and None where there are none.
         """
-        from threadline.find.layout import folder_matches
+        from threadline.find import folder_matches
 
         folder = transcript.parent.name
         named = (directory for directory in directories if folder_matches(folder, directory))
@@ -380,12 +387,12 @@ class TranscriptQueries(IndexedHomes):
             Unreadable: it cannot be looked at.
             BadQuery: it is a file of a home, and no transcript.
         """
-        from threadline.find.lookup import look_at_path
+        from threadline.find import look_at_path
 
         found = look_at_path(path)
         if not session:
             return found
-        from threadline.find.lookup import add_session_transcripts
+        from threadline.find import add_session_transcripts
 
         return add_session_transcripts(found)
 
@@ -405,14 +412,14 @@ class TranscriptQueries(IndexedHomes):
 
         `prices` are the rates to take in place of those that come with threadline.
         """
-        from threadline.account.rates import shipped_rates
+        from threadline.account import shipped_rates
 
         known = self._fresh
         if known is not None and not known.problems:
-            from threadline.index.ledger import IndexedLedger
+            from threadline.index import IndexedLedger
 
             return IndexedLedger(known.connection, prices)
-        from threadline.reports.ledger import build_ledger
+        from threadline.reports import build_ledger
 
         with self._showing("Reading", total_size(self.found)) as advance:
             return build_ledger(self.found, prices or shipped_rates(), jobs=self._jobs, progress=advance, calls=calls)
@@ -421,16 +428,16 @@ class TranscriptQueries(IndexedHomes):
         """What these sessions are called, as far as that is known."""
         known = self._fresh
         if known is not None:
-            from threadline.index.queries import find_titles
+            from threadline.index import find_titles
 
             return find_titles(known.connection, sessions)
-        from threadline.summary.fold import read_session_titles
+        from threadline.summary import read_session_titles
 
         return read_session_titles(self.found, sessions)
 
     def history(self, wanted: PromptFilter | None = None) -> PromptHistory:
         """What was typed in all projects, newest first: its `prompts()`, and whether their sessions are gone."""
-        from threadline.reports.history import PromptHistory
+        from threadline.reports import PromptHistory
 
         return PromptHistory(self.found, wanted)
 
@@ -439,7 +446,7 @@ class TranscriptQueries(IndexedHomes):
 
         With `since`, only transcripts that were written to from then on are read.
         """
-        from threadline.reports.failures import find_failures
+        from threadline.reports import find_failures
 
         # What was last written before then holds nothing from after it.
         oldest = since.timestamp() * 1e9 if since is not None else 0
@@ -454,7 +461,7 @@ class TranscriptQueries(IndexedHomes):
 
     def look(self) -> list[Found]:
         """All that lies in the homes, side files too."""
-        from threadline.find.listing import look
+        from threadline.find import look
 
         return [look(home) for home in self.homes]
 
@@ -463,7 +470,7 @@ class TranscriptQueries(IndexedHomes):
 
         With `check`, prove for each transcript that its entries give it back.
         """
-        from threadline.reports.doctor import examine_homes
+        from threadline.reports import examine_homes
 
         found = found if found is not None else self.look()
         with self._showing("Reading", total_size(found)) as advance:
@@ -471,7 +478,7 @@ class TranscriptQueries(IndexedHomes):
 
     def scan(self, wanted: SecretFilter | None = None, found: Sequence[Found] | None = None) -> list[ScanResult]:
         """Which secrets stand in each file of the homes, or of what was `found` somewhere."""
-        from threadline.reports.secrets import files_to_scan, scan_files
+        from threadline.reports import files_to_scan, scan_files
 
         files = files_to_scan(found if found is not None else self.look())
         with self._showing("Scanning", sum(file.size for file in files)) as advance:
@@ -482,11 +489,11 @@ class TranscriptQueries(IndexedHomes):
 
         An index is asked where there is one; without, transcripts are read for no longer than so many seconds.
         """
-        from threadline.account.shipped_prices import shipped_digest
+        from threadline.account import shipped_digest
 
         known = self._fresh if self.index.exists() and rates.digest == shipped_digest() else None
         if known is not None and not known.problems:
-            from threadline.index.charges import recent_usage
+            from threadline.index import recent_usage
 
             return recent_usage(known.connection, named, rates, since=since)
         from threadline.reports import statusline
@@ -501,7 +508,7 @@ class TranscriptQueries(IndexedHomes):
         Raises:
             NotFound: there is no such session.
         """
-        from threadline.watch.follower import Follower
+        from threadline.watch import Follower
 
         if session is None:
             return Follower(self.homes, since=since)
@@ -515,9 +522,8 @@ class TranscriptQueries(IndexedHomes):
 
 def _follow_path(path: Path, since: datetime | None) -> Follower:
     """Who follows the session of a transcript: wherever it goes, where that lies in a home."""
-    from threadline.find.home_dirs import homes
-    from threadline.find.lookup import transcript_at
-    from threadline.watch.follower import Follower
+    from threadline.find import homes, transcript_at
+    from threadline.watch import Follower
 
     place = path.absolute()
     found = transcript_at(place)
@@ -551,7 +557,7 @@ class SearchQueries(IndexedHomes):
             BadQuery: the query cannot be understood, or nothing was found in that time.
             IndexBusy: another process is making the index.
         """
-        from threadline.search.engine import search
+        from threadline.search import search
 
         return search(
             self.connection, query, limit=limit, every=every, sort=sort, zone=zone, now=now, near=near, seconds=seconds
@@ -564,25 +570,25 @@ class SearchQueries(IndexedHomes):
             BadQuery: the query cannot be understood.
             IndexBusy: another process is making the index.
         """
-        from threadline.search.engine import explain_no_hits
+        from threadline.search import explain_no_hits
 
         return explain_no_hits(self.connection, query, zone=zone, now=now)
 
     def around(self, hit: Hit, count: int) -> tuple[list[Entry], list[Entry]]:
         """So many entries of the conversation before a hit, and after it."""
-        from threadline.search.documents import entries_around
+        from threadline.search import entries_around
 
         return entries_around(self.connection, hit, count)
 
     def typed(self, hit: Hit) -> str:
         """The whole prompt of a hit whose transcript is gone; empty where its history has it no more."""
-        from threadline.search.deleted_prompts import read_prompt
+        from threadline.search import read_prompt
 
         return read_prompt(hit.place)
 
     def facts(self, session: str) -> SessionFacts:
         """When a session was last written to, and what was typed first in it."""
-        from threadline.index.queries import find_session_facts
+        from threadline.index import find_session_facts
 
         return find_session_facts(self.connection, session)
 
@@ -604,7 +610,7 @@ class SearchQueries(IndexedHomes):
         Raises:
             IndexBusy: another process is making the index.
         """
-        from threadline.index.listings import CallFilter, list_calls
+        from threadline.index import CallFilter, list_calls
 
         return list_calls(
             self.connection, CallFilter(session, project, since, until, limit), tools=tools, outcomes=outcomes
@@ -612,13 +618,13 @@ class SearchQueries(IndexedHomes):
 
     def never_called(self, tools: Iterable[str]) -> str | None:
         """A sentence about the first of some tools that no session called, and what may have been meant; else None."""
-        from threadline.search.suggest import explain_unused_tool
+        from threadline.search import explain_unused_tool
 
         return explain_unused_tool(self.connection, tools)
 
     def call_input(self, call: ListedCall) -> Any:
         """What a call was given, read from its place; None where it is not there any more."""
-        from threadline.index.calls import read_call_input
+        from threadline.index import read_call_input
 
         place = call.place
         return read_call_input(place.transcript, place.offset or 0, place.line, call.id)
@@ -640,7 +646,7 @@ class SearchQueries(IndexedHomes):
         Raises:
             IndexBusy: another process is making the index.
         """
-        from threadline.index.listings import CallFilter, list_files
+        from threadline.index import CallFilter, list_files
 
         return list_files(self.connection, CallFilter(session, project, since, until, limit), path)
 
@@ -665,7 +671,7 @@ class SearchQueries(IndexedHomes):
             IndexBusy: another process is making the index.
             Unreadable: it is damaged.
         """
-        from threadline.index.sql import QueryResult, open_for_sql
+        from threadline.index import QueryResult, open_for_sql
 
         _ = self.connection  # it is up to date from here on
         with open_for_sql(self.index, heap) as connection:
@@ -678,80 +684,80 @@ class IndexQueries(IndexedHomes):
     @property
     def generation(self) -> str:
         """What changes whenever the index tells something else."""
-        from threadline.index.freshness import read_generation
+        from threadline.index import read_generation
 
         return read_generation(self.connection)
 
     def briefs(self) -> tuple[SessionBrief, ...]:
         """All sessions in few words, newest first."""
-        from threadline.index.summaries import list_sessions
+        from threadline.index import list_sessions
 
         return list_sessions(self.connection)
 
     def activity(self, since: datetime | None = None) -> Activity:
         """How much was done since a moment, or ever."""
-        from threadline.index.queries import count_activity
+        from threadline.index import count_activity
 
         return count_activity(self.connection, since)
 
     def call_counts(self, sessions: Collection[str] | None = None) -> dict[str, int]:
         """How many calls each of some sessions made, or each of all."""
-        from threadline.index.queries import count_calls
+        from threadline.index import count_calls
 
         return count_calls(self.connection, sessions)
 
     def tool_counts(self) -> dict[str, int]:
         """How often each tool was called, most often first."""
-        from threadline.index.queries import count_tools
+        from threadline.index import count_tools
 
         return count_tools(self.connection)
 
     def touches(self, path: str, limit: int) -> list[FileTouch]:
         """Each time that a file was touched, the last first."""
-        from threadline.index.listings import list_touches
+        from threadline.index import list_touches
 
         return list_touches(self.connection, path, limit)
 
     def problems(self) -> list[ListedProblem]:
         """What reading for the index found wrong, by kind and place."""
-        from threadline.index.queries import list_problems
+        from threadline.index import list_problems
 
         return list_problems(self.connection)
 
     def problem_counts(self) -> dict[str, int]:
         """How many problems of each kind there are, most first."""
-        from threadline.index.queries import count_problems
+        from threadline.index import count_problems
 
         return count_problems(self.connection)
 
     def size(self) -> int:
         """How many bytes all transcripts have."""
-        from threadline.index.queries import total_size
+        from threadline.index import total_size
 
         return total_size(self.connection)
 
     def owner_of(self, transcript: str) -> tuple[str | None, str | None] | None:
         """The session and the agent whose transcript this is; None where the index does not know it."""
-        from threadline.index.queries import transcript_owner
+        from threadline.index import transcript_owner
 
         return transcript_owner(self.connection, transcript)
 
     def named_inside(self, session: str) -> Path | None:
         """The largest transcript whose rows name that session though its path does not."""
-        from threadline.index.queries import find_transcript_naming
+        from threadline.index import find_transcript_naming
 
         return find_transcript_naming(self.connection, session)
 
     def amounts(self, session: str) -> dict[str, Decimal]:
         """What each message in a session's transcripts cost, as far as a price is known."""
-        from threadline.index.queries import message_amounts
+        from threadline.index import message_amounts
 
         return message_amounts(self.connection, session)
 
     def running(self) -> Collection[SessionId]:
         """The sessions that have a living process, which no transcript tells."""
-        from threadline.find.listing import list_live_session_files
-        from threadline.summary.running import find_running_sessions
+        from threadline.find import list_live_session_files
+        from threadline.summary import find_running_sessions
 
         registered = [side for home in self.homes for side in list_live_session_files(home)]
         return find_running_sessions(registered) if registered else ()
@@ -782,8 +788,7 @@ class StaleTolerantArchive(Archive):
         known = super()._fresh
         if known is not None or self._index is False or not self.index.exists():
             return known
-        from threadline.index.freshness import FreshIndex
-        from threadline.index.store import open_read_only
+        from threadline.index import FreshIndex, open_read_only
 
         try:
             return FreshIndex(open_read_only(self.index))

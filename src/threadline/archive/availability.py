@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from threadline.errors import Unreadable
-from threadline.find.layout import PROJECTS
+from threadline.find import PROJECTS
 from threadline.model.homes import KEEP_SOURCE
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from threadline.archive.archive import AUTO_REFRESH_BYTES, Archive
 from threadline.errors import NotFound
-from threadline.find.home_dirs import homes as all_homes
-from threadline.find.layout import PROJECTS
+from threadline.find import PROJECTS
+from threadline.find import homes as all_homes
 from threadline.model.homes import Home
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ def _kept_home_path(named: str | Path) -> str:
 
 def clear_kept_homes(folder: Path) -> None:
     """Throw away what was put back from the keep in a folder, after something was forgotten: it is made again."""
-    from threadline.index.store import cache_folder
-    from threadline.keep.kept_home import clear_kept_homes
+    from threadline.index import cache_folder
+    from threadline.keep import clear_kept_homes
 
     clear_kept_homes(folder, cache_folder())
 
@@ -101,7 +101,7 @@ def _select_keep(asked: bool | Path) -> tuple[Path | None, bool]:
     """The folder of the keep to be read, if there is one; and whether there is one that is left out."""
     if isinstance(asked, Path):
         return asked, False
-    from threadline.keep.machine import existing_keep_folder, is_keep_enabled
+    from threadline.keep import existing_keep_folder, is_keep_enabled
 
     folder = existing_keep_folder()
     if folder is None:

@@ -105,6 +105,6 @@ def _print_error(error: Error) -> int:
 
 def _print_escaped_error(error: Error) -> int:
     """The same for a sentence that may name a file: names hold what files hold, and may try to steer a terminal."""
-    from threadline.render.safe_text import plain
+    from threadline.render import plain
 
     return _print_error(Error("\n".join(map(plain, str(error).split("\n")))))

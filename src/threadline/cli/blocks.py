@@ -15,12 +15,22 @@ from threadline.cli.screen import pager_option
 from threadline.model.text import count, short_model_name
 from threadline.model.times import in_zone, zone_name
 from threadline.model.totals import Sum, UsageWindow, WindowLimit
-from threadline.render.context import padded_bar, short_tokens
-from threadline.render.safe_text import clip, display_width, plain
-from threadline.render.terminal import Role, Span, Spans, Style, cut_line, wrap
+from threadline.render import (
+    Role,
+    Span,
+    Spans,
+    Style,
+    clip,
+    cut_line,
+    display_width,
+    padded_bar,
+    plain,
+    short_tokens,
+    wrap,
+)
 
 if TYPE_CHECKING:
-    from threadline.account.ledger import Ledger
+    from threadline.account import Ledger
 
 _RECENT_DAYS = 3
 _MAX_HOURS = 720
@@ -82,7 +92,7 @@ def blocks(
     """
     from datetime import timedelta
 
-    from threadline.account.windows import window_limit
+    from threadline.account import window_limit
     from threadline.cli import output as out
     from threadline.cli import screen
     from threadline.model.times import parse_moment, parse_zone
@@ -119,11 +129,11 @@ def blocks(
 
 
 def _open_ledger(homes: tuple[str, ...], prices: tuple[str, ...], jobs: int | None) -> Ledger | None:
-    from threadline.account.rates import rates
+    from threadline.account import load_rates
     from threadline.cli.resolve import open_archive
     from threadline.cli.screen import report_no_home
 
-    table = rates(*prices)
+    table = load_rates(*prices)
     archive = click.get_current_context().with_resource(open_archive(homes, jobs))
     if not archive.homes:
         report_no_home()
@@ -149,7 +159,7 @@ def _is_in_range(usage_window: UsageWindow, start: datetime | None, end: datetim
 
 def _print_ccusage(shown: list[UsageWindow], limit: WindowLimit | None) -> None:
     from threadline.cli import output as out
-    from threadline.reports.ccusage import ccusage_blocks
+    from threadline.reports import ccusage_blocks
 
     out.print_json(ccusage_blocks(shown, limit=limit))
 

@@ -17,8 +17,7 @@ from threadline.cli.screen import report_no_home
 from threadline.model.calls import ListedCall
 from threadline.model.places import CallId
 from threadline.model.text import format_duration
-from threadline.render.call_summary import summarize_call
-from threadline.render.call_text import OUTCOME_MARKS
+from threadline.render import OUTCOME_MARKS, summarize_call
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
@@ -132,8 +131,7 @@ def _is_made_by(call: Call, agent: str | None) -> bool:
 def _session_call_table(chosen: list[Call]) -> str:
     from threadline.cli import output as out
     from threadline.model.text import format_duration
-    from threadline.render.call_summary import summarize_call
-    from threadline.render.call_text import OUTCOME_MARKS
+    from threadline.render import OUTCOME_MARKS, summarize_call
 
     days = {call.timestamp.date() for call in chosen if call.timestamp is not None}
     clock = "%H:%M:%S" if len(days) == 1 else "%m-%d %H:%M:%S"

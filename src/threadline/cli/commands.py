@@ -117,7 +117,7 @@ def run_command_line(arguments: list[str]) -> int:
 
 
 def _print_click_error(error: click.ClickException) -> int:
-    from threadline.render.safe_text import plain
+    from threadline.render import plain
 
     said = io.StringIO()
     error.show(said)

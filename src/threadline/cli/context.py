@@ -59,8 +59,8 @@ def context(
     from threadline.cli import output as out
     from threadline.cli import screen
     from threadline.cli.resolve import read_session
-    from threadline.render.context import draw_context
-    from threadline.thread.context import context as context_of
+    from threadline.render import draw_context
+    from threadline.thread import analyze_context as context_of
 
     found = read_session(session, homes)
     chosen = _select_agent(found, agent)

@@ -11,7 +11,7 @@ from threadline.cli import EXIT_FAILED, EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import home_option, jobs_option, output_options
 from threadline.model.places import Place
-from threadline.reports.doctor import Examination
+from threadline.reports import Examination
 
 if TYPE_CHECKING:
     from threadline.model.homes import Found

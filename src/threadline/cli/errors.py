@@ -12,7 +12,7 @@ from threadline.cli.options import home_option, jobs_option, output_options
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from threadline.reports.failures import Failure
+    from threadline.reports import Failure
 
 _MIN_WIDTH_FOR_TIME = 100
 _EPILOG = """
@@ -54,7 +54,7 @@ def errors(
     stop = parse_moment(until, end=True) if until is not None else None
     if session is not None:
         from threadline.cli.resolve import read_session
-        from threadline.reports.failures import session_failures
+        from threadline.reports import session_failures
 
         found = session_failures(read_session(session, homes))
     else:

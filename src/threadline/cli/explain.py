@@ -19,12 +19,12 @@ from threadline.model.charges import Rate, format_decimal
 from threadline.model.homes import Found, Transcript
 from threadline.model.receipts import LineCounts, Mention, PricedTokens, RateSum, Receipt, ReceiptItem
 from threadline.model.totals import sum_fields
-from threadline.render.reconciliation import reported_session_record
+from threadline.render import reported_session_record
 
 if TYPE_CHECKING:
-    from threadline.account.ledger import Ledger
+    from threadline.account import Ledger
     from threadline.archive import Archive
-    from threadline.reports.receipts import ReceiptQuery
+    from threadline.reports import ReceiptQuery
 
 _DEFAULT_LIMIT = 20
 _EPILOG = """
@@ -80,17 +80,16 @@ def explain(
     today, yesterday), or a place (FILE:LINE). Every message of all homes is counted once, so that a session's receipt
     also names those that it only has copies of; they are not in its sum. Ends with what is known to be missing.
     """
-    from threadline.account.rates import rates
+    from threadline.account import load_rates
     from threadline.cli import screen
     from threadline.cli.resolve import open_archive
     from threadline.cli.screen import report_no_home
     from threadline.model.times import parse_zone as zone_of
-    from threadline.reports.ledger import build_ledger
-    from threadline.reports.receipts import build_receipt
+    from threadline.reports import build_ledger, build_receipt
 
     if limit is not None and everything:
         raise click.UsageError("Give --limit or --all, not both.")
-    zone, table = zone_of(tz), rates(*files)
+    zone, table = zone_of(tz), load_rates(*files)
     with open_archive(homes, jobs) as archive:
         wanted = parse_target(what, archive, zone)
         if not wanted.found:
@@ -122,7 +121,7 @@ def _print_receipt(made: Receipt, output: str) -> None:
 def _draw_receipt(made: Receipt, limit: int | None, zone: tzinfo, *, coloured: bool, pager: bool) -> None:
     from threadline.cli import screen
     from threadline.cli.output import shorten_path
-    from threadline.render.receipt import draw_receipt
+    from threadline.render import draw_receipt
 
     use = screen.use_colour(wanted=coloured)
     lines = draw_receipt(made, screen.page_width(), colour=use, limit=limit, path=shorten_path, zone=zone)
@@ -151,7 +150,7 @@ def parse_target(what: str, archive: Archive, zone: tzinfo) -> ReceiptTarget:
         Ambiguous: it is the start of several.
         BadQuery: it is no day, or too short.
     """
-    from threadline.reports.receipts import query_day, query_line, query_message
+    from threadline.reports import query_day, query_line, query_message
 
     day = _parse_day(what, zone)
     if day is not None:
@@ -167,7 +166,7 @@ def parse_target(what: str, archive: Archive, zone: tzinfo) -> ReceiptTarget:
 
 def _session_or_message_target(what: str, archive: Archive) -> ReceiptTarget:
     """A session, if one is named so; else whatever message the ledger knows by that id."""
-    from threadline.reports.receipts import match_message_ids, query_message, query_transcript
+    from threadline.reports import match_message_ids, query_message, query_transcript
 
     try:
         found, transcript = _find_transcript(what, archive)
@@ -193,7 +192,7 @@ def _session_or_message_target(what: str, archive: Archive) -> ReceiptTarget:
 
 
 def _find_message(ledger: Ledger, what: str) -> ReceiptQuery:
-    from threadline.reports.receipts import match_message_ids, query_message
+    from threadline.reports import match_message_ids, query_message
 
     if not match_message_ids(ledger, what):
         raise NotFound(

@@ -16,8 +16,7 @@ from threadline.cli.options import home_option
 from threadline.errors import BadQuery
 
 if TYPE_CHECKING:
-    from threadline.export.exporter import ExportOptions, ExportResult
-    from threadline.export.formats import ExportFormat
+    from threadline.export import ExportFormat, ExportOptions, ExportResult
 
 _EPILOG = """
 \b
@@ -117,9 +116,8 @@ def export(
     written if anything remains. The same session gives the same bytes. Several sessions as HTML are a site.
     """
     from threadline.cli.resolve import open_archive
-    from threadline.export.exporter import export_sessions as exported
-    from threadline.export.exporter import make_staging_folder
-    from threadline.export.output import check_destinations, protected_folders
+    from threadline.export import check_destinations, make_staging_folder, protected_folders
+    from threadline.export import export_sessions as exported
 
     with open_archive(homes) as archive:
         mains = _find_sessions(archive, sessions, given)
@@ -186,7 +184,7 @@ def _find_sessions(archive: Any, sessions: tuple[str, ...], given: dict[str, Any
     """
     from threadline.errors import BadQuery, NotFound
     from threadline.model.times import parse_moment
-    from threadline.summary.sessions import SessionFilter
+    from threadline.summary import SessionFilter
 
     said = {name: given[name] for name in ("project", "since", "until") if given[name] is not None}
     if sessions and said:
@@ -220,10 +218,8 @@ def _build_order(
         BadQuery: the options contradict each other.
     """
     from threadline.errors import BadQuery
-    from threadline.export.exporter import ExportOptions
-    from threadline.export.formats import ExportFormat
-    from threadline.export.redaction_settings import load_settings
-    from threadline.render.view import AgentDetail, Detail, View
+    from threadline.export import ExportFormat, ExportOptions, load_settings
+    from threadline.render import AgentDetail, Detail, View
 
     form, last = parse_format_and_turn(to, out, several=several)
     if site is not None and (form is not ExportFormat.HTML or out is not None):
@@ -249,8 +245,7 @@ def _build_order(
 
 def _export_progress(mains: list[Path], order: ExportOptions) -> Any:
     from threadline.cli.screen import progress_bar
-    from threadline.export.exporter import count_passes
-    from threadline.export.redacted_copies import list_session_files, total_transcript_size
+    from threadline.export import count_passes, list_session_files, total_transcript_size
 
     total = sum(total_transcript_size(list_session_files(main)) for main in mains if main.is_file())
     return progress_bar("Exporting", count_passes(order) * total)
@@ -265,8 +260,7 @@ def _write_files(
         BadQuery: the report would stand where one of the files does.
     """
     from threadline.errors import BadQuery
-    from threadline.export.exporter import write_report
-    from threadline.export.output import put_in_place
+    from threadline.export import put_in_place, write_report
 
     rows = []
     many = len(made.files) > 1 or order.site
@@ -336,7 +330,7 @@ def parse_format_and_turn(to: Sequence[str], out: str | None, *, several: bool) 
     Raises:
         BadQuery: there is no such form, or it was given twice.
     """
-    from threadline.export.formats import ExportFormat
+    from threadline.export import ExportFormat
 
     turns = [int(one) for one in to if one.isascii() and one.isdecimal()]
     forms = [one.lower() for one in to if not (one.isascii() and one.isdecimal())]
@@ -379,7 +373,7 @@ def output_path(
     Raises:
         BadQuery: several files cannot go to standard output, nor anything to one that is closed.
     """
-    from threadline.export.output import safe_name
+    from threadline.export import safe_name
 
     many = is_site or len(mains) > 1
     if out == "-":

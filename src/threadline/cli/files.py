@@ -180,7 +180,7 @@ def _numbered_lines(lines: dict[int, str]) -> str:
 def _print_difference(session: Session, places: tuple[str, str], path: str | None, output: str) -> int:
     from threadline.cli import screen
     from threadline.cli.output import escape_line, print_text
-    from threadline.thread.state import difference
+    from threadline.thread import difference
 
     before, after = (_state_at(session, place) for place in places)
     chosen = [one for one in difference(before, after) if _matches_path(one.path, path)]

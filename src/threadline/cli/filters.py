@@ -11,8 +11,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.account.keys import NONE
-from threadline.account.ledger import Ledger
+from threadline.account import NONE, Ledger
 from threadline.archive import Archive
 from threadline.errors import Ambiguous, BadQuery
 from threadline.model.text import join_some
@@ -104,7 +103,7 @@ class AttributedEntry(NamedTuple):
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with it, a timestamp that names no moment included, as the doctor has it."""
-        from threadline.reports.doctor import problems_of
+        from threadline.reports import problems_of
 
         return problems_of(self.entry)
 
@@ -300,7 +299,7 @@ def _key_values(ledger: Ledger, name: str) -> list[str]:
 def _resolve_session_id(wanted: str, ledger: Ledger, archive: Archive) -> str:
     """The id of the session that was named; what was named where there is none, so that nothing is found."""
     if wanted == "last":
-        from threadline.summary.sessions import SessionFilter as WantedSessions
+        from threadline.summary import SessionFilter as WantedSessions
 
         newest = archive.sessions(WantedSessions(limit=1)).sessions
         return str(newest[0].id) if newest else wanted

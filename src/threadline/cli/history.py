@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from threadline.model.homes import Home
-    from threadline.render.terminal import Spans
-    from threadline.reports.history import PromptFilter, PromptHistory, TypedPrompt
+    from threadline.render import Spans
+    from threadline.reports import PromptFilter, PromptHistory, TypedPrompt
 
 _DEFAULT_LIMIT = 30
 _PROJECT_WIDTH = 16
@@ -70,7 +70,7 @@ def history(
     from threadline.cli.screen import report_no_home
     from threadline.errors import BadQuery
     from threadline.model.times import parse_moment
-    from threadline.reports.history import PromptFilter
+    from threadline.reports import PromptFilter
 
     wanted = PromptFilter(
         text,
@@ -99,7 +99,7 @@ def history(
 def _print_prompts(prompts: Iterator[TypedPrompt], limit: int, *, coloured: bool) -> int:
     """A line a prompt, and whether there are more."""
     from threadline.cli import screen
-    from threadline.render.terminal import Role, Span, Style
+    from threadline.render import Role, Span, Style
 
     style = Style(colour=coloured)
     width = screen.page_width()
@@ -117,7 +117,7 @@ def _prompt_line(typed_prompt: TypedPrompt, width: int) -> Spans:
     from threadline.cli import output as out
     from threadline.cli.output import shorten_path
     from threadline.model.text import format_time
-    from threadline.render.terminal import Role, Span
+    from threadline.render import Role, Span
 
     session = out.plain((typed_prompt.session or "")[:8])
     project = shorten_path(typed_prompt.project or "", _PROJECT_WIDTH)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from threadline.archive import Archive
-    from threadline.index.freshness import IndexStatus
+    from threadline.index import IndexStatus
 
 _EPILOG = """
 \b

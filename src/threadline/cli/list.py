@@ -15,8 +15,8 @@ from threadline.cli.options import home_option, jobs_option, output_options
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
-    from threadline.render.terminal import Spans
-    from threadline.summary.sessions import SessionFilter, SessionList, SessionSummary
+    from threadline.render import Spans
+    from threadline.summary import SessionFilter, SessionList, SessionSummary
 
 _DEFAULT_LIMIT = 30
 _EPILOG = """
@@ -72,7 +72,7 @@ def list(  # noqa: A001 - a command has the name that people type
     from threadline.cli.resolve import open_archive
     from threadline.cli.screen import report_no_home
     from threadline.model.times import parse_moment
-    from threadline.summary.sessions import SessionFilter
+    from threadline.summary import SessionFilter
 
     wanted = SessionFilter(
         project=project,
@@ -103,7 +103,7 @@ def _explain_nothing(archive: Archive, wanted: SessionFilter) -> str:
     from collections import Counter
 
     from threadline.model.text import join_some
-    from threadline.summary.sessions import SessionFilter
+    from threadline.summary import SessionFilter
 
     every = archive.sessions(SessionFilter()).sessions
     if not every:
@@ -135,7 +135,7 @@ def _explain_nothing(archive: Archive, wanted: SessionFilter) -> str:
 
 def _page_lines(listing: SessionList, *, coloured: bool) -> Iterator[str]:
     from threadline.cli import screen
-    from threadline.render.terminal import Role, Span, Style
+    from threadline.render import Role, Span, Style
 
     style = Style(colour=coloured)
     width = screen.page_width()
@@ -154,7 +154,7 @@ def _session_lines(summary: SessionSummary, width: int, *, several: bool) -> Ite
     from threadline.cli import output as out
     from threadline.cli.output import shorten_path
     from threadline.model.text import count, count_agents, format_time, short_model_name
-    from threadline.render.terminal import Role, Span, cut_line
+    from threadline.render import Role, Span, cut_line
 
     mark = "running  " if summary.running else "kept  " if summary.kept else ""
     title = out.one_line(summary.title or "(no title)", max(20, width - 10 - len(mark)))

@@ -19,7 +19,7 @@ import click
 import msgspec
 
 from threadline.model.text import count as counted
-from threadline.render.safe_text import clip, clip_left, display_width, one_line, plain
+from threadline.render import clip, clip_left, display_width, one_line, plain
 
 if TYPE_CHECKING:
     from threadline.model.places import Place
@@ -116,7 +116,7 @@ def terminal_width(*, piped: int = _WIDTH_WHEN_PIPED) -> int:
 def format_heading(text: str) -> str:
     """A heading, bold on a terminal that has colours."""
     from threadline.cli import screen
-    from threadline.render.terminal import Role, Span, Style
+    from threadline.render import Role, Span, Style
 
     return Style(colour=screen.use_colour()).line((Span(text, Role.TITLE),))
 

@@ -8,7 +8,7 @@ from shlex import quote
 from threadline.cli import output as out
 from threadline.cli.output import shorten_path
 from threadline.model.homes import KEEP_SOURCE
-from threadline.summary.overview import Overview
+from threadline.summary import Overview
 
 _MAX_PROJECTS = 10
 _MAX_KINDS = 6

@@ -13,14 +13,12 @@ from threadline.cli import EXIT_OK
 from threadline.cli.options import output_options
 from threadline.model.charges import describe_period, format_decimal
 from threadline.model.text import count
-from threadline.render.safe_text import clip, display_width, plain
-from threadline.render.terminal import Role, Span, Spans, Style, cut_line, wrap
+from threadline.render import Role, Span, Spans, Style, clip, cut_line, display_width, plain, wrap
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from threadline.account.prices import FastMode
-    from threadline.account.rates import PriceSource, RateRow, Rates
+    from threadline.account import FastMode, PriceSource, RateRow, Rates
 
 _EPILOG = """
 \b
@@ -65,7 +63,7 @@ def prices(
     A prompt above the threshold of a `prompt >` row is charged by that row whole, output included. The digest names
     these prices: reports made with the same ones have the same.
     """
-    from threadline.account.rates import rates
+    from threadline.account import load_rates
     from threadline.model.times import parse_moment
 
     if imported is not None:
@@ -75,7 +73,7 @@ def prices(
     if out is not None or force:
         raise click.UsageError("--out and --force go with --import.")
     day = parse_moment(on).date().isoformat() if on is not None else None
-    table = rates(*files)
+    table = load_rates(*files)
     rows = [row for row in table.rows() if _matches_model(row, table, model)]
     if day is not None:
         rows = [_rates_on(row, day) for row in rows if _is_valid_on(row, day)]
@@ -152,8 +150,7 @@ def _report_no_price(table: Rates, model: str | None, day: str | None) -> int:
 
 
 def _import_litellm(path: str, target: str | None, *, force: bool) -> int:
-    from threadline.account.prices import encode_price_file
-    from threadline.account.rates import read_price_source
+    from threadline.account import encode_price_file, read_price_source
     from threadline.cli import output as out
 
     source = read_price_source(path)

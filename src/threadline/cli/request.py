@@ -37,7 +37,7 @@ def request(session: str, number: int | None, *, agent: str | None, homes: tuple
     of its id, a transcript, or `last`.
     """
     from threadline.cli.resolve import read_session
-    from threadline.thread.requests import Requests
+    from threadline.thread import Requests
 
     found = read_session(session, homes)
     agents = _select_agents(found, agent)

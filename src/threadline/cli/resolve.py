@@ -106,7 +106,7 @@ def _print_keep_problems(problems: Sequence[str]) -> None:
     """What of the keep could not be read."""
     import click
 
-    from threadline.render.safe_text import plain
+    from threadline.render import plain
 
     for told in problems[:_MAX_MESSAGES]:
         click.echo(plain(told), err=True)
@@ -118,7 +118,7 @@ def _print_missing_homes(homes: Sequence[str]) -> None:
     """Which homes are gone, so that nobody wonders where Claude Code has what is shown."""
     import click
 
-    from threadline.render.safe_text import plain
+    from threadline.render import plain
 
     # Homes of the desktop app go with the session they were made for.
     told = [home for home in homes if _DESKTOP_APP_FOLDER not in home]

@@ -21,7 +21,7 @@ from threadline.model.calls import Call
 from threadline.model.entries import AssistantEntry, Entry, OtherEntry, UserEntry
 from threadline.model.session import Turn
 from threadline.model.text import extract_text
-from threadline.render.call_summary import summarize_call
+from threadline.render import summarize_call
 
 
 def thread_row(entry: Entry) -> dict[str, Any]:

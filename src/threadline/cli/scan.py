@@ -18,7 +18,7 @@ from threadline.cli.options import home_option, jobs_option, output_options
 if TYPE_CHECKING:
     from threadline.model.homes import Found
     from threadline.model.places import Place
-    from threadline.reports.secrets import Exposure, ScanResult
+    from threadline.reports import Exposure, ScanResult
 
 _MAX_PLACES = 3
 _PATH_KEY = re.compile(r"[^.$\[\]]+")
@@ -67,7 +67,7 @@ def scan(
     from threadline.cli.resolve import open_archive
     from threadline.cli.screen import report_no_home
     from threadline.model.times import parse_moment
-    from threadline.reports.secrets import SecretFilter
+    from threadline.reports import SecretFilter
 
     wanted = SecretFilter(
         _check_kinds(kinds),
@@ -103,7 +103,7 @@ def _check_kinds(kinds: tuple[str, ...]) -> tuple[str, ...]:
     from difflib import get_close_matches
 
     from threadline.errors import BadQuery
-    from threadline.redact.scanner import KINDS
+    from threadline.redact import KINDS
 
     for kind in kinds:
         if kind not in KINDS:
@@ -114,7 +114,7 @@ def _check_kinds(kinds: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _personal_kinds(kinds: tuple[str, ...]) -> frozenset[str]:
-    from threadline.redact.scanner import PERSONAL_KINDS
+    from threadline.redact import PERSONAL_KINDS
 
     return PERSONAL_KINDS & set(kinds)
 
@@ -135,7 +135,7 @@ def _redacted_place(place: Place) -> str:
 @cache
 def _redact(name: str) -> str:
     """A file's name or an id without what is a secret in it: whoever writes a file may name it by one."""
-    from threadline.redact.scanner import find_spans, merge_overlapping
+    from threadline.redact import find_spans, merge_overlapping
 
     for start, end, _ in reversed(merge_overlapping(find_spans(name, personal=False))):
         name = f"{name[:start]}…{name[end:]}"
@@ -163,7 +163,7 @@ def _exposure_row(exposure: Exposure) -> dict[str, Any]:
 def _exposure_page(exposures: list[Exposure], files: int) -> str:
     """A table of kinds, the most frequent first, and a few places of each."""
     from threadline.cli import output as out
-    from threadline.redact.scanner import KINDS
+    from threadline.redact import KINDS
 
     kinds: dict[str, list[Exposure]] = {}
     for exposure in exposures:

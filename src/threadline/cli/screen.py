@@ -20,7 +20,7 @@ CommandFunction = Callable[..., Any]
 
 def use_colour(*, wanted: bool = True) -> bool:
     """Whether to use colours on standard output."""
-    from threadline.render.terminal import should_use_colour
+    from threadline.render import should_use_colour
 
     return wanted and should_use_colour(os.environ, terminal=sys.stdout.isatty())
 

@@ -16,7 +16,7 @@ from threadline.cli.output import shorten_path
 from threadline.cli.screen import pager_option
 from threadline.model.hits import SNIPPET_LENGTH
 from threadline.model.text import format_time
-from threadline.render.terminal import Role, Span, Style, cut_line, wrap
+from threadline.render import Role, Span, Style, cut_line, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from threadline.archive import Archive
     from threadline.model.hits import Hit, Hits
     from threadline.model.session import Session
-    from threadline.render.terminal import Spans
-    from threadline.search.ranking import Sort
+    from threadline.render import Spans
+    from threadline.search import Sort
 
 _DEFAULT_LIMIT = 20
 _MIN_SIMILARITY = 0.8
@@ -319,9 +319,8 @@ def open_hit(archive: Archive, hits: Sequence[Hit], number: int, *, colour: bool
     from threadline.cli import output as out
     from threadline.cli import screen
     from threadline.load import read
-    from threadline.render import session_text
-    from threadline.render.view import AgentDetail, TextOptions
-    from threadline.thread.evidence import find_notifications
+    from threadline.render import AgentDetail, TextOptions, session_text
+    from threadline.thread import find_notifications
 
     if number > len(hits):
         return screen.report_nothing(f"There is no hit {number}; the query has {out.counted(len(hits), 'hit')}.")

@@ -14,7 +14,7 @@ from threadline.cli.screen import pager_option
 if TYPE_CHECKING:
     from threadline.model.calls import Call
     from threadline.model.session import Session
-    from threadline.render.view import TextOptions
+    from threadline.render import TextOptions
 
 _EPILOG = """
 \b
@@ -67,7 +67,7 @@ def show(
     """
     from threadline.cli import screen
     from threadline.cli.resolve import read_session
-    from threadline.render.view import AgentDetail, TextOptions
+    from threadline.render import AgentDetail, TextOptions
 
     found = read_session(session, homes)
     coloured = screen.use_colour(wanted=not no_color)
@@ -85,7 +85,7 @@ def show(
         _print_session(found, options, output)
     else:
         from threadline.render import session_text
-        from threadline.thread.evidence import find_notifications
+        from threadline.thread import find_notifications
 
         screen.print_lines(
             session_text.session_to_text(found, options, find_notifications(found)), coloured=coloured, pager=pager
@@ -137,7 +137,7 @@ def _print_session(found: Session, options: TextOptions, output: str) -> None:
 def _entry_rows(found: Session, options: TextOptions) -> Iterator[dict[str, Any]]:
     """The entries that are shown, a row each; with `--agents full`, those of agents after them."""
     from threadline.cli.rows import conversation_row, thread_row
-    from threadline.render.session_text import leading_entries
+    from threadline.render import leading_entries
 
     if options.thread:
         yield from map(thread_row, found.thread.visible)

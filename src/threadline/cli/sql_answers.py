@@ -28,7 +28,7 @@ import click
 
 from threadline.cli import output as out
 from threadline.errors import BadQuery, Missing
-from threadline.index.schema import PRIVATE, TABLES, VIEWS
+from threadline.index import PRIVATE, TABLES, VIEWS
 from threadline.model.charges import format_decimal
 from threadline.model.homes import Home
 

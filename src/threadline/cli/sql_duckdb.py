@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from threadline.cli.sql_answers import CHUNK_ROWS, exportable_tables, import_library, write_tables
 from threadline.errors import BadQuery, Missing
-from threadline.index.sql import error_position, timeout_message, unique_names
+from threadline.index import error_position, timeout_message, unique_names
 
 if TYPE_CHECKING:
     from threadline.archive import Archive

@@ -17,17 +17,15 @@ import click
 import msgspec
 from msgspec import Struct
 
-from threadline.account.ledger import Ledger
-from threadline.account.rates import Rates, rates
+from threadline.account import Ledger, Rates, load_rates
 from threadline.cli import EXIT_OK
 from threadline.cli.options import home_option
 from threadline.cli.resolve import open_archive
 from threadline.model.charges import EXACT
 from threadline.model.times import parse_moment
 from threadline.model.totals import Sum, UsageWindow
-from threadline.render.safe_text import one_line
-from threadline.render.terminal import Role, Span, Style
-from threadline.reports.statusline import RecentUsage, SessionRef, homes_including, resolve_session
+from threadline.render import Role, Span, Style, one_line
+from threadline.reports import RecentUsage, SessionRef, homes_including, resolve_session
 
 _EPILOG = """
 \b
@@ -141,7 +139,7 @@ def _check_template(template: str | None) -> None:
 def _format_statusline(found: StatuslineFigures, cost: str, template: str | None, *, coloured: bool) -> str:
     import os
 
-    from threadline.render.terminal import should_use_colour
+    from threadline.render import should_use_colour
 
     # Claude Code reads the line through a pipe and shows its colours, so that a pipe is no reason to leave them out.
     in_colour = coloured and should_use_colour(os.environ, terminal=True)
@@ -310,7 +308,7 @@ def gather_figures(
 
     here = parse_zone(tz)
     begins, ends = parse_moment("today", now=now, zone=here), parse_moment("today", now=now, zone=here, end=True)
-    table = rates(*files)
+    table = load_rates(*files)
     homes = open_archive(given).homes
     asked = resolve_session(told.transcript, told.session, homes)
     since = min(begins, now - _ONE_DAY)
@@ -348,7 +346,7 @@ def _build_figures(  # noqa: PLR0917 - all that is known by now
 
 def figures_from_input(told: StatuslineInput, now: datetime) -> StatuslineFigures:
     """What Claude Code told alone."""
-    table = rates()
+    table = load_rates()
     nothing = RecentUsage(SessionRef(told.session), now, Ledger((), table), None, is_listed=False)
     tokens, limit, share = _context_usage(told, nothing)
     return StatuslineFigures(

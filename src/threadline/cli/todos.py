@@ -39,7 +39,7 @@ def todos(session: str, *, at: str | None, homes: tuple[str, ...], output: str) 
     from threadline.cli import screen
     from threadline.cli.output import parse_place
     from threadline.cli.resolve import read_session
-    from threadline.thread.state import state_at
+    from threadline.thread import state_at
 
     found = read_session(session, homes)
     rows = list(_list_rows(state_at(found, parse_place(found, at))))

@@ -12,7 +12,7 @@ from threadline.cli.options import home_option, output_options
 from threadline.cli.screen import pager_option
 
 if TYPE_CHECKING:
-    from threadline.render.tree import TreeNode
+    from threadline.render import TreeNode
 
 _EPILOG = """
 \b

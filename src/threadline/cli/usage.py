@@ -12,8 +12,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.account.ledger import Ledger
-from threadline.account.rates import Rates, rates
+from threadline.account import Ledger, Rates, load_rates
 from threadline.archive import Archive
 from threadline.cli import EXIT_NOTHING, EXIT_OK, keep_alive, screen
 from threadline.cli import output as out
@@ -24,7 +23,7 @@ from threadline.cli.screen import pager_option, progress_bar, report_no_home
 from threadline.model.charges import Charge
 from threadline.model.homes import Found
 from threadline.model.reconciliation import ReportedDay
-from threadline.reports.usage import UsageReport, build_usage_report, price_digests, row_as_json, usage_document
+from threadline.reports import UsageReport, build_usage_report, price_digests, row_as_json, usage_document
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -188,7 +187,7 @@ def parse_keys(by: Sequence[str], *, apart: bool = False, breakdown: bool = Fals
     Raises:
         BadQuery: there is no such key; the sentence says which was near.
     """
-    from threadline.account.keys import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS
+    from threadline.account import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS
     from threadline.errors import BadQuery
 
     known = (*KEY_DESCRIPTIONS, *SESSION_KEY_DESCRIPTIONS)
@@ -238,7 +237,7 @@ class UsageOptions(Struct, frozen=True):
 
 def run_usage(asked: UsageOptions) -> int:
     """Print the answer; give the exit code."""
-    table = rates(*asked.prices)
+    table = load_rates(*asked.prices)
     with open_archive(asked.homes, asked.jobs) as archive:
         return _report_usage(asked, archive, table)
 
@@ -251,7 +250,7 @@ def _report_usage(asked: UsageOptions, archive: Archive, table: Rates) -> int:
     if asked.mode == "reported":
         return _print_reported(asked, archive, whole, chosen)
     if asked.shape is not None:
-        from threadline.reports.ccusage import ccusage_report as shaped
+        from threadline.reports import ccusage_report as shaped
 
         out.print_json(shaped(chosen, asked.shape, zone=asked.zone))
         return EXIT_OK  # as ccusage does: a script that reads an empty list has been answered
@@ -287,12 +286,12 @@ def _build_report(asked: UsageOptions, archive: Archive, whole: Ledger, chosen: 
 def _extra_keys(asked: UsageOptions, archive: Archive, chosen: Ledger) -> Mapping[str, Callable[[Charge], str]]:
     """What only reading more tells, where it is asked for."""
     if "agent-type" in asked.names:
-        from threadline.reports.ledger import fill_agent_types
+        from threadline.reports import fill_agent_types
 
         fill_agent_types(archive.found, chosen)
     if "thread" not in asked.names:
         return {}
-    from threadline.reports.branches import thread_key
+    from threadline.reports import thread_key
 
     with progress_bar("Threading", _total_bytes(archive.found)) as advance:
         return {"thread": thread_key(archive.found, chosen, jobs=asked.jobs, progress=advance)}
@@ -304,7 +303,7 @@ def _deleted_days(asked: UsageOptions, archive: Archive, whole: Ledger) -> tuple
     is_of_days = asked.names[0] in _DAY_KEYS and all(value is None for value in named)
     if not is_of_days or not any((home.path / _STATISTICS_FILE).is_file() for home in archive.homes):
         return ()
-    from threadline.reports.usage import find_deleted_days, is_day_within
+    from threadline.reports import find_deleted_days, is_day_within
 
     since, until = asked.wanted.since, asked.wanted.until
     alone = [Found(home, (), (), (), ()) for home in archive.homes]
@@ -319,7 +318,7 @@ def _print_report(made: UsageReport, asked: UsageOptions, archive: Archive) -> N
         out.print_rows(map(row_as_json, made.rows), asked.output)
     elif made.total.charges:
         from threadline.cli.usage_table import usage_page
-        from threadline.render.amounts import can_show_blocks
+        from threadline.render import can_show_blocks
 
         coloured = screen.use_colour(wanted=asked.colour)
         lines = usage_page(
@@ -347,7 +346,7 @@ def _print_reported(asked: UsageOptions, archive: Archive, whole: Ledger, chosen
 
     told = usage_reported.filter_reported(archive.found, whole, chosen, asked.wanted, zone=asked.zone, jobs=asked.jobs)
     if asked.output == "json":
-        from threadline.render.reconciliation import reconciliation_record
+        from threadline.render import reconciliation_record
 
         rows = list(usage_reported.reported_rows(told))
         total = usage_reported.reported_total(told)

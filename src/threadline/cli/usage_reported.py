@@ -13,16 +13,27 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from threadline.account.ledger import Ledger
+from threadline.account import Ledger
 from threadline.cli.filters import ChargeFilter
 from threadline.model.homes import Found
 from threadline.model.reconciliation import ReportedSession, ReportedUsage
 from threadline.model.totals import sum_amounts
-from threadline.render.reconciliation import exact_amount, reconciliation_lines, reported_session_record
-from threadline.render.safe_text import clip, display_width, one_line, plain
-from threadline.render.terminal import Role, Span, Spans, Style, cut_line, wrap
-from threadline.reports.reconciliation import reconcile
-from threadline.reports.usage import is_day_within
+from threadline.render import (
+    Role,
+    Span,
+    Spans,
+    Style,
+    clip,
+    cut_line,
+    display_width,
+    exact_amount,
+    one_line,
+    plain,
+    reconciliation_lines,
+    reported_session_record,
+    wrap,
+)
+from threadline.reports import is_day_within, reconcile
 
 _GAP = "  "
 _ID_LENGTH = 8

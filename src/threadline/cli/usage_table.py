@@ -9,18 +9,32 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from threadline.account.keys import TIME_KEYS
+from threadline.account import TIME_KEYS
 from threadline.cli.output import shorten_path
 from threadline.model.text import short_model_name
 from threadline.model.times import in_zone
 from threadline.model.totals import Row, Sum
-from threadline.render.amounts import bar, format_amount, short_number, sparkline
-from threadline.render.safe_text import clip, clip_left, display_width, one_line, plain
-from threadline.render.terminal import Role, Span, Spans, Style, cut_line, wrap
-from threadline.reports.usage import usage_notes
+from threadline.render import (
+    Role,
+    Span,
+    Spans,
+    Style,
+    bar,
+    clip,
+    clip_left,
+    cut_line,
+    display_width,
+    format_amount,
+    one_line,
+    plain,
+    short_number,
+    sparkline,
+    wrap,
+)
+from threadline.reports import usage_notes
 
 if TYPE_CHECKING:
-    from threadline.reports.usage import UsageReport
+    from threadline.reports import UsageReport
 
 _GAP = "  "
 _MIN_LABEL = 28

@@ -24,11 +24,8 @@ from threadline.cli.options import home_option, output_options
 from threadline.cli.rows import entry_text
 from threadline.model.entries import Entry
 from threadline.model.homes import Transcript
-from threadline.render.outline import Item, NoticeItem
-from threadline.render.session_text import EventSource, live_line
-from threadline.render.terminal import Style
-from threadline.watch.events import LiveOutline, is_quiet, item_tools
-from threadline.watch.follower import FollowedEntry, Follower
+from threadline.render import EventSource, Item, NoticeItem, Style, live_line
+from threadline.watch import FollowedEntry, Follower, LiveOutline, is_quiet, item_tools
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -151,7 +148,7 @@ def _announce(follower: Follower, kinds: tuple[str, ...]) -> None:
     """On a terminal, that it has begun: the first line may take a while to come."""
     from threadline.model.entries import KINDS
     from threadline.model.text import count
-    from threadline.render.safe_text import plain
+    from threadline.render import plain
 
     for kind in kinds:
         if kind not in KINDS:

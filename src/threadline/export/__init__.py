@@ -1,1 +1,39 @@
 """Sessions as files to keep or to share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from threadline.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from threadline.export.exporter import (
+        ExportOptions,
+        ExportResult,
+        count_passes,
+        export_sessions,
+        make_staging_folder,
+        write_report,
+    )
+    from threadline.export.formats import ExportFormat
+    from threadline.export.output import check_destinations, protected_folders, put_in_place, safe_name
+    from threadline.export.redacted_copies import list_session_files, total_transcript_size
+    from threadline.export.redaction_settings import load_settings
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "exporter": [
+            "ExportOptions",
+            "ExportResult",
+            "count_passes",
+            "export_sessions",
+            "make_staging_folder",
+            "write_report",
+        ],
+        "formats": ["ExportFormat"],
+        "output": ["check_destinations", "protected_folders", "put_in_place", "safe_name"],
+        "redacted_copies": ["list_session_files", "total_transcript_size"],
+        "redaction_settings": ["load_settings"],
+    },
+)

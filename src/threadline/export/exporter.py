@@ -24,9 +24,8 @@ from threadline.export.redacted_copies import RedactedCopies, SessionCopy, list_
 from threadline.load import Session, read, session_ledger
 from threadline.model.text import count
 from threadline.model.totals import Sum
-from threadline.redact.redactor import Finding, Redactor
-from threadline.redact.settings import Settings
-from threadline.render.view import View
+from threadline.redact import Finding, Redactor, Settings
+from threadline.render import View
 
 if TYPE_CHECKING:
     from threadline.export.html_files import PageStream
@@ -156,7 +155,7 @@ class _Exporter:
         return render_text(self._order.form, whole, self._order.view, session_total(whole, copy))
 
     def _raw(self, copy: SessionCopy, name: str) -> StagedFile:
-        from threadline.render.view import AgentDetail  # noqa: PLC0415 - one form alone
+        from threadline.render import AgentDetail  # noqa: PLC0415 - one form alone
 
         only = replace(copy, files=copy.files[:1]) if self._order.view.agents is AgentDetail.NONE else copy
         path = self._folder / name

@@ -23,8 +23,8 @@ from threadline.errors import Error, Missing
 from threadline.export.redacted_copies import SessionCopy
 from threadline.load import Session
 from threadline.model.totals import Sum
-from threadline.render.view import TextOptions, View
-from threadline.thread.evidence import find_notifications
+from threadline.render import TextOptions, View
+from threadline.thread import find_notifications
 
 if TYPE_CHECKING:
     from threadline.export.html_files import PageStream
@@ -68,10 +68,7 @@ def render_html(whole: Session, view: View, total: Sum, pages: dict[str, str] | 
         Missing: what makes HTML is not installed.
     """
     try:
-        from threadline.export.html_files import (
-            FileLinks,
-            render_session_page,
-        )
+        from threadline.export.html_files import FileLinks, render_session_page
     except ModuleNotFoundError as error:
         raise Missing(f"HTML needs {error.name}, which is not installed; run: pip install 'threadline[web]'") from None
     links = FileLinks(pages) if pages else None
@@ -79,13 +76,13 @@ def render_html(whole: Session, view: View, total: Sum, pages: dict[str, str] | 
 
 
 def _render_markdown(whole: Session, view: View, total: Sum) -> str:
-    from threadline.render.session_markdown import session_to_markdown  # noqa: PLC0415 - one form at a time
+    from threadline.render import session_to_markdown  # noqa: PLC0415 - one form at a time
 
     return "\n".join(session_to_markdown(whole, view, find_notifications(whole), total)) + "\n"
 
 
 def _render_json(whole: Session, view: View, total: Sum) -> str:
-    from threadline.render.session_json import session_to_json  # noqa: PLC0415 - one form at a time
+    from threadline.render import session_to_json  # noqa: PLC0415 - one form at a time
 
     value = session_to_json(whole, view, find_notifications(whole), total)
     try:
@@ -96,11 +93,12 @@ def _render_json(whole: Session, view: View, total: Sum) -> str:
 
 def _render_plain_text(whole: Session, view: View, total: Sum) -> str:
     from threadline.model.text import format_duration  # noqa: PLC0415 - the same
-    from threadline.render import session_text  # noqa: PLC0415 - one form at a time
-    from threadline.render.amounts import describe_cost, describe_tokens  # noqa: PLC0415 - the same
-    from threadline.render.session_facts import (
+    from threadline.render import (  # noqa: PLC0415 - the same
+        describe_cost,
         describe_hidden_branches,
+        describe_tokens,
         session_duration,
+        session_text,
     )
 
     options = TextOptions(

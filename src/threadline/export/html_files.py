@@ -24,18 +24,33 @@ from threadline.model.places import AgentId, CallId, SessionId
 from threadline.model.session import Session
 from threadline.model.text import count, format_duration, format_time, short_model_name
 from threadline.model.totals import Sum
-from threadline.render.amounts import describe_cost, describe_tokens
-from threadline.render.call_summary import summarize_call
-from threadline.render.html.conversation import ConversationRenderer
-from threadline.render.html.element import EMPTY, Child, el, join
-from threadline.render.html.format import facts_row
-from threadline.render.html.page import render_page, stylesheet, stylesheet_hash
-from threadline.render.html.scene import Scene
-from threadline.render.items import place_items
-from threadline.render.outline import CallItem, PromptItem, ReplyItem, TaskNotification
-from threadline.render.safe_text import shorten
-from threadline.render.session_facts import describe_hidden_branches, session_duration, session_start_and_end
-from threadline.render.view import View
+from threadline.render import (
+    CallItem,
+    PromptItem,
+    ReplyItem,
+    TaskNotification,
+    View,
+    describe_cost,
+    describe_hidden_branches,
+    describe_tokens,
+    place_items,
+    session_duration,
+    session_start_and_end,
+    shorten,
+    summarize_call,
+)
+from threadline.render.html import (
+    EMPTY,
+    Child,
+    ConversationRenderer,
+    Scene,
+    el,
+    facts_row,
+    join,
+    render_page,
+    stylesheet,
+    stylesheet_hash,
+)
 
 _MAX_TITLE, _MAX_TURN_TEXT = 300, 90
 # What a page that is filled and emptied needs, and a file does not.

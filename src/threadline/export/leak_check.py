@@ -16,7 +16,7 @@ from typing import Any
 from threadline.errors import Error
 from threadline.export.redaction_settings import OWN_WORDS, format_vocabulary
 from threadline.model.text import count
-from threadline.redact.redactor import Finding, Redactor
+from threadline.redact import Finding, Redactor
 
 _STYLE_OR_SCRIPT = re.compile(r"<style>.*?</style>|<script>.*?</script>", re.DOTALL)
 _JSON_SCRIPT = re.compile(r'<script type="application/json"[^>]*>(.*?)</script>', re.DOTALL)

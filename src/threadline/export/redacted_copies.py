@@ -23,10 +23,8 @@ from threadline.export.redaction_settings import format_vocabulary
 from threadline.find import session_transcripts
 from threadline.model.homes import Transcript
 from threadline.model.places import SessionId
-from threadline.parse import heads
-from threadline.parse.lines import open_transcript
-from threadline.redact.redactor import Redactor
-from threadline.redact.settings import Settings
+from threadline.parse import heads, open_transcript
+from threadline.redact import Redactor, Settings
 
 _MAX_LINE = 64 * 1024 * 1024
 

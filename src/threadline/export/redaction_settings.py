@@ -20,10 +20,7 @@ from msgspec import Struct
 
 from threadline.errors import BadQuery, NotFound, Unreadable
 from threadline.model.entries import KINDS
-from threadline.redact.heuristics import word_set
-from threadline.redact.personal import GENERIC_USER_NAMES
-from threadline.redact.redactor import FormatWords
-from threadline.redact.settings import Settings
+from threadline.redact import GENERIC_USER_NAMES, FormatWords, Settings, word_set
 
 _LIST_KEYS = ("words", "keep", "users", "hosts")
 _MIN_HOST_LENGTH = 4

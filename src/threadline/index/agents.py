@@ -33,9 +33,7 @@ from threadline.model.places import AgentId, CallId, Place
 from threadline.model.results import Task
 from threadline.model.session import CompactionKind, LinkEvidence
 from threadline.model.state import TaskState
-from threadline.thread.calls import AGENT_STARTING_TOOLS, agent_id_in_result
-from threadline.thread.state.events import ReplayEvent
-from threadline.thread.state.lists import TrackedLists
+from threadline.thread import AGENT_STARTING_TOOLS, ReplayEvent, TrackedLists, agent_id_in_result
 
 MAIN_AGENT = ""
 """Stands for the main agent, in a transcript that holds others as well."""

@@ -44,18 +44,18 @@ from threadline.model.results import (
 from threadline.model.state import EvidenceKind
 from threadline.model.text import extract_text
 from threadline.parse import entries
-from threadline.thread import calls as verdicts
-from threadline.thread.calls import (
+from threadline.thread import (
     AGENT_STARTING_TOOLS,
     BACKGROUND_OUTPUT_TOOLS,
     agent_id_in_result,
     agent_id_in_text,
+    full_path,
     parse_exit_code,
+    parse_numbered_lines,
     result_blocks,
     verdict_without_result,
 )
-from threadline.thread.state.files import full_path
-from threadline.thread.state.patch import parse_numbered_lines
+from threadline.thread import calls as verdicts
 
 LIST_TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskGet", "TaskUpdate", "TaskList"})
 """The tools that keep lists."""

@@ -13,18 +13,20 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from threadline.account.charges import charge_call, charge_single
-from threadline.account.dedupe import (
+from threadline.account import (
+    COUNTS,
     CopyEvidence,
+    Rates,
+    charge_call,
+    charge_single,
     earliest,
     group_by_call,
     most_complete,
     resolve_owner,
+    shipped_rates,
     timestamp_from_mtime,
     transcripts_of,
 )
-from threadline.account.rates import Rates, shipped_rates
-from threadline.account.totals import COUNTS
 from threadline.index.ledger import IndexedLedger
 from threadline.index.sightings import (
     STALE_MESSAGES,
@@ -40,8 +42,8 @@ from threadline.model.charges import EXACT, Charge, Rate, format_decimal
 from threadline.model.homes import Home
 from threadline.model.homes import rank_homes as ranks_of
 from threadline.model.sightings import Sighting
-from threadline.parse.sightings import is_compacted_at_end
-from threadline.reports.statusline import RecentUsage, SessionRef, is_main_request
+from threadline.parse import is_compacted_at_end
+from threadline.reports import RecentUsage, SessionRef, is_main_request
 
 _INSERT_CHARGE = f"INSERT INTO charged VALUES({', '.join('?' * 16)})"
 _INSERT_TIE = "INSERT OR IGNORE INTO ties(transcript_id, sharers, is_end, offset, message_id) VALUES(?, ?, ?, ?, ?)"

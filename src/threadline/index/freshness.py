@@ -16,12 +16,16 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.account.shipped_prices import shipped_digest
+from threadline.account import shipped_digest
 from threadline.errors import IndexBusy, Unreadable
-from threadline.find.changes import StatKey, detect_changes
-from threadline.find.layout import TRANSCRIPT_SUFFIX, parse_transcript_name
-from threadline.find.listing import look_with_known_transcripts
-from threadline.find.walk import stat_transcripts
+from threadline.find import (
+    TRANSCRIPT_SUFFIX,
+    StatKey,
+    detect_changes,
+    look_with_known_transcripts,
+    parse_transcript_name,
+    stat_transcripts,
+)
 from threadline.index.store import damaged_error, encode_path, open_read_only
 from threadline.model.homes import Found, Home, Transcript, TranscriptChanges, TranscriptFingerprint, TranscriptKind
 from threadline.model.places import AgentId, Problem, SessionId
@@ -103,9 +107,9 @@ def _run_refresh(
     told: PendingChanges | None = None,
 ) -> None:
     # What reads transcripts takes longer to load than an index that is fresh to ask.
-    from threadline.index.refresh import refresh  # noqa: PLC0415
+    from threadline.index.refresh import refresh_index  # noqa: PLC0415
 
-    refresh(index, homes, jobs=jobs, progress=progress, planned=planned, told=told)
+    refresh_index(index, homes, jobs=jobs, progress=progress, planned=planned, told=told)
 
 
 def _is_current(connection: sqlite3.Connection, told: TranscriptChanges) -> bool:

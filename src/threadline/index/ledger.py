@@ -14,11 +14,23 @@ from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, overload
 
-from threadline.account.keys import Calendar, Key
-from threadline.account.ledger import Ledger, has_sighting_in, is_within, parse_moment, sort_rows
-from threadline.account.shipped_prices import shipped_digest
-from threadline.account.totals import COUNTS, GroupKey, RatedGroup, rows_from_counts
-from threadline.account.windows import WINDOW_HOURS, append_window, split_into_windows
+from threadline.account import (
+    COUNTS,
+    WINDOW_HOURS,
+    Calendar,
+    GroupKey,
+    Key,
+    Ledger,
+    RatedGroup,
+    append_window,
+    has_sighting_in,
+    is_within,
+    parse_moment,
+    rows_from_counts,
+    shipped_digest,
+    sort_rows,
+    split_into_windows,
+)
 from threadline.index.store import QUARTER_MS, decode_path, encode_path, encode_time, storable_text
 from threadline.index.totals import CHARGE_SUMS, TOTAL_KEYS, ChargeFilter, ChargeTotals, load_rates, time_range_ms
 from threadline.model.charges import Charge
@@ -27,7 +39,7 @@ from threadline.model.times import parse_timestamp
 from threadline.model.totals import Rows, Sum, UsageWindow
 
 if TYPE_CHECKING:
-    from threadline.account.rates import Rates
+    from threadline.account import Rates
 
 _CHARGED_MESSAGES = """(SELECT DISTINCT message_id FROM charged c JOIN origins o USING(origin_id)
 LEFT JOIN transcripts t USING(transcript_id) {0})"""
@@ -71,7 +83,7 @@ class IndexedLedger(Ledger):
     def rates(self) -> Rates:
         """The prices that were applied; those that come with threadline are read when somebody wants to see them."""
         if self._given is None:
-            from threadline.account.rates import shipped_rates  # noqa: PLC0415 - sums can do without, and it takes a while
+            from threadline.account import shipped_rates  # noqa: PLC0415 - sums can do without, and it takes a while
 
             self._given = shipped_rates()
         return self._given

@@ -10,9 +10,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from threadline.find.changes import detect_changes, make_fingerprint
-from threadline.find.layout import folder_matches
-from threadline.find.listing import look
+from threadline.find import detect_changes, folder_matches, look, make_fingerprint
 from threadline.index.freshness import KNOWN_COLUMNS, IndexedTranscripts, indexed_homes
 from threadline.index.state import TranscriptRows, has_cwd
 from threadline.index.store import encode_path, storable_text

@@ -39,7 +39,7 @@ from threadline.index.store import NEW_SUFFIX, open_locked, open_new, remove_ind
 from threadline.index.vocabulary import VocabularyWriter
 from threadline.model.homes import Home, Transcript
 from threadline.parallel import can_fork, cpu_count, fork_map
-from threadline.parse.lines import open_transcript
+from threadline.parse import open_transcript
 
 _MIN_PARALLEL_BYTES = 4 * 1024 * 1024
 _COMMIT_SECONDS = 2.0  # seconds: how much a killed refresh may lose
@@ -58,7 +58,7 @@ class RefreshResult(Struct, frozen=True):
     charges: int = 0
 
 
-def refresh(
+def refresh_index(
     index: Path,
     homes: Sequence[Home],
     *,
@@ -82,7 +82,7 @@ def refresh(
             return _run(_Writer(connection), homes, jobs, progress, planned, told)
 
 
-def rebuild(
+def rebuild_index(
     index: Path,
     homes: Sequence[Home],
     *,

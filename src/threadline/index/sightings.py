@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from threadline.account.dedupe import timestamp_from_mtime
+from threadline.account import timestamp_from_mtime
 from threadline.index.store import decode_path, decode_time, encode_time, storable_text
 from threadline.model import homes as kept_homes
 from threadline.model.homes import Transcript
@@ -34,9 +34,7 @@ from threadline.model.sightings import (
     lacks_final_usage,
     parse_amount,
 )
-from threadline.parse.lines import LineNumbers, find_lines, read_first_lines
-from threadline.parse.sightings import USAGE_NEEDLE, SightingCollector
-from threadline.parse.usage_rows import find_first_time
+from threadline.parse import USAGE_NEEDLE, LineNumbers, SightingCollector, find_first_time, find_lines, read_first_lines
 
 MARK_STALE = "INSERT OR IGNORE INTO stale(message_id) SELECT message_id FROM sightings WHERE transcript_id = ?"
 """What a transcript told of is to be charged anew."""

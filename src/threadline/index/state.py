@@ -61,11 +61,8 @@ from threadline.model.entries import (
 )
 from threadline.model.homes import Transcript, TranscriptKind
 from threadline.model.places import Line
-from threadline.parse import entries
-from threadline.parse.lines import open_transcript
-from threadline.parse.reader import head_of
-from threadline.summary.fold import SummaryFold, fold_entries
-from threadline.summary.transcripts import StatsFold, SummaryState, TranscriptSummary
+from threadline.parse import entries, head_of, open_transcript
+from threadline.summary import StatsFold, SummaryFold, SummaryState, TranscriptSummary, fold_entries
 
 MAX_PROMPT_CHARS = 2000
 """How many characters of a prompt the index keeps; the transcript has them all."""

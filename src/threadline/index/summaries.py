@@ -25,13 +25,15 @@ from threadline.model.homes import Transcript, is_kept
 from threadline.model.places import SessionId
 from threadline.model.side_agents import WARM_UP_PROMPT, side_agent_kind
 from threadline.model.times import parse_timestamp
-from threadline.summary.overview import read_stats
-from threadline.summary.sessions import AgentHead, read_agent_head, read_last_timestamp
-from threadline.summary.transcripts import (
+from threadline.summary import (
+    AgentHead,
     StatsFold,
     SummaryState,
     TranscriptStats,
     TranscriptSummary,
+    read_agent_head,
+    read_last_timestamp,
+    read_stats,
     summary_from_state,
 )
 
@@ -173,7 +175,7 @@ def _resume_summary(
     transcript: Transcript, row: _TranscriptRow | None, state: SummaryState | None
 ) -> TranscriptSummary:
     """What the index knows, and a last line that was not finished; or all of the transcript."""
-    from threadline.summary.fold import SummaryFold, summarize_transcript
+    from threadline.summary import SummaryFold, summarize_transcript
 
     if row is None or state is None:
         return summarize_transcript(transcript)
@@ -189,7 +191,7 @@ def _resume_summary(
 def _resume_stats(transcript: Transcript, row: _TranscriptRow) -> TranscriptStats:
     told = _decode_summary(row.state).glance if row.state else StatsFold()
     if row.read_to < row.size:
-        from threadline.parse.reader import head_of
+        from threadline.parse import head_of
 
         try:
             for entry in _unread_entries(transcript, row):

@@ -77,7 +77,7 @@ from threadline.model.entries import (
 )
 from threadline.model.session import Act, ActKind
 from threadline.model.text import extract_text
-from threadline.thread.acts import act_of, act_text, strip_prefaces
+from threadline.thread import act_of, act_text, strip_prefaces
 
 # What the program writes in a person's place when something that was started has something to show.
 _OUTPUT_TAGS = (

@@ -16,9 +16,18 @@ from typing import Any
 
 from msgspec import Struct
 
-from threadline.account.keys import MAIN, NO_CALL, NONE, TIME_KEYS, Calendar, utc_offset
-from threadline.account.ledger import is_within
-from threadline.account.totals import COUNTS, GroupKey, RatedGroup
+from threadline.account import (
+    COUNTS,
+    MAIN,
+    NO_CALL,
+    NONE,
+    TIME_KEYS,
+    Calendar,
+    GroupKey,
+    RatedGroup,
+    is_within,
+    utc_offset,
+)
 from threadline.index.store import QUARTER_MS, decode_path, decode_time, epoch_milliseconds
 from threadline.model.charges import Charge, Rate
 from threadline.model.homes import home_name, machine_name

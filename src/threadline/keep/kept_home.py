@@ -24,8 +24,7 @@ from msgspec.structs import replace
 
 from threadline.atomic import open_regular_file, read_small_file
 from threadline.errors import Error, IndexBusy, Unreadable
-from threadline.find.layout import HOME_MARKERS, PROJECTS, parse_agent_id, parse_session_id
-from threadline.find.walk import real_projects_dir
+from threadline.find import HOME_MARKERS, PROJECTS, parse_agent_id, parse_session_id, real_projects_dir
 from threadline.keep.cache import (
     STATE_VERSION,
     SavedState,

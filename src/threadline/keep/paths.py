@@ -12,16 +12,16 @@ from uuid import UUID, uuid5
 
 from msgspec import Struct
 
-from threadline.find.layout import (
+from threadline.find import (
     PROJECTS,
     is_non_transcript_path,
     is_secret_path,
     is_transcript_name,
+    look_with_names,
     parse_agent_id,
     parse_transcript_name,
     side_file_kind,
 )
-from threadline.find.listing import look_with_names
 from threadline.model.homes import Home, SideFileKind, TranscriptKind
 from threadline.model.places import Problem
 

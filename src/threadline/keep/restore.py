@@ -25,8 +25,7 @@ from msgspec import Struct
 
 from threadline.atomic import TEMPORARY_SUFFIX
 from threadline.errors import Unreadable
-from threadline.find.layout import PROJECTS
-from threadline.find.walk import real_projects_dir
+from threadline.find import PROJECTS, real_projects_dir
 from threadline.keep.catalogue import Catalogue, Version
 from threadline.keep.paths import is_kept_path
 

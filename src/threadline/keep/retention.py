@@ -11,8 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from threadline.find import homes
-from threadline.find.safe_read import decode_or_none, read_whole
+from threadline.find import decode_or_none, homes, read_whole
 from threadline.model.homes import Home
 
 DEFAULT_DAYS = 30

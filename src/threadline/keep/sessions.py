@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from threadline.errors import Ambiguous, NotFound, Unreadable
-from threadline.find.layout import (
+from threadline.find import (
     PROJECTS,
     is_transcript_name,
     parse_agent_id,

@@ -17,7 +17,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from threadline.errors import NotFound
-from threadline.find.layout import session_in_path
+from threadline.find import session_in_path
 from threadline.keep.catalogue import Catalogue, FileKey, ForgottenFiles, Version
 from threadline.keep.manifest import EndRow, FileRow, GoneRow, Manifest, path_from_json
 from threadline.keep.misnamed import misnamed, sentence

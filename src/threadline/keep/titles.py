@@ -17,9 +17,8 @@ from threadline.keep.catalogue import Catalogue, Version
 from threadline.keep.sessions import KeptSession
 from threadline.model.entries import AttachmentEntry, ChainEntry, Entry, UserEntry
 from threadline.model.places import Place
-from threadline.parse.reader import decode_object
-from threadline.thread.acts import find_acts
-from threadline.thread.titles import session_title
+from threadline.parse import decode_object
+from threadline.thread import find_acts, session_title
 
 _FIRST_FEW = 200
 _LAST_BYTES = 256 * 1024

@@ -5,33 +5,76 @@ Names are loaded when they are first used: what counts tokens needs no entries.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from threadline.parse.reader import entries, heads
+    from threadline.parse.lines import (
+        DECODE_ERRORS,
+        MAX_LINE_LENGTH,
+        Chunk,
+        LineNumbers,
+        find_lines,
+        find_lines_in_block,
+        make_lines_decoder,
+        open_transcript,
+        read_chunks,
+        read_first_lines,
+    )
+    from threadline.parse.reader import TranscriptReader, decode_object, entries, head_of, heads
+    from threadline.parse.receipts import (
+        CompactionBoundary,
+        CostStates,
+        Mentions,
+        find_compaction_offsets,
+        read_cost_states,
+        read_mentions,
+    )
     from threadline.parse.side_files import read_side_file
-    from threadline.parse.side_values import SideReading
+    from threadline.parse.side_values import SideReading, decode_side_value, read_side_bytes
+    from threadline.parse.sightings import (
+        USAGE_NEEDLE,
+        SightingCollector,
+        is_compacted_at_end,
+        read_sightings,
+        read_sightings_since,
+    )
+    from threadline.parse.usage_rows import find_first_time
 
-__all__ = [
-    "SideReading",
-    "entries",
-    "heads",
-    "read_side_file",
-]
-
-_HOMES_OF_NAMES = {
-    "SideReading": "side_values",
-    "entries": "reader",
-    "heads": "reader",
-    "read_side_file": "side_files",
-}
-
-
-def __getattr__(name: str) -> Any:
-    module = _HOMES_OF_NAMES.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{module}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "lines": [
+            "Chunk",
+            "DECODE_ERRORS",
+            "LineNumbers",
+            "MAX_LINE_LENGTH",
+            "find_lines",
+            "find_lines_in_block",
+            "make_lines_decoder",
+            "open_transcript",
+            "read_chunks",
+            "read_first_lines",
+        ],
+        "reader": ["TranscriptReader", "decode_object", "entries", "head_of", "heads"],
+        "receipts": [
+            "CompactionBoundary",
+            "CostStates",
+            "Mentions",
+            "find_compaction_offsets",
+            "read_cost_states",
+            "read_mentions",
+        ],
+        "side_files": ["read_side_file"],
+        "side_values": ["SideReading", "decode_side_value", "read_side_bytes"],
+        "sightings": [
+            "SightingCollector",
+            "USAGE_NEEDLE",
+            "is_compacted_at_end",
+            "read_sightings",
+            "read_sightings_since",
+        ],
+        "usage_rows": ["find_first_time"],
+    },
+)

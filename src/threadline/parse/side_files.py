@@ -23,7 +23,7 @@ from threadline.model.side_files import (
 from threadline.model.usage import StatsCache
 from threadline.parse.lines import read_chunks
 from threadline.parse.side_values import SideReading, decode_side_value, read_side_bytes
-from threadline.shape.drift import UnknownPart
+from threadline.shape import UnknownPart
 
 SIDE_SHAPES: dict[SideFileKind, Any] = {
     SideFileKind.TODOS: list[Todo],

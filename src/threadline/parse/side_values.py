@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.parse.lines import open_transcript
-from threadline.shape import find_unknown, fit, lenient_loads
-from threadline.shape.drift import UnknownPart
+from threadline.shape import UnknownPart, find_unknown, fit, lenient_loads
 
 # A side file is small; what is bigger than this is not one of the shapes above.
 _MAX_SIZE = 64 * 1024 * 1024

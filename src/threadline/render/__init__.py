@@ -1,1 +1,179 @@
 """A session to what a person reads: text for a terminal, and trees. What a transcript says never steers a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from threadline.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from threadline.render.amounts import (
+        bar,
+        can_show_blocks,
+        describe_cost,
+        describe_tokens,
+        format_amount,
+        format_dollars,
+        short_number,
+        sparkline,
+    )
+    from threadline.render.call_summary import (
+        FILE_TOOLS,
+        list_of,
+        number_of,
+        summarize_call,
+        summarize_input,
+        text_of,
+        value_of,
+    )
+    from threadline.render.call_text import OUTCOME_MARKS, change_tally
+    from threadline.render.context import draw_context, padded_bar, short_tokens
+    from threadline.render.items import (
+        ITEM_KINDS,
+        PlacedItem,
+        agent_slug,
+        anchor_of,
+        count_tools,
+        foreign_transcript_slug,
+        parse_anchor,
+        place_items,
+    )
+    from threadline.render.outline import (
+        BranchItem,
+        CallItem,
+        CompactionItem,
+        FailureItem,
+        Item,
+        NoticeItem,
+        NotificationsByEntry,
+        OutputItem,
+        PromptItem,
+        ReplyItem,
+        TaskItem,
+        TaskNotification,
+        TaskUpdateItem,
+        ThinkingItem,
+        api_error_text,
+        build_outline,
+        entry_key,
+    )
+    from threadline.render.receipt import draw_receipt
+    from threadline.render.reconciliation import (
+        deleted_days_record,
+        exact_amount,
+        reconciliation_lines,
+        reconciliation_record,
+        reported_session_record,
+    )
+    from threadline.render.safe_text import clip, clip_left, display_width, one_line, plain, shorten, visible
+    from threadline.render.session_facts import (
+        AGENT_TOOLS,
+        NOT_KEPT,
+        AgentPlacement,
+        BackgroundTasks,
+        abandoned_turns,
+        agent_duration,
+        agent_title,
+        agents_without_transcript,
+        branch_number,
+        branch_numbers,
+        describe_hidden_branches,
+        session_duration,
+        session_start_and_end,
+        task_answer,
+        task_sentence,
+    )
+    from threadline.render.session_json import session_to_json
+    from threadline.render.session_markdown import entry_to_markdown, session_to_markdown
+    from threadline.render.session_text import EventSource, leading_entries, live_line
+    from threadline.render.terminal import Role, Span, Spans, Style, act_sign, cut_line, should_use_colour, wrap
+    from threadline.render.tree import TreeNode
+    from threadline.render.view import AgentDetail, Detail, TextOptions, View
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "amounts": [
+            "bar",
+            "can_show_blocks",
+            "describe_cost",
+            "describe_tokens",
+            "format_amount",
+            "format_dollars",
+            "short_number",
+            "sparkline",
+        ],
+        "call_summary": [
+            "FILE_TOOLS",
+            "list_of",
+            "number_of",
+            "summarize_call",
+            "summarize_input",
+            "text_of",
+            "value_of",
+        ],
+        "call_text": ["OUTCOME_MARKS", "change_tally"],
+        "context": ["draw_context", "padded_bar", "short_tokens"],
+        "items": [
+            "ITEM_KINDS",
+            "PlacedItem",
+            "agent_slug",
+            "anchor_of",
+            "count_tools",
+            "foreign_transcript_slug",
+            "parse_anchor",
+            "place_items",
+        ],
+        "outline": [
+            "BranchItem",
+            "CallItem",
+            "CompactionItem",
+            "FailureItem",
+            "Item",
+            "NoticeItem",
+            "NotificationsByEntry",
+            "OutputItem",
+            "PromptItem",
+            "ReplyItem",
+            "TaskItem",
+            "TaskNotification",
+            "TaskUpdateItem",
+            "ThinkingItem",
+            "api_error_text",
+            "build_outline",
+            "entry_key",
+        ],
+        "receipt": ["draw_receipt"],
+        "reconciliation": [
+            "deleted_days_record",
+            "exact_amount",
+            "reconciliation_lines",
+            "reconciliation_record",
+            "reported_session_record",
+        ],
+        "safe_text": ["clip", "clip_left", "display_width", "one_line", "plain", "shorten", "visible"],
+        "session_facts": [
+            "AGENT_TOOLS",
+            "AgentPlacement",
+            "BackgroundTasks",
+            "NOT_KEPT",
+            "abandoned_turns",
+            "agent_duration",
+            "agent_title",
+            "agents_without_transcript",
+            "branch_number",
+            "branch_numbers",
+            "describe_hidden_branches",
+            "session_duration",
+            "session_start_and_end",
+            "task_answer",
+            "task_sentence",
+        ],
+        "session_json": ["session_to_json"],
+        "session_markdown": ["entry_to_markdown", "session_to_markdown"],
+        "session_text": ["EventSource", "leading_entries", "live_line"],
+        "terminal": ["Role", "Span", "Spans", "Style", "act_sign", "cut_line", "should_use_colour", "wrap"],
+        "tree": ["TreeNode"],
+        "view": ["AgentDetail", "Detail", "TextOptions", "View"],
+    },
+)

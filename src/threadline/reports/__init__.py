@@ -1,1 +1,71 @@
 """Reports over whole homes: usage, receipts, doctor, failures, secrets, history."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from threadline.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from threadline.reports.branches import thread_key
+    from threadline.reports.ccusage import ccusage_blocks, ccusage_report
+    from threadline.reports.doctor import Examination, examine_homes, problems_of
+    from threadline.reports.failures import Failure, find_failures, session_failures
+    from threadline.reports.history import PromptFilter, PromptHistory, TypedPrompt
+    from threadline.reports.ledger import build_ledger, fill_agent_types, read_ledger
+    from threadline.reports.receipts import (
+        ReceiptQuery,
+        build_receipt,
+        match_message_ids,
+        query_day,
+        query_line,
+        query_message,
+        query_transcript,
+    )
+    from threadline.reports.reconciliation import reconcile
+    from threadline.reports.secrets import Exposure, ScanResult, SecretFilter, files_to_scan, scan_files
+    from threadline.reports.statusline import RecentUsage, SessionRef, homes_including, is_main_request, resolve_session
+    from threadline.reports.usage import (
+        UsageReport,
+        build_usage_report,
+        find_deleted_days,
+        is_day_within,
+        price_digests,
+        row_as_json,
+        usage_document,
+        usage_notes,
+    )
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "branches": ["thread_key"],
+        "ccusage": ["ccusage_blocks", "ccusage_report"],
+        "doctor": ["Examination", "examine_homes", "problems_of"],
+        "failures": ["Failure", "find_failures", "session_failures"],
+        "history": ["PromptFilter", "PromptHistory", "TypedPrompt"],
+        "ledger": ["build_ledger", "fill_agent_types", "read_ledger"],
+        "receipts": [
+            "ReceiptQuery",
+            "build_receipt",
+            "match_message_ids",
+            "query_day",
+            "query_line",
+            "query_message",
+            "query_transcript",
+        ],
+        "reconciliation": ["reconcile"],
+        "secrets": ["Exposure", "ScanResult", "SecretFilter", "files_to_scan", "scan_files"],
+        "statusline": ["RecentUsage", "SessionRef", "homes_including", "is_main_request", "resolve_session"],
+        "usage": [
+            "UsageReport",
+            "build_usage_report",
+            "find_deleted_days",
+            "is_day_within",
+            "price_digests",
+            "row_as_json",
+            "usage_document",
+            "usage_notes",
+        ],
+    },
+)

@@ -14,8 +14,7 @@ from threadline.model.entries import AssistantEntry
 from threadline.model.homes import Found, Transcript, TranscriptKind
 from threadline.parallel import map_transcripts
 from threadline.parse import entries
-from threadline.thread.agents import split_inline_agents
-from threadline.thread.threads import build_history
+from threadline.thread import build_history, split_inline_agents
 
 MAIN_THREAD, LEFT_BRANCH, AGENT, SIDE_AGENT = "main thread", "left branch", "agent", "side agent"
 

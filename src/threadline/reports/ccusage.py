@@ -13,9 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
-from threadline.account.keys import NO_TIME, Calendar
-from threadline.account.ledger import Ledger
-from threadline.account.windows import sum_of, usage_windows
+from threadline.account import NO_TIME, Calendar, Ledger, sum_of, usage_windows
 from threadline.errors import BadQuery
 from threadline.model.charges import Charge
 from threadline.model.totals import BurnRate, Projection, Sum, UsageWindow, WindowLimit

@@ -19,12 +19,9 @@ from threadline.model.homes import Found, SideFile, Transcript
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.results import result_type
 from threadline.parallel import map_transcripts
-from threadline.parse.lines import DECODE_ERRORS, make_lines_decoder, open_transcript
-from threadline.parse.reader import TranscriptReader
-from threadline.parse.side_files import read_side_file
-from threadline.shape import find_unknown, strict_type
-from threadline.shape.drift import UnknownPart
-from threadline.summary.overview import version_key
+from threadline.parse import DECODE_ERRORS, TranscriptReader, make_lines_decoder, open_transcript, read_side_file
+from threadline.shape import UnknownPart, find_unknown, strict_type
+from threadline.summary import version_key
 
 _MAX_EXAMPLES = 5
 

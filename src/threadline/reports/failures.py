@@ -16,11 +16,8 @@ from threadline.model.places import AgentId, EntryId, SessionId
 from threadline.model.session import Session
 from threadline.parallel import map_transcripts
 from threadline.parse import entries
-from threadline.render.call_summary import summarize_input
-from threadline.render.outline import api_error_text
-from threadline.thread.acts import find_acts
-from threadline.thread.calls import find_calls
-from threadline.thread.turns import split_into_turns
+from threadline.render import api_error_text, summarize_input
+from threadline.thread import find_acts, find_calls, split_into_turns
 
 FAILED_OUTCOMES = (Outcome.ERROR, Outcome.DENIED, Outcome.INTERRUPTED, Outcome.LOST)
 _API_ERROR = "api-error"

@@ -19,8 +19,7 @@ from threadline.errors import Error, NotFound
 from threadline.model.homes import Found, TranscriptKind
 from threadline.model.places import Place, Problem, ProblemKind, SessionId
 from threadline.model.side_files import HistoryPrompt
-from threadline.parse.lines import MAX_LINE_LENGTH, open_transcript
-from threadline.parse.side_values import decode_side_value
+from threadline.parse import MAX_LINE_LENGTH, decode_side_value, open_transcript
 
 _HISTORY_FILE = "history.jsonl"
 _BLOCK = 256 * 1024

@@ -9,25 +9,19 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from threadline.account.charges import compute_charges
-from threadline.account.dedupe import with_origin
-from threadline.account.ledger import Ledger
-from threadline.account.rates import Rates, rates
+from threadline.account import Ledger, Rates, compute_charges, load_rates, with_origin
 from threadline.errors import Error
+from threadline.find import drop_shared_transcripts, look
 from threadline.find import homes as all_homes
-from threadline.find import look
-from threadline.find.listing import drop_shared_transcripts
 from threadline.model.homes import Found, Home, SideFile, SideFileKind, Transcript, rank_homes
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.side_files import AgentMeta
 from threadline.model.sightings import Sighting, TranscriptSightings
 from threadline.parallel import map_transcripts
-from threadline.parse import read_side_file
-from threadline.parse.lines import LineNumbers
-from threadline.parse.sightings import read_sightings
+from threadline.parse import LineNumbers, read_side_file, read_sightings
 
 
-def ledger(
+def read_ledger(
     homes: Home | str | Path | Iterable[Home | str | Path] | None = None,
     *,
     prices: Rates | str | Path | Sequence[str | Path] = (),
@@ -43,7 +37,7 @@ def ledger(
     given = (homes,) if isinstance(homes, Home | str | Path) else tuple(homes or ())
     found = [look(home, side_files=False) for home in (given or all_homes())]
     files = (prices,) if isinstance(prices, str | Path) else prices
-    made = build_ledger(found, files if isinstance(files, Rates) else rates(*files), jobs=jobs)
+    made = build_ledger(found, files if isinstance(files, Rates) else load_rates(*files), jobs=jobs)
     fill_agent_types(found, made)
     return made
 

@@ -9,10 +9,10 @@ from datetime import tzinfo
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.account.keys import Calendar
-from threadline.account.ledger import Ledger
-from threadline.account.receipts import (
+from threadline.account import (
     TRANSCRIPT_CHANGED,
+    Calendar,
+    Ledger,
     charge_notes,
     is_still_as_counted,
     why_counted,
@@ -25,7 +25,7 @@ from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.receipts import LineCounts, Mention, Receipt, ReceiptGap, ReceiptItem, sum_by_rate
 from threadline.model.reconciliation import ReportedSession
 from threadline.model.sightings import Sighting
-from threadline.parse.receipts import CompactionBoundary, Mentions, read_mentions
+from threadline.parse import CompactionBoundary, Mentions, read_mentions
 from threadline.reports.reconciliation import reconcile
 
 _TranscriptLines = dict[str, Mentions]

@@ -9,9 +9,9 @@ from functools import cache, partial
 
 from msgspec import Struct
 
-from threadline.account.ledger import Ledger
-from threadline.account.reconcile import (
+from threadline.account import (
     AncestorSession,
+    Ledger,
     explain_row_amounts,
     explain_total,
     first_offset,
@@ -22,14 +22,14 @@ from threadline.account.reconcile import (
     tokens_by_model,
     total_amount,
 )
-from threadline.find.listing import drop_shared_transcripts
+from threadline.find import drop_shared_transcripts
 from threadline.model.charges import EXACT, Charge
 from threadline.model.homes import Found, Transcript, TranscriptKind
 from threadline.model.places import Problem
 from threadline.model.reconciliation import CostState, ReportedSession, ReportedSource, ReportedUsage
 from threadline.model.totals import sum_amounts
 from threadline.parallel import map_transcripts
-from threadline.parse.receipts import CostStates, find_compaction_offsets, read_cost_states
+from threadline.parse import CostStates, find_compaction_offsets, read_cost_states
 from threadline.reports.usage import find_deleted_days
 
 

@@ -19,9 +19,9 @@ from threadline.model.homes import Found, SideFile, SideFileKind, Transcript, Tr
 from threadline.model.places import Place, Problem, ProblemKind, SessionId
 from threadline.model.times import parse_timestamp
 from threadline.parallel import map_transcripts
-from threadline.parse.lines import Chunk, read_chunks
-from threadline.redact.scanner import find_in_value, find_spans_in_bytes, merge_overlapping
-from threadline.shape.lenient import lenient_loads
+from threadline.parse import Chunk, read_chunks
+from threadline.redact import find_in_value, find_spans_in_bytes, merge_overlapping
+from threadline.shape import lenient_loads
 
 # Pictures are no text; the others are never opened, or hold nothing that was said.
 _SKIPPED_KINDS = frozenset((SideFileKind.SECRET, SideFileKind.SETTINGS, SideFileKind.CONFIG, SideFileKind.IMAGE))

@@ -16,17 +16,14 @@ from time import monotonic
 import msgspec
 from msgspec import Struct
 
-from threadline.account.charges import compute_charges
-from threadline.account.dedupe import with_origin
-from threadline.account.ledger import Ledger
-from threadline.account.rates import Rates
-from threadline.account.windows import WINDOW_HOURS, active_window
+from threadline.account import WINDOW_HOURS, Ledger, Rates, active_window, compute_charges, with_origin
 from threadline.errors import Error
-from threadline.find.layout import is_transcript_name, parse_session_id
-from threadline.find.recent import (
+from threadline.find import (
     OutOfTime,
     find_main_transcript,
+    is_transcript_name,
     other_sessions_since,
+    parse_session_id,
     recent_transcripts,
     session_transcripts_since,
 )
@@ -35,8 +32,7 @@ from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.sightings import Sighting, TranscriptSightings
 from threadline.model.times import parse_timestamp
 from threadline.model.totals import Sum, UsageWindow
-from threadline.parse.lines import LineNumbers, read_first_lines
-from threadline.parse.sightings import is_compacted_at_end, read_sightings, read_sightings_since
+from threadline.parse import LineNumbers, is_compacted_at_end, read_first_lines, read_sightings, read_sightings_since
 
 DEFAULT_SECONDS = 0.3
 """Seconds for other sessions' transcripts, unless somebody gives more."""

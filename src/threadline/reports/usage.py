@@ -14,8 +14,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.account.keys import TIME_KEYS, Calendar, Key, key_function, tool_shares
-from threadline.account.ledger import Ledger
+from threadline.account import TIME_KEYS, Calendar, Key, Ledger, key_function, tool_shares
 from threadline.errors import Error
 from threadline.model.charges import format_decimal
 from threadline.model.homes import Found, SideFile, SideFileKind, home_name
@@ -25,7 +24,7 @@ from threadline.model.text import count
 from threadline.model.times import in_zone, zone_name
 from threadline.model.totals import Row, Rows, Sum, sum_fields
 from threadline.model.usage import StatsCache
-from threadline.parse.side_values import decode_side_value, read_side_bytes
+from threadline.parse import decode_side_value, read_side_bytes
 
 KEY_NOTES = {
     "tool": "By tool, a charge is shared equally by the calls that its message makes, whatever each of them did; "
@@ -195,11 +194,11 @@ def usage_document(usage_report: UsageReport) -> dict[str, Any]:
         "notes": list(usage_notes(usage_report)),
     }
     if usage_report.reported is not None:
-        from threadline.render.reconciliation import reconciliation_record  # noqa: PLC0415 - few ask for it
+        from threadline.render import reconciliation_record  # noqa: PLC0415 - few ask for it
 
         told["reported"] = reconciliation_record(usage_report.reported)
     elif usage_report.swept:
-        from threadline.render.reconciliation import deleted_days_record  # noqa: PLC0415 - few ask for it
+        from threadline.render import deleted_days_record  # noqa: PLC0415 - few ask for it
 
         told["reported"] = deleted_days_record(usage_report.swept)
     return told

@@ -19,11 +19,10 @@ from typing import NamedTuple
 import msgspec
 
 from threadline.errors import Error
-from threadline.index.vocabulary import normalize_text, tokenize
+from threadline.index import normalize_text, tokenize
 from threadline.model.places import Place
 from threadline.model.side_files import HistoryPrompt
-from threadline.parse.lines import open_transcript
-from threadline.parse.side_values import decode_side_value
+from threadline.parse import decode_side_value, open_transcript
 from threadline.search.match import Document, matches
 from threadline.search.query import TEXT_FIELDS, And, Or, Phrase, Query, Regex, expand
 from threadline.search.regex import TimeBudget, required_literals

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from threadline.errors import Error
-from threadline.index.ledger import IndexedLedger
-from threadline.index.text import extract_fields
+from threadline.index import IndexedLedger, extract_fields
 from threadline.model.blocks import (
     McpToolResultBlock,
     McpToolUseBlock,
@@ -35,9 +34,7 @@ from threadline.model.hits import Hit
 from threadline.model.homes import Home, SideFile, SideFileKind
 from threadline.model.side_files import AgentMeta
 from threadline.model.times import parse_timestamp
-from threadline.parse import read_side_file
-from threadline.parse.lines import MAX_LINE_LENGTH, Chunk, open_transcript
-from threadline.parse.reader import TranscriptReader
+from threadline.parse import MAX_LINE_LENGTH, Chunk, TranscriptReader, open_transcript, read_side_file
 from threadline.search.match import Document
 from threadline.search.query import TEXT_FIELDS, And, Cost, Has, Is, Match, Query, Regex, leaves
 from threadline.search.regex import required_literals

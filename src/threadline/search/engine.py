@@ -10,9 +10,7 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from threadline.index.queries import find_titles
-from threadline.index.text import extract_fields
-from threadline.index.vocabulary import Vocabulary
+from threadline.index import Vocabulary, extract_fields, find_titles
 from threadline.model.hits import Hit, Hits
 from threadline.model.homes import is_kept
 from threadline.model.places import Place

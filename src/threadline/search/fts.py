@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from threadline.index.vocabulary import Vocabulary, normalize_text, tokenize
+from threadline.index import Vocabulary, normalize_text, tokenize
 from threadline.search.query import (
     TEXT_FIELDS,
     And,

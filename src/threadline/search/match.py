@@ -9,7 +9,7 @@ from operator import eq, ge, gt, le, lt
 
 from msgspec import Struct
 
-from threadline.index.vocabulary import normalize_text, tokenize
+from threadline.index import normalize_text, tokenize
 from threadline.search.query import TEXT_FIELDS, And, Cost, Has, Is, Not, Or, Phrase, Query, Regex, When, expand
 from threadline.search.regex import TimeBudget, regex_matches
 

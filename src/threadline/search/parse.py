@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, cast
 from unicodedata import combining, east_asian_width
 
 from threadline.errors import BadQuery
-from threadline.index.vocabulary import normalize_text, tokenize
+from threadline.index import normalize_text, tokenize
 from threadline.model.times import parse_moment
 from threadline.search.query import (
     FIELD_NAME,

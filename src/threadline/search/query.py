@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from threadline.index.vocabulary import normalize_text, tokenize
+from threadline.index import normalize_text, tokenize
 
 TEXT_FIELDS = {
     "title": "title",

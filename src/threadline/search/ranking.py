@@ -17,7 +17,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from threadline.index.schema import FIELDS
+from threadline.index import FIELDS
 from threadline.model.times import parse_timestamp
 from threadline.search.documents import ENTRY_COLUMNS, ENTRY_JOINS, EntryRow, session_costs
 from threadline.search.fts import fts_expression

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Any, NamedTuple, TypeAlias
 
 from threadline.errors import BadQuery
-from threadline.index.vocabulary import strip_escapes
+from threadline.index import strip_escapes
 from threadline.search.query import Regex
 
 MAX_PATTERN_CHARS = 1_000

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import NamedTuple
 from unicodedata import normalize
 
-from threadline.index.vocabulary import strip_escapes
+from threadline.index import strip_escapes
 from threadline.model.hits import SNIPPET_LENGTH
 from threadline.search.query import TEXT_FIELDS, Phrase, Query, Regex, expand, positive_terms
 from threadline.search.ranking import WEIGHTS

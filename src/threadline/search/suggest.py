@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from threadline.index.vocabulary import Vocabulary, normalize_text, tokenize
+from threadline.index import Vocabulary, normalize_text, tokenize
 from threadline.model.hits import Hit
 from threadline.model.text import format_time, join_some
 from threadline.model.times import parse_timestamp

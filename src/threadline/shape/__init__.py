@@ -5,32 +5,42 @@ have its shape; `strict` is its twin that refuses unknown fields; `unknown` name
 `loads` reads JSON that the fast decoder refuses.
 """
 
-from threadline.shape.drift import UnknownPart, find_unknown, strict_type
-from threadline.shape.lenient import (
-    BOM,
-    OTHER_TAG,
-    OWN_PREFIX,
-    LenientValue,
-    Misfit,
-    Shape,
-    fit,
-    lenient_loads,
-    strip_line,
-    wire_fields,
-)
+from __future__ import annotations
 
-__all__ = [
-    "BOM",
-    "OTHER_TAG",
-    "OWN_PREFIX",
-    "LenientValue",
-    "Misfit",
-    "Shape",
-    "UnknownPart",
-    "find_unknown",
-    "fit",
-    "lenient_loads",
-    "strict_type",
-    "strip_line",
-    "wire_fields",
-]
+from typing import TYPE_CHECKING
+
+from threadline.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from threadline.shape.drift import UnknownPart, find_unknown, strict_type
+    from threadline.shape.lenient import (
+        BOM,
+        OTHER_TAG,
+        OWN_PREFIX,
+        LenientValue,
+        Misfit,
+        Shape,
+        fit,
+        lenient_loads,
+        strip_line,
+        wire_fields,
+    )
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "drift": ["UnknownPart", "find_unknown", "strict_type"],
+        "lenient": [
+            "BOM",
+            "LenientValue",
+            "Misfit",
+            "OTHER_TAG",
+            "OWN_PREFIX",
+            "Shape",
+            "fit",
+            "lenient_loads",
+            "strip_line",
+            "wire_fields",
+        ],
+    },
+)

@@ -1,1 +1,47 @@
 """Summaries of sessions and statistics of transcripts, from files or from the index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from threadline.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from threadline.summary.fold import SummaryFold, fold_entries, read_session_titles, summarize_transcript
+    from threadline.summary.overview import Overview, build_overview, read_stats, version_key
+    from threadline.summary.running import find_running_sessions
+    from threadline.summary.sessions import (
+        AgentHead,
+        SessionFilter,
+        SessionList,
+        SessionSummary,
+        list_sessions,
+        read_agent_head,
+        read_last_timestamp,
+    )
+    from threadline.summary.transcripts import (
+        StatsFold,
+        SummaryState,
+        TranscriptStats,
+        TranscriptSummary,
+        summary_from_state,
+    )
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "fold": ["SummaryFold", "fold_entries", "read_session_titles", "summarize_transcript"],
+        "overview": ["Overview", "build_overview", "read_stats", "version_key"],
+        "running": ["find_running_sessions"],
+        "sessions": [
+            "AgentHead",
+            "SessionFilter",
+            "SessionList",
+            "SessionSummary",
+            "list_sessions",
+            "read_agent_head",
+            "read_last_timestamp",
+        ],
+        "transcripts": ["StatsFold", "SummaryState", "TranscriptStats", "TranscriptSummary", "summary_from_state"],
+    },
+)

@@ -17,14 +17,21 @@ from threadline.model.places import AgentId, Place
 from threadline.model.session import Act
 from threadline.model.side_agents import side_agent_kind
 from threadline.model.text import shorten_title
-from threadline.parse import entries
-from threadline.parse.lines import find_lines, find_lines_in_block
-from threadline.parse.reader import decode_object
-from threadline.render.session_facts import AGENT_TOOLS
+from threadline.parse import decode_object, entries, find_lines, find_lines_in_block
+from threadline.render import AGENT_TOOLS
 from threadline.summary.transcripts import ISO_TIMESTAMP, SummaryState, TranscriptSummary, summary_from_state
-from threadline.thread.acts import act_of, can_miss_steering, find_acts, is_repeat, normalise_spaces, parse_version
-from threadline.thread.titles import session_title, title_in_entry, title_words
-from threadline.thread.turns import begins_turn
+from threadline.thread import (
+    act_of,
+    begins_turn,
+    can_miss_steering,
+    find_acts,
+    is_repeat,
+    normalise_spaces,
+    parse_version,
+    session_title,
+    title_in_entry,
+    title_words,
+)
 
 _SYNTHETIC_MODEL = "<synthetic>"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from threadline.errors import Error
-from threadline.find.listing import drop_shared_transcripts
+from threadline.find import drop_shared_transcripts
 from threadline.model.homes import KEEP_SOURCE, Found, Home, Project, Transcript, TranscriptKind, home_name
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.times import parse_timestamp

@@ -17,7 +17,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from threadline.errors import Error
-from threadline.find.listing import drop_shared_transcripts, list_live_session_files
+from threadline.find import drop_shared_transcripts, list_live_session_files
 from threadline.model.homes import (
     KEEP_SOURCE,
     Found,
@@ -316,7 +316,7 @@ def read_agent_head(transcript: Transcript) -> AgentHead:
 
 def _read_agent_type(meta: Path) -> str | None:
     from threadline.model.side_files import AgentMeta
-    from threadline.parse.side_values import decode_side_value, read_side_bytes
+    from threadline.parse import decode_side_value, read_side_bytes
 
     with suppress(Error):
         content = decode_side_value(read_side_bytes(meta), AgentMeta, Place(str(meta), 1)).content

@@ -1,1 +1,85 @@
 """Entries to a session: the tree, the active thread, branches, compactions, agents, calls, turns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from threadline.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from threadline.thread.acts import (
+        act_of,
+        act_text,
+        can_miss_steering,
+        find_acts,
+        is_repeat,
+        normalise_spaces,
+        parse_version,
+        strip_prefaces,
+    )
+    from threadline.thread.agents import AgentFile, assemble_agents, split_inline_agents
+    from threadline.thread.calls import (
+        AGENT_STARTING_TOOLS,
+        BACKGROUND_OUTPUT_TOOLS,
+        agent_id_in_result,
+        agent_id_in_text,
+        find_calls,
+        parse_exit_code,
+        result_blocks,
+        verdict_without_result,
+    )
+    from threadline.thread.context.report import analyze_context
+    from threadline.thread.context.windows import ContextLimits, find_requests
+    from threadline.thread.continuations import OtherSession, detect_continuations
+    from threadline.thread.evidence import Notification, find_notifications
+    from threadline.thread.graph import Graph
+    from threadline.thread.requests import Requests, rebuild_request
+    from threadline.thread.state.events import ReplayEvent
+    from threadline.thread.state.files import full_path
+    from threadline.thread.state.lists import TrackedLists
+    from threadline.thread.state.patch import parse_numbered_lines
+    from threadline.thread.state.replay import difference, state_at
+    from threadline.thread.threads import build_history, find_compactions
+    from threadline.thread.titles import session_tag, session_title, title_in_entry, title_words
+    from threadline.thread.turns import begins_turn, split_into_turns
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "acts": [
+            "act_of",
+            "act_text",
+            "can_miss_steering",
+            "find_acts",
+            "is_repeat",
+            "normalise_spaces",
+            "parse_version",
+            "strip_prefaces",
+        ],
+        "agents": ["AgentFile", "assemble_agents", "split_inline_agents"],
+        "calls": [
+            "AGENT_STARTING_TOOLS",
+            "BACKGROUND_OUTPUT_TOOLS",
+            "agent_id_in_result",
+            "agent_id_in_text",
+            "find_calls",
+            "parse_exit_code",
+            "result_blocks",
+            "verdict_without_result",
+        ],
+        "context.report": ["analyze_context"],
+        "context.windows": ["ContextLimits", "find_requests"],
+        "continuations": ["OtherSession", "detect_continuations"],
+        "evidence": ["Notification", "find_notifications"],
+        "graph": ["Graph"],
+        "requests": ["Requests", "rebuild_request"],
+        "state.events": ["ReplayEvent"],
+        "state.files": ["full_path"],
+        "state.lists": ["TrackedLists"],
+        "state.patch": ["parse_numbered_lines"],
+        "state.replay": ["difference", "state_at"],
+        "threads": ["build_history", "find_compactions"],
+        "titles": ["session_tag", "session_title", "title_in_entry", "title_words"],
+        "turns": ["begins_turn", "split_into_turns"],
+    },
+)

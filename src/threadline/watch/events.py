@@ -11,7 +11,7 @@ from threadline.model.entries import AssistantEntry, AttachmentEntry, Entry, Sys
 from threadline.model.homes import Transcript
 from threadline.model.places import AgentId
 from threadline.model.session import ActKind, Agent, AgentKind, Compaction, Thread
-from threadline.render.outline import (
+from threadline.render import (
     CallItem,
     Item,
     NoticeItem,
@@ -21,11 +21,7 @@ from threadline.render.outline import (
     build_outline,
     entry_key,
 )
-from threadline.thread.acts import act_of
-from threadline.thread.calls import find_calls, result_blocks
-from threadline.thread.evidence import find_notifications
-from threadline.thread.graph import Graph
-from threadline.thread.threads import find_compactions
+from threadline.thread import Graph, act_of, find_calls, find_compactions, find_notifications, result_blocks
 
 # So many calls without a result are remembered; of older ones, the result says less.
 _MAX_PENDING_CALLS = 2048

@@ -19,15 +19,15 @@ from pathlib import Path
 from time import monotonic
 
 from threadline.errors import Error
-from threadline.find.layout import (
+from threadline.find import (
     PROJECTS,
     is_non_transcript_path,
     is_transcript_name,
     make_transcript,
     parse_agent_id,
     parse_session_id,
+    real_projects_dir,
 )
-from threadline.find.walk import real_projects_dir
 from threadline.model.entries import Entry
 from threadline.model.homes import Home, Transcript, TranscriptKind
 from threadline.model.places import SessionId

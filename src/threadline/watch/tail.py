@@ -9,8 +9,7 @@ from contextlib import suppress
 
 from threadline.errors import Error
 from threadline.model.entries import Entry
-from threadline.parse import entries
-from threadline.parse.lines import open_transcript
+from threadline.parse import entries, open_transcript
 
 _BLOCK = 64 * 1024
 # Of what was there before, so many bytes are remembered line by line: what is cut off again is the last line or two.

@@ -12,8 +12,7 @@ from markupsafe import Markup
 from msgspec import Struct, to_builtins
 
 from threadline.errors import NotFound
-from threadline.render.html.element import el, join
-from threadline.render.html.page import stylesheet
+from threadline.render.html import el, join, stylesheet
 from threadline.web.urls import ASSETS
 
 STYLE_SHEET, EARLY_SCRIPT, PAGE_SCRIPT = "style.css", "early.js", "page.js"

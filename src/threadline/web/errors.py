@@ -11,9 +11,8 @@ from msgspec.structs import replace
 
 from threadline.errors import NotFound
 from threadline.model.homes import TranscriptKind
-from threadline.render.html.element import el, join
-from threadline.render.items import agent_slug
-from threadline.render.safe_text import shorten, visible
+from threadline.render import agent_slug, shorten, visible
+from threadline.render.html import el, join
 from threadline.web import urls
 from threadline.web.request import Page, PageFunction, PageResult, Redirect
 

@@ -24,8 +24,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from threadline.render.html.element import Child, el, join
-from threadline.render.html.page import render_page
+from threadline.render.html import Child, el, join, render_page
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

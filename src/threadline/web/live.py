@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response, StreamingResponse
 
-from threadline.watch.follower import Follower, ShrinkDetector
+from threadline.watch import Follower, ShrinkDetector
 
 if TYPE_CHECKING:
     from starlette.requests import Request

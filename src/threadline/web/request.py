@@ -19,7 +19,7 @@ from msgspec import Struct
 from threadline.errors import BadQuery
 from threadline.model.times import parse_moment
 from threadline.model.times import parse_zone as zone_of
-from threadline.render.html.element import EMPTY, Child, Value
+from threadline.render.html import EMPTY, Child, Value
 from threadline.web.urls import QueryValue, build_url
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
 from threadline.errors import BadQuery, Error, IndexBusy, NotFound, Unreadable
-from threadline.render.html.element import el, join
-from threadline.render.html.page import icon, render_page
-from threadline.render.safe_text import visible
+from threadline.render import visible
+from threadline.render.html import el, icon, join, render_page
 from threadline.web import urls
 from threadline.web.assets import asset_links, keys_data_block
 from threadline.web.request import Fragment, Page, PageResult, Picture, PlainText, Redirect

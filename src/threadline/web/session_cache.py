@@ -34,19 +34,16 @@ from threadline.model.session import Agent, Continuation
 from threadline.model.session import Session as SessionSession
 from threadline.model.times import zone_name
 from threadline.model.totals import Sum
-from threadline.render.html.conversation import ConversationRenderer, MessageStats, StatsByMessage
-from threadline.render.html.scene import Scene
-from threadline.render.items import agent_slug, anchor_of, foreign_transcript_slug, parse_anchor
-from threadline.render.session_facts import session_start_and_end
-from threadline.thread.context.windows import ContextLimits, find_requests
-from threadline.thread.evidence import Notification, find_notifications
+from threadline.render import agent_slug, anchor_of, foreign_transcript_slug, parse_anchor, session_start_and_end
+from threadline.render.html import ConversationRenderer, MessageStats, Scene, StatsByMessage
+from threadline.thread import ContextLimits, Notification, find_notifications, find_requests
 from threadline.web.session.position import PositionIndex
 from threadline.web.urls import SessionLinks, entry_anchor
 
 if TYPE_CHECKING:
     from threadline.model.context import ContextLimit, ContextWindow
     from threadline.model.homes import Transcript
-    from threadline.render.view import View
+    from threadline.render import View
 
 _MAX_DRAWINGS = 6
 

@@ -15,8 +15,8 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from threadline.model.places import AgentId, CallId, SessionId
-from threadline.render.html.element import el
-from threadline.render.items import agent_slug, parse_anchor
+from threadline.render import agent_slug, parse_anchor
+from threadline.render.html import el
 
 if TYPE_CHECKING:
     from threadline.archive import Archive

@@ -9,8 +9,8 @@ from threadline.model.blocks import ToolResultBlock
 from threadline.model.calls import Call, Outcome
 from threadline.model.entries import AssistantEntry, UserEntry
 from threadline.model.places import AgentId, CallId, SessionId
-from threadline.render.html.scene import Scene
-from threadline.render.view import View
+from threadline.render import View
+from threadline.render.html import Scene
 
 ALLOWED = frozenset(
     [

@@ -8,7 +8,8 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.render.html.usage_strip import MAX_BANDS, STRIP_WIDTH, StripMarks, UsageBand, usage_strip
+from threadline.render.html import MAX_BANDS, StripMarks, UsageBand
+from threadline.render.html.usage_strip import STRIP_WIDTH, usage_strip
 
 
 def _bands(counts: list[tuple[int | None, int | None]]) -> list[UsageBand]:

@@ -17,9 +17,8 @@ from tests.render.reading import session
 
 from threadline.model.calls import Outcome
 from threadline.model.results import TOOL_RESULTS
-from threadline.render.html.calls import render_call
+from threadline.render.html import Scene, render_call
 from threadline.render.html.calls.view import render_tool_view
-from threadline.render.html.scene import Scene
 
 MOST_ELEMENTS = 150
 JSON = st.recursive(

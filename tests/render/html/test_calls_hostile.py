@@ -9,7 +9,7 @@ import pytest
 from tests.render.html.calling import SCENE, WHOLE, Page, made
 from tests.render.html.tools import CASES, Case
 
-from threadline.render.html.calls import render_call
+from threadline.render.html import render_call
 
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)>\"'><svg/onload=x></pre></textarea></details>"

@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from threadline.render.html.svg_charts import (
+from threadline.render.html import (
     Bar,
+    Column,
     DayActivity,
-    ShadeScale,
+    TableRow,
     activity_calendar,
     bar_chart,
-    sparkline,
-    ticks,
+    render_table,
     weekday_hour_map,
 )
-from threadline.render.html.tables import Column, TableRow, render_table
+from threadline.render.html.svg_charts import ShadeScale, sparkline, ticks
 
 _LAST = date(2026, 11, 15)
 _HOSTILE = '"><script>x</script>'

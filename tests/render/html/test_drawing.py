@@ -18,11 +18,9 @@ from threadline.load import read
 from threadline.model.entries import AssistantEntry
 from threadline.model.places import MessageId
 from threadline.model.session import Session
-from threadline.render.html.conversation import ConversationRenderer, MessageStats
-from threadline.render.html.scene import Scene
+from threadline.render import AgentDetail, Detail, View, agent_slug, anchor_of, parse_anchor
+from threadline.render.html import ConversationRenderer, MessageStats, Scene
 from threadline.render.html.sections import MAX_ELEMENTS, MAX_ITEMS, split_into_sections
-from threadline.render.items import agent_slug, anchor_of, parse_anchor
-from threadline.render.view import AgentDetail, Detail, View
 
 _ID = re.compile(r'<article class="item [^"]*" id="([^"]*)"')
 _SESSIONS = Path(__file__).parents[2] / "sessions"

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from tests.often import often
 from tests.render.html.calling import Page
 
-from threadline.render.html.element import el, join
+from threadline.render.html import el, join
 
 
 @settings(max_examples=often(200), deadline=None)

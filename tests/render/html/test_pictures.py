@@ -17,8 +17,8 @@ from tests.render.html.calling import SCENE, Page
 from tests.render.html.tools import DOT
 from tests.render.reading import session
 
+from threadline.render import View
 from threadline.render.html.images import image_size, render_call_images, render_images
-from threadline.render.view import View
 
 _JPEG = b"\xff\xd8\xff\xe0\x00\x06JFIF\xff\xc0\x00\x0b\x08" + struct.pack(">HH", 30, 40) + b"\x01"
 _BITS = (39) | (29 << 14)

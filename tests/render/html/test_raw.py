@@ -13,7 +13,8 @@ from tests.render.html.calling import SCENE, WHOLE, Page
 
 import threadline
 from threadline.model.entries import Entry
-from threadline.render.html.code import indent_json, is_json, render_raw_entry, to_indented_json
+from threadline.render.html import render_raw_entry
+from threadline.render.html.code import indent_json, is_json, to_indented_json
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),

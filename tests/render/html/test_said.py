@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from threadline.render.html.element import el
-from threadline.render.html.format import facts_row
+from threadline.render.html import el, facts_row
 
 
 def test_facts_are_parted_by_more_than_style() -> None:

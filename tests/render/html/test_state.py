@@ -9,8 +9,8 @@ from tests.render.html.calling import SCENE, WHOLE, Page
 from tests.render.reading import session
 
 from threadline.model.session import Session
-from threadline.render.html.state import render_state
-from threadline.thread.state import difference, state_at
+from threadline.render.html import render_state
+from threadline.thread import difference, state_at
 
 HOSTILE = "<script>x</script>"
 

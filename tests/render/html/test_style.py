@@ -14,8 +14,9 @@ import pytest
 import threadline
 from threadline.model.calls import Outcome
 from threadline.model.session import ActKind
-from threadline.render.html.page import ICON_NAMES, STYLESHEETS, icon, read_stylesheet, stylesheet, stylesheet_hash
-from threadline.render.items import ITEM_KINDS
+from threadline.render import ITEM_KINDS
+from threadline.render.html import icon, stylesheet, stylesheet_hash
+from threadline.render.html.page import ICON_NAMES, STYLESHEETS, read_stylesheet
 
 _SOURCE = Path(threadline.__file__).parent
 _COLOUR = re.compile(r"--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.often import often
 
-from threadline.render.safe_text import shorten, visible
+from threadline.render import shorten, visible
 
 _STEERING = {"Cc", "Cs", "Co", "Zl", "Zp"}
 

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 
 from threadline.archive import StaleTolerantArchive
-from threadline.render.html.element import el
+from threadline.render.html import el
 from threadline.web.pages import PAGES
 from threadline.web.request import Page, PageRequest
 from threadline.web.response import encode_json

@@ -10,9 +10,8 @@ import pytest
 from tests.web.pages.asking import ask, data, seen
 
 from threadline.archive import StaleTolerantArchive
-from threadline.index.queries import count_activity, count_calls
-from threadline.index.summaries import list_sessions
-from threadline.summary.sessions import SessionFilter
+from threadline.index import count_activity, count_calls, list_sessions
+from threadline.summary import SessionFilter
 
 
 def _rows(archive: StaleTolerantArchive, query: str = "") -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from tests.web.asking import Client
 from tests.web.pages.asking import ask, data, seen
 
 import threadline
-from threadline.account.keys import KEY_DESCRIPTIONS
+from threadline.account import KEY_DESCRIPTIONS
 from threadline.archive import StaleTolerantArchive
 from threadline.web.pages.usage import choose_unit, unit_days
 

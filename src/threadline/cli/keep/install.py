@@ -16,7 +16,7 @@ from threadline.cli.keep.options import keep_options, kept_homes_option
 from threadline.cli.options import output_options
 
 if TYPE_CHECKING:
-    from threadline.keep.install import Write
+    from threadline.keep import Write
     from threadline.model.homes import Home
 
 _INSTALL_EPILOG = """
@@ -67,8 +67,7 @@ def install(
 
     del key_file
     where = keep_path(folder)
-    from threadline.keep.install import cron_line, installing, units_folder
-    from threadline.keep.retention import find_living_homes
+    from threadline.keep import cron_line, find_living_homes, installing, units_folder
 
     found = find_living_homes(homes)
     if not found:
@@ -99,8 +98,7 @@ def uninstall(*, yes: bool, folder: Path | None, key_file: Path | None, homes: t
     Settings that nobody changed since are byte for byte as they were; of others, only the hook is taken out.
     """
     del folder, key_file
-    from threadline.keep.install import uninstalling, units_folder
-    from threadline.keep.retention import find_living_homes
+    from threadline.keep import find_living_homes, uninstalling, units_folder
 
     writes = uninstalling([home.path for home in find_living_homes(homes)], units_folder())
     after = []
@@ -115,7 +113,7 @@ def _show_or_apply(
 ) -> int:
     """Show what is to be written, or write it."""
     from threadline.cli import output as out
-    from threadline.keep.install import apply
+    from threadline.keep import apply
 
     if yes:
         apply(writes)

@@ -14,8 +14,7 @@ from threadline.cli.keep.options import keep_options
 from threadline.cli.options import jobs_option, output_options
 
 if TYPE_CHECKING:
-    from threadline.keep.store import Store
-    from threadline.keep.verify import VerifyResult
+    from threadline.keep import Store, VerifyResult
 
 _VERIFY_EPILOG = """
 \b
@@ -42,10 +41,8 @@ def verify(*, sample: int | None, folder: Path | None, key_file: Path | None, ou
     from threadline.cli.keep.options import deferred_progress_bar, open_keep, print_record
 
     store = open_keep(folder, key_file)
-    from threadline.keep.keep import open_machine_cache
-    from threadline.keep.machine import Machine, machine_folder
-    from threadline.keep.repair import open_damaged_packs
-    from threadline.keep.verify import verify_keep as verify_of
+    from threadline.keep import Machine, machine_folder, open_damaged_packs, open_machine_cache
+    from threadline.keep import verify_keep as verify_of
 
     memory = open_machine_cache(store, Machine("", "", machine_folder()))
 
@@ -78,8 +75,7 @@ def verify(*, sample: int | None, folder: Path | None, key_file: Path | None, ou
 
 def _damaged_sessions(store: Store, done: VerifyResult) -> list[str]:
     """The sessions that damage touches; a file whose owner cannot be read any more stands for itself."""
-    from threadline.keep.catalogue import Catalogue
-    from threadline.keep.sessions import FileOwners
+    from threadline.keep import Catalogue, FileOwners
 
     if not done.touched:
         return []
@@ -163,9 +159,8 @@ def merge(
 
     where = keep_path(folder)
     from threadline.errors import NotFound
-    from threadline.keep.machine import this_machine
-    from threadline.keep.merge import merge_keeps as merged
-    from threadline.keep.store import Store, is_keep
+    from threadline.keep import Store, is_keep, this_machine
+    from threadline.keep import merge_keeps as merged
 
     missing = [other for other in others if not is_keep(other)]
     if missing:
@@ -232,8 +227,8 @@ def forget(session: str, *, reason: str, yes: bool, folder: Path | None, key_fil
     from threadline.cli import output as out
     from threadline.cli.keep.options import open_catalogue, print_record
     from threadline.errors import BadQuery
-    from threadline.keep.forget import forget_session as forgotten
-    from threadline.keep.sessions import FileOwners, find_sessions, list_other_files, list_sessions
+    from threadline.keep import FileOwners, find_sessions, list_other_files, list_sessions
+    from threadline.keep import forget_session as forgotten
 
     if not reason.strip():
         raise BadQuery("Give a reason; it is all that will be left of the session.")
@@ -292,8 +287,7 @@ def pack(*, folder: Path | None, key_file: Path | None, jobs: int | None, output
     from threadline.cli.keep.options import deferred_progress_bar, open_keep, print_record
 
     store = open_keep(folder, key_file)
-    from threadline.keep.forget import repack
-    from threadline.keep.machine import this_machine
+    from threadline.keep import repack, this_machine
 
     with deferred_progress_bar("Packing") as (planned, advance):
         done = repack(store, this_machine(), jobs=jobs or 2, planned=planned, progress=advance)

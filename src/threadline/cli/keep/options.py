@@ -15,9 +15,7 @@ from threadline.cli.options import CommandFunction
 from threadline.errors import NotFound
 
 if TYPE_CHECKING:
-    from threadline.keep.catalogue import Catalogue
-    from threadline.keep.machine import Machine
-    from threadline.keep.store import Store
+    from threadline.keep import Catalogue, Machine, Store
 
 _OFF_WORDS = frozenset({"0", "off", "no", "false"})
 
@@ -88,7 +86,7 @@ def keep_path(folder: Path | None) -> Path:
     from threadline.errors import BadQuery
 
     require_zstandard()
-    from threadline.keep.store import default_folder
+    from threadline.keep import default_folder
 
     if folder is not None:
         return Path(os.path.abspath(os.path.expanduser(folder)))  # noqa: PTH100, PTH111 - those of Path raise
@@ -120,14 +118,13 @@ def open_keep(folder: Path | None, key_file: Path | None = None) -> Store:
     """
     where = keep_path(folder)
     from threadline.errors import Unreadable
-    from threadline.keep import encryption
-    from threadline.keep.store import Store, is_keep
+    from threadline.keep import Store, encryption, is_keep
 
     is_there = is_keep(where)
     if not is_there and where.is_dir() and any(where.iterdir()):
         raise NotFound(f"{str(where)!r} is no keep; `threadline keep path` says where yours is.")
     if not is_there:
-        from threadline.keep.machine import machine_folder, missing_keep_message
+        from threadline.keep import machine_folder, missing_keep_message
 
         gone = missing_keep_message(machine_folder(), where)
         if gone is not None:
@@ -153,17 +150,14 @@ def open_catalogue(folder: Path | None, key_file: Path | None = None) -> tuple[C
         Unreadable: it is encrypted, and nothing opens it.
     """
     store = open_keep(folder, key_file)
-    from threadline.keep.catalogue import Catalogue
-    from threadline.keep.keep import open_machine_cache
-    from threadline.keep.machine import this_machine
+    from threadline.keep import Catalogue, open_machine_cache, this_machine
 
     machine = this_machine()
     catalogue = Catalogue(store, open_machine_cache(store, machine))
     catalogue.remember()
     print_problems(catalogue.problems)
     if catalogue.last_run(machine.id) is None and catalogue.manifests:
-        from threadline.keep.keep import recognise_machine
-        from threadline.keep.retention import find_living_homes
+        from threadline.keep import find_living_homes, recognise_machine
 
         machine, said = recognise_machine(catalogue, machine, find_living_homes())
         print_problems([said] if said is not None else [])

@@ -14,10 +14,7 @@ from threadline.cli.keep.options import KeepNotFound, keep_options, kept_homes_o
 from threadline.cli.options import output_options
 
 if TYPE_CHECKING:
-    from threadline.keep.catalogue import Catalogue
-    from threadline.keep.retention import RetentionPeriod
-    from threadline.keep.sessions import KeptSession
-    from threadline.keep.status import AtRisk, Difference, RunSummary, Status
+    from threadline.keep import AtRisk, Catalogue, Difference, KeptSession, RetentionPeriod, RunSummary, Status
 
 _MAX_RISKS = 10
 _STATUS_EPILOG = """
@@ -52,11 +49,8 @@ def status(*, everything: bool, folder: Path | None, key_file: Path | None, home
         catalogue, machine = open_catalogue(folder, key_file)
     except KeepNotFound as error:
         return _print_unkept(str(error), homes, output, everything=everything)
-    from threadline.keep.machine import read_last_run
-    from threadline.keep.repair import open_damaged_packs
-    from threadline.keep.retention import find_living_homes
-    from threadline.keep.status import list_forgotten_in_homes
-    from threadline.keep.status import read_status as status_of
+    from threadline.keep import find_living_homes, list_forgotten_in_homes, open_damaged_packs, read_last_run
+    from threadline.keep import read_status as status_of
 
     doubts = open_damaged_packs(machine.memory, catalogue.store.about.id)
     run = read_last_run(machine.memory, catalogue.store.folder)
@@ -88,8 +82,7 @@ def _print_unkept(said: str, homes: tuple[str, ...], output: str, *, everything:
     """Before the first run: that there is no keep, and when what it would have will be deleted."""
     from threadline.cli import output as out
     from threadline.cli.screen import report_nothing
-    from threadline.keep.retention import find_living_homes
-    from threadline.keep.status import status_without_keep
+    from threadline.keep import find_living_homes, status_without_keep
 
     told = status_without_keep(find_living_homes(homes))
     if output == "table":
@@ -247,7 +240,7 @@ def list_sessions(
     from threadline.cli import output as out
     from threadline.cli.keep.options import find_machine, open_catalogue
     from threadline.cli.screen import report_nothing
-    from threadline.keep.sessions import is_kept_only, list_sessions
+    from threadline.keep import is_kept_only, list_sessions
 
     catalogue, here = open_catalogue(folder, key_file)
     wanted = find_machine(catalogue, machine, here) if machine is not None else None
@@ -274,9 +267,7 @@ def _session_rows(
     catalogue: Catalogue, found: Sequence[KeptSession], here: str, project: str | None, limit: int | None
 ) -> tuple[Sequence[dict[str, Any]], int]:
     """The rows that are shown, and how many there are more. Titles are read of those that are shown alone."""
-    from threadline.keep.sessions import is_kept_only
-    from threadline.keep.titles import read_titles
-    from threadline.keep.truncation import complete_session
+    from threadline.keep import complete_session, is_kept_only, read_titles
 
     shown = [complete_session(catalogue, one) for one in (found[:limit] if project is None else found)]
     words = read_titles(catalogue, shown)
@@ -364,8 +355,8 @@ def diff(
     from threadline.cli import output as out
     from threadline.cli.keep.options import find_machine, open_catalogue
     from threadline.errors import BadQuery
-    from threadline.keep.status import list_differences, select_runs
-    from threadline.keep.status import list_runs as runs_of
+    from threadline.keep import list_differences, select_runs
+    from threadline.keep import list_runs as runs_of
 
     if len(runs) > 2:  # noqa: PLR2004 - from one to the other
         raise BadQuery("Name two runs at most: from which, and to which.")

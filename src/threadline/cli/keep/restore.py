@@ -15,8 +15,7 @@ from threadline.cli.keep.options import FolderPath, keep_options, machine_option
 from threadline.cli.options import output_options
 
 if TYPE_CHECKING:
-    from threadline.keep.catalogue import Catalogue, Version
-    from threadline.keep.sessions import KeptSession
+    from threadline.keep import Catalogue, KeptSession, Version
 
 _EPILOG = """
 \b
@@ -123,8 +122,7 @@ class _RestoreQuery:
         Where several machines have one, it is this machine's; of several homes, that with the longest transcript.
         """
         from threadline.errors import NotFound
-        from threadline.keep.sessions import find_sessions, list_sessions
-        from threadline.keep.truncation import complete_session
+        from threadline.keep import complete_session, find_sessions, list_sessions
 
         found = [
             session
@@ -150,7 +148,7 @@ class _RestoreQuery:
 
     def files(self, chosen: Sequence[KeptSession], *, everything: bool) -> dict[str, dict[str, Version]]:
         """By home, the files to put back, by their paths: of one that several machines have, the one written last."""
-        from threadline.keep.sessions import FileOwners, list_other_files
+        from threadline.keep import FileOwners, list_other_files
 
         found: dict[str, dict[str, Version]] = {}
 
@@ -216,7 +214,7 @@ def _check_own_homes(files: Iterable[str], named: str | None) -> None:
         BadQuery: one is not known.
     """
     from threadline.errors import BadQuery
-    from threadline.keep.retention import own_homes
+    from threadline.keep import own_homes
 
     strange = sorted(set(files) - own_homes([named] if named is not None else ()))
     if strange:
@@ -234,8 +232,7 @@ def _real_path(home: str | None) -> str | None:
 def _truncation_notes(catalogue: Catalogue, put: Iterable[Version]) -> Iterator[str]:
     """What a reader should know of transcripts that have become shorter."""
     from threadline.cli import output as out
-    from threadline.keep.sessions import is_session_transcript
-    from threadline.keep.truncation import longest_version, newest_version
+    from threadline.keep import is_session_transcript, longest_version, newest_version
 
     for version in put:
         if not is_session_transcript(version.path):
@@ -258,7 +255,7 @@ def _restore_files(
 ) -> dict[str, Any]:
     """Put files into their homes, or all into one; what came of it, by home."""
     from threadline.cli.screen import progress_bar
-    from threadline.keep.restore import restore_files as restored
+    from threadline.keep import restore_files as restored
 
     rows: dict[str, Any] = {}
     total = sum(version.size for versions in targets.values() for version in versions)
@@ -277,7 +274,7 @@ def _group_by_target(
     files: dict[str, dict[str, Version]], to: Path | None
 ) -> tuple[dict[str, list[Version]], list[str]]:
     """The files by the home they are put into; and, where several homes go into one, what has no place there."""
-    from threadline.keep.sessions import is_session_transcript
+    from threadline.keep import is_session_transcript
 
     if to is None:
         return {home: [*versions.values()] for home, versions in files.items()}, []
@@ -303,7 +300,7 @@ def _group_by_target(
 
 def _session_directory(catalogue: Catalogue, chosen: Sequence[KeptSession]) -> str:
     """The directory that the one session that was named began in."""
-    from threadline.keep.titles import read_titles
+    from threadline.keep import read_titles
 
     said = read_titles(catalogue, chosen) if len(chosen) == 1 else {}
     return next((one.project for one in said.values()), "")
@@ -343,7 +340,7 @@ def _warn_of_deletion(home: str, chosen: Sequence[KeptSession]) -> None:
     from datetime import UTC, datetime
 
     from threadline.cli import output as out
-    from threadline.keep.retention import read_retention_period
+    from threadline.keep import read_retention_period
 
     now = datetime.now(UTC)
     lasts = read_retention_period(Path(home))

@@ -16,9 +16,7 @@ from threadline.cli.options import format_parameter, jobs_option, output_options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from threadline.keep.keep import KeepResult
-    from threadline.keep.machine import Machine
-    from threadline.keep.store import Store
+    from threadline.keep import KeepResult, Machine, Store
     from threadline.model.homes import Home
 
 # Each is a module of this package that holds the action, in the order of the help.
@@ -163,9 +161,8 @@ def _run_keep(
     from threadline.cli.screen import report_no_home
 
     require_zstandard()
-    from threadline.keep.keep import run_keep as kept_of
-    from threadline.keep.machine import this_machine
-    from threadline.keep.retention import find_living_homes
+    from threadline.keep import find_living_homes, this_machine
+    from threadline.keep import run_keep as kept_of
 
     homes = find_living_homes(named)
     if not homes:
@@ -183,9 +180,7 @@ def _run_keep(
 def _recognise_machine(store: Store, machine: Machine, homes: Sequence[Home]) -> Machine:
     """This machine, under the id that it has in the keep: where that was lost, all would be kept as another's."""
     from threadline.cli import output as out
-    from threadline.keep.catalogue import Catalogue
-    from threadline.keep.keep import open_machine_cache, recognise_machine
-    from threadline.keep.machine import has_completed_run
+    from threadline.keep import Catalogue, has_completed_run, open_machine_cache, recognise_machine
 
     if machine.memory is None or has_completed_run(machine.memory):
         return machine
@@ -217,9 +212,7 @@ def _open_or_create(
 
     where = keep_path(folder)
     from threadline.errors import Unreadable
-    from threadline.keep import encryption
-    from threadline.keep.machine import missing_keep_message
-    from threadline.keep.store import Store, is_keep
+    from threadline.keep import Store, encryption, is_keep, missing_keep_message
 
     gone = missing_keep_message(machine.memory, where) if not begin and not is_keep(where) else None
     if gone is not None:
@@ -243,7 +236,7 @@ def _ask_passphrase() -> str:
     import sys
 
     from threadline.errors import BadQuery
-    from threadline.keep.encryption import PASSPHRASE_VARIABLE
+    from threadline.keep import PASSPHRASE_VARIABLE
 
     said = os.environ.get(PASSPHRASE_VARIABLE)
     if said:
@@ -261,10 +254,14 @@ def _print_result(store: Store, done: KeepResult, machine: Machine, output: str,
     from collections import Counter
 
     from threadline.cli import output as out
-    from threadline.keep.catalogue import Catalogue
-    from threadline.keep.keep import open_machine_cache
-    from threadline.keep.sessions import is_kept_only, list_sessions
-    from threadline.keep.status import list_differences, stored_size
+    from threadline.keep import (
+        Catalogue,
+        is_kept_only,
+        list_differences,
+        list_sessions,
+        open_machine_cache,
+        stored_size,
+    )
     from threadline.model.places import ProblemKind
 
     catalogue = Catalogue(store, open_machine_cache(store, machine))

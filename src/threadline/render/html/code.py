@@ -22,9 +22,9 @@ from pygments.util import ClassNotFound
 
 from threadline.model.entries import Entry
 from threadline.model.text import count
+from threadline.render import shorten, visible
 from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.scene import Scene
-from threadline.render.safe_text import shorten, visible
 
 _MAX_CODE = 20_000
 """Longer code is shown without colours: what it costs is bounded, whatever it holds."""

@@ -16,41 +16,43 @@ from threadline.model.entries import AssistantEntry
 from threadline.model.places import CallId, MessageId
 from threadline.model.session import ActKind, Agent, CompactionKind, Session
 from threadline.model.text import count, format_duration, short_model_name
-from threadline.render.html.calls import render_call as drawn_call
-from threadline.render.html.element import EMPTY, Child, el, join
-from threadline.render.html.images import render_images
-from threadline.render.html.markdown import markdown_to_html
-from threadline.render.html.scene import Scene
-from threadline.render.html.sections import Section, split_into_sections
-from threadline.render.items import PlacedItem, anchor_of, place_items
-from threadline.render.outline import (
+from threadline.render import (
+    NOT_KEPT,
+    AgentDetail,
+    AgentPlacement,
+    BackgroundTasks,
     BranchItem,
     CallItem,
     CompactionItem,
+    Detail,
     FailureItem,
     Item,
     NoticeItem,
     OutputItem,
+    PlacedItem,
     PromptItem,
     ReplyItem,
     TaskItem,
     TaskNotification,
     TaskUpdateItem,
     ThinkingItem,
-)
-from threadline.render.safe_text import shorten, visible
-from threadline.render.session_facts import (
-    NOT_KEPT,
-    AgentPlacement,
-    BackgroundTasks,
+    act_sign,
     agent_duration,
     agent_title,
     agents_without_transcript,
+    anchor_of,
+    place_items,
+    shorten,
     task_answer,
     task_sentence,
+    visible,
 )
-from threadline.render.terminal import act_sign
-from threadline.render.view import AgentDetail, Detail
+from threadline.render.html.calls import render_call as drawn_call
+from threadline.render.html.element import EMPTY, Child, el, join
+from threadline.render.html.images import render_images
+from threadline.render.html.markdown import markdown_to_html
+from threadline.render.html.scene import Scene
+from threadline.render.html.sections import Section, split_into_sections
 
 
 class MessageStats(Struct, frozen=True):

@@ -10,10 +10,9 @@ from markupsafe import Markup
 
 from threadline.model.text import format_time as utc
 from threadline.model.times import in_zone, zone_name
-from threadline.render.amounts import format_amount
-from threadline.render.amounts import short_number as shortened
+from threadline.render import format_amount, shorten
+from threadline.render import short_number as shortened
 from threadline.render.html.element import EMPTY, Child, el, join
-from threadline.render.safe_text import shorten
 
 _PATH_PARTS = 2
 _MAX_PATH = 48

@@ -13,11 +13,9 @@ from threadline.model.blocks import AudioBlock, DocumentBlock, ImageBlock, Resou
 from threadline.model.calls import Call
 from threadline.model.entries import AssistantEntry, Entry, UserEntry
 from threadline.model.places import CallId
-from threadline.render.call_summary import text_of
+from threadline.render import anchor_of, shorten, text_of
 from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.scene import Scene
-from threadline.render.items import anchor_of
-from threadline.render.safe_text import shorten
 
 SAFE_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """Kinds of pictures that can hold nothing but a picture."""

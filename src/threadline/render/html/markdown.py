@@ -14,9 +14,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
+from threadline.render import shorten, visible
 from threadline.render.html.code import highlight
 from threadline.render.html.element import el, open_tag
-from threadline.render.safe_text import shorten, visible
 
 _MAX_MARKDOWN = 100_000
 """A longer text is shown as it was written: parsing it is not worth the time."""

@@ -10,7 +10,7 @@ from msgspec import Struct
 from threadline.model.places import AgentId, CallId, SessionId
 from threadline.model.text import format_time
 from threadline.model.times import in_zone, zone_name
-from threadline.render.view import View
+from threadline.render import View
 
 
 class Links(Protocol):

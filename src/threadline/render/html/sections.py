@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from threadline.render.items import PlacedItem
-from threadline.render.outline import (
+from threadline.render import (
     CallItem,
     CompactionItem,
     Item,
     OutputItem,
+    PlacedItem,
     PromptItem,
     ReplyItem,
     TaskItem,

@@ -10,6 +10,7 @@ from threadline.model.places import AgentId, Place
 from threadline.model.session import Session
 from threadline.model.state import Evidence, FileDifference, FileState, ProofLevel, State, TodoState
 from threadline.model.text import count, short_model_name
+from threadline.render import agent_slug, shorten, visible
 from threadline.render.html.calls.components import bullet_list, file_link, split_head
 from threadline.render.html.calls.diff import (
     DiffRows,
@@ -25,8 +26,6 @@ from threadline.render.html.calls.planning import status_row
 from threadline.render.html.code import language_of_file
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.scene import Scene
-from threadline.render.items import agent_slug
-from threadline.render.safe_text import shorten, visible
 
 _MAX_FILES, _MAX_LINES, _MAX_CHARACTERS, _MAX_HIGHLIGHTS = 12, 120, 12_000, 40
 """What a page that is not whole shows: of so many files their text, and of each so much."""

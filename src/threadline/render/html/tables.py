@@ -10,9 +10,9 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from threadline.model.text import format_duration, short_model_name
+from threadline.render import shorten
 from threadline.render.html.element import EMPTY, Child, el
 from threadline.render.html.format import cost_element, project_link, time_element
-from threadline.render.safe_text import shorten
 
 
 class Column(Struct, frozen=True):

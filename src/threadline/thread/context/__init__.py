@@ -3,6 +3,6 @@
 `context` gives all of it. What is measured and what is an estimate is in docs/context.md.
 """
 
-from threadline.thread.context.report import context
+from threadline.thread.context.report import analyze_context
 
-__all__ = ["context"]
+__all__ = ["analyze_context"]

@@ -17,7 +17,7 @@ from threadline.thread.graph import Graph, ParallelReplies
 from threadline.thread.threads import thread_to
 
 
-def context(
+def analyze_context(
     session: Session, agent: AgentId | str | None = None, at: Place | None = None, turn: int | None = None
 ) -> Context:
     """The context of one agent, the main one by default; what filled the window, at a place or when a turn ended.

@@ -16,18 +16,16 @@ from threadline import archive
 from threadline.errors import BadQuery, Error
 from threadline.model.places import Place
 from threadline.model.text import count
-from threadline.render.html.element import EMPTY, Child, el, join
-from threadline.render.html.format import facts_row
-from threadline.render.html.tables import Column, folded_table, render_table
-from threadline.render.safe_text import shorten
-from threadline.reports.doctor import Examination
+from threadline.render import shorten
+from threadline.render.html import EMPTY, Child, Column, el, facts_row, folded_table, join, render_table
+from threadline.reports import Examination
 from threadline.web.archive_pool import cached_figure
 from threadline.web.request import Page
 from threadline.web.urls import carried_inputs, place_url
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
-    from threadline.index.queries import ListedProblem
+    from threadline.index import ListedProblem
     from threadline.web.request import PageRequest
 
 _LOG = logging.getLogger("threadline")

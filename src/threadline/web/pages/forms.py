@@ -11,8 +11,8 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from threadline.errors import BadQuery
-from threadline.render.html.element import EMPTY, Child, el, join
-from threadline.render.safe_text import shorten, visible
+from threadline.render import shorten, visible
+from threadline.render.html import EMPTY, Child, el, join
 from threadline.web.request import Page
 
 if TYPE_CHECKING:

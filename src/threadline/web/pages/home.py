@@ -12,11 +12,25 @@ from msgspec import Struct
 from threadline.model.text import count
 from threadline.model.times import in_zone, parse_moment, zone_name
 from threadline.model.totals import Sum
-from threadline.render.amounts import format_amount
-from threadline.render.html.element import EMPTY, Child, el, join
-from threadline.render.html.format import cost_element, number_element, project_link, time_element
-from threadline.render.html.svg_charts import DayActivity, activity_calendar, weekday_hour_map
-from threadline.render.html.tables import SHORT_COLUMNS, Column, SessionRow, render_table, session_table
+from threadline.render import format_amount
+from threadline.render.html import (
+    EMPTY,
+    SHORT_COLUMNS,
+    Child,
+    Column,
+    DayActivity,
+    SessionRow,
+    activity_calendar,
+    cost_element,
+    el,
+    join,
+    number_element,
+    project_link,
+    render_table,
+    session_table,
+    time_element,
+    weekday_hour_map,
+)
 from threadline.web import urls
 from threadline.web.archive_pool import cached_figure
 from threadline.web.pages.sessions import all_sessions, project_url, session_costs, session_rows
@@ -24,8 +38,7 @@ from threadline.web.request import Page
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
-    from threadline.index.queries import Activity
-    from threadline.index.summaries import SessionBrief
+    from threadline.index import Activity, SessionBrief
     from threadline.web.request import PageRequest
 
 _MAX_RECENT, _MAX_EXPENSIVE, _MAX_PROJECTS = 12, 8, 12

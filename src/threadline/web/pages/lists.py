@@ -9,12 +9,22 @@ from typing import TYPE_CHECKING
 from threadline.errors import BadQuery
 from threadline.model.calls import Outcome
 from threadline.model.text import count, format_duration
-from threadline.render.call_summary import summarize_call
-from threadline.render.html.element import EMPTY, Child, el, join
-from threadline.render.html.format import facts_row, project_link, time_element, time_zone_note
-from threadline.render.html.tables import Column, TableRow, folded_table, render_table
-from threadline.render.safe_text import shorten
-from threadline.render.safe_text import visible as clean
+from threadline.render import shorten, summarize_call
+from threadline.render import visible as clean
+from threadline.render.html import (
+    EMPTY,
+    Child,
+    Column,
+    TableRow,
+    el,
+    facts_row,
+    folded_table,
+    join,
+    project_link,
+    render_table,
+    time_element,
+    time_zone_note,
+)
 from threadline.web import urls
 from threadline.web.archive_pool import cached_figure
 from threadline.web.assets import KEYS, Key, describe_pages, key_label, keys_by_group
@@ -25,7 +35,7 @@ from threadline.web.urls import entry_url
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
-    from threadline.index.listings import FileTouch
+    from threadline.index import FileTouch
     from threadline.model.calls import ListedCall, ListedFile
     from threadline.web.request import PageRequest
 

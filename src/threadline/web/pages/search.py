@@ -10,11 +10,8 @@ from msgspec import Struct
 from threadline.errors import BadQuery
 from threadline.model.text import count
 from threadline.model.times import zone_name
-from threadline.render.html.element import EMPTY, Child, el, join
-from threadline.render.html.format import facts_row, project_link, time_element
-from threadline.render.html.tables import KEPT_HINT
-from threadline.render.items import agent_slug
-from threadline.render.safe_text import shorten, visible
+from threadline.render import agent_slug, shorten, visible
+from threadline.render.html import EMPTY, KEPT_HINT, Child, el, facts_row, join, project_link, time_element
 from threadline.web import urls
 from threadline.web.pages.forms import choice_chip
 from threadline.web.pages.sessions import project_url
@@ -22,7 +19,7 @@ from threadline.web.request import Page
 
 if TYPE_CHECKING:
     from threadline.model.hits import Hit, Hits
-    from threadline.search.ranking import Sort
+    from threadline.search import Sort
     from threadline.web.request import PageRequest
 
 _DEFAULT_LIMIT, _MAX_LIMIT = 20, 200

@@ -12,11 +12,9 @@ from threadline.errors import BadQuery
 from threadline.model.text import count, format_time
 from threadline.model.times import in_zone
 from threadline.model.totals import Sum
-from threadline.render.html.element import Child, el, join
-from threadline.render.html.format import time_zone_note
-from threadline.render.html.tables import SessionRow, session_table
-from threadline.render.safe_text import shorten
-from threadline.render.safe_text import shorten as line
+from threadline.render import shorten
+from threadline.render import shorten as line
+from threadline.render.html import Child, SessionRow, el, join, session_table, time_zone_note
 from threadline.web import urls
 from threadline.web.archive_pool import cached_figure
 from threadline.web.pages.forms import FormField, PageRange, filter_form, form_on_error, pager, parse_range
@@ -24,7 +22,7 @@ from threadline.web.request import Page
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
-    from threadline.index.summaries import SessionBrief
+    from threadline.index import SessionBrief
     from threadline.web.request import PageRequest
 
 _PAGE_SIZE = 100

@@ -9,19 +9,29 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from threadline.account.keys import KEY_DESCRIPTIONS
+from threadline.account import KEY_DESCRIPTIONS
 from threadline.errors import BadQuery
 from threadline.model.text import count, short_model_name
 from threadline.model.times import in_zone, parse_moment, zone_name
 from threadline.model.totals import Row, Rows, Sum
-from threadline.render.amounts import short_number
-from threadline.render.html.element import EMPTY, Child, el, join
-from threadline.render.html.format import cost_element, facts_row, number_element, project_link
-from threadline.render.html.svg_charts import MAX_PARTS, Bar, bar_chart
-from threadline.render.html.tables import Column, TableRow, render_table
-from threadline.render.safe_text import shorten, visible
-from threadline.reports.ledger import fill_agent_types
-from threadline.reports.usage import build_usage_report, usage_document, usage_notes
+from threadline.render import short_number, shorten, visible
+from threadline.render.html import (
+    EMPTY,
+    MAX_PARTS,
+    Bar,
+    Child,
+    Column,
+    TableRow,
+    bar_chart,
+    cost_element,
+    el,
+    facts_row,
+    join,
+    number_element,
+    project_link,
+    render_table,
+)
+from threadline.reports import build_usage_report, fill_agent_types, usage_document, usage_notes
 from threadline.web import urls
 from threadline.web.archive_pool import cached_figure
 from threadline.web.pages.forms import ALL, FormField, choice_chip, filter_form, form_on_error

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from threadline.errors import NotFound
 from threadline.model.text import count
-from threadline.render.html.element import EMPTY, el
-from threadline.render.html.sections import Section
+from threadline.render.html import EMPTY, Section, el
 from threadline.web.session.position import Position, first_section_of, part_of
 from threadline.web.session_cache import AgentDrawing
 from threadline.web.urls import SessionLinks

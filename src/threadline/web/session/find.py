@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from threadline.errors import BadQuery
-from threadline.render.outline import (
+from threadline.render import (
     BranchItem,
     CallItem,
     CompactionItem,
@@ -23,8 +23,8 @@ from threadline.render.outline import (
     TaskItem,
     TaskUpdateItem,
     ThinkingItem,
+    shorten,
 )
-from threadline.render.safe_text import shorten
 from threadline.web.session_cache import AgentDrawing
 
 MAX_MATCHES = 2000

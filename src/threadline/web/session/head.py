@@ -23,13 +23,16 @@ from threadline.model.text import count, format_duration, join_some, short_model
 from threadline.model.text import count_agents as said_agents
 from threadline.model.times import zone_name
 from threadline.model.totals import Sum, sum_amounts
-from threadline.render.amounts import describe_cost, format_dollars
-from threadline.render.html.element import EMPTY, Child, el, join
-from threadline.render.html.format import facts_row, number_element, time_element
-from threadline.render.html.page import icon
-from threadline.render.html.tables import KEPT_HINT
-from threadline.render.safe_text import shorten, visible
-from threadline.render.session_facts import abandoned_turns, agent_duration, agent_title
+from threadline.render import (
+    abandoned_turns,
+    agent_duration,
+    agent_title,
+    describe_cost,
+    format_dollars,
+    shorten,
+    visible,
+)
+from threadline.render.html import EMPTY, KEPT_HINT, Child, el, facts_row, icon, join, number_element, time_element
 from threadline.web import urls
 from threadline.web.session_cache import CachedSession
 from threadline.web.urls import SessionLinks

@@ -9,14 +9,8 @@ from msgspec import Struct
 
 from threadline.errors import NotFound
 from threadline.load import read_beginning
-from threadline.render.html.conversation import ConversationRenderer
-from threadline.render.html.element import EMPTY, Value, el, join
-from threadline.render.html.format import facts_row
-from threadline.render.html.page import icon
-from threadline.render.html.scene import Scene
-from threadline.render.items import agent_slug
-from threadline.render.safe_text import shorten
-from threadline.render.view import AgentDetail, View
+from threadline.render import AgentDetail, View, agent_slug, shorten
+from threadline.render.html import EMPTY, ConversationRenderer, Scene, Value, el, facts_row, icon, join
 from threadline.web import urls
 from threadline.web.request import Fragment, Page, PageRequest, PageResult, Redirect
 from threadline.web.session.feed import FILLED_SECTIONS, FeedWindow, feed_record, feed_window, render_feed

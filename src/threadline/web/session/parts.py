@@ -9,17 +9,10 @@ from markupsafe import Markup
 
 from threadline.errors import BadQuery, NotFound
 from threadline.model.state import State
-from threadline.render.html.calls import render_call as drawn_call
-from threadline.render.html.code import render_raw_entry
-from threadline.render.html.element import el, join
-from threadline.render.html.images import image_data, images_of_entry
-from threadline.render.html.scene import Scene
-from threadline.render.html.state import render_state
-from threadline.render.items import anchor_of
-from threadline.render.safe_text import shorten
-from threadline.render.session_markdown import entry_to_markdown, session_to_markdown
-from threadline.render.view import Detail, View
-from threadline.thread.state.replay import difference
+from threadline.render import Detail, View, anchor_of, entry_to_markdown, session_to_markdown, shorten
+from threadline.render.html import Scene, el, image_data, images_of_entry, join, render_raw_entry, render_state
+from threadline.render.html import render_call as drawn_call
+from threadline.thread import difference
 from threadline.web.request import Fragment, Page, PageRequest, PageResult, Picture, PlainText, Redirect
 from threadline.web.session.feed import feed_record
 from threadline.web.session.find import find_text

@@ -8,9 +8,8 @@ from functools import cached_property
 from msgspec import Struct
 
 from threadline.model.session import Agent
-from threadline.render.html.conversation import ConversationRenderer
-from threadline.render.html.sections import Section
-from threadline.render.outline import CallItem
+from threadline.render import CallItem
+from threadline.render.html import ConversationRenderer, Section
 
 SECTIONS_PER_PART = 1000
 """Sections that one document holds: with more, even empty ones would be too many elements."""

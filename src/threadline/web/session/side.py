@@ -11,13 +11,18 @@ from markupsafe import Markup
 
 from threadline.archive import StaleTolerantArchive
 from threadline.model.session import Agent, Session, Turn
-from threadline.render.html.element import EMPTY, Child, el, join
-from threadline.render.html.format import time_element
-from threadline.render.items import agent_slug, anchor_of, count_tools
-from threadline.render.safe_text import shorten
-from threadline.render.session_facts import agent_title, branch_number, branch_numbers
-from threadline.render.view import Detail
-from threadline.summary.sessions import SessionFilter
+from threadline.render import (
+    Detail,
+    agent_slug,
+    agent_title,
+    anchor_of,
+    branch_number,
+    branch_numbers,
+    count_tools,
+    shorten,
+)
+from threadline.render.html import EMPTY, Child, el, join, time_element
+from threadline.summary import SessionFilter
 from threadline.web import urls
 from threadline.web.session.view import ALL_KINDS, SessionView
 from threadline.web.session_cache import CachedSession

@@ -15,12 +15,9 @@ from threadline.model.context import ContextWindow
 from threadline.model.places import MessageId
 from threadline.model.text import count
 from threadline.model.totals import sum_amounts
-from threadline.render.html.element import Child, el, join
-from threadline.render.html.tables import Column, render_table
-from threadline.render.html.usage_strip import MAX_BANDS, StripMarks, UsageBand, usage_strip
-from threadline.render.outline import CallItem, FailureItem
-from threadline.render.safe_text import shorten
-from threadline.render.session_facts import agent_title
+from threadline.render import CallItem, FailureItem, agent_title, shorten
+from threadline.render.html import MAX_BANDS, Child, Column, StripMarks, UsageBand, el, join, render_table
+from threadline.render.html.usage_strip import usage_strip
 from threadline.web.session.view import SessionView
 from threadline.web.session_cache import AgentDrawing, CachedSession, SessionSpending
 

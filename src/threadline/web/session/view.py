@@ -11,11 +11,20 @@ from threadline.errors import BadQuery
 from threadline.model.entries import Entry
 from threadline.model.session import Agent, Turn
 from threadline.model.text import count
-from threadline.render.html.element import EMPTY, Child, el
-from threadline.render.items import ITEM_KINDS, agent_slug, parse_anchor, place_items
-from threadline.render.session_facts import abandoned_turns, branch_number, branch_numbers
-from threadline.render.session_text import leading_entries
-from threadline.render.view import AgentDetail, Detail, View
+from threadline.render import (
+    ITEM_KINDS,
+    AgentDetail,
+    Detail,
+    View,
+    abandoned_turns,
+    agent_slug,
+    branch_number,
+    branch_numbers,
+    leading_entries,
+    parse_anchor,
+    place_items,
+)
+from threadline.render.html import EMPTY, Child, el
 from threadline.web.request import PageRequest, Redirect
 from threadline.web.session.position import Position
 from threadline.web.session_cache import AgentDrawing, CachedSession

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from threadline.model.calls import Call
 from threadline.model.results import AgentResult, SendMessageResult, WorkflowResult
 from threadline.model.text import count, extract_text, short_model_name
-from threadline.render.call_summary import text_of, value_of
+from threadline.render import text_of, value_of
 from threadline.render.html.calls.components import (
     ToolView,
     code_block,

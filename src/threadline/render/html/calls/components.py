@@ -15,11 +15,11 @@ from msgspec import Struct
 
 from threadline.model.calls import Call, Outcome
 from threadline.model.text import count
+from threadline.render import shorten, visible
 from threadline.render.html.code import highlight_within
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.markdown import markdown_to_html
 from threadline.render.html.scene import Scene
-from threadline.render.safe_text import shorten, visible
 
 CallRenderer = Callable[[Call, Scene], Markup]
 """Draws a call, or a part of it."""

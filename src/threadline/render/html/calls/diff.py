@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from threadline.model.results import Hunk
 from threadline.model.text import count
+from threadline.render import visible
 from threadline.render.html.element import EMPTY, el, join
-from threadline.render.safe_text import visible
 
 _CONTEXT_LINES = 3
 _HUNK_HEADER = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@")

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from threadline.model.calls import Call
 from threadline.model.results import ArtifactResult, CronResult, McpResult, ReportFindingsResult, SendUserFileResult
 from threadline.model.text import count
-from threadline.render.call_summary import list_of, number_of, text_of, value_of
+from threadline.render import list_of, number_of, shorten, text_of, value_of
 from threadline.render.html.calls.components import (
     ToolView,
     bounded_list,
@@ -27,7 +27,6 @@ from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.images import render_call_images
 from threadline.render.html.markdown import external_link
 from threadline.render.html.scene import Scene
-from threadline.render.safe_text import shorten
 
 _MAX_TEXTS = 6
 _MAX_JSON = 400_000

@@ -17,7 +17,7 @@ from threadline.model.results import (
     TodoWriteResult,
 )
 from threadline.model.text import count
-from threadline.render.call_summary import list_of, text_of, value_of
+from threadline.render import list_of, shorten, text_of, value_of, visible
 from threadline.render.html.calls.components import (
     ToolView,
     bounded_list,
@@ -30,7 +30,6 @@ from threadline.render.html.calls.components import (
 )
 from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.scene import Scene
-from threadline.render.safe_text import shorten, visible
 
 _MAX_TODO = 400
 STATUS_SIGNS = {"completed": "☒", "in_progress": "◐", "deleted": "✗", "cancelled": "✗"}

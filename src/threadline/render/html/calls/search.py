@@ -15,7 +15,7 @@ from threadline.model.blocks import ToolReferenceBlock
 from threadline.model.calls import Call
 from threadline.model.results import GlobResult, GrepResult, LspResult, ToolSearchResult
 from threadline.model.text import count
-from threadline.render.call_summary import number_of, text_of, value_of
+from threadline.render import number_of, shorten, text_of, value_of, visible
 from threadline.render.html.calls.components import (
     ToolView,
     bounded_list,
@@ -27,7 +27,6 @@ from threadline.render.html.calls.components import (
 )
 from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.scene import Scene
-from threadline.render.safe_text import shorten, visible
 
 _MATCH_LINE = re.compile(r"(?P<path>(?:[A-Za-z]:[\\/])?[^:\n]+):(?P<line>\d{1,9}):(?P<text>.*)", re.DOTALL)
 _CONTEXT_LINE = re.compile(r"-(?P<line>\d{1,9})-")

@@ -7,15 +7,12 @@ from markupsafe import Markup
 from threadline.model.calls import Call, Outcome
 from threadline.model.results import OtherResult, ToolResult
 from threadline.model.text import format_duration
-from threadline.render.call_summary import FILE_TOOLS, summarize_input
-from threadline.render.call_text import OUTCOME_MARKS, change_tally
+from threadline.render import FILE_TOOLS, OUTCOME_MARKS, Detail, change_tally, shorten, summarize_input, visible
 from threadline.render.html.calls import agents, files, other, planning, search, shell, web
 from threadline.render.html.calls.components import ToolView, outcome_sentence, render_failure
 from threadline.render.html.calls.other import DEFAULT_VIEW
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.scene import Scene
-from threadline.render.safe_text import shorten, visible
-from threadline.render.view import Detail
 
 _MAX_SUMMARY = 160
 # Tools whose view is what a reader wants to see at once, folded or not.

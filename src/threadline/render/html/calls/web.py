@@ -10,7 +10,7 @@ from markupsafe import Markup
 from threadline.model.calls import Call
 from threadline.model.results import WebFetchResult, WebSearchResult
 from threadline.model.text import count
-from threadline.render.call_summary import list_of, number_of, text_of, value_of
+from threadline.render import list_of, number_of, shorten, text_of, value_of, visible
 from threadline.render.html.calls.components import (
     ToolView,
     bounded_list,
@@ -23,7 +23,6 @@ from threadline.render.html.calls.components import (
 from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.markdown import external_link
 from threadline.render.html.scene import Scene
-from threadline.render.safe_text import shorten, visible
 
 _MAX_PROMPT_ELEMENTS, _MAX_TEXT_ELEMENTS = 30, 70
 

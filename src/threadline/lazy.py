@@ -1,0 +1,35 @@
+"""Package interfaces whose names are imported on first use.
+
+A package's `__init__` lists what the package offers, but importing the package loads none of its modules, so a command
+pays only for what it uses.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+
+def lazy_exports(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+    """Return a module `__getattr__` for `package`.
+
+    `modules` maps each module, relative to the package, to the names that it provides; `"load_rates as rates"` exports
+    a name under another one.
+    """
+    sources = {}
+    for module, names in modules.items():
+        for name in names:
+            original, _, public = name.partition(" as ")
+            sources[public or original] = module, original
+
+    def __getattr__(name: str) -> Any:  # noqa: N807 - that is what Python calls it
+        if name not in sources:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module, original = sources[name]
+        value = getattr(import_module(f"{package}.{module}"), original)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return __getattr__
