@@ -1,9 +1,11 @@
-"""The index only makes answers quick: each is the one that reading the transcripts gives."""
+"""The index only makes answers quick: each is the one that reading the transcripts gives.
+
+Every case folder is asked in `tests/interfaces/test_agree.py`.
+"""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
@@ -18,7 +20,6 @@ from threadline.demo import write
 from threadline.parse import lines
 from threadline.summary import SessionFilter
 
-ROOT = Path(__file__).parents[1]
 REAL = SHARED / "corpus/home"
 KEYS = (("day",), ("week", "model"), ("hour",), ("month",))
 TIMES = (("2026-01-01", None), ("2026-02-03T04:05:06", "2026-10-01"), (None, "2026-05-05T05:05"))
@@ -42,26 +43,6 @@ ASKED: dict[str, Callable[[Archive], Any]] = {
     ),
     "problems": lambda archive: sorted(map(str, archive.ledger().problems)),
 }
-
-
-def _home(folder: Path, case: Path) -> Path:
-    """A home that holds the transcripts of a case."""
-    if (case / "in" / "projects").is_dir():
-        return Path(shutil.copytree(case / "in", folder / "home"))
-    shutil.copytree(case / "in", folder / "home" / "projects" / "-work-app")
-    return folder / "home"
-
-
-def _cases() -> Iterator[Any]:
-    for folder in ("corpus", "sessions", "account/cases"):
-        for case in sorted(one for one in (ROOT / folder).iterdir() if (one / "in").is_dir()):
-            yield pytest.param(case, id=f"{folder.partition('/')[0]}-{case.name}")
-
-
-@pytest.mark.parametrize("case", list(_cases()))
-def test_every_case_is_told_alike(case: Path, tmp_path: Path) -> None:
-    """Whatever stands in the transcripts of a case, the archive tells the same with an index and without."""
-    _agree(_home(tmp_path, case), tmp_path / "index.sqlite")
 
 
 def test_a_made_up_home_is_told_alike(tmp_path: Path) -> None:

@@ -1,0 +1,61 @@
+"""The home that golden answers are about: the demo home, and a session of our own with what that has none of."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from tests import make
+from tests.interfaces import entry
+from tests.interfaces.cases import WRITTEN
+
+PLANTED = "90000000-0000-4000-8000-000000000001"
+BRANCHED, REQUESTED, LISTED, DAMAGED = "86518386", "ea8b5cfd", "a15ab551", "cad26697"
+"""Sessions of the demo home: with a branch, a compaction and agents; with requests; with todos; with a damaged line."""
+MEGABYTES = 1
+_KEY = "AKIAIOSFODNN7REDWOOD"
+_PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+def write(home: Path) -> Path:
+    """Write it: the same bytes and times whenever, wherever."""
+    entry.write_demo(home, megabytes=MEGABYTES)
+    make.write(home / "projects" / "-work-app" / f"{PLANTED}.jsonl", *_planted())
+    for path in home.rglob("*"):
+        if path.stat().st_mtime > entry.NOW.timestamp():
+            os.utime(path, (WRITTEN, WRITTEN))
+    return home
+
+
+def change(home: Path) -> None:
+    """As a home changes: a session grows, one is deleted, and what is old will be deleted after 30 days again."""
+    (home / "settings.json").write_text('{"cleanupPeriodDays": 30}\n')
+    (grown,) = home.glob(f"projects/*/{LISTED}*.jsonl")
+    (gone,) = home.glob(f"projects/*/{BRANCHED}*.jsonl")
+    written = grown.stat().st_mtime
+    with grown.open("ab") as file:
+        file.write(b'{"type":"custom-title","customTitle":"Grown","sessionId":"%s"}\n' % grown.stem.encode())
+    os.utime(grown, (written, written))
+    os.utime(home / "settings.json", (WRITTEN, WRITTEN))
+    gone.unlink()
+    shutil.rmtree(gone.with_suffix(""))
+
+
+def _planted() -> list[make.Row | bytes]:
+    """A picture, a secret, calls that end in every way, a file, and an agent whose transcript is gone."""
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": _PIXEL}}
+    wrote = {"type": "create", "filePath": "/work/app/shelf.py", "content": "shelf = 1\n", "structuredPatch": []}
+    task = {"description": "count shelves", "prompt": "Count the shelves", "subagent_type": "Explore"}
+    return make.transcript(
+        make.prompt([{"type": "text", "text": "Look at this picture"}, picture]),
+        make.reply("It is **one** pixel.", output=5, read=900),
+        make.call("Bash", "ls shelves", result="north\nsouth"),
+        make.call("Bash", f"export AWS_ACCESS_KEY_ID={_KEY}", result="Exit code 1", error=True),
+        make.call("Write", {"file_path": "/work/app/shelf.py", "content": "shelf = 1\n"}, "File created", own=wrote),
+        make.call("Agent", task, result="Two shelves", own={"agentId": "a1b2c3d4e", "status": "completed"}),
+        make.reply("There are two.", output=7, read=1200),
+        make.prompt("Sort the north shelf"),
+        make.reply("Sorted: crème brûlée.", output=9, read=1300),
+        pen=make.Pen(PLANTED),
+    )

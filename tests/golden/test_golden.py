@@ -1,0 +1,47 @@
+"""Answers stay as they are: the JSON of every command and page, the library, and every case folder.
+
+Where an answer is meant to change: `python -m tests.golden.update`, and the diff says what did.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.golden.suites import COMMANDS, KEEP, KEEP_LATER, PAGES, SUITES, WITHOUT, answers
+from tests.golden.text import differences
+from tests.interfaces import entry
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_answers_are_the_golden_ones(suite: str, tmp_path: Path) -> None:
+    """Every answer is the one in its golden file, and every golden file has its answer."""
+    found = differences(suite, answers(suite, tmp_path))
+    assert not found, "\n\n".join([f"{len(found)} answers of {suite!r} changed:", *found])
+
+
+def test_every_command_is_asked() -> None:
+    """Each command that `threadline --help` lists has a golden answer, but for those that say why not."""
+    asked = {given[0] for given in COMMANDS.values() if given} | {"demo", "export", "keep", "prices", "statusline"}
+    assert sorted(asked | WITHOUT.keys()) == sorted(_listed())
+    assert not asked & WITHOUT.keys()
+
+
+def test_every_keep_action_is_asked() -> None:
+    """Each action that `threadline keep --help` lists has a golden answer."""
+    assert {given[0] for _, given in (*KEEP, *KEEP_LATER) if not given[0].startswith("-")} == _listed("keep")
+
+
+def test_every_page_is_asked() -> None:
+    """Each address that the server knows has a golden answer."""
+    asked = [address.partition("?")[0].removesuffix(".json") for address in PAGES.values()]
+    for route in entry.page_routes():
+        pattern = re.sub(r"\{\w+(:path)?\}", "[^/]+", "/index" if route == "/" else route)
+        assert any(re.fullmatch(pattern, path) for path in asked), route
+
+
+def _listed(*command: str) -> set[str]:
+    """The names under `Commands:` in a help."""
+    said = entry.command(*command, "--help").out.decode().partition("\nCommands:\n")[2].partition("\n\n")[0]
+    return set(re.findall(r"^  (\S+)", said, re.MULTILINE))

@@ -1,0 +1,137 @@
+"""The size of the source: how many files, how big, and how far packages reach into each other.
+
+`pytest -s tests/project/test_shape.py` prints the table. Numbers only go down, the median up: see `LIMITS`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "threadline"
+SMALL = 60
+_FROM = re.compile(r"^ *from (threadline\.\w+\.[\w.]+) import", re.MULTILINE)
+
+LIMITS = {
+    "files": 666,
+    "lines": 79_519,
+    "files under 60 lines": 186,
+    "files in the biggest folder": 82,
+    "modules imported from other packages": 264,
+    "imports inside functions": 662,
+    "modules that tests import": 248,
+}
+"""No number may be greater than its limit. A limit may be lowered, never raised."""
+LEAST_MEDIAN = 103
+"""The median of lines in a file; may be raised, never lowered."""
+SLACK = 0.9
+"""A limit follows its number down: where the number is less than this share of it, the limit is out of date."""
+
+
+def test_the_source_does_not_grow() -> None:
+    """Files, lines, small files, the biggest folder, and imports past a package's door stay below their limits."""
+    numbers = _numbers()
+    sys.stdout.write(f"\n{_table()}\n\n" + "\n".join(f"{name}: {number:,}" for name, number in numbers.items()) + "\n")
+    assert numbers.keys() == LIMITS.keys()
+    over = {name: (number, LIMITS[name]) for name, number in numbers.items() if number > LIMITS[name]}
+    assert not over, f"more than the limit: {over}"
+    slack = {name: (number, LIMITS[name]) for name, number in numbers.items() if number < SLACK * LIMITS[name]}
+    assert not slack, f"lower the limits in this test to hold what was won: {slack}"
+
+
+def test_files_do_not_get_smaller() -> None:
+    """Half of the files have at least so many lines: an idea a file, not a function a file."""
+    found = median(_sizes(SOURCE.rglob("*.py")))
+    assert found >= LEAST_MEDIAN
+    assert found * SLACK <= LEAST_MEDIAN, f"raise LEAST_MEDIAN to {found:.0f}"
+
+
+def _numbers() -> dict[str, int]:
+    sizes = _sizes(SOURCE.rglob("*.py"))
+    folders = Counter(path.parent for path in SOURCE.rglob("*.py"))
+    return {
+        "files": len(sizes),
+        "lines": sum(sizes),
+        "files under 60 lines": sum(size < SMALL for size in sizes),
+        "files in the biggest folder": max(folders.values()),
+        "modules imported from other packages": sum(len(modules) for modules in _reached().values()),
+        "imports inside functions": sum(_imports(path)[1] for path in SOURCE.rglob("*.py")),
+        "modules that tests import": len(_asked_by_tests()),
+    }
+
+
+def _table() -> str:
+    """A row for each package."""
+    reached = _reached()
+    rows: list[tuple[str, ...]] = [
+        ("package", "files", "lines", "median", "largest", "< 60", "biggest folder", "modules used from outside")
+    ]
+    for package in sorted(path.parent for path in SOURCE.glob("*/__init__.py")):
+        paths = list(package.rglob("*.py"))
+        sizes = _sizes(paths)
+        small = sum(size < SMALL for size in sizes)
+        folder = max(Counter(path.parent for path in paths).values())
+        figures = (len(sizes), sum(sizes), round(median(sizes)), max(sizes), small, folder)
+        rows.append((package.name, *map(str, figures), str(len(reached.get(package.name, ())))))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows)
+
+
+def _sizes(paths: Iterator[Path] | list[Path]) -> list[int]:
+    return [len(path.read_text().splitlines()) for path in paths]
+
+
+def _reached() -> dict[str, set[str]]:
+    """For each package, its modules that other packages import; the package itself is its door, and is none."""
+    reached: dict[str, set[str]] = {}
+    for path in SOURCE.rglob("*.py"):
+        own = path.relative_to(SOURCE).parts[0]
+        for name in _imported(path):
+            package, _, module = name.partition(".")
+            if module and package != own:
+                reached.setdefault(package, set()).add(module)
+    return reached
+
+
+@cache
+def _imports(path: Path) -> tuple[tuple[str, ...], int]:
+    """The modules that a file may import, wherever in it; and how many imports stand inside functions."""
+    tree = ast.parse(path.read_text())
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    blocks = [node for node in tree.body if isinstance(node, ast.If | ast.Try)]  # for type checkers alone
+    beside = sum(isinstance(node, ast.Import | ast.ImportFrom) for block in blocks for node in ast.walk(block))
+    return tuple(name for node in nodes for name in _names(node)), sum(node.col_offset > 0 for node in nodes) - beside
+
+
+def _names(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (one.name for one in node.names)
+    elif node.module is not None:
+        yield node.module
+        yield from (f"{node.module}.{one.name}" for one in node.names)
+
+
+def _imported(path: Path) -> Iterator[str]:
+    """The modules of threadline that a file imports: `find.homes`, or `find` for the package."""
+    return (name.removeprefix("threadline.") for name in _imports(path)[0] if _is_module(name))
+
+
+@cache
+def _is_module(name: str) -> bool:
+    if not name.startswith("threadline."):
+        return False
+    place = SOURCE.parent.joinpath(*name.split("."))
+    return place.with_suffix(".py").is_file() or (place / "__init__.py").is_file()
+
+
+def _asked_by_tests() -> set[str]:
+    """The modules inside packages that tests import."""
+    texts = (path.read_text() for path in (ROOT / "tests").rglob("*.py"))
+    return {name for text in texts for name in _FROM.findall(text)}
