@@ -123,7 +123,10 @@ def test_this_machines_zone_has_a_name_where_it_can_be_known(here: str, name: st
 
 def test_this_machines_zone_loads_no_database() -> None:
     """The local zone and UTC are known without `zoneinfo`."""
-    code = "import sys; from threadline.model.times import parse_zone as zone; zone(); zone('UTC'); print('zoneinfo' in sys.modules)"
+    code = (
+        "import sys; from threadline.model.times import parse_zone as zone; "
+        "zone(); zone('UTC'); print('zoneinfo' in sys.modules)"
+    )
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src"), "TZ": "Europe/Berlin"}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True, text=True, timeout=60)  # noqa: S603 - our own code
     assert done.stdout == "False\n"

@@ -276,16 +276,19 @@ class UnionFind:
         self._above = list(range(size))
 
     def root(self, at: int) -> int:
+        """Return the representative of a number's part."""
         while self._above[at] != at:
             self._above[at] = self._above[self._above[at]]
             at = self._above[at]
         return at
 
-    def join(self, one: int, other: int) -> None:
-        first, second = sorted((self.root(one), self.root(other)))
+    def join(self, left: int, right: int) -> None:
+        """Merge the parts of two numbers."""
+        first, second = sorted((self.root(left), self.root(right)))
         self._above[second] = first
 
     def lists(self, group: list[Sighting]) -> Iterator[list[Sighting]]:
+        """Yield the sightings of each part."""
         made: dict[int, list[Sighting]] = {}
         for at, sighting in enumerate(group):
             made.setdefault(self.root(at), []).append(sighting)

@@ -170,7 +170,8 @@ def _kind_table(seen: Examination) -> str:
     cells = [(f"{count:,}", kind) for kind, count in seen.kinds.items()]
     others = len(cells) - _MAX_ROWS
     more = f"\n  and {out.counted(others, 'kind')} more: see --json" if others > 0 else ""
-    return f"{out.format_heading('Entry kinds')}\n{out.format_table(('count', 'kind'), cells[:_MAX_ROWS], right=(0,))}{more}"
+    table = out.format_table(("count", "kind"), cells[:_MAX_ROWS], right=(0,))
+    return f"{out.format_heading('Entry kinds')}\n{table}{more}"
 
 
 def _version_summary(seen: Examination) -> str:

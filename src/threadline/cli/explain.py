@@ -196,7 +196,8 @@ def _find_message(ledger: Ledger, what: str) -> ReceiptQuery:
 
     if not match_message_ids(ledger, what):
         raise NotFound(
-            f"{what[:_MAX_QUOTED]!r} is no session, message, day or place; write the start of an id, `last`, a transcript,"
+            f"{what[:_MAX_QUOTED]!r} is no session, message, day or place; "
+            "write the start of an id, `last`, a transcript,"
             " 2026-11-03, today, yesterday or FILE:LINE. `threadline list` shows sessions."
         )
     return query_message(ledger, what)

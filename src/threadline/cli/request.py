@@ -167,7 +167,8 @@ def _request_lines(request: Request) -> Iterator[str]:
     given = request.tools if isinstance(request.tools, list) else []
     tools = [str(tool.get("name")) for tool in given if isinstance(tool, dict)]
     yield escape_line(
-        f"Request {request.number}: {request.id} to {request.model} at {request.timestamp or 'an unknown time'}, {request.place}"
+        f"Request {request.number}: {request.id} to {request.model} "
+        f"at {request.timestamp or 'an unknown time'}, {request.place}"
     )
     yield escape_line(_verification_summary(request))
     yield escape_line(f"Tools ({len(tools)}): {', '.join(tools)}")

@@ -73,7 +73,8 @@ _DEFAULT_MILLISECONDS = 300
     type=click.IntRange(min=0),
     default=_DEFAULT_MILLISECONDS,
     metavar="MS",
-    help=f"Milliseconds for other sessions' transcripts; by default {_DEFAULT_MILLISECONDS}. What there is no time for is left"
+    help="Milliseconds for other sessions' transcripts; "
+    f"by default {_DEFAULT_MILLISECONDS}. What there is no time for is left"
     " out, and a + says so.",
 )
 @click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")

@@ -83,7 +83,8 @@ Several nest.
     "--limit",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"No more values of the first key: the newest, or the greatest. By default {_DEFAULT_LIMIT} in a table not by time.",
+    help="No more values of the first key: the newest, or the greatest. "
+    f"By default {_DEFAULT_LIMIT} in a table not by time.",
 )
 @click.option(
     "--mode",

@@ -68,7 +68,7 @@ def render_html(whole: Session, view: View, total: Sum, pages: dict[str, str] | 
         Missing: what makes HTML is not installed.
     """
     try:
-        from threadline.export.html_files import FileLinks, render_session_page
+        from threadline.export.html_files import FileLinks, render_session_page  # noqa: PLC0415 - needs markupsafe
     except ModuleNotFoundError as error:
         raise Missing(f"HTML needs {error.name}, which is not installed; run: pip install 'threadline[web]'") from None
     links = FileLinks(pages) if pages else None

@@ -21,10 +21,8 @@ def protected_folders(mains: Iterable[Path], read: Iterable[Path]) -> set[Path]:
     usual = {name: value for name, value in os.environ.items() if name not in _HOME_VARIABLES}
     every = {*read, *(home.path for home in (*found_homes(), *found_homes(environ=usual)))}
     # Those that the environment names, though they are not there yet: Claude Code will make them.
-    every |= {
-        Path(os.path.expanduser(path)) for name in _HOME_VARIABLES for path in _split_paths(os.environ.get(name, ""))
-    }
-    every.add(Path(os.path.expanduser("~/.claude")))  # noqa: PTH111 - Path.expanduser raises where there is no such user
+    named = [path for name in _HOME_VARIABLES for path in _split_paths(os.environ.get(name, ""))]
+    every |= {Path(os.path.expanduser(path)) for path in (*named, "~/.claude")}  # noqa: PTH111 - Path's raises for an unknown user
     return every | {home for main in mains for home in _homes_containing(main)}
 
 

@@ -61,8 +61,9 @@ _COUNT_PROMPTS = """SELECT COUNT(*) FROM session_rows s
     CROSS JOIN entries e ON e.transcript_id = p.transcript_id AND e.line = p.line
     WHERE s.last >= ? AND e.timestamp >= ? AND p.kind <> 'interrupt'"""
 # Tool by tool, for so an index has them in the order of time.
-_COUNT_CALLS = """SELECT COALESCE(SUM((SELECT COUNT(*) FROM call_rows c WHERE c.tool_id = t.tool_id AND c.moment >= ?)), 0)
-    FROM tools t"""
+_COUNT_CALLS = """SELECT COALESCE(SUM(
+        (SELECT COUNT(*) FROM call_rows c WHERE c.tool_id = t.tool_id AND c.moment >= ?)
+    ), 0) FROM tools t"""
 _COUNT_AGENTS = "SELECT COUNT(*) FROM agent_rows WHERE agent <> '' AND first >= ?"
 _COUNT_EVERYTHING = (
     "SELECT COUNT(DISTINCT COALESCE(session, transcript_id)) FROM session_rows",
@@ -163,7 +164,8 @@ def count_problems(connection: sqlite3.Connection) -> dict[str, int]:
     return dict(connection.execute(_COUNT_PROBLEMS).fetchall())
 
 
-_SELECT_OWNER = """SELECT COALESCE(t.session, (SELECT a.session FROM agent_rows a WHERE a.transcript_id = t.transcript_id)),
+_SELECT_OWNER = """SELECT
+    COALESCE(t.session, (SELECT a.session FROM agent_rows a WHERE a.transcript_id = t.transcript_id)),
     t.agent FROM transcripts t WHERE t.path = ?"""
 _SELECT_NAMING = """SELECT t.path FROM origins o JOIN transcripts t USING(transcript_id)
 WHERE o.session = ? AND t.session IS NULL ORDER BY t.size DESC LIMIT 1"""

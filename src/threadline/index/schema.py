@@ -536,7 +536,8 @@ CALLS = TableGroup(
         transcript, -- where it stands
         line, -- the line there
         entry_id -- its entry
-    ) AS SELECT c.kind, c.trigger, c.tokens_before, c.tokens_after, e.timestamp, {SESSION_SQL}, {AGENT_SQL.format(row="c")},
+    ) AS SELECT c.kind, c.trigger, c.tokens_before, c.tokens_after, e.timestamp, {SESSION_SQL},
+    {AGENT_SQL.format(row="c")},
             COALESCE(p.path, p.folder), t.path, e.line, c.entry_id
         FROM compaction_rows c
         JOIN entries e ON e.entry_id = c.entry_id

@@ -209,7 +209,8 @@ def _unread_entries(transcript: Transcript, row: _TranscriptRow) -> Iterator[Ent
     return takewhile(lambda entry: entry.line.offset < row.size, left)
 
 
-_SELECT_SESSIONS = """SELECT s.session, s.title, COALESCE(s.cwd, p.path, p.folder), s.first, s.last, s.turns, s.model, s.entries,
+_SELECT_SESSIONS = """SELECT
+    s.session, s.title, COALESCE(s.cwd, p.path, p.folder), s.first, s.last, s.turns, s.model, s.entries,
         t.size, t.path, t.mtime_ns
     FROM session_rows s JOIN transcripts t USING(transcript_id) JOIN projects p USING(project_id)"""
 # Of agents beside the sessions, as older versions kept them, only their entries tell whose they are.

@@ -166,7 +166,7 @@ class _KeptHomesUpdate:
         *,
         is_new: bool,
     ) -> _State:
-        from threadline import locks
+        from threadline import locks  # noqa: PLC0415 - only where something changed
         from threadline.keep import kept_files  # noqa: PLC0415 - only where something changed
         from threadline.keep.kept_files import KeepListing  # noqa: PLC0415 - the same
 

@@ -96,7 +96,8 @@ class _Restorer:
                 self._refuse(f"{place} is a folder, so nothing is put in its place.")
             elif version.size > self._room:
                 self._refuse(
-                    f"{version.path}: there is no room for its {version.size:,} bytes; {_RESERVED_SPACE // 2**20} MB of a disk"
+                    f"{version.path}: there is no room for its {version.size:,} bytes; "
+                    f"{_RESERVED_SPACE // 2**20} MB of a disk"
                     " are left free."
                 )
             else:

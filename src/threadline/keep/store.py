@@ -133,7 +133,8 @@ class Store:
         """
         if self.is_key_missing:
             raise Unreadable(
-                f"The keep {str(self.folder)!r} is encrypted; name its key file ({encryption.KEY_FILE_VARIABLE}) or its passphrase "
+                f"The keep {str(self.folder)!r} is encrypted; "
+                f"name its key file ({encryption.KEY_FILE_VARIABLE}) or its passphrase "
                 f"({encryption.PASSPHRASE_VARIABLE})."
             )
 
@@ -357,7 +358,8 @@ class KeepInfo(Struct, frozen=True, omit_defaults=True):
 def read_keep_info(folder: Path) -> tuple[KeepInfo, str | None]:
     """What says that a folder is a keep, and what is wrong with it. To read what is in a keep, it is not needed."""
     damaged = (
-        f"{str(folder / KEEP_JSON)!r} is damaged, or not there; `threadline keep` writes it anew, with the key at hand if"
+        f"{str(folder / KEEP_JSON)!r} is damaged, or not there; "
+        "`threadline keep` writes it anew, with the key at hand if"
         " the keep is encrypted, and `threadline keep merge COPY` takes it from a copy of this keep."
     )
     try:

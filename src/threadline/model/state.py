@@ -83,7 +83,8 @@ class FileState(Struct, frozen=True):
     @property
     def statement(self) -> str:
         """What is proven of it and what is not, as a sentence."""
-        return f"{_PROOF_SENTENCES[self.proven].format(known=len(self.lines), total=self.total_lines or '?')}{self._until()}."
+        sentence = _PROOF_SENTENCES[self.proven].format(known=len(self.lines), total=self.total_lines or "?")
+        return f"{sentence}{self._until()}."
 
     def _until(self) -> str:
         if self.proof is None:

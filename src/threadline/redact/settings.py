@@ -64,7 +64,8 @@ def _compile_pattern(name: str, pattern: str) -> re.Pattern[str]:
         raise BadQuery(f"The pattern {name!r} fits nothing or a space, and so everything; say what must be there.")
     if _count_unbounded(tree, name) > 1:
         raise BadQuery(
-            f"The pattern {name!r} has several of `*`, `+` or `{{n,}}`; give all but one a bound: {{0,{_MAX_BOUNDED_REPEAT}}}."
+            f"The pattern {name!r} has several of `*`, `+` or `{{n,}}`; "
+            f"give all but one a bound: {{0,{_MAX_BOUNDED_REPEAT}}}."
         )
     if _count_ways(tree) > _MAX_WAYS:
         raise BadQuery(

@@ -53,14 +53,15 @@ def reconciliation_lines(told: ReportedUsage, *, swept: bool = True) -> list[str
 def reported_session_lines(session: ReportedSession) -> list[str]:
     """One session's reported amount and every reason for its difference, a sentence a line."""
     floor = ", at least" if session.is_floor else ""
-    head = f"Claude Code reports {format_usd(session.reported)}{floor} ({session.source.value}, {plain(str(session.place))}); "
+    source = f"{session.source.value}, {plain(str(session.place))}"
+    head = f"Claude Code reports {format_usd(session.reported)}{floor} ({source}); "
     if session.agrees and all(why.cause is DifferenceCause.AGREES for why in session.why):
         return [f"{head}computed is the same, to the last digit."]
     less = "more" if session.difference > 0 else "less"
-    told = [
-        f"{head}computed is {format_usd(session.computed)}: {format_usd(session.difference.copy_abs())} {less} is reported."
+    gap = format_usd(session.difference.copy_abs())
+    return [f"{head}computed is {format_usd(session.computed)}: {gap} {less} is reported."] + [
+        f"{format_signed_usd(why.amount)}: {plain(why.words)}." for why in session.why
     ]
-    return told + [f"{format_signed_usd(why.amount)}: {plain(why.words)}." for why in session.why]
 
 
 def reconciliation_record(told: ReportedUsage) -> dict[str, Any]:
@@ -122,7 +123,8 @@ def _summary_lines(told: ReportedUsage) -> Iterator[str]:
             yield f"{words[0].upper()}{words[1:]}: {count(numbers[cause], 'session')}{part}."
     if told.silent:
         report = "reports" if told.silent == 1 else "report"
-        yield f"{count(told.silent, 'session')} {report} nothing; computed for these: {format_usd(told.silent_computed)}."
+        computed = format_usd(told.silent_computed)
+        yield f"{count(told.silent, 'session')} {report} nothing; computed for these: {computed}."
     if any(session.source is ReportedSource.COST_STATE and session.is_floor for session in told.sessions):
         yield "Where Claude Code does not know a model's price, what it reports is only the least."
     for problem in told.problems:
@@ -160,7 +162,8 @@ def _describe_day(reported_day: ReportedDay) -> str:
     cached = "with the cache" if reported_day.with_cache else "without the cache"
     models = ", ".join(f"{plain(model)} {number:,}" for model, number in reported_day.tokens)
     tokens = f", {count(reported_day.total_tokens, 'token')} {cached} ({models})" if models else ""
-    acts = f"{count(reported_day.messages, 'message')}, {count(reported_day.sessions, 'session')}, {count(reported_day.calls, 'call')}"
+    counts = ((reported_day.messages, "message"), (reported_day.sessions, "session"), (reported_day.calls, "call"))
+    acts = ", ".join(count(number, noun) for number, noun in counts)
     left = ""
     if reported_day.is_partly:
         what = f"{count(reported_day.left_charges, 'charge')}, {count(reported_day.left_sessions, 'session')}"

@@ -298,7 +298,8 @@ class _MarkdownRenderer:
         else:
             told = shorten(summarize_input(call.tool, call.input), _MAX_SUMMARY)
             how = "" if call.outcome is Outcome.OK else f" ({call.outcome})"
-            summary = f"<b>{_escape_html(shorten(call.tool, 60))}</b> {f'<code>{_escape_html(told)}</code>' if told else ''}{how}"
+            code = f"<code>{_escape_html(told)}</code>" if told else ""
+            summary = f"<b>{_escape_html(shorten(call.tool, 60))}</b> {code}{how}"
             yield from _details(summary.strip(), body)
         if call.feedback:
             yield ""

@@ -1,4 +1,4 @@
-"""Usage report: sorted and limited rows, notes about them, days only Claude Code's statistics know, and the JSON document.
+"""Usage report: rows, notes about them, days that only Claude Code's statistics know, and the JSON document.
 
 Loaded by every `usage`, also with a fresh index: must not import entries, thread or parallel at the top.
 """

@@ -1,4 +1,4 @@
-"""Suggestions when a query finds nothing or little: sessions with some of the words, other spellings, values that exist.
+"""Suggestions when a query finds little: sessions with some of the words, other spellings, values that exist.
 
 People remember words of a title, of what was typed and of the answer, while any three words occur together in some
 long log. So a session is judged by where each word is said best, and by the entry that contains most of them.

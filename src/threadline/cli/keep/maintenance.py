@@ -86,7 +86,8 @@ def _damaged_sessions(store: Store, done: VerifyResult) -> list[str]:
 def _print_verification(row: dict[str, Any]) -> None:
     from threadline.cli import output as out
 
-    looked = f"{out.counted(row['pieces'], 'piece')} ({out.format_size(row['bytes'])}) in {out.counted(row['packs'], 'pack')}"
+    size = out.format_size(row["bytes"])
+    looked = f"{out.counted(row['pieces'], 'piece')} ({size}) in {out.counted(row['packs'], 'pack')}"
     looked += f", {out.counted(row['runs'], 'manifest')}"
     if row["clean"]:
         of_it = " This was a sample." if row["sample"] else ""

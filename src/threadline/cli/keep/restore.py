@@ -245,9 +245,11 @@ def _truncation_notes(catalogue: Catalogue, put: Iterable[Version]) -> Iterator[
                 f" --at {' or '.join(map(str, runs))} gives it as it was."
             )
         elif last.size < version.size:
-            yield f"{version.path} was cut off to {out.format_size(last.size)} later; it is given as of run {version.run}."
+            size = out.format_size(last.size)
+            yield f"{version.path} was cut off to {size} later; it is given as of run {version.run}."
         elif longest.size > version.size:
-            yield f"{version.path} was longer before it was rewritten: --at {longest.run} gives {out.format_size(longest.size)}."
+            size = out.format_size(longest.size)
+            yield f"{version.path} was longer before it was rewritten: --at {longest.run} gives {size}."
 
 
 def _restore_files(

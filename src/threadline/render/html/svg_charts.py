@@ -133,6 +133,7 @@ _WEEKS = 53
 _ONE_DAY = timedelta(days=1)
 _CALENDAR_CELL, _CALENDAR_PITCH = 11, 14
 _CALENDAR_LEFT, _CALENDAR_TOP = 32, 18
+_DAYS_PER_WEEK = 7
 _MONTH_LABEL_WEEKS = 3  # weeks that the name of a month takes
 _NAMED_DAYS = (0, 2, 4)
 
@@ -198,7 +199,7 @@ def _month_labels(monday: date) -> Iterator[Markup]:
     for week in range(_WEEKS):
         sunday = monday + timedelta(days=7 * week + 6)
         if (
-            (sunday.day <= 7 or week == 0)
+            (sunday.day <= _DAYS_PER_WEEK or week == 0)
             and week - before >= _MONTH_LABEL_WEEKS
             and week <= _WEEKS - _MONTH_LABEL_WEEKS + 1
         ):

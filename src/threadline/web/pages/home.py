@@ -211,7 +211,8 @@ def _calendar_chart(worked: WorkCalendar, today: date) -> Child:
     days = {
         day: DayActivity(
             replies,
-            f"{count(sessions, 'session')}, {count(replies, 'reply', 'replies')}, {format_amount(spent.amount) or 'no price'}",
+            f"{count(sessions, 'session')}, {count(replies, 'reply', 'replies')}, "
+            f"{format_amount(spent.amount) or 'no price'}",
         )
         for text, (replies, sessions, spent) in worked.days.items()
         if (day := _parse_date(text)) is not None
