@@ -59,9 +59,8 @@ def reported_session_lines(session: ReportedSession) -> list[str]:
         return [f"{head}computed is the same, to the last digit."]
     less = "more" if session.difference > 0 else "less"
     gap = format_usd(session.difference.copy_abs())
-    return [f"{head}computed is {format_usd(session.computed)}: {gap} {less} is reported."] + [
-        f"{format_signed_usd(why.amount)}: {plain(why.words)}." for why in session.why
-    ]
+    verdict = f"{head}computed is {format_usd(session.computed)}: {gap} {less} is reported."
+    return [verdict, *(f"{format_signed_usd(why.amount)}: {plain(why.words)}." for why in session.why)]
 
 
 def reconciliation_record(told: ReportedUsage) -> dict[str, Any]:
