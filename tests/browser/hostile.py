@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.faces.test_cli_hostile import EVERYTHING
+from tests.cli.test_cli_hostile import EVERYTHING
 from tests.make import Part, Pen, Row, call, chain, meta, prompt, reply, transcript, write
 
 # Each would be seen: by a dialog, by a request, or by an element with the attribute or the name `evil`.

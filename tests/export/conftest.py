@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.faces.conftest import ask, demo_home
+from tests.cli.conftest import ask, demo_home
 
 __all__ = ["ask", "demo_home"]

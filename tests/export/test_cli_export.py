@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.faces.asking import Asker
+from tests.cli.asking import Asker
 from tests.make import Part, Pen, lines, prompt, reply, transcript
 from tests.render.planted import formed_value, seeded
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from tests.faces.asking import Asker
+from tests.cli.asking import Asker
 from tests.make import SESSION, Pen, Row, prompt, reply, transcript, write
 from tests.web.asking import Client
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faces.asking import Asker
+from tests.cli.asking import Asker
 from tests.make import Pen, call, lines, prompt, reply, transcript
 
 from threadline.export.formats import find_browser

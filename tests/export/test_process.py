@@ -7,8 +7,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from tests.cli.asking import COMMAND, environment, start
 from tests.export.test_cli_export import write_session
-from tests.faces.asking import COMMAND, environment, start
 from tests.make import prompt, reply
 
 

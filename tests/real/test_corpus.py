@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.faces.asking import Asker
+from tests.cli.asking import Asker
 from tests.real.client import SHARED
 
 HOME = SHARED / "corpus/home"

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.faces.asking import Asker
+from tests.cli.asking import Asker
 from tests.real.client import API, Client, bash, client, newest, steps
 
 NEWEST = newest() if API.exists() else None

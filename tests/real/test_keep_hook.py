@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.faces.asking import Asker
+from tests.cli.asking import Asker
 from tests.real.client import API, client, newest, steps
 
 NEWEST = newest() if API.exists() else None

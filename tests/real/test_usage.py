@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from tests.faces.asking import Asker
+from tests.cli.asking import Asker
 from tests.real.client import SHARED
 
 from threadline.account import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from tests.faces.asking import ask_alone
+from tests.cli.asking import ask_alone
 from tests.make import SESSION, Part, Pen, Row, prompt, reply, transcript
 from tests.render.reading import session, shown
 

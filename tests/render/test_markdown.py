@@ -7,7 +7,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.faces.asking import steering
+from tests.cli.asking import steering
 
 from threadline.render import Role, Span, Style
 from threadline.render.terminal import line_width

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.faces.asking import steering
+from tests.cli.asking import steering
 
 from threadline.render import (
     Role,

@@ -1,6 +1,6 @@
 """Tell which charges were spent on abandoned branches, for `usage --by thread`.
 
-Needs every session that holds one of the charges, so it is read only on request (tests/faces/test_cli_usage.py guards
+Needs every session that holds one of the charges, so it is read only on request (tests/cli/test_cli_usage.py guards
 that).
 """
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.faces import counting
-from tests.faces.asking import Asker
+from tests.cli import counting
+from tests.cli.asking import Asker
 
 import threadline
 from threadline.cli.commands import COMMANDS

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faces.asking import Asker, steering
+from tests.cli.asking import Asker, steering
 
 from threadline.account import load_rates, shipped_rates
 

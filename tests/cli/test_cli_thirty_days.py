@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faces.asking import Asker
+from tests.cli.asking import Asker
 
 import threadline
 from threadline.demo import write

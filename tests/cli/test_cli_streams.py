@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.faces import counting
-from tests.faces.asking import COMMAND, Answer, ask_alone, environment, start, steering
+from tests.cli import counting
+from tests.cli.asking import COMMAND, Answer, ask_alone, environment, start, steering
 from tests.make import SESSION, prompt, reply, transcript, write
 
 QUESTIONS: tuple[list[str], ...] = (

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faces import counting
-from tests.faces.asking import Asker, ask_alone
+from tests.cli import counting
+from tests.cli.asking import Asker, ask_alone
 from tests.make import Pen, call, chain, line, meta, prompt, reply, transcript, write
 
 from threadline.model.entries import Entry

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.faces.asking import Asker, ask_alone, steering
+from tests.cli.asking import Asker, ask_alone, steering
 from tests.make import Pen, Row, call, chain, line, meta, prompt, reply, transcript, write
 
 STEER = {

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faces import counting
-from tests.faces.asking import Asker, ask_alone
+from tests.cli import counting
+from tests.cli.asking import Asker, ask_alone
 from tests.make import Pen, line, meta, prompt, reply, transcript, write
 
 from threadline import parse

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faces import counting
-from tests.faces.asking import Asker, steering
-from tests.faces.test_cli_streams import answer_on_a_terminal
+from tests.cli import counting
+from tests.cli.asking import Asker, steering
+from tests.cli.test_cli_streams import answer_on_a_terminal
 
 from threadline import atomic
 from threadline.keep import Store

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.faces.asking import Asker, steering
+from tests.cli.asking import Asker, steering
 from tests.make import SESSION, Pen, call, chain, prompt, reply, transcript, write
 from tests.thread.context_rows import called, said, usage
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from tests.faces.asking import Asker
+from tests.cli.asking import Asker
 
 from threadline.cli import sql_answers
 from threadline.index import PRIVATE, TABLES, VIEWS

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faces.asking import Asker, ask_alone, start, steering
-from tests.faces.test_cli_hostile import STEER, hostile_home
+from tests.cli.asking import Asker, ask_alone, start, steering
+from tests.cli.test_cli_hostile import STEER, hostile_home
 from tests.make import SESSION, Part, Pen, Row, call, chain, lines, meta, prompt, reply, transcript, write
 
 OTHER = "5e551011-0000-4000-8000-000000000002"

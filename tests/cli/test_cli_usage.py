@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faces.asking import COMMAND, Asker, ask_alone, environment, steering
-from tests.faces.test_cli_hostile import EVERYTHING, STEER, hostile_home
+from tests.cli.asking import COMMAND, Asker, ask_alone, environment, steering
+from tests.cli.test_cli_hostile import EVERYTHING, STEER, hostile_home
 from tests.make import MODEL, Pen, Row, call, prompt, reply, transcript, write
 
 from threadline.account import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS

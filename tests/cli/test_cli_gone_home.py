@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faces.asking import Asker
+from tests.cli.asking import Asker
 
 ASKED = {
     "list": ("list", "--json"),

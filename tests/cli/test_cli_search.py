@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.faces.asking import Asker
+from tests.cli.asking import Asker
 from tests.make import Pen, call, meta, prompt, reply, transcript, write
 
 from threadline.find import homes

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.faces import counting
-from tests.faces.asking import Asker, ask_alone
+from tests.cli import counting
+from tests.cli.asking import Asker, ask_alone
 from tests.make import prompt, reply, transcript, write
 
 KEYS = {

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.faces import counting
-from tests.faces.asking import Asker, environment
+from tests.cli import counting
+from tests.cli.asking import Asker, environment
 
 # name, kind and permissions, owner, inode, size, time of change and of the last change of status
 State = dict[str, tuple[int, int, int, int, int, int]]

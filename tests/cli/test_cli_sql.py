@@ -8,9 +8,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.faces import counting
-from tests.faces.asking import Asker, start, steering
-from tests.faces.test_cli_hostile import EVERYTHING, hostile_home
+from tests.cli import counting
+from tests.cli.asking import Asker, start, steering
+from tests.cli.test_cli_hostile import EVERYTHING, hostile_home
 
 from threadline.cli import sql_answers
 from threadline.index import TABLES, VIEWS, QueryResult, open_for_sql, open_read_only

@@ -18,8 +18,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from tests import make
-from tests.faces import counting
-from tests.faces.asking import COMMAND, Answer, Asker, environment, steering
+from tests.cli import counting
+from tests.cli.asking import COMMAND, Answer, Asker, environment, steering
 
 from threadline.account import active_window, usage_windows
 from threadline.cli import statusline as command

@@ -10,9 +10,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.faces import counting
-from tests.faces.asking import Asker, steering
-from tests.faces.test_cli_streams import on_a_terminal
+from tests.cli import counting
+from tests.cli.asking import Asker, steering
+from tests.cli.test_cli_streams import on_a_terminal
 
 from threadline.index.store import VERSION, write_lock
 

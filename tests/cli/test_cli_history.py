@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.faces.asking import Asker, environment, steering
-from tests.faces.test_cli_hostile import STEER
+from tests.cli.asking import Asker, environment, steering
+from tests.cli.test_cli_hostile import STEER
 from tests.make import SESSION, line, prompt, transcript, write
 
 from threadline.reports import history

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.faces.asking import Answer, Asker
+from tests.cli.asking import Answer, Asker
 from tests.render.planted import formed_value, seeded
 
 from threadline.redact.tokens import FORMATS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.account.test_receipts import OTHER, home_with, message
-from tests.faces.asking import Asker, ask_alone, steering
+from tests.cli.asking import Asker, ask_alone, steering
 from tests.make import SESSION, Pen, meta, prompt, reply, transcript, write
 
 HOSTILE = "\x1b]0;owned\x07\u202ename\x9b31m"

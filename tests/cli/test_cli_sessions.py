@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faces.asking import COMMAND, Asker, ask_alone, environment, steering
-from tests.faces.test_cli_hostile import EVERYTHING, STEER, escaped
+from tests.cli.asking import COMMAND, Asker, ask_alone, environment, steering
+from tests.cli.test_cli_hostile import EVERYTHING, STEER, escaped
 from tests.make import SESSION, Pen, Row, call, chain, line, meta, prompt, reply, transcript, write
 
 from threadline.cli.screen import pager_command

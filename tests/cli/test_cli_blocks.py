@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests import make
-from tests.faces.asking import Asker, steering
+from tests.cli.asking import Asker, steering
 
 from threadline.account import usage_windows
 from threadline.reports import read_ledger
