@@ -140,7 +140,7 @@ def test_of_a_long_history_the_end_is_looked_at(archive: Archive, monkeypatch: p
 def test_the_file_is_opened_once(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even where other queries are tried, since nothing is found; and rows that cannot be meant are not decoded."""
     opened = _counted(monkeypatch, "open_transcript")
-    decoded = _counted(monkeypatch, "_decoded")
+    decoded = _counted(monkeypatch, "_decode_row")
     with archive.opened() as connection:
         search(connection, "lighthuose zzzz", now=NOW, near=True)
         assert len(opened) == 1

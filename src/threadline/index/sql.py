@@ -142,7 +142,7 @@ def timeout_message(seconds: float) -> str:
 def error_position(question: str, word: str) -> str:
     """Where the word is, if it is in one place only: SQLite tells which word, and not where.
 
-    >>> position("SELECT a, b", "b"), position("SELECT a, a", "a")
+    >>> error_position("SELECT a, b", "b"), error_position("SELECT a, a", "a")
     (', column 11', '')
     """
     is_name = word.isidentifier()
@@ -158,7 +158,7 @@ def error_position(question: str, word: str) -> str:
 def unique_names(names: Sequence[str]) -> list[str]:
     """Each name once: a second `kind` is `kind_2`.
 
-    >>> unique(["kind", "kind", "kind_2"])
+    >>> unique_names(["kind", "kind", "kind_2"])
     ['kind', 'kind_3', 'kind_2']
     """
     taken = Counter(names)

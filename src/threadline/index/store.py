@@ -322,7 +322,7 @@ _LATEST = datetime.max.replace(tzinfo=UTC) - _A_YEAR
 def encode_time(time: str) -> int | str:
     """A time as the index keeps it.
 
-    >>> stamp("2025-07-01T10:43:45.885Z"), stamp("2025-07-01T12:43+02:00")
+    >>> encode_time("2025-07-01T10:43:45.885Z"), encode_time("2025-07-01T12:43+02:00")
     (1751366625885, '2025-07-01T12:43+02:00')
     """
     written = _match_usual_time(time)
@@ -335,7 +335,7 @@ def encode_time(time: str) -> int | str:
 def decode_time(stamped: int | str) -> str:
     """The time as it was written.
 
-    >>> written(1751366625885)
+    >>> decode_time(1751366625885)
     '2025-07-01T10:43:45.885Z'
     """
     if isinstance(stamped, str):

@@ -52,8 +52,8 @@ def make_plan(query: Query, vocabulary: Vocabulary | None = None) -> SearchPlan:
     With a vocabulary, what regular expressions spell out narrows the search even where it is no whole word.
 
     >>> from threadline.search.parse import parse_query
-    >>> plan(parse_query('"snake_case" -prompt:draft* tool:Bash'))
-    Plan(match='(("snake case") NOT {prompt}:"draft"*)', rest=Is(field='tool', value='Bash', prefix=False))
+    >>> make_plan(parse_query('"snake_case" -prompt:draft* tool:Bash'))
+    SearchPlan(match='(("snake case") NOT {prompt}:"draft"*)', rest=Is(field='tool', value='Bash', prefix=False))
     """
     whole = expand(query)
     parts = whole.of if isinstance(whole, And) else (whole,)

@@ -341,7 +341,7 @@ _CONTEXT_AFTER = 30
 def query_error(query: str, at: int, sentence: str) -> BadQuery:
     """The error for a query that is not understood from that character on (counted from 0).
 
-    >>> print(refused("foo promt:bar", 4, "There is no field promt."))
+    >>> print(query_error("foo promt:bar", 4, "There is no field promt."))
     There is no field promt. (column 5)
       foo promt:bar
           ^

@@ -326,7 +326,7 @@ def _to_phrases(query: Text, spellings: Sequence[tuple[str, ...]]) -> Query:
 def split_camel_case(text: str) -> str:
     """A name's parts, set apart where small letters go over into capitals.
 
-    >>> humps("parseTimestamp HTTPServer utf8Decode E404 Word")
+    >>> split_camel_case("parseTimestamp HTTPServer utf8Decode E404 Word")
     'parse Timestamp HTTP Server utf8 Decode E404 Word'
     """
     return "".join(f" {one}" if _starts_part(text, at) else one for at, one in enumerate(text))
@@ -348,7 +348,7 @@ _ENDINGS = ("", "e", "s", "es", "ed", "ing")
 def word_forms(word: str) -> tuple[str, ...]:
     """Other forms of a word; none where it is no plain word. Not all of them need be words.
 
-    >>> forms("crashes"), forms("src/app.py")
+    >>> word_forms("crashes"), word_forms("src/app.py")
     (('crash', 'crashe', 'crashed', 'crashing', 'crashs'), ())
     """
     plain = word.lower()

@@ -190,7 +190,7 @@ _Part: TypeAlias = "str | tuple[list[_Part], ...] | None"
 def required_text(regex: Regex) -> list[Requirement]:
     r"""What every match has in it; strings may overlap, and a line's beginning is a newline.
 
-    >>> needs(Regex(r"^import (os|sys) +# fine"))
+    >>> required_text(Regex(r"^import (os|sys) +# fine"))
     [(['\nimport os'], ['\nimport sys']), ' ', ' # fine']
     """
     return list(_requirements(get_finder(regex).tree))
@@ -199,7 +199,7 @@ def required_text(regex: Regex) -> list[Requirement]:
 def required_literals(regex: Regex) -> Iterator[str]:
     r"""The strings that every match has in it.
 
-    >>> list(literals(Regex(r"^import (os|sys) +# fine")))
+    >>> list(required_literals(Regex(r"^import (os|sys) +# fine")))
     ['\nimport ', ' ', ' # fine']
     """
     yield from _literal_runs(get_finder(regex).tree)
