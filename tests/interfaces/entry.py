@@ -27,8 +27,8 @@ from tests.web.asking import Client
 import threadline
 from threadline.cli import run
 from threadline.demo import write as write_demo
+from threadline.web.app import SESSION_PAGES
 from threadline.web.pages import PAGES
-from threadline.web.session import BELOW
 
 __all__ = ["NOW", "Answer", "Web", "alone", "command", "page_routes", "write_demo"]
 
@@ -93,7 +93,7 @@ class Web:
 
 def page_routes() -> list[str]:
     """The paths of every page, as the server knows them: `/usage`, `/session/{session}/turns`."""
-    return [*PAGES, *(f"/session/{{session}}{below}" for below in BELOW)]
+    return [*PAGES, *(f"/session/{{session}}{below}" for below in SESSION_PAGES)]
 
 
 @contextmanager

@@ -156,16 +156,6 @@ KNOWN_DISAGREEMENTS: tuple[tuple[str, str, str], ...] = (
         "library without index, library with index, sql, command without index, command with index, web",
         "corpus/odd-timestamps-are-moments-or-none",
     ),
-    # `Session.started` counts agents.
-    (
-        "started",
-        "read",
-        """
-        sessions/agents-beside-belong-to-the-session-they-name
-        account/progress-repeats-an-agents-message
-        account/prompt-suggestion-replays-the-thread
-        """,
-    ),
     # As with `started`.
     (
         "ended",
@@ -175,52 +165,6 @@ KNOWN_DISAGREEMENTS: tuple[tuple[str, str, str], ...] = (
         account/far-years-and-zones-are-days
         """,
     ),
-    # `Session.ended` counts agents.
-    (
-        "ended",
-        "read",
-        """
-        demo
-        sessions/agent-below-the-session
-        sessions/agent-beside-the-session
-        sessions/agent-can-be-compacted-itself
-        sessions/agent-resumed-by-a-second-call
-        sessions/agent-that-nothing-links
-        sessions/agent-that-was-interrupted
-        sessions/agent-without-a-prompt-row
-        sessions/agents-beside-belong-to-the-session-they-name
-        sessions/agents-of-a-workflow
-        sessions/async-agent-still-pending
-        sessions/async-agent-that-failed
-        sessions/async-agent-with-a-later-result
-        sessions/calls-of-agents-belong-to-the-turn-that-started-them
-        sessions/forked-agent-that-copied-its-history
-        sessions/link-by-a-notification
-        sessions/link-by-progress
-        sessions/link-by-team-and-name
-        sessions/link-by-the-fork-point
-        sessions/link-by-the-result
-        sessions/link-by-the-same-prompt
-        sessions/link-by-the-same-prompt-in-order-of-time
-        sessions/link-by-the-side-file
-        sessions/link-by-the-tail-of-the-result
-        sessions/nested-agents
-        sessions/resumed-agent-goes-on-in-its-file
-        sessions/side-agent-that-compacts-replays-the-thread
-        sessions/side-agent-that-extracts-memories
-        sessions/side-agent-that-guesses-the-next-prompt
-        sessions/side-agent-that-remembers
-        sessions/side-question-replays-the-thread
-        sessions/warm-up-is-a-side-agent
-        account/agent-beside-the-sessions-names-its-session-inside
-        account/agent-inside-its-session-is-told-apart
-        account/compaction-agent-replays-the-thread
-        account/forked-agents-copied-their-parent
-        account/parent-and-agent-hold-the-same-rows
-        account/side-question-replays-with-a-new-request-id
-        account/workflow-agents-belong-to-their-session
-        """,
-    ),
     # As with `started`.
     (
         "duration",
@@ -228,54 +172,6 @@ KNOWN_DISAGREEMENTS: tuple[tuple[str, str, str], ...] = (
         """
         corpus/odd-timestamps-are-moments-or-none
         account/far-years-and-zones-are-days
-        """,
-    ),
-    # `Session.wall_time` counts agents.
-    (
-        "duration",
-        "read",
-        """
-        demo
-        sessions/agent-below-the-session
-        sessions/agent-beside-the-session
-        sessions/agent-can-be-compacted-itself
-        sessions/agent-resumed-by-a-second-call
-        sessions/agent-that-nothing-links
-        sessions/agent-that-was-interrupted
-        sessions/agent-without-a-prompt-row
-        sessions/agents-beside-belong-to-the-session-they-name
-        sessions/agents-of-a-workflow
-        sessions/async-agent-still-pending
-        sessions/async-agent-that-failed
-        sessions/async-agent-with-a-later-result
-        sessions/calls-of-agents-belong-to-the-turn-that-started-them
-        sessions/forked-agent-that-copied-its-history
-        sessions/link-by-a-notification
-        sessions/link-by-progress
-        sessions/link-by-team-and-name
-        sessions/link-by-the-fork-point
-        sessions/link-by-the-result
-        sessions/link-by-the-same-prompt
-        sessions/link-by-the-same-prompt-in-order-of-time
-        sessions/link-by-the-side-file
-        sessions/link-by-the-tail-of-the-result
-        sessions/nested-agents
-        sessions/resumed-agent-goes-on-in-its-file
-        sessions/side-agent-that-compacts-replays-the-thread
-        sessions/side-agent-that-extracts-memories
-        sessions/side-agent-that-guesses-the-next-prompt
-        sessions/side-agent-that-remembers
-        sessions/side-question-replays-the-thread
-        sessions/warm-up-is-a-side-agent
-        account/agent-beside-the-sessions-names-its-session-inside
-        account/agent-inside-its-session-is-told-apart
-        account/compaction-agent-replays-the-thread
-        account/forked-agents-copied-their-parent
-        account/parent-and-agent-hold-the-same-rows
-        account/progress-repeats-an-agents-message
-        account/prompt-suggestion-replays-the-thread
-        account/side-question-replays-with-a-new-request-id
-        account/workflow-agents-belong-to-their-session
         """,
     ),
     # The index counts whole lines.

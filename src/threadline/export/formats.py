@@ -97,7 +97,6 @@ def _render_plain_text(whole: Session, view: View, total: Sum) -> str:
         describe_cost,
         describe_hidden_branches,
         describe_tokens,
-        session_duration,
         session_text,
     )
 
@@ -114,7 +113,7 @@ def _render_plain_text(whole: Session, view: View, total: Sum) -> str:
         uncut=True,
     )
     figures = " · ".join(
-        one for one in (format_duration(session_duration(whole)), describe_tokens(total), describe_cost(total)) if one
+        one for one in (format_duration(whole.wall_time), describe_tokens(total), describe_cost(total)) if one
     )
     told = [one for one in (figures, describe_hidden_branches(whole.main, view.branch)) if one]
     lines = session_text.session_to_text(whole, options, find_notifications(whole), told)

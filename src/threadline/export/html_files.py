@@ -34,8 +34,6 @@ from threadline.render import (
     describe_hidden_branches,
     describe_tokens,
     place_items,
-    session_duration,
-    session_start_and_end,
     shorten,
     summarize_call,
 )
@@ -118,7 +116,7 @@ def render_document(
 
 def session_facts(whole: Session, total: Sum | None = None) -> Iterator[str]:
     """What is known of a session at a glance; the time it began first, where there is one."""
-    started = session_start_and_end(whole)[0]
+    started = whole.started
     if started is not None:
         yield f"{format_time(started)} UTC"
     yield from (short_model_name(model) for model in whole.models)
@@ -126,7 +124,7 @@ def session_facts(whole: Session, total: Sum | None = None) -> Iterator[str]:
     yield count(len(whole.calls), "call")
     if agents := sum(agent.side is None for agent in whole.agents):
         yield count(agents, "agent")
-    if took := format_duration(session_duration(whole)):
+    if took := format_duration(whole.wall_time):
         yield took
     if total is not None:
         yield describe_tokens(total)
@@ -246,7 +244,7 @@ class SiteEntry(Struct, frozen=True):
 def make_site_entry(whole: Session, name: str, view: View, total: Sum | None = None) -> SiteEntry:
     """A session as the list and the search know it."""
     said = []
-    started = session_start_and_end(whole)[0]
+    started = whole.started
     for item in place_items(whole.main, view):
         found = item.item
         if isinstance(found, PromptItem):

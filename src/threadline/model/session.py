@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +17,7 @@ from threadline.model.places import AgentId, CallId, EntryId, Place, Problem, Se
 from threadline.model.side_agents import SideAgentKind
 from threadline.model.side_files import AgentMeta
 from threadline.model.text import Title
+from threadline.model.times import time_range
 
 
 def is_visible(entry: ChainEntry, *, agent: bool = False) -> bool:
@@ -432,22 +433,30 @@ class Session(Struct, frozen=True):
         return next((entry for entry in self if _is_at(entry, place)), None)
 
     @property
+    def span(self) -> tuple[datetime | None, datetime | None]:
+        """The first and the last time of the main conversation.
+
+        Agents do not count: one that continues in the background, or whose transcript was copied from an older session,
+        does not make the session longer. Their times are used only if the main conversation has none.
+        """
+        own = _time_range(self.main.entries)
+        return own if own[0] is not None else _time_range(self)
+
+    @property
     def started(self) -> datetime | None:
-        """The first time that any of its conversation tells."""
-        return min(self._times(), default=None)
+        """When the main conversation began."""
+        return self.span[0]
 
     @property
     def ended(self) -> datetime | None:
-        """The last time that any of its conversation tells."""
-        return max(self._times(), default=None)
-
-    def _times(self) -> Iterator[datetime]:
-        return (moment for entry in self if isinstance(entry, ChainEntry) and (moment := entry.timestamp))
+        """When the main conversation ended, or the time of its last entry so far."""
+        return self.span[1]
 
     @property
     def wall_time(self) -> timedelta | None:
-        """From its first to its last time."""
-        return self.ended - self.started if self.started and self.ended else None
+        """How long it took from `started` to `ended`, pauses included."""
+        started, ended = self.span
+        return ended - started if started is not None and ended is not None else None
 
     @property
     def active_time(self) -> timedelta:
@@ -480,6 +489,10 @@ class Session(Struct, frozen=True):
         turns = sum(turn.act is not None for turn in self.turns)
         said = f"{turns} turns, {len(self.agents)} agents, {len(self.calls)} calls, {len(self)} entries"
         return f"Session({str(self.id)!r}, {self.title.text[:50]!r}, {said})"
+
+
+def _time_range(entries: Iterable[Entry]) -> tuple[datetime | None, datetime | None]:
+    return time_range(entry.timestamp_text for entry in entries if isinstance(entry, ChainEntry))
 
 
 def _is_at(entry: Entry, place: Place) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from calendar import monthrange
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any
 
@@ -70,6 +70,38 @@ def _from_epoch(count: float) -> datetime | None:
         return _EPOCH + timedelta(seconds=seconds)
     except (OverflowError, ValueError):
         return None
+
+
+# How Claude Code writes times. Days after the 28th are left to the parser: not every month has them.
+_USUAL_TIME = re.compile(
+    r"[12]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z", re.ASCII
+)
+
+
+def sortable_time(timestamp: Any) -> str | None:
+    """Return a timestamp as text that sorts like the moment it names, or None if it names none.
+
+    The text is ISO 8601 in UTC without the final `Z`; `parse_timestamp(text)` gives the moment back. Timestamps
+    written the usual way are not parsed, so that this is cheap enough for every entry.
+
+    >>> sortable_time("2025-07-01T10:43:45.885Z")
+    '2025-07-01T10:43:45.885'
+    >>> sortable_time("2025-07-01T12:43:45+02:00")
+    '2025-07-01T10:43:45.000'
+    """
+    if timestamp.__class__ is str and _USUAL_TIME.fullmatch(timestamp):
+        return str(timestamp[:-1])
+    moment = parse_timestamp(timestamp)
+    if moment is None:
+        return None
+    precision = "microseconds" if moment.microsecond % 1000 else "milliseconds"
+    return moment.replace(tzinfo=None).isoformat(timespec=precision)
+
+
+def time_range(timestamps: Iterable[Any]) -> tuple[datetime | None, datetime | None]:
+    """Return the first and the last moment that these timestamps name."""
+    times = [time for timestamp in set(timestamps) if (time := sortable_time(timestamp)) is not None]
+    return (parse_timestamp(min(times)), parse_timestamp(max(times))) if times else (None, None)
 
 
 _AGO = re.compile(r"(\d{1,6})\s*(m|min|h|d|w)")

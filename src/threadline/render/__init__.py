@@ -78,8 +78,6 @@ if TYPE_CHECKING:
         branch_number,
         branch_numbers,
         describe_hidden_branches,
-        session_duration,
-        session_start_and_end,
         task_answer,
         task_sentence,
     )
@@ -164,8 +162,6 @@ __getattr__ = lazy_exports(
             "branch_number",
             "branch_numbers",
             "describe_hidden_branches",
-            "session_duration",
-            "session_start_and_end",
             "task_answer",
             "task_sentence",
         ],

@@ -1,23 +1,20 @@
-"""Facts about a session that several outputs show: its agents, background tasks, abandoned branches, start and end.
+"""Facts about a session that several outputs show: its agents, background tasks and abandoned branches.
 
-Each agent is placed once: under the call that started it, or apart if no call leads to it. Start and end are those of
-the main transcript. An agent that continues in the background, or was copied from an older session, does not make the
-session longer.
+Each agent is placed once: under the call that started it, or apart if no call leads to it.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from threadline.model.calls import Call, Outcome
-from threadline.model.entries import ChainEntry, Entry
+from threadline.model.entries import Entry
 from threadline.model.places import CallId
 from threadline.model.results import AgentResult
 from threadline.model.session import Agent, AgentStatus, Session, Turn
 from threadline.model.text import count, format_duration
-from threadline.model.times import parse_timestamp
 from threadline.render.outline import TaskNotification, entry_key
 from threadline.render.safe_text import one_line
 from threadline.render.terminal import Role, Span, Spans, cut_line
@@ -227,38 +224,3 @@ def describe_hidden_branches(agent: Agent, branch: int | None) -> str:
 
 def _line_key(entry: Entry) -> tuple[str, int]:
     return entry.line.transcript, entry.line.number
-
-
-_USUAL_LENGTH = len("2026-11-15T10:43:45.885Z")
-
-
-def session_start_and_end(session: Session) -> tuple[datetime | None, datetime | None]:
-    """The first and the last time of its main transcript, as the list has them.
-
-    Not its agents': one that goes on in the background, or whose transcript was copied from an older session, does not
-    make the session longer. Where the main transcript tells no time, theirs are all there is.
-    """
-    own = _first_and_last_time(session.main.entries)
-    return own if own[0] is not None else _first_and_last_time(session)
-
-
-def session_duration(session: Session) -> timedelta | None:
-    """From its first to its last time."""
-    first, last = session_start_and_end(session)
-    return last - first if first is not None and last is not None else None
-
-
-def _first_and_last_time(entries: Iterable[Entry]) -> tuple[datetime | None, datetime | None]:
-    """The first and the last of some times; those that are written as usual are in the order of their letters."""
-    usual: list[str] = []
-    others: list[object] = []
-    for text in {entry.timestamp_text for entry in entries if isinstance(entry, ChainEntry)}:
-        if isinstance(text, str) and len(text) == _USUAL_LENGTH and text[-1] == "Z" and text[0] == "2":
-            usual.append(text)
-        else:
-            others.append(text)
-    known = [parse_timestamp(text) for text in ((min(usual), max(usual)) if usual else ())]
-    if None in known:
-        known = [parse_timestamp(text) for text in usual]
-    found = [moment for moment in (*known, *map(parse_timestamp, others)) if moment is not None]
-    return min(found, default=None), max(found, default=None)

@@ -11,7 +11,7 @@ from threadline.model.session import Agent, Session
 from threadline.model.totals import Sum, sum_fields
 from threadline.render.items import PlacedItem, place_items
 from threadline.render.outline import BranchItem, CallItem, CompactionItem, PromptItem, TaskNotification, TaskUpdateItem
-from threadline.render.session_facts import abandoned_turns, group_by_entry, session_duration, session_start_and_end
+from threadline.render.session_facts import abandoned_turns, group_by_entry
 from threadline.render.view import AgentDetail, View
 
 FORMAT_VERSION = 1
@@ -24,8 +24,8 @@ def session_to_json(
     """A session as a tree of JSON values; `total` is what it spent."""
     chosen = view or View()
     told = group_by_entry(news)
-    started, ended = session_start_and_end(whole)
-    took = session_duration(whole)
+    started, ended = whole.span
+    took = whole.wall_time
     agents = [agent for agent in whole.agents if agent.side is None or chosen.everything]
     return {
         "format": FORMAT_VERSION,

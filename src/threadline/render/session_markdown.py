@@ -30,8 +30,6 @@ from threadline.render.session_facts import (
     agents_without_transcript,
     describe_hidden_branches,
     group_by_entry,
-    session_duration,
-    session_start_and_end,
     task_answer,
     task_sentence,
 )
@@ -206,7 +204,7 @@ class _MarkdownRenderer:
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         whole, total = self._session, self._total
-        started, took = session_start_and_end(whole)[0], format_duration(session_duration(whole))
+        started, took = whole.started, format_duration(whole.wall_time)
         agents = sum(agent.side is None for agent in whole.agents)
         turns = count(sum(turn.act is not None for turn in whole.turns), "turn")
         found = {

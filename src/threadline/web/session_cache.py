@@ -34,7 +34,7 @@ from threadline.model.session import Agent, Continuation
 from threadline.model.session import Session as SessionSession
 from threadline.model.times import zone_name
 from threadline.model.totals import Sum
-from threadline.render import agent_slug, anchor_of, foreign_transcript_slug, parse_anchor, session_start_and_end
+from threadline.render import agent_slug, anchor_of, foreign_transcript_slug, parse_anchor
 from threadline.render.html import ConversationRenderer, MessageStats, Scene, StatsByMessage
 from threadline.thread import ContextLimits, Notification, find_notifications, find_requests
 from threadline.web.session.position import PositionIndex
@@ -248,7 +248,7 @@ class SessionFacts(Struct, frozen=True):
 
 def session_facts(session: SessionSession) -> SessionFacts:
     """The facts of a session."""
-    started, ended = session_start_and_end(session)
+    started, ended = session.span
     return SessionFacts(
         started=started,
         ended=ended,
