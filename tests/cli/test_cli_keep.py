@@ -7,8 +7,6 @@ import importlib.util
 import json
 import os
 import shutil
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -465,48 +463,6 @@ def test_an_encrypted_keep_is_added_to_without_its_secret_and_read_with_it(
     assert "not the passphrase" in wrong.err
 
 
-def test_installing_shows_and_with_yes_writes_and_uninstalling_undoes_it(
-    ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing is written without --yes; what it shows names no line that was there; undone, all is as it was."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(home.parent / "config"))
-    (home / "settings.json").write_text('{\n  "env": {"TOKEN": "hidden"}\n}\n')
-    before = _looks(home)
-    shown = ask("keep", "install", "--timer", "systemd")
-    assert (shown.code, _looks(home)) == (0, before)
-    assert "Nothing was written; --yes does it." in shown.out
-    assert "SessionEnd" in shown.out
-    assert "hidden" not in shown.out
-    assert not (home.parent / "config").exists()
-    assert ask("keep", "install", "--timer", "systemd", "--yes").code == 0
-    assert (home.parent / "config/systemd/user/threadline-keep.timer").is_file()
-    said = json.loads((home / "settings.json").read_text())
-    assert f"--home {home}" in said["hooks"]["SessionEnd"][0]["hooks"][0]["command"]
-    assert "installed already" in ask("keep", "install", "--timer", "systemd", "--yes").out
-    assert ask("keep", "uninstall", "--json").json
-    assert ask("keep", "uninstall", "--yes").code == 0
-    assert (home / "settings.json").read_text() == '{\n  "env": {"TOKEN": "hidden"}\n}\n'
-    assert not (home.parent / "config/systemd").exists()
-    assert ask("keep", "uninstall").code == 1
-    assert "17 * * * * " in ask("keep", "install", "--timer", "cron").out
-
-
-@pytest.mark.usefixtures("home")
-def test_the_hook_keeps(ask: Asker, tmp_path: Path) -> None:
-    """The line that Claude Code would run does what it is for, and does not make it wait."""
-    (hook,) = [row for row in ask("keep", "install", "--timer", "none", "--json").json if row["path"].endswith(".json")]
-    text = "{" + "\n".join(hook["added"]).lstrip("{ ,").removesuffix("}") + "}"
-    command = json.loads(text)["hooks"]["SessionEnd"][0]["hooks"][0]["command"]
-    source = str(Path(__file__).parents[2] / "src")
-    environment = {**os.environ, "PYTHONPATH": source, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    subprocess.run(["/bin/sh", "-c", command], env=environment, check=True, timeout=30, input=b"{}")  # noqa: S603 - our own
-    runs = tmp_path / "keep/runs"
-    until = time.monotonic() + 30
-    while not (runs.is_dir() and any(runs.glob("*.jsonl.zst"))) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert ask("keep", "status", "--json").json["at_risk"] == []
-
-
 @pytest.mark.usefixtures("home")
 def test_no_keep_no_home_and_wrong_words(ask: Asker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No keep yet: exit code 1, and how one is begun. What is no keep, no run, no action: 2, and a sentence."""
@@ -707,14 +663,6 @@ def test_the_days_are_told_of_the_home_that_deletes(
     mains[0].write_bytes(b"{}\n")
     refused = ask("keep", "restore", mains[0].stem, "--home", home)
     assert (refused.code, "older than" in refused.out) == (2, False)
-
-
-def test_settings_that_are_left_alone_are_not_called_installed(ask: Asker, home: Path) -> None:
-    """What is wrong is said, and nothing beside it that is not true."""
-    (home / "settings.json").write_text("[]")
-    answer = ask("keep", "install", "--timer", "none", "--yes")
-    assert answer.code == 2
-    assert "installed already" not in answer.out
 
 
 @pytest.mark.usefixtures("home")

@@ -11,7 +11,7 @@ from tests.keep.test_archive import Place
 import threadline
 from threadline.find import homes
 from threadline.keep import Catalogue, Store, list_sessions, read_status, restore_files, run_keep
-from threadline.keep import keep as keeping
+from threadline.keep import keep as keep_module
 from threadline.keep.paths import find_source_files
 from threadline.model.places import Problem
 
@@ -45,7 +45,7 @@ def test_what_a_link_leads_to_has_its_name_in_the_home(place: Place, tmp_path: P
     mains = [session.main for session in list_sessions(catalogue) if session.main is not None]
     assert {main.path for main in mains} == {str(path.relative_to(place.home)) for path in place.transcripts()}
     told = read_status(catalogue, homes(place.home), place.machine.id)
-    assert (told.at_risk, told.misnamed, told.sessions) == ((), (), told.homes[0].sessions)
+    assert (told.at_risk, told.sessions) == ((), told.homes[0].sessions)
 
 
 def test_a_transcript_may_be_a_link(place: Place) -> None:
@@ -85,40 +85,32 @@ def test_links_that_are_not_followed_are_not_kept(place: Place, tmp_path: Path) 
     assert {one.path for one in Catalogue(Store(place.keep)).newest()} == set(paths)
 
 
-def test_what_was_kept_by_another_path_is_told_until_it_is_kept(
+def test_paths_that_lead_out_of_the_home_are_reported_and_not_listed(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What an early version kept by where it really lay is told by `status`; the next run keeps it by its name."""
+    """A merged keep may contain any path. Those that no run would store are counted; all others are listed."""
     (place.home / "projects").rename(tmp_path / "disk")
     (place.home / "projects").symlink_to(tmp_path / "disk")
+    place.run()
+    mains = place.below(place.transcripts())
     with monkeypatch.context() as patch:
-        really = find_source_files
+        find_files = find_source_files
         patch.setattr(
-            keeping,
+            keep_module,
             "find_source_files",
             lambda home, problems: (
-                type(one)(one.home, one.file, one.path.replace("projects/", "../disk/"))
-                for one in really(home, problems)
+                type(source)(source.home, source.file, source.path.replace("projects/", "../disk/"))
+                for source in find_files(home, problems)
             ),
         )
         place.run()
-    catalogue = Catalogue(Store(place.keep))
-    (said,) = read_status(catalogue, homes(place.home), place.machine.id).misnamed
-    assert str(place.home) in said
-    assert "../disk/" in said
-    with place.open() as archive:
-        assert archive.keep_problems
-    with place.transcripts()[0].open("ab") as file:
-        file.write(b'{"type":"summary","summary":"more","leafUuid":"x"}\n')
-    place.run()
-    catalogue = Catalogue(Store(place.keep))
-    assert read_status(catalogue, homes(place.home), place.machine.id).misnamed == ()
-    mains = place.below(place.transcripts())
     for path in place.transcripts():
         path.unlink()
+    catalogue = Catalogue(Store(place.keep))
+    strange = [version.path for version in catalogue.newest() if version.path.startswith("../")]
+    assert strange
     with threadline.open(place.home) as archive:
-        assert not archive.keep_problems
-        assert {session.main.path for session in list_sessions(catalogue) if session.main} == mains
+        assert [problem for problem in archive.keep_problems if f"{len(strange):,} files" in problem]
         assert {
             f"projects/{session.path.parent.name}/{session.path.name}" for session in archive.sessions().sessions
-        } <= mains
+        } == mains

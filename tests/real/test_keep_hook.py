@@ -1,4 +1,4 @@
-"""The hook that `keep install` writes, run by the real Claude Code."""
+"""The hook that `keep install` prints, run by the real Claude Code."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def test_claude_code_runs_the_hook_when_a_session_ends(
     with client(NEWEST, tmp_path) as one:
         (one.claude_home / "projects").mkdir(parents=True)
         where = ("--home", one.claude_home, "--keep", tmp_path / "keep")
-        assert ask("keep", "install", "--yes", "--timer", "none", *where).code == 0
+        (hook,) = ask("keep", "install", "--timer", "none", "--json", *where).json
+        Path(hook["path"]).write_text(hook["text"])
         session = one.say("begin", steps([{"text": "A beginning."}]))
         assert session is not None, one.failed
         until = time.monotonic() + 60

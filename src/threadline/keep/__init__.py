@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from threadline.keep.catalogue import Catalogue, Version
     from threadline.keep.encryption import PASSPHRASE_VARIABLE
     from threadline.keep.forget import forget_session, repack
-    from threadline.keep.install import Write, apply, cron_line, installing, uninstalling, units_folder
     from threadline.keep.keep import KeepResult, open_machine_cache, recognise_machine, run_keep
     from threadline.keep.kept_home import clear_kept_homes, kept_homes
     from threadline.keep.machine import (
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from threadline.keep.merge import merge_keeps
     from threadline.keep.repair import open_damaged_packs
     from threadline.keep.restore import restore_files
-    from threadline.keep.retention import RetentionPeriod, find_living_homes, own_homes, read_retention_period
+    from threadline.keep.retention import RetentionPeriod, own_homes, read_retention_period
     from threadline.keep.sessions import (
         FileOwners,
         KeptSession,
@@ -61,7 +60,6 @@ __getattr__ = lazy_exports(
         "catalogue": ["Catalogue", "Version"],
         "encryption": ["PASSPHRASE_VARIABLE"],
         "forget": ["forget_session", "repack"],
-        "install": ["Write", "apply", "cron_line", "installing", "uninstalling", "units_folder"],
         "keep": ["KeepResult", "open_machine_cache", "recognise_machine", "run_keep"],
         "kept_home": ["clear_kept_homes", "kept_homes"],
         "machine": [
@@ -78,7 +76,7 @@ __getattr__ = lazy_exports(
         "merge": ["merge_keeps"],
         "repair": ["open_damaged_packs"],
         "restore": ["restore_files"],
-        "retention": ["RetentionPeriod", "find_living_homes", "own_homes", "read_retention_period"],
+        "retention": ["RetentionPeriod", "own_homes", "read_retention_period"],
         "sessions": [
             "FileOwners",
             "KeptSession",

@@ -48,7 +48,7 @@ class KeepListing:
         self._opened: Catalogue | None = None
         known = load_state(place, _SavedListing)
         if known is None or known.runs != runs:
-            problems = (*self.catalogue.problems, *_misplaced_message(self.catalogue))
+            problems = (*self.catalogue.problems, *_unsafe_path_message(self.catalogue))
             known = _SavedListing(STATE_VERSION, runs, tuple(_list_homes(self.catalogue)), problems)
             save_state(place, known)
         self.listed = known.listed
@@ -147,13 +147,11 @@ def _content_id(pieces: PieceList) -> str:
     return pieces.id
 
 
-def _misplaced_message(catalogue: Catalogue) -> Iterator[str]:
-    """What is not put back, nor kept by another name: its own is no text, leads elsewhere, or is none that is kept."""
-    from threadline.keep.misnamed import misnamed  # noqa: PLC0415 - as above
-
-    many = sum(map(len, misnamed(catalogue, _is_safe_path)))
-    if many:
-        yield f"Of the keep, {many:,} paths lead out of their home or are no text; `threadline keep status` says more."
+def _unsafe_path_message(catalogue: Catalogue) -> Iterator[str]:
+    """Say that some files are not listed: their paths are not text, lead out of the home, or are none that is kept."""
+    count = sum(not _is_safe_path(path) for _machine, _home, path in catalogue.versions)
+    if count:
+        yield f"{count:,} files in the keep have paths that `keep` would not store, and are not listed."
 
 
 def _is_safe_path(path: str) -> bool:

@@ -12,7 +12,6 @@ from typing import Any
 from msgspec import Struct
 
 from threadline.find import decode_or_none, homes, read_whole
-from threadline.model.homes import Home
 
 DEFAULT_DAYS = 30
 """How long Claude Code leaves a file unless its settings say otherwise, in days."""
@@ -52,15 +51,6 @@ class RetentionPeriod(Struct, frozen=True):
 class _Settings(Struct, rename="camel"):
     # Only this is looked at: settings can hold what is nobody's business.
     cleanup_period_days: Any = None
-
-
-def find_living_homes(named: Sequence[str] = ()) -> list[Home]:
-    """The homes that were named, or else those that are found.
-
-    Raises:
-        NotFound: one that was named is not there.
-    """
-    return homes(*named)
 
 
 def own_homes(named: Sequence[str] = ()) -> set[str]:

@@ -20,7 +20,6 @@ from threadline.errors import NotFound
 from threadline.find import session_in_path
 from threadline.keep.catalogue import Catalogue, FileKey, ForgottenFiles, Version
 from threadline.keep.manifest import EndRow, FileRow, GoneRow, Manifest, path_from_json
-from threadline.keep.misnamed import misnamed, sentence
 from threadline.keep.paths import SourceFile, find_source_files
 from threadline.keep.retention import RetentionPeriod, is_cleaned_up, read_retention_period
 from threadline.keep.sessions import (
@@ -87,7 +86,7 @@ class Status(Struct, frozen=True):
     """How a keep stands.
 
     `only` are sessions that Claude Code has deleted, `bytes` what the kept files take, raw, `all_bytes` that of every
-    version of them, and `stored` what the keep takes on disk. `misnamed` tells what belongs to no session by its path.
+    version of them, and `stored` what the keep takes on disk.
     """
 
     sessions: int
@@ -103,7 +102,6 @@ class Status(Struct, frozen=True):
     at_risk: tuple[AtRisk, ...]
     problems: tuple[str, ...]
     unseen: tuple[Problem, ...] = ()
-    misnamed: tuple[str, ...] = ()
 
 
 def read_status(
@@ -136,7 +134,6 @@ def read_status(
         homes=tuple(one.home() for one in seen),
         at_risk=tuple(sorted(risks, key=_urgency)),
         problems=(*catalogue.problems, *_damage_messages(catalogue, doubted)),
-        misnamed=tuple(map(sentence, misnamed(catalogue))),
         unseen=tuple(unseen),
     )
 

@@ -1,205 +1,262 @@
-"""`threadline keep install` and `uninstall`: run `keep` from a hook and a timer."""
+"""`threadline keep install` and `uninstall`: how to run `keep` automatically, and how to stop.
+
+Both only print: the settings of Claude Code, systemd units and crontabs are other programs' files, which threadline
+never edits.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from msgspec import Struct
 
-from threadline.cli import EXIT_FAILED, EXIT_NOTHING, EXIT_OK
-from threadline.cli.keep.options import keep_options, kept_homes_option
-from threadline.cli.options import output_options
+from threadline.cli import EXIT_NOTHING, EXIT_OK
+from threadline.cli import output as out
+from threadline.cli.keep.options import keep_options, keep_path, kept_homes_option
+from threadline.cli.options import CommandFunction, output_options
+from threadline.cli.screen import report_no_home, report_nothing
+from threadline.find import homes as find_homes
+from threadline.model.homes import Home
 
-if TYPE_CHECKING:
-    from threadline.keep import Write
-    from threadline.model.homes import Home
-
+HOOK_EVENT = "SessionEnd"
+"""When Claude Code runs the hook: the transcript is complete by then."""
+MARKER = "# threadline keep install"
+"""Ends the hook's command and starts the units, so that `uninstall` finds them again."""
+UNIT = "threadline-keep"
+_OLD_BACKUP = "settings.json.before-threadline-keep"
+"""A copy of the settings that early versions made when they added the hook themselves."""
+_PLAIN_WORD = re.compile(r"[A-Za-z0-9_./:=@+-]+")
+_AUTOMATIC_SOURCES = frozenset({"default", "xdg", "desktop"})
 _INSTALL_EPILOG = """
 \b
 Examples:
-  threadline keep install                     what would be written
-  threadline keep install --yes               write it
-  threadline keep install --timer none --yes  only the hook
-  threadline keep uninstall --yes             undo it
+  threadline keep install                   a hook for Claude Code, and a timer
+  threadline keep install --timer cron      a crontab line as the timer
+  threadline keep install --json            the same as data, for a program
 
 \b
-Exit codes: 0 done, or shown; 1 there is no home; 2 an error, or a file that was left alone.
+Exit codes: 0 printed; 1 no Claude home was found; 2 an error.
 """
 _UNINSTALL_EPILOG = """
 \b
 Examples:
-  threadline keep uninstall                what would be undone
-  threadline keep uninstall --yes          undo it
-  threadline keep uninstall --home DIR     of another home
+  threadline keep uninstall                what to remove
+  threadline keep uninstall --home DIR     for another home
 
 \b
-Exit codes: 0 done, or shown; 1 nothing is installed; 2 an error, or a file that was left alone.
+Exit codes: 0 something is installed; 1 nothing is; 2 an error.
 """
 
 
+class Instruction(Struct, frozen=True):
+    """One thing to do: `text` belongs in the file `path`, or describes what to do there.
+
+    `method` is `hook`, `systemd` or `cron`. `command` completes the step, if one is needed.
+    """
+
+    method: str
+    path: str | None
+    text: str
+    command: str | None = None
+
+
+def _reject_yes(_ctx: click.Context, _option: click.Parameter, value: bool) -> None:
+    if value:
+        raise click.UsageError(
+            "--yes was removed: threadline does not edit the settings of other programs. Without it, this prints what"
+            " to change."
+        )
+
+
+def _removed_yes_option(function: CommandFunction) -> CommandFunction:
+    """`--yes`, which wrote the files in early versions: say what to do instead of "no such option"."""
+    option: Callable[[CommandFunction], CommandFunction] = click.option(
+        "--yes", is_flag=True, hidden=True, expose_value=False, callback=_reject_yes
+    )
+    return option(function)
+
+
 @click.command(epilog=_INSTALL_EPILOG)
-@click.option("--yes", is_flag=True, help="Write it; without this, it is only shown.")
 @click.option(
     "--timer",
     type=click.Choice(["auto", "systemd", "cron", "none"]),
     default="auto",
     show_default=True,
-    help="A timer beside the hook: of systemd, where that runs, or a line for your crontab, which you put there.",
+    help="Which timer to print beside the hook. auto: systemd if it is running, otherwise cron.",
 )
+@_removed_yes_option
 @keep_options
 @kept_homes_option
 @output_options
-def install(
-    *, yes: bool, timer: str, folder: Path | None, key_file: Path | None, homes: tuple[str, ...], output: str
-) -> int:
-    """Show, or with --yes write, what keeps by itself: a hook for Claude Code, and a timer for each hour.
+def install(*, timer: str, folder: Path | None, key_file: Path | None, homes: tuple[str, ...], output: str) -> int:
+    """Print how to run `keep` automatically: a hook for Claude Code, and an hourly timer.
 
-    The hook goes into the home's settings.json; every other byte of that stays, and a copy of it as it was is put
-    beside it. Nothing is started: Claude Code reads its settings when it starts, systemd its units at your next login.
+    Nothing is changed. Add the hook to settings.json and set up the timer yourself; `keep uninstall` lists both again.
     """
-    from threadline.cli.keep.options import keep_path
-    from threadline.cli.screen import report_no_home
-
     del key_file
     where = keep_path(folder)
-    from threadline.keep import cron_line, find_living_homes, installing, units_folder
-
-    found = find_living_homes(homes)
-    if not found:
+    living = find_homes(*homes)
+    if not living:
         report_no_home()
         return EXIT_NOTHING
-    command = _keep_command(found, where if _is_keep_named(folder) else None)
-    chosen = _choose_timer(timer)
-    writes = installing([home.path for home in found], command, units_folder() if chosen == "systemd" else None)
-    after = []
-    if chosen == "systemd" and any(write.path.suffix == ".timer" for write in writes):
-        after.append(
-            "To begin before your next login: systemctl --user daemon-reload && "
-            "systemctl --user start threadline-keep.timer"
-        )
-    if chosen == "cron":
-        after.append(f"Put this line into your crontab (crontab -e): {cron_line(command)}")
-    return _show_or_apply(writes, yes=yes, output=output, nothing="It is installed already.", after=after, code=EXIT_OK)
+    command = _keep_command(living, where if _is_keep_named(folder) else None)
+    steps = [*_hook_steps(living, command), *_timer_steps(timer, command)]
+    if output != "table":
+        out.print_rows(map(out.to_json_value, steps), output)
+    else:
+        for line in _install_lines(steps):
+            click.echo(out.plain(line))
+    return EXIT_OK
 
 
 @click.command(epilog=_UNINSTALL_EPILOG)
-@click.option("--yes", is_flag=True, help="Do it; without this, it is only shown.")
+@_removed_yes_option
 @keep_options
 @kept_homes_option
 @output_options
-def uninstall(*, yes: bool, folder: Path | None, key_file: Path | None, homes: tuple[str, ...], output: str) -> int:
-    """Show, or with --yes undo, what `keep install` wrote. What is kept stays.
+def uninstall(*, folder: Path | None, key_file: Path | None, homes: tuple[str, ...], output: str) -> int:
+    """Print what to remove so that `keep` no longer runs automatically. Kept sessions stay.
 
-    Settings that nobody changed since are byte for byte as they were; of others, only the hook is taken out.
+    Nothing is changed. This looks for the hook in settings.json and for the systemd units; it does not read crontabs.
     """
     del folder, key_file
-    from threadline.keep import find_living_homes, uninstalling, units_folder
-
-    writes = uninstalling([home.path for home in find_living_homes(homes)], units_folder())
-    after = []
-    if any(write.path.suffix == ".timer" for write in writes):
-        after.append("To end it before your next login: systemctl --user stop threadline-keep.timer")
-    said = "Nothing is installed here. A line in your crontab, if you put one there, is yours to take out."
-    return _show_or_apply(writes, yes=yes, output=output, nothing=said, after=after, code=EXIT_NOTHING)
-
-
-def _show_or_apply(
-    writes: Sequence[Write], *, yes: bool, output: str, nothing: str, after: Sequence[str], code: int
-) -> int:
-    """Show what is to be written, or write it."""
-    from threadline.cli import output as out
-    from threadline.keep import apply
-
-    if yes:
-        apply(writes)
-    wrong = [write.wrong for write in writes if write.wrong is not None]
+    steps = [*_installed_hooks(find_homes(*homes)), *_installed_units()]
     if output != "table":
-        out.print_rows([_change_row(write, done=yes) for write in writes], output)
-    else:
-        for line in _change_lines(writes, yes=yes) or ([nothing] if not wrong else []):
-            click.echo(out.plain(line))
-        for line in after:
-            click.echo(out.plain(line))
-        if not yes and any(write.wrong is None for write in writes):
-            click.echo("Nothing was written; --yes does it.")
-    for sentence in wrong:
-        click.echo(f"threadline: {out.plain(sentence)}", err=True)
-    return EXIT_FAILED if wrong else EXIT_OK if writes else code
+        out.print_rows(map(out.to_json_value, steps), output)
+        return EXIT_OK if steps else EXIT_NOTHING
+    cron = "If you added a line to your crontab, remove it with crontab -e; it contains `keep --quiet`."
+    if not steps:
+        return report_nothing(f"No hook and no systemd timer found. {cron}")
+    for step in steps:
+        click.echo(out.plain(step.text))
+        if step.command:
+            click.echo(f"    {out.plain(step.command)}")
+    click.echo(cron)
+    return EXIT_OK
 
 
-def _change_row(write: Write, *, done: bool) -> dict[str, Any]:
+def hook_settings(command: Sequence[str]) -> dict[str, Any]:
+    """The part of settings.json that runs a command when a session ends.
+
+    Claude Code waits only briefly for hooks when it exits, so the command runs in the background.
+    """
+    line = f"nohup {shlex.join(command)} >/dev/null 2>&1 & {MARKER}"
+    return {"hooks": {HOOK_EVENT: [{"hooks": [{"type": "command", "command": line}]}]}}
+
+
+def cron_line(command: Sequence[str]) -> str:
+    """The crontab line that runs a command every hour."""
+    return f"17 * * * * {shlex.join(command).replace('%', chr(92) + '%')} >/dev/null 2>&1"
+
+
+def unit_texts(command: Sequence[str]) -> dict[str, str]:
+    """The systemd units that run a command every hour, by file name."""
+    words = " ".join(map(_quote_unit_word, command))
     return {
-        "path": str(write.path),
-        "change": _change_verb(write),
-        "done": done and write.wrong is None,
-        "added": _added_lines(write),
-        "problem": write.wrong,
+        f"{UNIT}.service": f"{MARKER}\n[Unit]\nDescription=Keep what Claude Code will delete\n\n"
+        f"[Service]\nType=oneshot\nNice=10\nExecStart={words}\n",
+        f"{UNIT}.timer": f"{MARKER}\n[Unit]\nDescription=Keep what Claude Code will delete, every hour\n\n"
+        f"[Timer]\nOnCalendar=hourly\nPersistent=true\nRandomizedDelaySec=300\n\n[Install]\nWantedBy=timers.target\n",
     }
 
 
-def _change_verb(write: Write) -> str:
-    if write.wrong is not None:
-        return "none"
-    if write.link is not None:
-        return "link" if write.link else "remove"
-    if write.after is None:
-        return "remove"
-    return "change" if write.before is not None else "write"
+def _quote_unit_word(word: str) -> str:
+    """Quote a word as systemd reads it."""
+    if _PLAIN_WORD.fullmatch(word):
+        return word
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{escaped}"'
 
 
-def _added_lines(write: Write) -> list[str]:
-    """The text that comes, in lines: what was there may hold what is not to be shown."""
-    if write.after is None or write.path.name.endswith(".before-threadline-keep"):
-        return []
-    before = write.before or b""
-    start = len(os.path.commonprefix([before, write.after]))  # noqa: RUF071 - bytes of texts, not paths
-    end = len(os.path.commonprefix([before[start:][::-1], write.after[start:][::-1]]))  # noqa: RUF071 - the same
-    return write.after[start : len(write.after) - end].decode(errors="replace").strip("\r\n").splitlines()
+def _hook_steps(homes: Sequence[Home], command: Sequence[str]) -> Iterator[Instruction]:
+    text = json.dumps(hook_settings(command), indent=2, ensure_ascii=False)
+    for home in homes:
+        yield Instruction("hook", str(home.path / "settings.json"), text)
 
 
-def _change_lines(writes: Sequence[Write], *, yes: bool) -> list[str]:
-    lines = []
-    words = {"link": "link", "remove": "remove", "change": "change", "write": "write"}
-    done = {"link": "Linked", "remove": "Removed", "change": "Changed", "write": "Wrote"}
-    for write in writes:
-        verb = _change_verb(write)
-        if verb == "none":
+def _timer_steps(timer: str, command: Sequence[str]) -> Iterator[Instruction]:
+    if timer == "auto":
+        timer = "none" if os.name == "nt" else "systemd" if Path("/run/systemd/system").is_dir() else "cron"
+    if timer == "systemd":
+        enable = f"systemctl --user daemon-reload && systemctl --user enable --now {UNIT}.timer"
+        for name, text in unit_texts(command).items():
+            yield Instruction("systemd", str(_units_folder() / name), text, enable if name.endswith("timer") else None)
+    elif timer == "cron":
+        yield Instruction("cron", None, cron_line(command), "crontab -e")
+
+
+def _install_lines(steps: Sequence[Instruction]) -> Iterator[str]:
+    yield "Nothing was changed. To run `threadline keep` automatically:"
+    hooks = [step for step in steps if step.method == "hook"]
+    yield ""
+    yield f"Hook: when a session ends. Merge this into {' and '.join(str(step.path) for step in hooks)}:"
+    yield from (f"    {line}" for line in hooks[0].text.splitlines())
+    for step in steps:
+        if step.method == "hook":
             continue
-        lines.append(f"{done[verb]} {write.path}" if yes else f"Would {words[verb]} {write.path}")
-        if not yes:
-            lines += [f"    {line}" for line in _added_lines(write)]
-    return lines
+        yield ""
+        yield f"Timer: write this to {step.path}:" if step.path else "Timer: add this line to your crontab:"
+        yield from (f"    {line}".rstrip() for line in step.text.splitlines())
+        if step.command:
+            yield f"Then run: {step.command}" if step.path else f"Edit it with: {step.command}"
+
+
+def _installed_hooks(homes: Sequence[Home]) -> Iterator[Instruction]:
+    for home in homes:
+        settings, backup = home.path / "settings.json", home.path / _OLD_BACKUP
+        try:
+            has_hook = MARKER in settings.read_text(errors="replace")
+        except OSError:
+            has_hook = False
+        if has_hook:
+            text = f"In {settings}, under hooks.{HOOK_EVENT}, remove the entry whose command ends with {MARKER!r}."
+            yield Instruction("hook", str(settings), text)
+        if backup.exists():
+            text = f"An early version left a copy of the settings in {backup}. Delete it if you do not need it."
+            yield Instruction("hook", str(backup), text)
+
+
+def _installed_units() -> Iterator[Instruction]:
+    names = [name for name in (f"{UNIT}.timer", f"{UNIT}.service") if (_units_folder() / name).exists()]
+    for name in names:
+        path = _units_folder() / name
+        disable = f"systemctl --user disable --now {name} && " if name.endswith("timer") else ""
+        text = f"Remove {'the timer' if disable else 'its service'} {path}:"
+        yield Instruction("systemd", str(path), text, f"{disable}rm {shlex.quote(str(path))}")
+
+
+def _units_folder() -> Path:
+    """Where systemd looks for a user's own units."""
+    config = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    return (config if config.is_absolute() else Path.home() / ".config") / "systemd" / "user"
 
 
 def _is_keep_named(folder: Path | None) -> bool:
-    """Whether the keep is not where it would be without being told: a timer knows no variables of a shell."""
+    """Whether the command must name the keep: hooks and timers do not have the variables of this shell."""
     return folder is not None or any(os.environ.get(name) for name in ("THREADLINE_KEEP", "XDG_DATA_HOME"))
 
 
 def _keep_command(homes: Sequence[Home], keep: Path | None) -> list[str]:
-    own = Path(sys.argv[0])
-    if own.stem == "threadline" and own.is_file():
-        words = [str(own.absolute())]
+    """The words of the command that a hook or timer runs."""
+    program = Path(sys.argv[0])
+    if program.stem == "threadline" and program.is_file():
+        words = [str(program.absolute())]
     else:
-        there = shutil.which("threadline")
-        words = [there] if there is not None else [sys.executable, "-m", "threadline"]
+        installed = shutil.which("threadline")
+        words = [installed] if installed is not None else [sys.executable, "-m", "threadline"]
     words += ["keep", "--quiet"]
     if keep is not None:
         words += ["--keep", str(keep)]
-    usual = {"default", "xdg", "desktop"}
-    for home in homes if any(one.source not in usual for one in homes) else ():
-        words += ["--home", str(home.path)]
+    if any(home.source not in _AUTOMATIC_SOURCES for home in homes):
+        for home in homes:
+            words += ["--home", str(home.path)]
     return words
-
-
-def _choose_timer(wanted: str) -> str:
-    if wanted != "auto":
-        return wanted
-    if os.name == "nt":
-        return "none"
-    return "systemd" if Path("/run/systemd/system").is_dir() else "cron"

@@ -157,9 +157,10 @@ def open_catalogue(folder: Path | None, key_file: Path | None = None) -> tuple[C
     catalogue.remember()
     print_problems(catalogue.problems)
     if catalogue.last_run(machine.id) is None and catalogue.manifests:
-        from threadline.keep import find_living_homes, recognise_machine
+        from threadline.find import homes
+        from threadline.keep import recognise_machine
 
-        machine, said = recognise_machine(catalogue, machine, find_living_homes())
+        machine, said = recognise_machine(catalogue, machine, homes())
         print_problems([said] if said is not None else [])
     return catalogue, machine
 

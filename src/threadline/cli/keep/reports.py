@@ -49,14 +49,15 @@ def status(*, everything: bool, folder: Path | None, key_file: Path | None, home
         catalogue, machine = open_catalogue(folder, key_file)
     except KeepNotFound as error:
         return _print_unkept(str(error), homes, output, everything=everything)
-    from threadline.keep import find_living_homes, list_forgotten_in_homes, open_damaged_packs, read_last_run
+    from threadline.find import homes as find_homes
+    from threadline.keep import list_forgotten_in_homes, open_damaged_packs, read_last_run
     from threadline.keep import read_status as status_of
 
     doubts = open_damaged_packs(machine.memory, catalogue.store.about.id)
     run = read_last_run(machine.memory, catalogue.store.folder)
     told = status_of(
         catalogue,
-        find_living_homes(homes),
+        find_homes(*homes),
         machine.id,
         doubted=doubts.packs if doubts is not None else frozenset(),
         ended=run.ended if run is not None else None,
@@ -70,7 +71,7 @@ def status(*, everything: bool, folder: Path | None, key_file: Path | None, home
     else:
         for line in _status_lines(where, told, everything=everything, sealed=catalogue.store.is_encrypted):
             click.echo(line)
-        there = list_forgotten_in_homes(catalogue, find_living_homes(homes))
+        there = list_forgotten_in_homes(catalogue, find_homes(*homes))
         if there:
             few = ", ".join(sorted(one[:8] for one in there)[:8])
             what = f"{out.counted(len(there), 'session')} that {'was' if len(there) == 1 else 'were'} forgotten"
@@ -82,9 +83,10 @@ def _print_unkept(said: str, homes: tuple[str, ...], output: str, *, everything:
     """Before the first run: that there is no keep, and when what it would have will be deleted."""
     from threadline.cli import output as out
     from threadline.cli.screen import report_nothing
-    from threadline.keep import find_living_homes, status_without_keep
+    from threadline.find import homes as find_homes
+    from threadline.keep import status_without_keep
 
-    told = status_without_keep(find_living_homes(homes))
+    told = status_without_keep(find_homes(*homes))
     if output == "table":
         for line in _risk_lines(told, everything=everything):
             click.echo(line)
@@ -99,7 +101,6 @@ def _status_row(told: Status) -> dict[str, Any]:
 
     row: dict[str, Any] = out.to_json_value(told)
     row["kept"] = row.pop("only")
-    row["problems"] += row.pop("misnamed")
     return row
 
 
@@ -127,7 +128,6 @@ def _status_lines(where: str, told: Status, *, everything: bool, sealed: bool) -
         what = f"{counted(home.sessions, 'session')}, {size(home.bytes)}; {_describe_period(home.period)}"
         rows.append(("home", f"{home.path}: {what}"))
     yield from (f"  {name:<9}  {out.plain(line)}" for name, line in rows)
-    yield from (f"\n{out.plain(problem)}" for problem in told.misnamed)
     yield ""
     yield from _risk_lines(told, everything=everything)
 

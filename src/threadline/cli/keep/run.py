@@ -161,10 +161,11 @@ def _run_keep(
     from threadline.cli.screen import report_no_home
 
     require_zstandard()
-    from threadline.keep import find_living_homes, this_machine
+    from threadline.find import homes as find_homes
     from threadline.keep import run_keep as kept_of
+    from threadline.keep import this_machine
 
-    homes = find_living_homes(named)
+    homes = find_homes(*named)
     if not homes:
         report_no_home()
         return EXIT_NOTHING
