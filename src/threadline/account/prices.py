@@ -283,9 +283,9 @@ def normalise_model_id(model: str) -> str:
 
     An id that could be nobody's (too long, not ASCII) is given back as it is.
 
-    >>> normalise("us.anthropic.claude-sonnet-4-5-20250929-v1:0")
+    >>> normalise_model_id("us.anthropic.claude-sonnet-4-5-20250929-v1:0")
     'claude-sonnet-4-5'
-    >>> normalise("openrouter/anthropic/claude-4.5-sonnet")
+    >>> normalise_model_id("openrouter/anthropic/claude-4.5-sonnet")
     'claude-sonnet-4-5'
     """
     if len(model) > MAX_ID_LENGTH or not model.isascii():
@@ -304,7 +304,7 @@ def normalise_model_id(model: str) -> str:
 def cloud_region(model: str) -> str | None:
     """The region that a cloud's id names before the model: `us`, `eu`, …; `global` is one, too.
 
-    >>> region("bedrock/eu.anthropic.claude-opus-4-6-v1")
+    >>> cloud_region("bedrock/eu.anthropic.claude-opus-4-6-v1")
     'eu'
     """
     if len(model) > MAX_ID_LENGTH or not model.isascii():

@@ -243,7 +243,7 @@ def _limit_status(projected: int, limit: WindowLimit) -> Json:
 def format_time(when: datetime) -> str:
     """A time as ccusage writes it: in UTC, with milliseconds.
 
-    >>> written(datetime(2026, 3, 1, 10, tzinfo=UTC))
+    >>> format_time(datetime(2026, 3, 1, 10, tzinfo=UTC))
     '2026-03-01T10:00:00.000Z'
     """
     return f"{when.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"

@@ -228,7 +228,7 @@ def rebuild_request(entries: Sequence[Entry], number: int) -> Request:
 def canonical_json(value: Any) -> bytes | None:
     r"""The JSON that hashes are made of: compact, keys sorted. None for what is nested too deeply to be written.
 
-    >>> canonical({"b": 1, "a": "é"}).decode()
+    >>> canonical_json({"b": 1, "a": "é"}).decode()
     '{"a":"é","b":1}'
     """
     try:

@@ -314,7 +314,7 @@ def _weights_by_key(pieces: Iterable[Piece]) -> dict[FillingKey, int]:
 def share_out(weights: dict[FillingKey, int], tokens: int) -> dict[FillingKey, int]:
     """Share out a number in proportion to weights, in whole tokens whose sum is that number: by largest remainder.
 
-    >>> shares({("reply", None): 2, ("call", None): 1}, 10)
+    >>> share_out({("reply", None): 2, ("call", None): 1}, 10)
     {('reply', None): 7, ('call', None): 3}
     """
     total = sum(weights.values())

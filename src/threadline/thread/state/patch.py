@@ -24,7 +24,7 @@ def replace_text(text: str, old: str, new: str, *, all_: bool) -> str | None:
 
     Where something is replaced by nothing, the line end after it goes too.
 
-    >>> replaced("a\nb\nc", "b", "", all_=False)
+    >>> replace_text("a\nb\nc", "b", "", all_=False)
     'a\nc'
     """
     if not old:
@@ -162,7 +162,7 @@ _GAP_LINE = "..."
 def parse_numbered_lines(text: str) -> dict[int, str]:
     r"""The lines by number, up to the first that has none: what follows is not the file's. Gaps are skipped.
 
-    >>> numbered_lines("1\ta\n2\t\n...\n9\tb\n\n<system-reminder>")
+    >>> parse_numbered_lines("1\ta\n2\t\n...\n9\tb\n\n<system-reminder>")
     {1: 'a', 2: '', 9: 'b'}
     """
     found: dict[int, str] = {}

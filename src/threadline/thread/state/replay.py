@@ -173,7 +173,7 @@ def _missing_statement(
 def unified_text(path: str, old: str | None, new: str | None) -> str:
     r"""A unified diff; None is no file.
 
-    >>> print(unified("a", "1\n2\n", "1\n3"), end="")
+    >>> print(unified_text("a", "1\n2\n", "1\n3"), end="")
     --- a
     +++ a
     @@ -1,2 +1,2 @@
