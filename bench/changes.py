@@ -121,7 +121,7 @@ def main() -> None:
     options = parser.parse_args()
     home = options.home
     if home is None:
-        from threadline.demo import write
+        from tools.demo import write
 
         home = OUT / "changes-3000"
         if not home.exists():

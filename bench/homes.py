@@ -16,7 +16,7 @@ GROWN = 50_000_000
 
 def generated(megabytes: float) -> Path:
     """A home of that size, with the sizes of real ones."""
-    from threadline.demo import write
+    from tools.demo import write
 
     home = OUT / f"home-{megabytes:g}"
     if not home.exists():

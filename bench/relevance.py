@@ -27,8 +27,8 @@ from bench.homes import OUT, generated
 from bench.relevance_noise import SESSIONS as NOISE
 from bench.relevance_noise import bury
 from bench.relevance_sessions import SCRIPTS, scripts, tell
+from tools.demo import projects
 
-from threadline.demo import projects
 from threadline.errors import BadQuery
 from threadline.find import homes
 from threadline.index import find_titles, open_read_only, refresh_index

@@ -26,7 +26,7 @@ _SESSION = "5e551011-0000-4000-8000-0000000000be"
 
 def made(megabytes: int) -> Path:
     """A home of about that size; made once, and kept for the next time."""
-    from threadline.demo import write
+    from tools.demo import write
 
     home = OUT / f"statusline-{megabytes}"
     if not home.exists():

@@ -107,7 +107,7 @@ def generated(size: int) -> Path:
 
 def largest_session() -> Path:
     """The largest main transcript of a demo home, made once."""
-    from threadline.demo import write
+    from tools.demo import write
 
     home = OUT / f"home-{MEGABYTES}"
     if not home.exists():

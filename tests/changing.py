@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from random import Random
 
-from threadline.demo import write
+from tools.demo import write
 
 _GROW = 12
 _FEW = 6

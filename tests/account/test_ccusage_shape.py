@@ -14,9 +14,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from tests import make
+from tools.demo import write
 
 from threadline.account import Ledger, usage_windows, window_limit
-from threadline.demo import write
 from threadline.errors import BadQuery
 from threadline.reports import ccusage_blocks, ccusage_report, read_ledger
 

@@ -6,9 +6,9 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
+from tools.demo import write
 
 import threadline
-from threadline.demo import write
 from threadline.errors import BadQuery
 
 

@@ -6,9 +6,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tools.demo import write
 
 import threadline
-from threadline.demo import write
 from threadline.model.places import SessionId
 
 

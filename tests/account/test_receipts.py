@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from msgspec.structs import replace
 from tests.make import MODEL, SESSION, Part, Pen, Row, call, chain, prompt, reply, transcript, write
+from tools.demo import write as write_demo
 
 from threadline.account import Ledger
-from threadline.demo import write as write_demo
 from threadline.errors import Ambiguous, NotFound
 from threadline.model.receipts import Receipt, ReceiptItem
 from threadline.model.totals import sum_amounts

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 from tests.real.client import SHARED
+from tools.demo import write
 
 import threadline
 from threadline.archive import Archive
-from threadline.demo import write
 from threadline.parse import lines
 from threadline.summary import SessionFilter
 

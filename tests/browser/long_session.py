@@ -6,9 +6,9 @@ from pathlib import Path
 from random import Random
 from unittest.mock import patch
 
-from threadline.demo import desk, eras, projects
-from threadline.demo.session import Plan, Session, Told
-from threadline.demo.text import Pools
+from tools.demo import projects, tool_calls, versions
+from tools.demo.session import Plan, Session, SessionResult
+from tools.demo.text import Pools
 
 LONG = "50000000-0000-4000-8000-000000000001"
 ENTRIES = 50_000
@@ -22,9 +22,9 @@ _SCENES = frozenset(
 )
 
 
-def write(home: Path, *, shortened: bool, identity: str = LONG, entries: int = ENTRIES) -> Told:
+def write(home: Path, *, shortened: bool, identity: str = LONG, entries: int = ENTRIES) -> SessionResult:
     """Write it into a home, with its agents."""
-    version = {era.version: era for era in eras.ERAS}["2.1.81"]
+    version = {era.version: era for era in versions.ERAS}["2.1.81"]
     project = projects.choose(1)[0]
     plan = Plan(
         identity=identity,
@@ -37,5 +37,5 @@ def write(home: Path, *, shortened: bool, identity: str = LONG, entries: int = E
         scenes=_SCENES,
     )
     pools = Pools(project, Random(f"{identity} pools"), 400_000)  # noqa: S311 - seeded, for made-up text
-    with patch.object(desk, "LONGEST", SHORTENED if shortened else desk.LONGEST):
+    with patch.object(tool_calls, "LONGEST", SHORTENED if shortened else tool_calls.LONGEST):
         return Session(plan, home, Random(identity), pools).tell(None)  # noqa: S311 - the same

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.asking import Asker
-
-from threadline.demo import write
+from tools.demo import write
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.cli.asking import Asker
 from tests.make import line, prompt, reply, transcript, write
+from tools.demo import write as demo
 
 import threadline
-from threadline.demo import write as demo
 from threadline.model.entries import Entry
 from threadline.parse import TranscriptReader
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 from tests.cli.asking import Asker
+from tools.demo import write
 
 import threadline
-from threadline.demo import write
 
 SWEPT = ("projects", "todos", "tasks", "file-history", "plans", "image-cache", "paste-cache")
 TIME = re.compile(rb'"timestamp":"([^"]+)"')

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tools.demo import write
 
 from threadline import parallel as crews
-from threadline.demo import write
 from threadline.find import homes, look
 from threadline.model.homes import Transcript
 from threadline.parallel import MAX_TASKS, fork_map, map_transcripts

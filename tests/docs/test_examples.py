@@ -14,11 +14,11 @@ from pathlib import Path
 
 import click
 import pytest
+from tools.demo import write
 
 import threadline
 from threadline.cli.commands import COMMANDS
 from threadline.cli.commands import threadline as command
-from threadline.demo import write
 
 ROOT = Path(__file__).parents[2]
 GUIDES = ("README.md", "docs/quickstart.md")

@@ -7,8 +7,8 @@ from contextlib import closing
 
 import pytest
 from tests.docs.pages import DOCS, sections, unquoted
+from tools.demo import write
 
-from threadline.demo import write
 from threadline.find import homes
 from threadline.index import open_read_only, refresh_index
 from threadline.index.store import VERSION

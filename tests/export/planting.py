@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.render.planted import formed_value, password, private_key, seeded, service_value
+from tools.demo import write
 
-from threadline.demo import write
 from threadline.redact import word_set
 from threadline.redact.formats import SERVICES
 from threadline.redact.tokens import FORMATS

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.index.work_rows import sessions
 from tests.make import SESSION, Pen, call, prompt, transcript, write
+from tools.demo import write as write_demo
 
-from threadline.demo import write as write_demo
 from threadline.find import homes
 from threadline.index import CallFilter, list_calls, list_files, open_read_only, refresh_index
 from threadline.load import Session

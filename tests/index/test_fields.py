@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tools.demo import write
 
 import threadline
-from threadline.demo import write
 from threadline.index import extract_fields, normalize_text, tokenize
 from threadline.index.text import BASE64_RUN, FIELDS, MAX_FIELD_CHARS, strip_base64
 from threadline.model.entries import KINDS, ProgressEntry

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.account import ledger_cases
+from tools.demo import write
 
 import threadline
 from threadline.account import KEY_DESCRIPTIONS, Ledger, load_rates
 from threadline.account.keys import time_zone
-from threadline.demo import write
 from threadline.find import homes, look
 from threadline.index import IndexedLedger, open_read_only, refresh_index
 from threadline.model.charges import Charge

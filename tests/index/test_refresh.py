@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 from tests.index.content import anew, content
+from tools.demo import write
 
 import threadline
-from threadline.demo import write
 from threadline.errors import IndexBusy, Unreadable
 from threadline.find import homes
 from threadline.index import RefreshResult, cache_folder, index_path, open_fresh, open_read_only, refresh_index

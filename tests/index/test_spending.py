@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.account.made_homes import Made, Row, copied, transcripts, word
 from tests.index.test_ledger import all_told
+from tools.demo import write
 
 import threadline
 from threadline.account import COUNTS
-from threadline.demo import write
 from threadline.find import homes
 from threadline.index import IndexedLedger, open_read_only, refresh_index
 from threadline.index.sightings import decode_sighting, encode_sighting, restore_sighting

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.index.work_rows import content, indexed, of_session, sessions
 from tests.make import Row, call, line, prompt, transcript, write
 from tests.thread.session_cases import CASES, folder
+from tools.demo import write as write_demo
 
-from threadline.demo import write as write_demo
 from threadline.find import homes
 from threadline.index import open_read_only, refresh_index
 

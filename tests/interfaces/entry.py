@@ -23,10 +23,10 @@ from typing import Any
 from unittest.mock import patch
 
 from tests.web.asking import Client
+from tools.demo import write as write_demo
 
 import threadline
 from threadline.cli import run
-from threadline.demo import write as write_demo
 from threadline.web.app import SESSION_PAGES
 from threadline.web.pages import PAGES
 

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.keep.homes import SECOND
+from tools.demo import write
 
 import threadline
 from threadline.archive import Archive
-from threadline.demo import write
 from threadline.find import homes
 from threadline.keep import Catalogue, Machine, Store, forget_session, kept_files, kept_home, restore_files, run_keep
 from threadline.model.homes import KEEP_SOURCE

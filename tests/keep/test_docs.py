@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.shell import ROOT, each_run
-
-from threadline.demo import write
+from tools.demo import write
 
 PAGE = ROOT / "docs/keep.md"
 

@@ -16,8 +16,8 @@ import pytest
 from tests.keep.homes import kept
 from tests.keep.test_round_trip import given_back
 from tests.real.client import SHARED
+from tools.demo import write
 
-from threadline.demo import write
 from threadline.keep import Store
 
 REAL = SHARED / "corpus/home"

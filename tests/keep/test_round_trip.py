@@ -9,8 +9,8 @@ import pytest
 from tests.changing import Changing
 from tests.keep.homes import FIRST, kept, on_disk
 from tests.real.client import SHARED
+from tools.demo import write
 
-from threadline.demo import write
 from threadline.find import homes
 from threadline.keep import Catalogue, Machine, Store, restore_files
 from threadline.keep.paths import find_source_files

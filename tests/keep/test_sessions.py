@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from tests.keep.stores import HERE, home_with, kept, lines, session_id, transcript
+from tools.demo import write
 
-from threadline.demo import write
 from threadline.errors import Ambiguous, NotFound
 from threadline.find import look
 from threadline.keep import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.keep.stores import home_with, kept, transcript
+from tools.demo import write
 
 import threadline
-from threadline.demo import write
 from threadline.keep import Catalogue, Store, complete_session, list_sessions, read_titles
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.render.planted import formed_value, password, seeded
+from tools.demo import write
 
-from threadline.demo import write
 from threadline.redact import Redactor, find_in_value
 from threadline.redact.redactor import leftovers
 from threadline.redact.scanner import WINDOW

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.make import Pen, call, meta, prompt, reply, transcript, write
 from tests.search.archive import FIRST, SECOND, Archive, found, scanned
+from tools.demo import write as write_demo
 
-from threadline.demo import write as write_demo
 from threadline.errors import BadQuery
 from threadline.find import homes, look
 from threadline.index import find_titles

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from tests import make
+from tools.demo import write
 
 import threadline
 from threadline.archive import StaleTolerantArchive
-from threadline.demo import write
 
 HOSTILE = "\"'></title><script>alert(1)</script><img src=x onerror=alert(1)>\x1b[31m\u202e"
 

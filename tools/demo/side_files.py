@@ -1,4 +1,4 @@
-"""The files of a home that are not transcripts."""
+"""Files of a home that are not transcripts."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from threadline.demo.desk import HOME
-from threadline.demo.events import backup
+from tools.demo.events import backup
+from tools.demo.tool_calls import HOME
 
 if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-    from threadline.demo.scribe import Row
-    from threadline.demo.session import Told
-    from threadline.demo.text import Pools
+    from tools.demo.session import SessionResult
+    from tools.demo.text import Pools
+    from tools.demo.writer import Row
 
 _COPIES = 3
 
@@ -27,7 +27,7 @@ def _put(path: Path, value: object) -> None:
     path.write_bytes(msgspec.json.encode(value))
 
 
-def per_session(root: Path, told: Told, rng: Random, pools: Pools) -> None:
+def per_session(root: Path, told: SessionResult, rng: Random, pools: Pools) -> None:
     """Todo lists, tasks and copies of edited files."""
     identity = told.plan.identity
     writes = told.plan.era.writes
@@ -49,7 +49,7 @@ def _iso(milliseconds: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(milliseconds // 1000)) + f".{milliseconds % 1000:03}Z"
 
 
-def whole(root: Path, told: list[Told], rng: Random) -> None:
+def whole(root: Path, told: list[SessionResult], rng: Random) -> None:
     """What there is once per home or per project."""
     _history(root, told)
     _indexes(root, told)
@@ -60,7 +60,7 @@ def whole(root: Path, told: list[Told], rng: Random) -> None:
     _put(root / "settings.json", {"cleanupPeriodDays": 99_999, "includeCoAuthoredBy": True})
 
 
-def _history(root: Path, told: list[Told]) -> None:
+def _history(root: Path, told: list[SessionResult]) -> None:
     rows = []
     for one in told:
         for when, prompt in one.prompts:
@@ -77,7 +77,7 @@ def _history(root: Path, told: list[Told]) -> None:
     (root / "history.jsonl").write_bytes(b"".join(row + b"\n" for _, row in rows))
 
 
-def _indexes(root: Path, told: list[Told]) -> None:
+def _indexes(root: Path, told: list[SessionResult]) -> None:
     folders: dict[str, list[Row]] = {}
     paths = {}
     for one in told:
@@ -105,7 +105,7 @@ def _indexes(root: Path, told: list[Told]) -> None:
         _put(root / "projects" / folder / "sessions-index.json", index)
 
 
-def _stats(root: Path, told: list[Told]) -> None:
+def _stats(root: Path, told: list[SessionResult]) -> None:
     messages: Counter[str] = Counter()
     sessions: Counter[str] = Counter()
     calls: Counter[str] = Counter()
@@ -166,7 +166,7 @@ def _stats(root: Path, told: list[Told]) -> None:
     _put(root / "stats-cache.json", stats)
 
 
-def _alive(told: Told, rng: Random) -> Row:
+def _alive(told: SessionResult, rng: Random) -> Row:
     return {
         "pid": 48_213,
         "sessionId": told.plan.identity,

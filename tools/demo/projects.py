@@ -1,4 +1,4 @@
-"""The made-up projects: where they lie, in which language, and what was asked for in them."""
+"""The invented projects: paths, languages, and the tasks done in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One transcript being written: the chain of rows, the clock, the envelope of its version, and the file."""
+"""Write one transcript: the chain of rows, the clock, the fields of its version, and the file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-    from threadline.demo.eras import Era
+    from tools.demo.versions import VersionFeatures
 
 Row = dict[str, Any]
 
@@ -53,14 +53,14 @@ class Clock:
         return f"{self._text}.{rest:03}Z"
 
 
-class Scribe:
+class TranscriptWriter:
     """Writes the lines of one transcript; memory stays bounded however long it gets."""
 
     def __init__(  # the facts that every row repeats
         self,
         path: Path,
         *,
-        era: Era,
+        era: VersionFeatures,
         rng: Random,
         clock: Clock,
         session: str,

@@ -1,15 +1,15 @@
-"""Token counts: what each message reports, in the shape of its version, and what it all adds up to."""
+"""Token counts that messages report, in the shape of each version, and their totals."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from threadline.demo.eras import RATES
+from tools.demo.versions import RATES
 
 if TYPE_CHECKING:
     from random import Random
 
-    from threadline.demo.eras import Era
+    from tools.demo.versions import VersionFeatures
 
 _BYTES_PER_TOKEN = 4
 _MILLION_CENTS = 100_000_000
@@ -30,10 +30,10 @@ class Count:
         self.thinking = output // 3
 
 
-class Meter:
+class UsageCounter:
     """Follows the context of one agent as it grows, is cached and is cut."""
 
-    def __init__(self, era: Era, rng: Random, *, hour: bool) -> None:
+    def __init__(self, era: VersionFeatures, rng: Random, *, hour: bool) -> None:
         self._era = era
         self._rng = rng
         self._hour = hour and era.writes("caller")

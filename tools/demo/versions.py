@@ -1,7 +1,7 @@
-"""Versions of Claude Code, and from which to which of them each thing was written.
+"""Versions of Claude Code, and which features each of them wrote.
 
-The table `WRITTEN` is the documentation: a field or habit, the first version that has it and the first that
-does not any more. It follows the public changelog and what transcripts of those versions show.
+The table `WRITTEN` is the documentation: a field or habit, the first version that has it and the first that no longer
+does. It follows the public changelog and transcripts of those versions.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ WRITTEN: dict[str, tuple[Version, Version]] = {
 """What: the first version that writes it, and the first that does not."""
 
 
-class Era(msgspec.Struct, frozen=True):
+class VersionFeatures(msgspec.Struct, frozen=True):
     """A stretch of time in which one version was used."""
 
     version: str
@@ -116,28 +116,28 @@ _OPUS_45 = "claude-opus-4-5-20251101"
 _HAIKU_45 = "claude-haiku-4-5-20251001"
 
 ERAS = (
-    Era("0.2.126", 545, 540, ("claude-3-7-sonnet-20250219",), 0.15),
-    Era("1.0.3", 536, 525, (_SONNET_4, _OPUS_4), 0.2),
-    Era("1.0.35", 508, 490, (_SONNET_4, _OPUS_4), 0.4),
-    Era("1.0.64", 472, 455, (_SONNET_4, _OPUS_4), 0.4),
-    Era("1.0.108", 436, 425, (_SONNET_4, _OPUS_41), 0.5),
-    Era("1.0.120", 424, 411, (_SONNET_4, _OPUS_41), 0.4),
-    Era("2.0.28", 383, 360, (_SONNET_45, _OPUS_41), 0.6),
-    Era("2.0.76", 330, 311, (_SONNET_45, _OPUS_45, _HAIKU_45), 0.8),
-    Era("2.1.7", 305, 300, (_OPUS_45, _SONNET_45), 0.6),
-    Era("2.1.19", 295, 285, (_OPUS_45, _SONNET_45), 1.5),
-    Era("2.1.38", 277, 275, (_OPUS_45, "claude-opus-4-6"), 1.2),
-    Era("2.1.41", 274, 265, ("claude-opus-4-6", _SONNET_45), 1.0),
-    Era("2.1.62", 260, 250, ("claude-opus-4-6", "claude-sonnet-4-6"), 0.9),
-    Era("2.1.81", 238, 230, ("claude-opus-4-6", "claude-sonnet-4-6", _HAIKU_45), 0.9),
-    Era("2.1.119", 203, 195, ("claude-opus-4-7", "claude-sonnet-4-6"), 1.4),
-    Era("2.1.176", 155, 148, ("claude-opus-4-8", "claude-sonnet-4-6"), 1.0),
-    Era("2.1.209", 122, 116, ("claude-opus-4-8", "claude-sonnet-5"), 1.0),
-    Era("2.1.219", 113, 100, ("claude-opus-5", "claude-sonnet-5"), 1.2),
-    Era("2.1.232", 93, 80, ("claude-opus-5", "claude-sonnet-5"), 1.0),
-    Era("2.1.280", 53, 40, ("claude-opus-5-5", "claude-sonnet-5"), 1.0),
-    Era("2.1.311", 19, 8, ("claude-opus-5-5", "claude-sonnet-5-5"), 1.0),
-    Era("2.1.325", 7, 0, ("claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5"), 1.2),
+    VersionFeatures("0.2.126", 545, 540, ("claude-3-7-sonnet-20250219",), 0.15),
+    VersionFeatures("1.0.3", 536, 525, (_SONNET_4, _OPUS_4), 0.2),
+    VersionFeatures("1.0.35", 508, 490, (_SONNET_4, _OPUS_4), 0.4),
+    VersionFeatures("1.0.64", 472, 455, (_SONNET_4, _OPUS_4), 0.4),
+    VersionFeatures("1.0.108", 436, 425, (_SONNET_4, _OPUS_41), 0.5),
+    VersionFeatures("1.0.120", 424, 411, (_SONNET_4, _OPUS_41), 0.4),
+    VersionFeatures("2.0.28", 383, 360, (_SONNET_45, _OPUS_41), 0.6),
+    VersionFeatures("2.0.76", 330, 311, (_SONNET_45, _OPUS_45, _HAIKU_45), 0.8),
+    VersionFeatures("2.1.7", 305, 300, (_OPUS_45, _SONNET_45), 0.6),
+    VersionFeatures("2.1.19", 295, 285, (_OPUS_45, _SONNET_45), 1.5),
+    VersionFeatures("2.1.38", 277, 275, (_OPUS_45, "claude-opus-4-6"), 1.2),
+    VersionFeatures("2.1.41", 274, 265, ("claude-opus-4-6", _SONNET_45), 1.0),
+    VersionFeatures("2.1.62", 260, 250, ("claude-opus-4-6", "claude-sonnet-4-6"), 0.9),
+    VersionFeatures("2.1.81", 238, 230, ("claude-opus-4-6", "claude-sonnet-4-6", _HAIKU_45), 0.9),
+    VersionFeatures("2.1.119", 203, 195, ("claude-opus-4-7", "claude-sonnet-4-6"), 1.4),
+    VersionFeatures("2.1.176", 155, 148, ("claude-opus-4-8", "claude-sonnet-4-6"), 1.0),
+    VersionFeatures("2.1.209", 122, 116, ("claude-opus-4-8", "claude-sonnet-5"), 1.0),
+    VersionFeatures("2.1.219", 113, 100, ("claude-opus-5", "claude-sonnet-5"), 1.2),
+    VersionFeatures("2.1.232", 93, 80, ("claude-opus-5", "claude-sonnet-5"), 1.0),
+    VersionFeatures("2.1.280", 53, 40, ("claude-opus-5-5", "claude-sonnet-5"), 1.0),
+    VersionFeatures("2.1.311", 19, 8, ("claude-opus-5-5", "claude-sonnet-5-5"), 1.0),
+    VersionFeatures("2.1.325", 7, 0, ("claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5"), 1.2),
 )
 
 MARKETING = {

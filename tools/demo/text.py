@@ -1,8 +1,7 @@
-"""Text in bulk: templates are filled once into pools, and everything written later is a slice of a pool.
+"""Fill templates into pools of text once; everything written later is a slice of a pool.
 
-Filling costs microseconds a line, slicing nanoseconds: a gigabyte takes seconds, not hours. Pools hold no
-character beyond U+FFFF, so that Python keeps them at two bytes a character; emoji are added to single
-messages instead.
+Filling costs microseconds per line, slicing nanoseconds, so a gigabyte takes seconds. Pools contain no character
+beyond U+FFFF, so Python stores them with two bytes per character; emoji are added to single messages instead.
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ import base64
 import re
 from typing import TYPE_CHECKING
 
-from threadline.demo import code, output, prose, words
+from tools.demo import templates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from random import Random
 
-    from threadline.demo.projects import Project
+    from tools.demo.projects import Project
 
 _PHRASES = (
     "the {noun} is {state} when a {other} is {then}",
@@ -55,11 +54,11 @@ class Words:
             "V": lambda: pick(project.verbs).capitalize(),
             "f": lambda: pick(project.fields),
             "F": lambda: pick(project.fields).upper(),
-            "a": lambda: pick(words.STATES),
-            "w": lambda: pick(words.COMMON),
-            "W": lambda: pick(words.COMMON).capitalize(),
-            "c": lambda: pick(project.verbs) + pick(words.COMMON).capitalize() + pick(project.nouns).capitalize(),
-            "s": lambda: f"{pick(words.COMMON)}_{pick(project.nouns)}_{pick(words.COMMON)}",
+            "a": lambda: pick(templates.STATES),
+            "w": lambda: pick(templates.COMMON),
+            "W": lambda: pick(templates.COMMON).capitalize(),
+            "c": lambda: pick(project.verbs) + pick(templates.COMMON).capitalize() + pick(project.nouns).capitalize(),
+            "s": lambda: f"{pick(templates.COMMON)}_{pick(project.nouns)}_{pick(templates.COMMON)}",
             "d": self.phrase,
             "D": lambda: sentence(self.phrase()),
             "i": lambda: str(number(2, 99)),
@@ -69,7 +68,7 @@ class Words:
             "H": lambda: f"{rng.getrandbits(160):040x}",
             "t": lambda: f"{number(24):02}:{number(60):02}:{number(60):02}",
             "p": self.path,
-            "u": lambda: pick(words.FOREIGN),
+            "u": lambda: pick(templates.FOREIGN),
             "l": lambda: project.language,
         }
 
@@ -86,8 +85,8 @@ class Words:
             noun=pick(project.nouns),
             other=pick(project.nouns),
             verb=pick(project.verbs),
-            state=pick(words.STATES),
-            then=pick(words.STATES),
+            state=pick(templates.STATES),
+            then=pick(templates.STATES),
             field=pick(project.fields),
         )
         return _ARTICLE.sub("an ", said)
@@ -146,16 +145,16 @@ class Pools:
 
     def __init__(self, project: Project, rng: Random, size: int) -> None:
         self.words = Words(project, rng)
-        self.code = self._pool(code.BY_LANGUAGE[project.language], size)
-        self.tests = self._pool((output.TESTS[project.language],), size // 2)
-        self.git = self._pool(output.DIFF, size // 2)
-        self.listing = self._pool(output.LISTING, size // 4)
-        self.search = self._pool(output.SEARCH, size // 4)
-        self.logs = self._pool(output.LOGS, size // 2)
-        self.web = self._pool(output.WEB, size // 4)
-        self.narration = self._pool(prose.NARRATION, size // 8, "\n\n")
-        self.reply = self._pool(prose.REPLY, size // 2, "\n\n")
-        self.thought = self._pool(prose.THOUGHT, size // 2, "\n\n")
+        self.code = self._pool(templates.BY_LANGUAGE[project.language], size)
+        self.tests = self._pool((templates.TESTS[project.language],), size // 2)
+        self.git = self._pool(templates.DIFF, size // 2)
+        self.listing = self._pool(templates.LISTING, size // 4)
+        self.search = self._pool(templates.SEARCH, size // 4)
+        self.logs = self._pool(templates.LOGS, size // 2)
+        self.web = self._pool(templates.WEB, size // 4)
+        self.narration = self._pool(templates.NARRATION, size // 8, "\n\n")
+        self.reply = self._pool(templates.REPLY, size // 2, "\n\n")
+        self.thought = self._pool(templates.THOUGHT, size // 2, "\n\n")
         self.noise = base64.b64encode(rng.randbytes(size // 2)).decode()
 
     def _pool(self, templates: Sequence[str], size: int, joint: str = "\n") -> Pool:

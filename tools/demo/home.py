@@ -1,22 +1,28 @@
-"""A whole home: which sessions there are, and the files beside their transcripts."""
+"""Generate a whole Claude home: which sessions it has, how large they are, and the files beside them.
+
+Sizes were measured on a home of 3,142 transcripts and 1,239 MiB: median 105 KB, p90 654 KB, p99 5.4 MB, the largest
+87 MB. The other points of the curve are fitted so that the mean matches.
+"""
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING
 
-from threadline.demo import eras, projects, side, sizes
-from threadline.demo.scribe import uuid
-from threadline.demo.session import Plan, Session, Told
-from threadline.demo.text import Pools
+from tools.demo import projects, side_files, versions
+from tools.demo.session import Plan, Session, SessionResult
+from tools.demo.text import Pools
+from tools.demo.writer import uuid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from threadline.demo.eras import Era
-    from threadline.demo.projects import Project
+    from tools.demo.projects import Project
+    from tools.demo.versions import VersionFeatures
 
 _SMALL = 44
 """Transcripts in a small home: fewer would not show every kind of thing."""
@@ -42,7 +48,7 @@ WANTED: tuple[tuple[str, frozenset[str], int], ...] = (
 """Sessions that every home has: version, what happens in them, how many agents they have at least."""
 
 
-class Maker:
+class HomeGenerator:
     """Plans the sessions of a home and writes them one after another."""
 
     def __init__(self, root: Path, *, seed: int, size: int, count: int | None, until: date) -> None:
@@ -50,8 +56,8 @@ class Maker:
         self._seed = seed
         self._rng = Random(f"{seed}/home")  # seeded, for made-up text
         self._last = datetime.combine(until, time(20), UTC)
-        self._count = count or max(min(_SMALL, size // 45_000 + 3), round(size / sizes.MEAN))
-        self._sizes = sizes.cut(size, self._count)
+        self._count = count or max(min(_SMALL, size // 45_000 + 3), round(size / MEAN))
+        self._sizes = split_sizes(size, self._count)
         self._projects = projects.choose(min(40, max(len(projects.ALL), self._count // 40)))
         self._pool = max(60_000, min(_POOL, size // 60))
         self._pools: dict[str, Pools] = {}
@@ -72,14 +78,14 @@ class Maker:
             plan = self._plan(era, mains.pop(at), scenes)
             plan.agents = [spare.pop() for _ in range(min(least, len(spare)))]
             plans.append(plan)
-        weights = [era.weight for era in eras.ERAS]
-        plans.extend(self._plan(rng.choices(eras.ERAS, weights)[0], size, frozenset()) for size in mains)
+        weights = [era.weight for era in versions.ERAS]
+        plans.extend(self._plan(rng.choices(versions.ERAS, weights)[0], size, frozenset()) for size in mains)
         self._share(plans, spare)
         plans.sort(key=lambda plan: (plan.start, plan.identity))
         return [one for plan in plans for one in self._with_copy(plan)]
 
-    def _forced(self) -> list[tuple[Era, frozenset[str], int]]:
-        by_version = {era.version: era for era in eras.ERAS}
+    def _forced(self) -> list[tuple[VersionFeatures, frozenset[str], int]]:
+        by_version = {era.version: era for era in versions.ERAS}
         return [(by_version[version], scenes, least) for version, scenes, least in WANTED]
 
     def _share(self, plans: list[Plan], spare: list[int]) -> None:
@@ -90,7 +96,7 @@ class Maker:
         for plan, size in zip(self._rng.choices(able, weights, k=len(spare)), spare, strict=True):
             plan.agents.append(size)
 
-    def _plan(self, era: Era, size: int, scenes: frozenset[str]) -> Plan:
+    def _plan(self, era: VersionFeatures, size: int, scenes: frozenset[str]) -> Plan:
         rng = self._rng
         project = rng.choices(self._projects, [one.weight for one in self._projects])[0]
         days = rng.uniform(era.last, era.first) if "live" not in scenes else 0.0
@@ -114,7 +120,7 @@ class Maker:
         if not plan.scenes & {"resumed", "forked"}:
             yield plan
             return
-        half = max(sizes.SMALLEST, plan.size * 2 // 5)
+        half = max(SMALLEST, plan.size * 2 // 5)
         first = self._plan(plan.era, half, plan.scenes - {"resumed", "forked"})
         first.kept = True
         first.project, first.task = plan.project, plan.task
@@ -133,23 +139,64 @@ class Maker:
             found = self._pools[project.name] = Pools(project, Random(f"{self._seed}/{project.name}"), self._pool)
         return found
 
-    def write(self, progress: Callable[[int, int], None] | None) -> list[Told]:
+    def write(self, progress: Callable[[int, int], None] | None) -> list[SessionResult]:
         """Write everything; gives what was told, without the rows."""
-        told: list[Told] = []
+        told: list[SessionResult] = []
         plans = self.plans()
         goal = sum(plan.size + sum(plan.agents) for plan in plans)
         done = 0
-        before: Told | None = None
+        before: SessionResult | None = None
         for plan in plans:
             rng = Random(f"{self._seed}/{plan.identity}")
             source = before if before is not None and plan.copies == before.plan.identity else None
             before = Session(plan, self._root, rng, self.pools(plan.project)).tell(source)
             if source is not None:
                 source.rows = None
-            side.per_session(self._root, before, rng, self.pools(plan.project))
+            side_files.per_session(self._root, before, rng, self.pools(plan.project))
             told.append(before)
             done += before.size
             if progress is not None:
                 progress(min(done, goal), goal)
-        side.whole(self._root, told, self._rng)
+        side_files.whole(self._root, told, self._rng)
         return told
+
+
+CURVE = (
+    (0.00, 1_800),
+    (0.05, 9_000),
+    (0.25, 41_000),
+    (0.50, 105_000),
+    (0.75, 262_000),
+    (0.90, 654_000),
+    (0.97, 2_000_000),
+    (0.99, 5_400_000),
+    (0.999, 20_000_000),
+    (1.00, 50_000_000),
+)
+"""Share of transcripts that are no bigger than so many bytes."""
+
+LARGEST = 87_000_000
+MEAN = 413_500
+SMALLEST = 2_500
+"""A prompt and a reply with their envelopes: no transcript is cut smaller."""
+
+_BIG_HOME = 1_000
+"""From so many transcripts on, the one giant that every big home has is put in by hand."""
+
+
+def size_at(share: float) -> int:
+    """Size below which that share of transcripts lies, between the points of the curve in logarithms."""
+    for (low, small), (high, big) in pairwise(CURVE):
+        if share <= high:
+            part = (share - low) / (high - low)
+            return round(math.exp(math.log(small) + part * (math.log(big) - math.log(small))))
+    return CURVE[-1][1]
+
+
+def split_sizes(total: int, count: int) -> list[int]:
+    """Sizes of `count` transcripts that add up to about `total`, smallest first, spread as the curve is."""
+    shape = [size_at((index + 0.5) / count) for index in range(count)]
+    if count >= _BIG_HOME:
+        shape[-1] = LARGEST
+    scale = total / sum(shape)
+    return [max(SMALLEST, round(size * scale)) for size in shape]

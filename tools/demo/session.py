@@ -1,4 +1,4 @@
-"""One session: how it opens, what happens turn by turn, how it closes."""
+"""Generate one session turn by turn."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from threadline.demo import agents, events, words
-from threadline.demo.desk import HOME, Call, Desk
-from threadline.demo.meter import totals
-from threadline.demo.scribe import Clock, Row, Scribe, uuid
-from threadline.demo.work import Work
+from tools.demo import agents, events, templates
+from tools.demo.agents import AgentWork
+from tools.demo.tool_calls import HOME, Call, Workspace
+from tools.demo.usage import totals
+from tools.demo.writer import Clock, Row, TranscriptWriter, uuid
 
 if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-    from threadline.demo.eras import Era
-    from threadline.demo.projects import Project, Task
-    from threadline.demo.text import Pools
+    from tools.demo.projects import Project, Task
+    from tools.demo.text import Pools
+    from tools.demo.versions import VersionFeatures
 
 _RESERVE = 3_500
 """Bytes that the last message and the closing rows take."""
@@ -33,7 +33,7 @@ class Plan(msgspec.Struct):
 
     identity: str
     project: Project
-    era: Era
+    era: VersionFeatures
     size: int
     start: int
     """Milliseconds."""
@@ -48,7 +48,7 @@ class Plan(msgspec.Struct):
     """Whether another session copies this one."""
 
 
-class Told(msgspec.Struct):
+class SessionResult(msgspec.Struct):
     """What a session leaves besides its rows."""
 
     plan: Plan
@@ -78,7 +78,7 @@ class Session:
         self.rng = rng
         self.clock = Clock(plan.start)
         era = plan.era
-        self.slug = "-".join((rng.choice(words.MOODS), rng.choice(words.MOTIONS), rng.choice(words.BEINGS)))
+        self.slug = "-".join((rng.choice(templates.MOODS), rng.choice(templates.MOTIONS), rng.choice(templates.BEINGS)))
         self.facts: dict[str, Any] = {
             "branch": plan.task.branch,
             "slug": self.slug if rng.randrange(4) else None,
@@ -86,9 +86,11 @@ class Session:
         }
         path = root / "projects" / plan.project.folder / f"{plan.identity}.jsonl"
         cwd = plan.project.path
-        self.scribe = Scribe(path, era=era, rng=rng, clock=self.clock, session=plan.identity, cwd=cwd, **self.facts)
-        self.desk = Desk(rng=rng, era=era, project=plan.project, pools=pools, session=plan.identity, root=root)
-        self.work = Work(self.scribe, self.desk, rng.choice(era.models), plan.size - _RESERVE)
+        self.scribe = TranscriptWriter(
+            path, era=era, rng=rng, clock=self.clock, session=plan.identity, cwd=cwd, **self.facts
+        )
+        self.desk = Workspace(rng=rng, era=era, project=plan.project, pools=pools, session=plan.identity, root=root)
+        self.work = AgentWork(self.scribe, self.desk, rng.choice(era.models), plan.size - _RESERVE)
         self.prompts: list[tuple[int, str]] = []
         self.tips: list[str | None] = []
         """What earlier prompts hang under: where a rewind may go back to."""
@@ -105,7 +107,7 @@ class Session:
         if plan.kept:
             self.scribe.kept = []
 
-    def tell(self, before: Told | None) -> Told:
+    def tell(self, before: SessionResult | None) -> SessionResult:
         """Write everything."""
         events.opening(self)
         if before is not None and before.rows:
@@ -114,18 +116,18 @@ class Session:
             self.desk.searches = before.searches
         else:
             self.work.context.start()
-        asked = self.plan.task.prompt if before is None else self.rng.choice(words.FEEDBACK)
+        asked = self.plan.task.prompt if before is None else self.rng.choice(templates.FEEDBACK)
         scenes = [events.SCENES[name] for name in sorted(self.plan.scenes) if name in events.SCENES]
         self.turn(asked)
         for scene in scenes:
             scene(self)
-            self.turn(self.rng.choice(words.FEEDBACK))
+            self.turn(self.rng.choice(templates.FEEDBACK))
         if "workflow" in self.plan.scenes:
             events.workflow(self, self.plan.agents[self.sent :])
             self.sent = len(self.plan.agents)
         while self.work.left() > 0:
             events.between(self)
-            self.turn(self.rng.choice(words.FEEDBACK))
+            self.turn(self.rng.choice(templates.FEEDBACK))
         while self.sent < len(self.plan.agents):
             self.turn("please check that with an agent, too")
         torn = "torn" in self.plan.scenes
@@ -136,7 +138,7 @@ class Session:
         self.scribe.close(torn=torn)
         return self._told()
 
-    def _copy(self, before: Told) -> None:
+    def _copy(self, before: SessionResult) -> None:
         old = before.plan.identity.encode()
         new = self.plan.identity.encode()
         for row in before.rows or []:
@@ -246,8 +248,8 @@ class Session:
         """Web searches so far, those of agents included."""
         return self.desk.searches
 
-    def _told(self) -> Told:
-        return Told(
+    def _told(self) -> SessionResult:
+        return SessionResult(
             plan=self.plan,
             prompts=self.prompts,
             end=self.clock.now,

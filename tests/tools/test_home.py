@@ -10,8 +10,8 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tools.demo import Written, write
 
-from threadline.demo import Written, write
 from threadline.errors import BadQuery, Unreadable
 
 if TYPE_CHECKING:

@@ -1,20 +1,24 @@
-"""What happens in a session besides talk: how it opens and closes, hooks, snapshots, notifications."""
+"""Events of a session besides talk: opening, hooks, snapshots, rewinds, commands, compactions, closing."""
 
 from __future__ import annotations
 
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from threadline.demo import agents, meter, scenes, words
-from threadline.demo.desk import HOME, Call
-from threadline.demo.eras import RATES
-from threadline.demo.meter import totals
-from threadline.demo.scribe import Row, uuid
+import msgspec
+
+from tools.demo import agents, templates, tool_calls, usage
+from tools.demo.agents import DENIED
+from tools.demo.tool_calls import HOME, Call, persisted
+from tools.demo.usage import totals
+from tools.demo.versions import RATES
+from tools.demo.writer import Row, uuid
 
 if TYPE_CHECKING:
-    from threadline.demo.session import Session
+    from collections.abc import Callable
 
-SCENES = scenes.ALL
+    from tools.demo.session import Session
+
 _HOOK = "python3 $CLAUDE_PROJECT_DIR/.claude/hooks/note.py --format json"
 
 
@@ -146,13 +150,13 @@ def between(session: Session) -> None:
     kinds = ("rewind", "interrupt", "command", "queue", "error", "refused")
     if session.desk.chance(0.16):
         SCENES[session.rng.choice(kinds)](session)
-    if session.plan.era.writes("inline agents") and session.desk.chance(0.06) and session.work.left() > words.PAGE:
+    if session.plan.era.writes("inline agents") and session.desk.chance(0.06) and session.work.left() > templates.PAGE:
         session.plan.agents.append(min(session.work.left() // 4, 60_000))
 
 
 def compaction(session: Session) -> None:
     """The context is full: it is replaced by a summary."""
-    scenes.compact(session)
+    compact(session)
 
 
 def notification(session: Session, task: agents.Errand, outcome: agents.Outcome, tool: str) -> None:
@@ -206,10 +210,10 @@ def workflow(session: Session, sizes: list[int]) -> None:
         key = f"v2:{hashlib.sha256(task.prompt.encode()).hexdigest()}"
         started = {"type": "started", "key": key, "agentId": outcome.identity}
         ended = {"type": "result", "key": key, "agentId": outcome.identity, "result": outcome.text}
-        journal += [scenes.encode(started), scenes.encode(ended)]
+        journal += [encode(started), encode(ended)]
     session.desk.side(f"subagents/workflows/{run}/journal.jsonl", b"\n".join(journal) + b"\n")
     ran = {"runId": run, "workflowName": name, "status": "completed", "agentCount": len(sizes)}
-    session.desk.side(f"workflows/{run}.json", scenes.encode(ran))
+    session.desk.side(f"workflows/{run}.json", encode(ran))
 
 
 def closing(session: Session) -> None:
@@ -246,7 +250,7 @@ def _cost(session: Session, sums: dict[str, list[int]]) -> None:
             "cacheCreationEphemeral5mInputTokens": five,
             "cacheCreationEphemeral1hInputTokens": hour,
             "webSearchRequests": searches,
-            "costUSD": meter.total_cost(sums, model, searches),
+            "costUSD": usage.total_cost(sums, model, searches),
         }
     total = session.clock.now - session.plan.start
     session.scribe.write(
@@ -265,3 +269,238 @@ def _cost(session: Session, sums: dict[str, list[int]]) -> None:
             "hasUnknownModelCost": False,
         }
     )
+
+
+encode = msgspec.json.Encoder().encode
+
+_ZERO = {
+    "input_tokens": 0,
+    "output_tokens": 0,
+    "cache_creation_input_tokens": 0,
+    "cache_read_input_tokens": 0,
+}
+
+
+def rewind(session: Session) -> None:
+    """The next prompt hangs under an older row: what came after it becomes a branch."""
+    older = [tip for tip in session.tips[:-1] if tip is not None]
+    if older:
+        session.scribe.parent = session.rng.choice(older)
+
+
+def interrupt(session: Session) -> None:
+    """The model is stopped while it works."""
+    session.work.step()
+    session.work.user([{"type": "text", "text": "[Request interrupted by user]"}])
+
+
+def refused(session: Session) -> None:
+    """A call is not allowed; no result but the refusal."""
+    command = f"rm -rf {session.plan.project.folders[0]}/build"
+    asked = {"command": command, "description": "Remove the build folder"}
+    call = Call("Bash", asked, DENIED, "User rejected tool use", error=True)
+    session.work.run([session.work.say()], [call])
+    session.work.user([{"type": "text", "text": "[Request interrupted by user for tool use]"}])
+
+
+def command(session: Session) -> None:
+    """A slash command of the client itself."""
+    name = session.rng.choice(templates.COMMANDS)
+    text = (
+        f"<command-name>{name}</command-name>\n<command-message>{name[1:]}</command-message>\n"
+        "<command-args></command-args>"
+    )
+    printed = f"<local-command-stdout>Set to \x1b[1m{session.work.model}\x1b[22m</local-command-stdout>"
+    if session.plan.era.writes("tasks"):
+        for content in (text, printed):
+            times = {"timestamp": session.clock.text(), "uuid": uuid(session.rng)}
+            row: Row = {"type": "system", "subtype": "local_command", "content": content, "level": "info"}
+            session.scribe.chain({**row, **times, "isMeta": False})
+        return
+    session.work.user(
+        "Caveat: The messages below were generated by the user while running local commands.",
+        isMeta=True,
+    )
+    session.work.user(text)
+    session.work.user(printed)
+
+
+def shell(session: Session) -> None:
+    """A command that the person ran with `!`."""
+    session.work.user("<bash-input>git status --short</bash-input>")
+    printed = session.desk.pools.git.take(session.rng, 300)
+    session.work.user(f"<bash-stdout>{printed}</bash-stdout><bash-stderr></bash-stderr>")
+
+
+def queue(session: Session) -> None:
+    """Something typed while the model works."""
+    if not session.plan.era.writes("queue"):
+        return
+    scribe = session.scribe
+    text = session.rng.choice(templates.FEEDBACK)
+    queued: Row = {"type": "queue-operation", "operation": "enqueue", "timestamp": session.clock.text()}
+    scribe.write({**queued, "sessionId": scribe.session, "content": text})
+    session.work.step()
+    if session.plan.era.writes("attachments"):
+        queued = {"type": "queue-operation", "operation": "remove", "timestamp": session.clock.text()}
+        scribe.write({**queued, "sessionId": scribe.session})
+        attachment = {"type": "queued_command", "prompt": text, "commandMode": "prompt"}
+        session.work.context.attach(attachment, f"The user sent a message while you were working:\n{text}", "user")
+    else:
+        queued = {"type": "queue-operation", "operation": "remove", "timestamp": session.clock.text()}
+        scribe.write({**queued, "sessionId": scribe.session})
+    session.work.step()
+
+
+def error(session: Session) -> None:
+    """The API fails; newer versions note each attempt, older ones only that it failed."""
+    if session.plan.era.writes("snapshots") or session.plan.era.writes("deltas"):
+        for attempt in (1, 2):
+            times = {"timestamp": session.clock.text(), "uuid": uuid(session.rng)}
+            failed: Row = {
+                "status": 529,
+                "type": "error",
+                "error": {"type": "overloaded_error", "message": "Overloaded"},
+            }
+            row: Row = {"type": "system", "subtype": "api_error", "level": "error", "error": failed}
+            row |= {"retryInMs": 540.25 * attempt, "retryAttempt": attempt, "maxRetries": 10}
+            session.scribe.chain({**row, **times})
+            session.clock.tick(600 * attempt)
+        return
+    text = 'API Error: 529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}'
+    message = {
+        "id": uuid(session.rng),
+        "type": "message",
+        "role": "assistant",
+        "model": "<synthetic>",
+        "content": [{"type": "text", "text": text}],
+        "stop_reason": "stop_sequence",
+        "stop_sequence": "",
+        "usage": {**_ZERO, "server_tool_use": {"web_search_requests": 0}, "service_tier": None},
+    }
+    body = {"type": "assistant", **session.scribe.stamp(), "message": message, "isApiErrorMessage": True}
+    session.scribe.chain(body)
+
+
+def picture(session: Session) -> None:
+    """A prompt with a pasted screenshot."""
+    session.desk.room = max(3_000, min(session.work.left(), 200_000))
+    data = session.desk.pools.signature(session.rng, session.desk.length(40_000, 0.8))
+    source = {"type": "base64", "media_type": "image/png", "data": data}
+    blocks: list[Row] = [
+        {"type": "text", "text": "[Image #1] it looks like this now. The button should be on the left"},
+        {"type": "image", "source": source},
+    ]
+    more: Row = {"imagePasteIds": [1]} if session.plan.era.writes("tasks") else {}
+    session.work.user(blocks, **more)
+    session.work.message([session.work.text(200)])
+
+
+def planned(session: Session) -> None:
+    """Plan mode: a plan is written down and approved."""
+    if not session.plan.era.writes("model first"):
+        return
+    plan = f"# {session.plan.task.title}\n\n" + session.desk.pools.reply.take(session.rng, 900)
+    path = f"{HOME}/plans/{session.slug}.md"
+    file = session.desk.root / "plans" / f"{session.slug}.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(plan, encoding="utf-8", newline="\n")
+    content = f"The plan was approved:\n\n{plan}"
+    result = {"plan": plan, "isAgent": False, "filePath": path}
+    session.work.run([], [Call("ExitPlanMode", {"plan": plan}, content, result)])
+
+
+def question(session: Session) -> None:
+    """The model asks, the person chooses."""
+    if not session.plan.era.writes("tasks"):
+        return
+    asked = f"What should happen when {session.desk.pools.words.phrase()}?"
+    options = [
+        {"label": "Refuse it", "description": "With an error"},
+        {"label": "Keep it", "description": "As today"},
+    ]
+    questions = [{"question": asked, "header": "Behaviour", "options": options, "multiSelect": False}]
+    content = f'User has answered your questions: "{asked}"="Keep it".'
+    result = {"questions": questions, "answers": {asked: "Keep it"}}
+    session.work.run([], [Call("AskUserQuestion", {"questions": questions}, content, result)])
+
+
+def listed(session: Session) -> None:
+    """The work is written down as a list and crossed off."""
+    make = tool_calls.task if session.plan.era.writes("tasks") else tool_calls.todo
+    for _ in range(5):
+        session.work.run([], [make(session.desk)])
+
+
+def long_output(session: Session) -> None:
+    """A command prints so much that the client puts it in a file."""
+    printed = session.desk.pools.tests.take(session.rng, 64_000)
+    result: Row = {
+        "stdout": printed,
+        "stderr": "",
+        "interrupted": False,
+        "isImage": False,
+        "noOutputExpected": False,
+    }
+    content = persisted(session.desk, printed, result)
+    result["stdout"] = printed[:2_000]
+    asked = {"command": session.plan.project.check + " -v", "description": "Run all tests, with names"}
+    session.work.run([], [Call("Bash", asked, content, result, flagged=True)])
+
+
+def compact(session: Session) -> None:
+    """The context is replaced by a summary, in the way of the version."""
+    writes = session.plan.era.writes
+    scribe = session.scribe
+    tip = scribe.parent
+    before = session.work.meter.cut()
+    session.segment = scribe.size
+    session.clock.tick(45_000)
+    text = session.desk.pools.words.fill(templates.SUMMARY) + session.desk.pools.reply.take(session.rng, 2_000)
+    if not writes("compact_boundary"):
+        if writes("summary root"):
+            session.work.user(text, parent=None, isCompactSummary=True)
+        return
+    metadata: Row = {"trigger": session.rng.choice(("auto", "manual")), "preTokens": before}
+    summary = uuid(session.rng)
+    if writes("last-prompt") and tip is not None:
+        metadata |= {
+            "durationMs": 45_000,
+            "preservedSegment": {"headUuid": tip, "anchorUuid": summary, "tailUuid": tip},
+            "postTokens": 2_500,
+            "cumulativeDroppedTokens": before,
+        }
+    times = {"timestamp": session.clock.text(), "uuid": uuid(session.rng)}
+    row: Row = {
+        "type": "system",
+        "subtype": "compact_boundary",
+        "content": "Conversation compacted",
+        "isMeta": False,
+    }
+    row |= {**times, "level": "info", "compactMetadata": metadata}
+    scribe.chain(row, parent=None, logicalParentUuid=tip)
+    message = {"role": "user", "content": text}
+    body: Row = {
+        "type": "user",
+        "message": message,
+        "isVisibleInTranscriptOnly": True,
+        "isCompactSummary": True,
+    }
+    scribe.chain({**body, "uuid": summary, "timestamp": session.clock.text()}, prompt=True)
+
+
+SCENES: dict[str, Callable[[Session], Any]] = {
+    "rewind": rewind,
+    "interrupt": interrupt,
+    "refused": refused,
+    "command": command,
+    "shell": shell,
+    "queue": queue,
+    "error": error,
+    "picture": picture,
+    "plan": planned,
+    "question": question,
+    "list": listed,
+    "long output": long_output,
+    "compaction": compact,
+}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-
-from threadline.demo import sizes, write
+from tools.demo import home, write
 
 _MEASURED = {0.5: 105_000, 0.9: 654_000, 0.99: 5_400_000}
 
@@ -27,7 +26,7 @@ def at(values: list[int], share: float) -> int:
 
 def test_cut_has_the_measured_sizes() -> None:
     """As many bytes and transcripts as were measured give the percentiles that were measured."""
-    cut = sizes.cut(1_239 * 2**20, 3_142)
+    cut = home.split_sizes(1_239 * 2**20, 3_142)
     assert sum(cut) == pytest.approx(1_239 * 2**20, rel=0.01)
     assert cut[-1] == pytest.approx(87_000_000, rel=0.05)
     for share, size in _MEASURED.items():

@@ -1,29 +1,35 @@
-"""One agent at work in one transcript: messages block by block, tool calls, their results."""
+"""An agent working in one transcript, and the subagents it starts."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from threadline.demo import lookups, tools
-from threadline.demo.context import Context
-from threadline.demo.meter import Meter
-from threadline.demo.scribe import Row, identifier, uuid
-from threadline.demo.words import EMOJI
+import msgspec
+
+from tools.demo import tool_calls
+from tools.demo.context import Context
+from tools.demo.templates import EMOJI
+from tools.demo.tool_calls import Workspace
+from tools.demo.usage import UsageCounter
+from tools.demo.writer import Row, TranscriptWriter, identifier, uuid
 
 if TYPE_CHECKING:
-    from threadline.demo.desk import Call, Desk
-    from threadline.demo.meter import Count
-    from threadline.demo.scribe import Scribe
+    from pathlib import Path
+
+    from tools.demo.tool_calls import Call
+    from tools.demo.usage import Count
 
 _HUGE = 2_000_000
 """Bytes that must be left in a transcript before a single line may take a good part of them."""
 _PLACEHOLDERS = (1, 2, 3, 4, 5, 8)
 
 
-class Work:
+class AgentWork:
     """Writes messages and calls of one agent until its transcript is as big as it should be."""
 
-    def __init__(self, scribe: Scribe, desk: Desk, model: str, budget: int, *, side: bool | None = None) -> None:
+    def __init__(
+        self, scribe: TranscriptWriter, desk: Workspace, model: str, budget: int, *, side: bool | None = None
+    ) -> None:
         self.scribe = scribe
         self.desk = desk
         self.era = scribe.era
@@ -31,14 +37,14 @@ class Work:
         self.model = model
         self.budget = budget
         self.side = side
-        self.meter = Meter(self.era, self.rng, hour=scribe.agent is None)
+        self.meter = UsageCounter(self.era, self.rng, hour=scribe.agent is None)
         self.context = Context(scribe, desk, side=side)
         self.count: Count | None = None
         self.calls = 0
         self.used: dict[str, int] = {}
         self.sample: list[Row] | None = None
         """Rows that a parent may show as the progress of this agent."""
-        kinds = [(weight, make) for weight, need, make in lookups.CHOICES if need is None or self.era.writes(need)]
+        kinds = [(weight, make) for weight, need, make in tool_calls.CHOICES if need is None or self.era.writes(need)]
         self._weights = [weight for weight, _ in kinds]
         self._makers = [make for _, make in kinds]
 
@@ -158,7 +164,7 @@ class Work:
         """Some tool call."""
         if self.left() > _HUGE and self.desk.chance(0.0015):
             self.desk.room = min(self.left() // 2, 1_600_000)
-            return tools.dump(self.desk)
+            return tool_calls.dump(self.desk)
         self.desk.room = max(700, min(self.left(), 120_000))
         return self.rng.choices(self._makers, self._weights)[0](self.desk)
 
@@ -214,3 +220,192 @@ class Work:
 
 
 DENIED = "The user doesn't want to proceed with this tool use. Wait for what they say next."
+
+
+KINDS = ("general-purpose", "Explore", "code-reviewer", "Plan")
+
+
+class Errand(msgspec.Struct, frozen=True):
+    """What an agent was sent for."""
+
+    kind: str
+    description: str
+    prompt: str
+
+
+class Outcome(msgspec.Struct):
+    """What came of it, as the main transcript reports it."""
+
+    identity: str
+    text: str
+    milliseconds: int
+    tokens: int
+    calls: int
+    usage: Row
+    sample: list[Row]
+    sums: dict[str, list[int]]
+    used: dict[str, int]
+    lines: int
+    size: int
+
+
+def errand(desk: Workspace) -> Errand:
+    """Something to send an agent for."""
+    words = desk.pools.words
+    noun = desk.rng.choice(desk.project.nouns)
+    verb = desk.rng.choice(desk.project.verbs)
+    prompt = (
+        f"Find every place in `{desk.rng.choice(desk.project.folders)}` that may {verb} a {noun}.\n\n"
+        f"Context: {words.phrase()}.\n\nReport back:\n1. file and line\n2. whether {words.phrase()}\n"
+        '3. anything that looks like a "special case"\n\nDo not change any file.'
+    )
+    return Errand(desk.rng.choice(KINDS), f"Find who {verb}s the {noun}", prompt)
+
+
+def new_id(work: AgentWork) -> str:
+    """An agent id as long as its version made them."""
+    if work.era.writes("iterations"):
+        return f"a{work.rng.getrandbits(64):016x}"
+    return f"{work.rng.getrandbits(28):07x}" if work.era.writes("agents below") else f"{work.rng.getrandbits(32):08x}"
+
+
+def path_of(work: AgentWork, identity: str, run: str | None = None) -> Path:
+    """Where the agent's transcript goes."""
+    folder = work.scribe.path.parent
+    if work.era.writes("agents beside"):
+        return folder / f"agent-{identity}.jsonl"
+    below = folder / work.scribe.session / "subagents"
+    if run is not None:
+        below = below / "workflows" / run
+    return below / f"agent-{identity}.jsonl"
+
+
+def send(parent: AgentWork, task: Errand, budget: int, facts: dict[str, Any], *, run: str | None = None) -> Outcome:
+    """Let an agent work until its transcript has about so many bytes.
+
+    `facts` are the branch, slug and entrypoint that its rows repeat.
+    """
+    identity = new_id(parent)
+    desk = parent.desk
+    scribe = TranscriptWriter(
+        path_of(parent, identity, run),
+        era=parent.era,
+        rng=parent.rng,
+        clock=parent.scribe.clock,
+        session=parent.scribe.session,
+        cwd=desk.project.path,
+        agent=identity,
+        **facts,
+    )
+    scribe.prompt_id = parent.scribe.prompt_id
+    own = Workspace(
+        rng=desk.rng,
+        era=desk.era,
+        project=desk.project,
+        pools=desk.pools,
+        session=desk.session,
+        root=desk.root,
+    )
+    work = AgentWork(scribe, own, parent.rng.choice(parent.era.models), budget)
+    if parent.era.writes("progress"):
+        work.sample = []
+    outcome = _work(work, task, identity)
+    scribe.close()
+    parent.desk.searches += own.searches
+    return outcome
+
+
+def inside(parent: AgentWork, task: Errand, budget: int) -> Outcome:
+    """Let an agent work inside the main transcript, as all did until 2.0.27: a tree of its own."""
+    scribe = parent.scribe
+    tip = scribe.parent
+    scribe.parent = None
+    work = AgentWork(scribe, parent.desk, parent.model, scribe.size + budget, side=True)
+    outcome = _work(work, task, "")
+    scribe.parent = tip
+    return outcome
+
+
+def _work(work: AgentWork, task: Errand, identity: str) -> Outcome:
+    began = work.scribe.clock.now
+    lines = work.scribe.lines
+    size = work.scribe.size
+    work.user(task.prompt, parent=None)
+    work.context.first(work.model)
+    while work.left() > 0:
+        work.step()
+    answer = work.text(900)
+    work.message([answer])
+    return Outcome(
+        identity=identity,
+        text=answer["text"],
+        milliseconds=work.scribe.clock.now - began,
+        tokens=work.meter.context,
+        calls=work.calls,
+        usage=work.meter.shape(work.count) if work.count else {},
+        sample=(work.sample or [])[:6],
+        sums=work.meter.sums,
+        used=work.used,
+        lines=work.scribe.lines - lines,
+        size=work.scribe.size - size,
+    )
+
+
+def meta(work: AgentWork, task: Errand, outcome: Outcome, tool: str, *, run: str | None = None) -> None:
+    """The sidecar of an agent's transcript."""
+    if not work.era.writes("meta.json"):
+        return
+    facts: Row = {"agentType": task.kind, "description": task.description}
+    if work.era.writes("requests"):
+        facts = {
+            "agentType": task.kind,
+            "isBuiltIn": True,
+            "launchedWithDefaults": True,
+            "description": task.description,
+        }
+    if work.era.writes("toolUseId in meta"):
+        facts |= {"toolUseId": tool, "spawnDepth": 1}
+    if work.era.writes("requests"):
+        facts |= {"requestShape": "background", "requestNonInteractive": False, "finished": True}
+    path = path_of(work, outcome.identity, run).with_suffix(".meta.json")
+    path.write_bytes(msgspec.json.encode(facts))
+
+
+def report(work: AgentWork, task: Errand, outcome: Outcome) -> tuple[list[Row], Row]:
+    """Content and `toolUseResult` of a call that waited for its agent."""
+    writes = work.era.writes
+    said = [{"type": "text", "text": outcome.text}]
+    content = list(said)
+    result: Row = {}
+    if outcome.identity:
+        tail = (
+            f"agentId: {outcome.identity} (for resuming to continue this agent's work if needed)\n<usage>"
+            f"total_tokens: {outcome.tokens}\ntool_uses: {outcome.calls}\n"
+            f"duration_ms: {outcome.milliseconds}</usage>"
+        )
+        content.append({"type": "text", "text": tail})
+        result = {"status": "completed", "prompt": task.prompt, "agentId": outcome.identity}
+        if writes("toolStats"):
+            result["agentType"] = task.kind
+    result |= {"content": said}
+    if writes("resolvedModel"):
+        result["resolvedModel"] = work.model
+    result |= {
+        "totalDurationMs": outcome.milliseconds,
+        "totalTokens": outcome.tokens,
+        "totalToolUseCount": outcome.calls,
+        "usage": outcome.usage,
+    }
+    if not outcome.identity:
+        result["wasInterrupted"] = False
+    if writes("toolStats"):
+        result["toolStats"] = {
+            "readCount": outcome.used.get("Read", 0),
+            "searchCount": outcome.used.get("Grep", 0) + outcome.used.get("Glob", 0),
+            "bashCount": outcome.used.get("Bash", 0),
+            "editFileCount": outcome.used.get("Edit", 0),
+            "linesAdded": 0,
+            "linesRemoved": 0,
+            "otherToolCount": 0,
+        }
+    return content, result

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from threadline.demo.eras import MARKETING
-from threadline.demo.scribe import Row, uuid
-from threadline.demo.text import sentence
+from tools.demo.text import sentence
+from tools.demo.versions import MARKETING
+from tools.demo.writer import Row, uuid
 
 if TYPE_CHECKING:
-    from threadline.demo.desk import Call, Desk
-    from threadline.demo.scribe import Scribe
+    from tools.demo.tool_calls import Call, Workspace
+    from tools.demo.writer import TranscriptWriter
 
 _HOOK = "python3 $CLAUDE_PROJECT_DIR/.claude/hooks/note.py --format json"
 _SKILLS = ("review", "release-notes", "bench", "triage", "translate")
@@ -33,7 +33,7 @@ _TOOLS = (
 class Context:
     """Writes what is not said by anyone, but stands in the transcript."""
 
-    def __init__(self, scribe: Scribe, desk: Desk, *, side: bool | None) -> None:
+    def __init__(self, scribe: TranscriptWriter, desk: Workspace, *, side: bool | None) -> None:
         self._scribe = scribe
         self._desk = desk
         self._rng = scribe.rng

@@ -60,7 +60,7 @@ def write(
         BadQuery: The directory holds something, or the size makes no sense.
         Unreadable: The directory cannot be written.
     """
-    from threadline.demo.home import Maker  # noqa: PLC0415 - the command line imports this module just to name it
+    from tools.demo.home import HomeGenerator  # noqa: PLC0415 - the command line imports this module just to name it
 
     if not megabytes > 0 or (transcripts is not None and transcripts < 1):
         raise BadQuery("A demo home needs a size above zero: give megabytes, and at least one transcript.")
@@ -68,7 +68,7 @@ def write(
         if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
             raise BadQuery(f"{directory} is not empty. Name a new directory, so that no home is written over.")
         directory.mkdir(parents=True, exist_ok=True)
-        maker = Maker(directory, seed=seed, size=round(megabytes * _MEGABYTE), count=transcripts, until=until)
+        maker = HomeGenerator(directory, seed=seed, size=round(megabytes * _MEGABYTE), count=transcripts, until=until)
         told = maker.write(progress)
     except OSError as error:
         raise Unreadable(f"Cannot write a demo home in {directory}: {error.strerror or error}.") from error

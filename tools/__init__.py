@@ -1,0 +1,1 @@
+"""Tools for developing threadline; not part of the package."""
