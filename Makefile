@@ -29,38 +29,38 @@ check: $(VENV)/.test ## lint, types, layers
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.bench ## speed and memory beside the read limit, json and orjson, on a generated home; how good search is
-	$(BIN)/python bench/read.py --megabytes $(MEGABYTES)
-	$(BIN)/python bench/relevance.py
+	PYTHONPATH=. $(BIN)/python bench/read.py --megabytes $(MEGABYTES)
+	PYTHONPATH=. $(BIN)/python bench/relevance.py
 
 bench-thread: $(VENV)/.bench ## what threading costs per entry, up to a session of a million
-	$(BIN)/python bench/thread.py
+	PYTHONPATH=. $(BIN)/python bench/thread.py
 
 bench-usage: $(VENV)/.bench ## how fast usage is counted beside ccusage, and what each counts (npm fetches ccusage)
-	$(BIN)/python bench/usage.py
+	PYTHONPATH=. $(BIN)/python bench/usage.py
 
 bench-index: $(VENV)/.bench ## first index, refreshes, usage and search on 2 GB, beside its peers (pip fetches those)
-	$(BIN)/python bench/index.py $(OPTIONS)
+	PYTHONPATH=. $(BIN)/python bench/index.py $(OPTIONS)
 
 bench-search: $(VENV)/.bench ## search alone; OPTIONS="--megabytes 200" for a quick one, --help for others
-	$(BIN)/python bench/search.py $(OPTIONS)
+	PYTHONPATH=. $(BIN)/python bench/search.py $(OPTIONS)
 
 bench-relevance: $(VENV)/.bench ## how good the ranking is: judged queries, recall at ten and MRR, and the worst misses
-	$(BIN)/python bench/relevance.py $(OPTIONS)
+	PYTHONPATH=. $(BIN)/python bench/relevance.py $(OPTIONS)
 
 bench-watch: $(VENV)/.bench ## how soon watch shows an entry, how many a second it holds, what waiting costs
-	$(BIN)/python bench/watch.py $(OPTIONS)
+	PYTHONPATH=. $(BIN)/python bench/watch.py $(OPTIONS)
 
 bench-changes: $(VENV)/.bench ## what it costs to learn that nothing changed
-	$(BIN)/python bench/changes.py $(OPTIONS)
+	PYTHONPATH=. $(BIN)/python bench/changes.py $(OPTIONS)
 
 bench-page: $(VENV)/.test ## how soon a session of 50,000 entries shows and how it scrolls in chromium, beside agentsview
-	$(BIN)/python bench/page.py $(OPTIONS)
+	PYTHONPATH=. $(BIN)/python bench/page.py $(OPTIONS)
 
 bench-redaction: $(VENV)/.bench ## how fast texts are looked through for secrets, and redacted, beside a plain search
-	$(BIN)/python bench/redaction.py $(OPTIONS)
+	PYTHONPATH=. $(BIN)/python bench/redaction.py $(OPTIONS)
 
 bench-keep: $(VENV)/.bench ## size and speed of a keep over ten days beside restic, borg and tar | zstd, where they are there
-	$(BIN)/python bench/keep.py $(OPTIONS)
+	PYTHONPATH=. $(BIN)/python bench/keep.py $(OPTIONS)
 
 fuzz: $(VENV)/.test ## look for bytes that break the reader (coverage-guided where atheris installs)
 	-$(BIN)/pip install --quiet --disable-pip-version-check atheris

@@ -109,11 +109,3 @@ def test_one_odd_timestamp_does_not_hide_the_others(ask: Asker, tmp_path: Path) 
     )
     seen = ask("--home", str(tmp_path / "home"), "--json").json
     assert (seen["first"][:10], seen["last"][:10]) == ("2026-01-01", "2026-06-01")
-
-
-@pytest.mark.parametrize("size", ["inf", "nan", "1e300"])
-def test_no_home_is_endless(ask: Asker, tmp_path: Path, size: str) -> None:
-    """A demo home has a size that a disk can have."""
-    answer = ask("demo", str(tmp_path / "d"), "--megabytes", size)
-    assert answer.code == 2
-    assert "Traceback" not in answer.err

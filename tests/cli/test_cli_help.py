@@ -73,10 +73,10 @@ def test_a_wrong_word_is_an_error_that_helps(ask: Asker, question: list[str]) ->
 
 def test_the_demo_says_what_it_wrote(ask: Asker, tmp_path: Path) -> None:
     """`demo` writes a home of which every command can tell, and says what to do next; figures are true."""
-    answer = ask("demo", tmp_path / "a home", "--seed", "7", "--megabytes", "0.2")
+    answer = ask("demo", tmp_path / "a home")
     assert answer.code == 0
     assert answer.out.rstrip().endswith(f"threadline --home '{tmp_path}/a home'")
-    made = ask("demo", tmp_path / "twin", "--seed", "7", "--megabytes", "0.2", "--json").json
+    made = ask("demo", tmp_path / "twin", "--json").json
     assert set(made) == {"directory", "transcripts", "agents", "lines", "bytes", "projects"}
     assert made["directory"] == str(tmp_path / "twin")
     seen = ask("doctor", tmp_path / "twin", "--json").json
@@ -94,9 +94,8 @@ def test_the_demo_says_what_it_wrote(ask: Asker, tmp_path: Path) -> None:
 
 def test_a_demo_has_rows_in_every_format(ask: Asker, tmp_path: Path) -> None:
     """`--jsonl` and `--csv` print one row, equal to the JSON."""
-    options = ("--megabytes", "0.1", "--transcripts", "2")
-    whole = ask("demo", tmp_path / "a", *options, "--json").json
-    rows = ask("demo", tmp_path / "b", *options, "--jsonl").jsonl
+    whole = ask("demo", tmp_path / "a", "--json").json
+    rows = ask("demo", tmp_path / "b", "--jsonl").jsonl
     assert rows == [{**whole, "directory": str(tmp_path / "b")}]
-    (cells,) = ask("demo", tmp_path / "c", *options, "--csv").csv
+    (cells,) = ask("demo", tmp_path / "c", "--csv").csv
     assert cells == {name: str(one) for name, one in {**whole, "directory": tmp_path / "c"}.items()}

@@ -123,7 +123,7 @@ def test_no_sentence_of_an_error_steers_the_terminal(ask: Asker, tmp_path: Path)
 
 def test_what_the_demo_says_does_not_steer(ask: Asker, tmp_path: Path) -> None:
     """A directory with a hostile name, freshly made, is named with escapes."""
-    answer = ask("demo", tmp_path / f"new{IN_NAMES}", "--megabytes", "0.01", "--transcripts", "1")
+    answer = ask("demo", tmp_path / f"new{IN_NAMES}")
     assert answer.code == 0
     assert steering(answer.out) == set()
 

@@ -124,4 +124,4 @@ def test_a_demo_writes_into_a_new_or_empty_directory_only(ask: Asker, home: Path
     assert state(home) == before
     assert file.read_text() == "mine"
     (tmp_path / "empty").mkdir()
-    assert ask("demo", tmp_path / "empty", "--megabytes", "0.1").code == 0
+    assert ask("demo", tmp_path / "empty").code == 0

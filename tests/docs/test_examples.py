@@ -167,7 +167,7 @@ def test_every_key_is_explained(environment: dict[str, str], tmp_path: Path) -> 
             ["path", "--json"],
         ],
         "export": [],  # docs/export.md has them: tests/export/test_docs.py
-        "demo": [[str(tmp_path / "new"), "--megabytes", "0.1", "--json"]],
+        "demo": [[str(tmp_path / "new"), "--json"]],
         "files": [["--jsonl"], [str(edited), "--jsonl"]],
         "calls": [["--jsonl"], ["last", "--jsonl"]],
         **{name: [["--jsonl"]] for name in ("list", "errors", "history")},

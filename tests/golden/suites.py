@@ -163,7 +163,7 @@ def commands(folder: Path) -> dict[str, Any]:
     home = demo_home.write(folder / "home")
     found = {name: _answer(*given, "--json", "--home", home) for name, given in COMMANDS.items()}
     found["prices"] = _answer("prices", "--model", "opus-4", "--json")
-    found["demo"] = _answer("demo", folder / "made", "--megabytes", "0.2", "--seed", "7", "--json")
+    found["demo"] = _answer("demo", folder / "made", "--json")
     found["export"] = _answer("export", PLANTED, "--out", folder / "export.html", "--json", "--home", home)
     (main,) = home.glob(f"projects/*/{PLANTED}.jsonl")
     told = {"session_id": PLANTED, "transcript_path": str(main), "model": {"id": "claude-sonnet-4-5-20250929"}}

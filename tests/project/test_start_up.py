@@ -39,11 +39,11 @@ def test_importing_threadline_costs_next_to_nothing() -> None:
 
 
 def test_a_name_loads_what_it_needs() -> None:
-    """`threadline.entries` loads the reader, and neither the command nor the demo nor the survey."""
+    """`threadline.entries` loads the reader, and neither the command line nor reports."""
     loaded = modules_after("import threadline; threadline.entries")
     assert "threadline.parse" in loaded
     parts = {name.split(".")[1] for name in loaded if name.startswith("threadline.")}
-    assert not parts & {"cli", "demo", "survey", "find"}
+    assert not parts & {"cli", "reports", "summary", "watch", "parallel", "find"}
     assert "click" not in loaded
 
 

@@ -1,7 +1,7 @@
 """Generate a Claude home of any size, or write the small one that `threadline demo` ships.
 
-    python -m tools.demo big-home --megabytes 1239
-    python -m tools.demo --ship
+python -m tools.demo big-home --megabytes 1239
+python -m tools.demo --ship
 """
 
 from __future__ import annotations
