@@ -1,12 +1,14 @@
-# Two commands do all: `make run` and `make test`. Each sets up what it needs in .venv.
+# The two commands to know: `make run` and `make test`. Each sets up what it needs in .venv.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SECONDS ?= 60
 MEGABYTES ?= 1239
 OPTIONS ?=
+QUICK := not (browser or real or slow or crash) or smoke
+PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal $(OPTIONS)
 
-.PHONY: run test tests check bench bench-thread bench-usage bench-index bench-search bench-relevance bench-watch bench-changes bench-page bench-redaction bench-keep fuzz docs clean
+.PHONY: run test test-all check bench bench-thread bench-usage bench-index bench-search bench-relevance bench-watch bench-changes bench-page bench-redaction bench-keep fuzz docs clean
 
 run: $(VENV)/.run ## set up, then show what there is: your own home, or a demo home where there is none
 	@$(BIN)/threadline; code=$$?; \
@@ -16,11 +18,11 @@ run: $(VENV)/.run ## set up, then show what there is: your own home, or a demo h
 	  $(BIN)/threadline --home demo-home; \
 	else exit $$code; fi
 
-test: $(VENV)/.test ## set up, then run every check and test
-	@$(MAKE) --no-print-directory -j2 check tests # side by side: the checks use one core, and tests wait now and then
+test: check ## set up, then lint, types, layers and the quick tier of the tests: three minutes on two cores
+	$(PYTEST) -m "$(QUICK)"
 
-tests: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+test-all: check ## the same with every test: browser, real data, crashes, slow ones; properties with random seeds
+	$(PYTEST) --hypothesis-profile=ci
 
 check: $(VENV)/.test ## lint, types, layers
 	$(BIN)/ruff check .

@@ -1,14 +1,67 @@
-"""What all tests share: an index and a keep of their own; none is made in, or read from, the reader's own folders."""
+"""Setup for all tests: hypothesis profiles, markers by folder, and an environment that leaves the user's folders alone.
+
+`make test` runs the quick tier, `make test-all` everything with random seeds. CONTRIBUTING.md describes the tiers.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
+import threading
+from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+from tests.effort import CI_EXAMPLES
+
+TESTS = Path(__file__).parent
+
+# An example may take long on a busy machine. Tests that use `tmp_path` in a property write to a new place each time.
+_COMMON = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture], print_blob=True
+)
+settings.register_profile("quick", _COMMON, max_examples=20, derandomize=True)
+settings.register_profile("ci", _COMMON, max_examples=CI_EXAMPLES)
+settings.register_profile("long", _COMMON, max_examples=20 * CI_EXAMPLES)
+settings.load_profile("quick")  # unless `--hypothesis-profile` names another
+
+FOLDER_MARKS = {"browser": "browser", "real": "real"}
+"""The marker that every test in a folder gets."""
+FIXTURE_MARKS = {"browser": "browser"}
+"""The marker that every test gets which uses a fixture."""
+FOREIGN_VARIABLES = (
+    "CLAUDE_CONFIG_DIR",
+    "CLAUDE_CONFIG_DIRS",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+)
+"""Environment variables that would lead tests to the user's own folders."""
+
+
+def pytest_configure() -> None:
+    """Let tests interrupt what they start, also if this run was started in the background, where SIGINT is ignored."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by their folder and by the fixtures they use."""
+    for item in items:
+        folder = item.path.relative_to(TESTS).parts[0]
+        marks = {FOLDER_MARKS.get(folder), *map(FIXTURE_MARKS.get, getattr(item, "fixturenames", ()))}
+        for mark in marks - {None}:
+            item.add_marker(str(mark))
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Indexes and keeps lie in folders of this run, unless a test says otherwise."""
+def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Give the run its own home, index and keep folders, so that nothing is written to or read from the user's."""
+    for name in FOREIGN_VARIABLES:
+        os.environ.pop(name, None)
+    home = tmp_path_factory.mktemp("user") / "nobody"
+    home.mkdir()
+    os.environ["HOME"] = str(home)
     os.environ["THREADLINE_CACHE"] = str(tmp_path_factory.mktemp("cache"))
     os.environ["THREADLINE_KEEP"] = str(tmp_path_factory.mktemp("keep") / "none")

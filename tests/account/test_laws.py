@@ -8,7 +8,7 @@ from decimal import Decimal
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.account.by_hand import by_hand, is_low
 from tests.account.ledger_cases import CASES, homes
@@ -21,14 +21,11 @@ from threadline.model.homes import Transcript
 from threadline.model.totals import sum_fields
 from threadline.parse import LineNumbers, read_sightings
 
-_LAW = settings(deadline=None)
-
 
 def _transcripts(case: str) -> list[Transcript]:
     return [transcript for path in homes(case) for transcript in look(path).transcripts]
 
 
-@_LAW
 @given(transcripts(), st.randoms(use_true_random=False))
 def test_names_and_order_change_nothing(made: list[Made], random: object) -> None:
     """Transcripts may lie in any folder, and be found in any order."""
@@ -37,7 +34,6 @@ def test_names_and_order_change_nothing(made: list[Made], random: object) -> Non
     assert sum_fields(ledger(moved).total) == sum_fields(ledger(made).total)
 
 
-@_LAW
 @given(transcripts(), st.data())
 def test_transcripts_twice_change_nothing(made: list[Made], data: st.DataObject) -> None:
     """A transcript that lies elsewhere once more adds nothing."""
@@ -46,7 +42,6 @@ def test_transcripts_twice_change_nothing(made: list[Made], data: st.DataObject)
     assert sum_fields(ledger([*made, *more]).total) == sum_fields(ledger(made).total)
 
 
-@_LAW
 @given(transcripts(), st.data())
 def test_cutting_transcripts_changes_nothing(made: list[Made], data: st.DataObject) -> None:
     """The rows of a transcript may lie in several files, cut anywhere."""
@@ -55,7 +50,6 @@ def test_cutting_transcripts_changes_nothing(made: list[Made], data: st.DataObje
     assert spent(pieces) == spent(made)
 
 
-@_LAW
 @given(transcripts(), st.data())
 def test_copies_under_another_session_change_nothing(made: list[Made], data: st.DataObject) -> None:
     """What resuming and forking copy is the same spending: the uuids prove it."""
@@ -64,7 +58,6 @@ def test_copies_under_another_session_change_nothing(made: list[Made], data: st.
     assert spent([*made, *more]) == spent(made)
 
 
-@_LAW
 @given(transcripts(), st.data())
 def test_copies_with_other_uuids_change_nothing_where_ids_are_random(made: list[Made], data: st.DataObject) -> None:
     """A random id proves as much as a uuid does."""
@@ -74,7 +67,6 @@ def test_copies_with_other_uuids_change_nothing_where_ids_are_random(made: list[
     assert spent([*sure, *more]) == spent(sure)
 
 
-@_LAW
 @given(transcripts(), st.data())
 def test_cut_copies_of_cut_copies_change_nothing(made: list[Made], data: st.DataObject) -> None:
     """All of it at once."""
@@ -84,7 +76,6 @@ def test_cut_copies_of_cut_copies_change_nothing(made: list[Made], data: st.Data
     assert spent(piece for one in [*made, *more] for piece in cut(one, data.draw(places))) == spent(made)
 
 
-@_LAW
 @given(transcripts())
 def test_more_transcripts_are_never_fewer_charges(made: list[Made]) -> None:
     """A transcript that is added may add charges, and takes none away."""
@@ -92,7 +83,6 @@ def test_more_transcripts_are_never_fewer_charges(made: list[Made]) -> None:
     assert numbers == sorted(numbers)
 
 
-@_LAW
 @given(transcripts(), st.data())
 def test_every_report_sums_to_the_total(made: list[Made], data: st.DataObject) -> None:
     """By any keys, in any order, the rows add up to the total, and the total to the charges."""
@@ -105,7 +95,6 @@ def test_every_report_sums_to_the_total(made: list[Made], data: st.DataObject) -
         assert sum(row.charges for row in rows.subtotals(depth)) == found.total.charges
 
 
-@_LAW
 @given(transcripts(), st.data())
 def test_every_row_is_in_one_charge(made: list[Made], data: st.DataObject) -> None:
     """Each line that tells of a message is counted or set aside, exactly once, by exactly one charge."""
@@ -124,7 +113,6 @@ def test_every_row_is_in_one_charge(made: list[Made], data: st.DataObject) -> No
     assert places == written
 
 
-@_LAW
 @given(transcripts(at_odds=False))
 def test_the_rule_by_hand_finds_the_same(made: list[Made]) -> None:
     """A plain program that compares every row with every other agrees in every figure."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.browser import hostile
 from tests.browser.crawling import crawl
 from tests.browser.homes import SHORT
 from tests.browser.serving import Served
-from tests.often import long_only
 
 
 def test_every_link_answers(served: Served) -> None:
@@ -32,7 +32,7 @@ def _is_short(path: str) -> bool:
     return path.startswith(f"/session/{SHORT}") and path.count("=") <= 1
 
 
-@long_only("it takes a while, and hostile pages are opened one by one elsewhere")
+@pytest.mark.slow
 def test_every_link_of_hostile_sessions_answers(hostile_served: Served) -> None:
     """Ids, names and paths full of markup, quotes and controls make links that lead where they say."""
     with hostile_served.client() as client:

@@ -12,7 +12,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from threadline.account import utc_offset
@@ -72,7 +72,6 @@ def test_an_unknown_zone_says_what_was_meant(name: str, meant: str) -> None:
 @pytest.mark.parametrize(
     "here", ["Europe/Berlin", "Australia/Lord_Howe", "America/St_Johns", "Asia/Kolkata"], indirect=True
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(SINCE_1971)
 def test_this_machines_zone_is_the_one_of_its_name(here: str, seconds: int) -> None:
     """Every moment is the same time here as in the zone of the same name, and comes back as the same moment."""

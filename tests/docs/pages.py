@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -48,6 +49,7 @@ class Section:
         return found
 
 
+@cache
 def sections(path: Path) -> dict[str, Section]:
     """Read the sections of a page, by title. A title may stand only once on a page."""
     found: dict[str, Section] = {}

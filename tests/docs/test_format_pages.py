@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.claims import Claims
 from tests.docs.pages import DOCS, FORMAT, SHAPES, Section, anchor, links, quoted, sections, unquoted
 from tests.docs.shapes import (
     ATTACHMENTS,
@@ -67,15 +69,13 @@ def test_every_struct_is_described_once() -> None:
     assert set(SECTIONS) == set(MODEL)
 
 
-@pytest.mark.parametrize("name", sorted(MODEL))
-def test_fields_and_rows_are_the_same(name: str) -> None:
+def fields_and_rows_are_the_same(name: str) -> None:
     """Each field a struct adds to its base has a row in its table, and each row names such a field."""
     rows = [unquoted(row["field"]) for row in SECTIONS[name].table]
     assert sorted(rows) == sorted(own_fields(MODEL[name]))
 
 
-@pytest.mark.parametrize("name", sorted(MODEL))
-def test_rows_say_what_the_model_says(name: str) -> None:
+def rows_say_what_the_model_says(name: str) -> None:
     """Each row has the field's attribute and type, a meaning, and evidence in the words that are defined."""
     fields = own_fields(MODEL[name])
     for row in SECTIONS[name].table:
@@ -88,46 +88,65 @@ def test_rows_say_what_the_model_says(name: str) -> None:
         assert set(row["evidence"].split(", ")) <= EVIDENCE
 
 
-@pytest.mark.parametrize("name", sorted(MODEL))
-def test_inherited_fields_can_be_found(name: str) -> None:
+def inherited_fields_can_be_found(name: str) -> None:
     """A section names the base that its struct has further fields from."""
     parent = base(MODEL[name]).__name__
     if parent not in ON_EVERY_PAGE:
         assert f"[{parent}]" in SECTIONS[name].text
 
 
-@pytest.mark.parametrize("name", sorted(name for name in MODEL if tag(MODEL[name]) and name not in KIND_CLASSES))
-def test_a_section_gives_its_tag(name: str) -> None:
+def a_section_gives_its_tag(name: str) -> None:
     """The section of a block, attachment or progress says which `type` means it."""
-    assert f"`type`: `{tag(MODEL[name])}`" in SECTIONS[name].lines
+    if tag(MODEL[name]) and name not in KIND_CLASSES:
+        assert f"`type`: `{tag(MODEL[name])}`" in SECTIONS[name].lines
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
-def test_a_page_names_class_versions_and_evidence(kind: str) -> None:
+@pytest.mark.parametrize(
+    "claim",
+    [
+        fields_and_rows_are_the_same,
+        rows_say_what_the_model_says,
+        inherited_fields_can_be_found,
+        a_section_gives_its_tag,
+    ],
+)
+def test_every_section(claim: Callable[[str], None]) -> None:
+    """The claim holds for the section of every struct."""
+    with Claims() as claims:
+        for name in sorted(MODEL):
+            with claims.about(name):
+                claim(name)
+
+
+def test_a_page_names_class_versions_and_evidence() -> None:
     """A kind's page starts with its meaning and says which class it is, since when, and how that is known."""
-    head = sections(KIND_PAGES[kind])[kind]
-    facts = dict(line[2:].split(": ", 1) for line in head.lines if line.startswith("- "))
-    assert head.lines[1].endswith(".")
-    assert facts["Class"] == f"`threadline.model.entries.{KINDS[kind].__name__}`"
-    assert facts["Versions"]
-    assert set(facts["Evidence"].split(", ")) <= EVIDENCE
+    with Claims() as claims:
+        for kind in sorted(KINDS):
+            with claims.about(kind):
+                head = sections(KIND_PAGES[kind])[kind]
+                facts = dict(line[2:].split(": ", 1) for line in head.lines if line.startswith("- "))
+                assert head.lines[1].endswith(".")
+                assert facts["Class"] == f"`threadline.model.entries.{KINDS[kind].__name__}`"
+                assert facts["Versions"]
+                assert set(facts["Evidence"].split(", ")) <= EVIDENCE
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
-def test_every_page_has_an_example(kind: str) -> None:
+def test_every_page_has_an_example() -> None:
     """No kind is without an example line."""
-    assert sections(KIND_PAGES[kind])["Example"].code("json")
+    assert [kind for kind in sorted(KINDS) if not sections(KIND_PAGES[kind])["Example"].code("json")] == []
 
 
-@pytest.mark.parametrize(("kind", "line"), examples())
-def test_examples_are_entries_of_their_page(kind: str, line: str, tmp_path: Path) -> None:
+def test_examples_are_entries_of_their_page(tmp_path: Path) -> None:
     """An example is read into the kind of its page, without a problem and without a field that is not known."""
     transcript = tmp_path / "example.jsonl"
-    transcript.write_text(line + "\n", encoding="utf-8")
-    (entry,) = threadline.entries(transcript)
-    assert type(entry) is KINDS[kind]
-    assert entry.problems == ()
-    assert list(find_unknown(entry.data, KINDS[kind])) == []
+    with Claims() as claims:
+        for kind, line in examples():
+            with claims.about(f"{kind}: {line}"):
+                transcript.write_text(line + "\n", encoding="utf-8")
+                (entry,) = threadline.entries(transcript)
+                assert type(entry) is KINDS[kind]
+                assert entry.problems == ()
+                assert list(find_unknown(entry.data, KINDS[kind])) == []
 
 
 def test_every_subtype_of_system_has_a_row() -> None:
@@ -206,12 +225,14 @@ def test_kinds_known_by_name_are_declared() -> None:
     assert [word for word in bare if word not in foreign and f"`{word}`" not in text and "marble" not in word] == []
 
 
-@pytest.mark.parametrize("path", ALL_PAGES, ids=lambda path: str(path.relative_to(DOCS)))
-def test_links_lead_somewhere(path: Path) -> None:
+def test_links_lead_somewhere() -> None:
     """Each link within the documentation leads to a page, and to a heading of it where it names one."""
-    for link in links(path):
-        if "://" not in link:
-            target, _, name = link.partition("#")
-            page = (path.parent / target).resolve() if target else path
-            assert page.exists(), link
-            assert not name or name in {anchor(title) for title in sections(page)}, link
+    with Claims() as claims:
+        for path in ALL_PAGES:
+            for link in links(path):
+                if "://" not in link:
+                    with claims.about(f"{path.relative_to(DOCS)}: {link}"):
+                        target, _, name = link.partition("#")
+                        page = (path.parent / target).resolve() if target else path
+                        assert page.exists(), link
+                        assert not name or name in {anchor(title) for title in sections(page)}, link

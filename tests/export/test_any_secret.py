@@ -6,8 +6,9 @@ import html
 import tempfile
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import tries
 from tests.make import Pen, call, lines, prompt, reply, transcript
 from tests.render.planted import formed_value, seeded
 from tests.render.test_redaction_rules import CONTEXTS
@@ -23,7 +24,7 @@ WHOLE = View(thinking=Detail.FULL, calls=Detail.FULL, agents=AgentDetail.FULL, i
 AROUND = st.text(alphabet=" \nabcXYZ09.,:;-_/\"'{}[]<>&`*#|\\é→", max_size=30)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=tries(25))
 @given(st.data())
 def test_no_form_holds_a_planted_secret(data: st.DataObject) -> None:
     """A credential of any kind, in any surroundings, in a prompt, a reply, a call or its result, is in no file."""

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tests.effort import tries
 from tests.find.held_lines import SECOND, HeldLines, whole_lines
 
 from threadline.find import stat_transcripts
@@ -222,9 +223,8 @@ def with_another_byte(data: bytes, share: float) -> bytes:
 
 
 Transcripts.TestCase.settings = settings(
-    max_examples=100,
+    max_examples=tries(100),
     stateful_step_count=40,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 TestTranscripts = pytest.mark.skipif(os.name == "nt", reason="Windows has no inodes in directories")(

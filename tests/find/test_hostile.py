@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.find.a_home import ANOTHER, SESSION, found, write
 
@@ -332,7 +332,6 @@ NAMES = st.one_of(
 ).filter(lambda name: name not in {b".", b".."})
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 @given(NAMES)
 def test_any_name_is_listed(tmp_path: Path, name: bytes) -> None:
     """Whatever bytes a name is made of, the project and the transcript are found and can be opened again."""

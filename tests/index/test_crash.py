@@ -18,6 +18,7 @@ from random import Random
 
 import pytest
 from tests.changing import Changing
+from tests.effort import tries
 from tests.index.content import anew, content, differences
 from tests.index.parts import PARTS, Pens
 from tests.index.test_refresh import _refreshed
@@ -28,7 +29,9 @@ from threadline.find import homes
 from threadline.index import open_fresh, refresh_index, store
 
 SOURCE = str(Path(__file__).parents[2] / "src")
-KILLS = int(os.environ.get("THREADLINE_KILLS", "8"))
+pytestmark = pytest.mark.crash
+
+KILLS = tries(24)
 SMALL = [
     ("-work-lib", "1", ["prompt", "Bash", "title", "shared"]),
     ("-work-app", "1", ["prompt", "reply", "Edit", "compaction", "compact summary", "TodoWrite", "elsewhere"]),
@@ -282,6 +285,7 @@ def _dies_at(statement: int, index: Path, home: Path) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
+@pytest.mark.smoke
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
 def test_killed_at_each_statement(tmp_path: Path) -> None:
     """Of a refresh after all kinds of changes, at each statement in turn, or at every so manyth of them."""
@@ -329,6 +333,7 @@ def test_when_lines_began_is_not_taken_from_those_before_them(tmp_path: Path) ->
         path.write_bytes(data)
 
 
+@pytest.mark.smoke
 def test_a_killed_rebuild_leaves_the_old_index_or_the_new_one(growing: Changing, tmp_path: Path) -> None:
     """Until it is whole nothing is replaced; what a killed one leaves is in nobody's way."""
     home = growing.path

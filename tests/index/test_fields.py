@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tools.demo import write
 
@@ -496,7 +496,6 @@ _KEYS = st.sampled_from(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from([*KINDS, "unheard-of"]), st.dictionaries(_KEYS, _JSON, max_size=5))
 def test_no_value_in_any_place_is_too_odd(say: Say, kind: str, values: dict[str, Any]) -> None:
     """Whatever stands wherever, fields come out: known ones, text that says something, and what SQLite takes."""

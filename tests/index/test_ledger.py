@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.account import ledger_cases
 from tools.demo import write
@@ -122,7 +122,6 @@ MOMENTS = st.one_of(
     zone=st.sampled_from(ZONES),
     again=MOMENTS,
 )
-@settings(max_examples=150, deadline=None)
 def test_any_choice_has_the_same_sums(  # noqa: PLR0917 - what hypothesis gives
     ledgers: tuple[Ledger, IndexedLedger],
     since: Any,

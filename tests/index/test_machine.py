@@ -1,6 +1,6 @@
 """The law of the index: whatever happens to transcripts, a refresh leaves what one made anew would tell.
 
-`THREADLINE_LONG=1` tries thousands of steps instead of some hundreds.
+`--hypothesis-profile=long` tries thousands of steps instead of some hundreds.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from msgspec.structs import replace
+from tests.effort import tries
 from tests.index.content import anew, content, differences
 from tests.index.parts import PARTS, PROJECTS, Pens, names
 from tests.index.test_ledger import told
@@ -31,7 +32,6 @@ from threadline.find.changes import END
 from threadline.index import open_fresh, rebuild_index, refresh_index
 from threadline.index.store import storable_text
 
-LONG = bool(os.environ.get("THREADLINE_LONG"))
 SECOND = 1_000_000_000
 THEN = 1_767_600_000 * SECOND
 
@@ -402,10 +402,8 @@ ANSWERS: dict[str, Callable[[threadline.archive.Archive], Any]] = {
 
 TestTranscripts = Transcripts.TestCase
 TestTranscripts.settings = settings(
-    max_examples=600 if LONG else 25,
-    stateful_step_count=40 if LONG else 25,
-    derandomize=not LONG,
-    deadline=None,
+    max_examples=tries(40),
+    stateful_step_count=25,
     phases=(Phase.explicit, Phase.generate),  # to make a failure smaller takes minutes; its steps are few as they are
     report_multiple_bugs=False,
     suppress_health_check=list(HealthCheck),

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.account.made_homes import Made, Row, copied, transcripts, word
 from tests.index.test_ledger import all_told
@@ -153,7 +153,6 @@ STEPS = ("append", "append", "append", "title", "fork", "fork", "delete", "rewri
 
 
 @given(transcripts(), st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 9), st.integers(0, 3)), max_size=8))
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_after_every_change_charges_are_those_made_anew(made: list[Made], steps: list[tuple[str, int, int]]) -> None:
     """Appends, titles, forks that go on, deletions, rewritten ids, moves: whoever owns a message then, owns it here."""
     with TemporaryDirectory(prefix="threadline-spending-") as top:

@@ -16,13 +16,14 @@ from threading import Event
 from typing import Any
 
 import pytest
+from tests.effort import tries
 from tests.index.content import anew, content, differences
 from tests.index.together import Counters, Writer
 
 from threadline.find import homes
 from threadline.index import refresh_index
 
-SECONDS = float(os.environ.get("THREADLINE_SECONDS", "3"))
+SECONDS = float(tries(3))
 ROOT = Path(__file__).parents[2]
 READERS = 10
 
@@ -62,6 +63,7 @@ def test_who_waited_for_the_first_one_takes_it_as_it_is(tmp_path: Path) -> None:
         assert not second.result().entries
 
 
+@pytest.mark.crash
 @pytest.mark.parametrize("rebuilds", [0, 3], ids=["refreshed", "made-anew-now-and-then"])
 def test_two_refresh_and_ten_read_at_once(tmp_path: Path, rebuilds: int, record_property: Any) -> None:
     """One of the two waits for its turn, one gives up at once and says why; every answer is right for its moment."""

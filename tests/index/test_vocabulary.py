@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.make import Pen, prompt, reply, transcript, write
 
@@ -91,7 +91,6 @@ def test_a_word_that_is_cut_off_may_be_any(index: sqlite3.Connection) -> None:
     assert [len(one) for one in found] == [32_768, 6]
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.lists(st.text(max_size=12) | st.sampled_from(SAID), max_size=4), max_size=12),
     st.text("aeocd据", min_size=1, max_size=3),

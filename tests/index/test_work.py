@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import tries
 from tests.index.work_rows import content, indexed, of_session, sessions
 from tests.make import Row, call, line, prompt, transcript, write
 from tests.thread.session_cases import CASES, folder
@@ -130,7 +131,7 @@ def _rows(steps: list[tuple[str, int, str]], inside: int) -> list[bytes]:
     return [line(row) for row in rows]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(40))
 @given(st.lists(_STEPS, min_size=1, max_size=25), st.sampled_from((0, 0, 3)), st.data())
 def test_growing_line_by_line_gives_the_same(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, str]], inside: int, data: st.DataObject
@@ -154,7 +155,6 @@ def test_growing_line_by_line_gives_the_same(
         assert content(index) == content(anew)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(_STEPS, min_size=1, max_size=25), st.data())
 def test_any_order_is_told_as_sessions_tell_it(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, str]], data: st.DataObject

@@ -15,6 +15,7 @@ from random import Random
 
 import pytest
 from tests.changing import Changing
+from tests.effort import tries
 from tests.keep.homes import (
     FIRST,
     SECOND,
@@ -31,7 +32,9 @@ from tests.keep.steps import Step, dies_at, stepping
 
 from threadline.keep import Store, forget_session, merge_keeps, repack
 
-KILLS = int(os.environ.get("THREADLINE_KILLS", "8"))
+pytestmark = pytest.mark.crash
+
+KILLS = tries(24)
 _OFTEN = 10
 _BEGIN = """
 import sys, pathlib
@@ -151,6 +154,7 @@ def _pack(made: Callable[[], Store], home: Changing, _other: Store) -> Callable[
 EACH = {"first": _first, "later": _later, "merge": _merge, "pack": _pack}
 
 
+@pytest.mark.smoke
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
 @pytest.mark.parametrize("name", EACH)
 def test_killed_at_each_step(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,6 +184,7 @@ def test_killed_at_each_step(name: str, tmp_path: Path, monkeypatch: pytest.Monk
     assert number > 4
 
 
+@pytest.mark.smoke
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
 def test_a_killed_forget_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At each step of it: what others need stays, and once the next run is done no byte of it is in the packs."""

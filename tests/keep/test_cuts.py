@@ -9,8 +9,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests.effort import tries
 from tests.keep.stores import home_with, kept, lines, transcript
-from tests.often import often
 
 from threadline.keep import Catalogue, Store, Version
 from threadline.keep.truncation import join_lost_parts
@@ -53,7 +53,7 @@ def _life(random: Random) -> Iterator[bytes]:
         yield text
 
 
-@pytest.mark.parametrize("seed", range(often(60)))
+@pytest.mark.parametrize("seed", range(tries(60)))
 def test_every_entry_is_there_once(tmp_path: Path, seed: int) -> None:
     """Whatever a cut took stands where it stood, as often as it was cut; and nothing is there twice."""
     texts = list(_life(Random(seed)))  # noqa: S311 - seeded, so that a failure comes again

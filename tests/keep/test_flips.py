@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 from tests.changing import Changing
+from tests.effort import tries
 from tests.keep.homes import FIRST, SECOND, Looks, kept, looks, small_packs
-from tests.often import often
 
 from threadline.errors import Unreadable
 from threadline.keep import Catalogue, Store, VerifyResult, Version, merge_keeps, restore_files, verify_keep
@@ -78,7 +78,7 @@ def _flipped(path: Path, offset: int, bit: int) -> Iterator[None]:
 def _offsets(path: Path, random: Random) -> set[int]:
     size = path.stat().st_size
     edges = [*range(_EDGE), *range(size - _EDGE, size)]
-    return {random.choice(edges), *(random.randrange(size) for _ in range(often(12)))}
+    return {random.choice(edges), *(random.randrange(size) for _ in range(tries(12)))}
 
 
 def _as_it_was(store: Store, known: Known) -> tuple[set[Key], Catalogue]:

@@ -10,8 +10,8 @@ from random import Random
 
 import pytest
 from tests.changing import Changing
+from tests.effort import tries
 from tests.keep.homes import FIRST, SECOND, assert_whole, held, kept, looks, small_packs
-from tests.often import often
 
 from threadline.errors import Error, Unreadable
 from threadline.keep import Catalogue, Store, merge_keeps, repack, restore_files, verify_keep
@@ -123,7 +123,7 @@ def test_what_tells_of_the_keep_is_spoilt(how: str, name: str, copies: tuple[Pat
     assert held(store) == before
 
 
-@pytest.mark.parametrize("seed", range(often(6)))
+@pytest.mark.parametrize("seed", range(tries(6)))
 @pytest.mark.parametrize("how", SPOILING)
 def test_a_spoilt_keep_is_merged(how: str, seed: int, copies: tuple[Path, Path]) -> None:
     """What is right in it is taken, what is not is told; ours is whole, and has all that it had."""
@@ -137,7 +137,7 @@ def test_a_spoilt_keep_is_merged(how: str, seed: int, copies: tuple[Path, Path])
         assert held(ours) <= before | there
 
 
-@pytest.mark.parametrize("seed", range(often(6)))
+@pytest.mark.parametrize("seed", range(tries(6)))
 @pytest.mark.parametrize("how", SPOILING)
 def test_a_spoilt_keep_is_used(how: str, seed: int, copies: tuple[Path, Path], tmp_path: Path) -> None:
     """Listing, verifying, packing, restoring, keeping: each gives what is right, or says what is not, in a sentence."""

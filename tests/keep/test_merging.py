@@ -11,8 +11,9 @@ from threading import Thread
 
 import pytest
 import zstandard
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import tries
 from tests.keep.stores import (
     HERE,
     THERE,
@@ -70,7 +71,7 @@ def _pack(store: Store, frames: bytes, told: list[Frame]) -> Path:
 _days = st.lists(st.dictionaries(st.integers(0, 3), st.integers(0, 5), max_size=3), min_size=1, max_size=3)
 
 
-@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(12))
 @given(_days, _days)
 def test_merging_is_commutative_and_idempotent(
     tmp_path_factory: pytest.TempPathFactory, one: list[dict[int, int]], other: list[dict[int, int]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.keep.stores import lines
 
@@ -26,7 +26,6 @@ _streams = st.builds(
 ) | st.builds(lines, st.integers(0, 5), st.integers(0, 3000))
 
 
-@settings(deadline=None, max_examples=60)
 @given(_streams)
 def test_pieces_joined_are_the_bytes(data: bytes) -> None:
     """Any bytes cut into pieces and joined are the same, and no piece is empty, too small or too large."""
@@ -36,14 +35,12 @@ def test_pieces_joined_are_the_bytes(data: bytes) -> None:
     assert all(0 < len(one) <= MAX_PIECE_SIZE for one in found)
 
 
-@settings(deadline=None, max_examples=60)
 @given(_streams, st.lists(st.integers(0, 200_000), max_size=12))
 def test_how_the_bytes_come_does_not_matter(data: bytes, sizes: list[int]) -> None:
     """The same bytes are cut alike, however many are handed over at a time."""
     assert _cut(data, sizes) == _cut(data)
 
 
-@settings(deadline=None, max_examples=60)
 @given(_streams, _streams)
 def test_a_file_that_grew_has_the_pieces_that_it_had(data: bytes, more: bytes) -> None:
     """All pieces of a beginning but the last are pieces of the whole."""

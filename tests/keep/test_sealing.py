@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from tests.keep.stores import HERE, all_bytes, given_back, home_with, is_clean, kept, lines, session_id, transcript
-from tests.often import long_only
 
 from threadline.errors import NotFound, Unreadable
 from threadline.keep import PASSPHRASE_VARIABLE, Catalogue, Machine, Store, forget_session, merge_keeps, repack
@@ -109,7 +108,7 @@ def test_without_the_key_nothing_is_read(store: Store, home: Path) -> None:
             refused()
 
 
-@long_only("each try of a passphrase takes seconds by design; the command is tried with one")
+@pytest.mark.slow
 def test_a_passphrase_opens_it(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A keep may hold its key itself, under a passphrase; another passphrase does not open it."""
     kept(Store.make(tmp_path / "keep", create_passphrase_key("open sesame")), home)
@@ -121,7 +120,7 @@ def test_a_passphrase_opens_it(tmp_path: Path, home: Path, monkeypatch: pytest.M
         create_passphrase_key("")
 
 
-@long_only("each try of a passphrase takes seconds by design, and another test tries one")
+@pytest.mark.slow
 def test_one_damaged_copy_of_the_key_locks_nobody_out(tmp_path: Path) -> None:
     """The key under the passphrase is there twice: a damaged one is told, and the other opens the keep."""
     seal = create_passphrase_key("open sesame")

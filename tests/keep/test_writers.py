@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
 from tests.changing import Changing
+from tests.effort import tries
 from tests.keep.homes import (
     FIRST,
     SECOND,
@@ -17,7 +19,6 @@ from tests.keep.homes import (
     on_disk,
     started,
 )
-from tests.often import often
 
 from threadline.keep import Store
 
@@ -60,12 +61,13 @@ print(done)
 """
 
 
+@pytest.mark.crash
 def test_several_writers_and_readers_at_once(tmp_path: Path) -> None:
     """Two processes of one machine, one of another, one that packs, and readers: all get on, and nothing is lost."""
     here, there = Changing(tmp_path / "here", 36, 0.6), Changing(tmp_path / "there", 37, 0.6)
     store = Store.make(tmp_path / "keep")
     kept(store, here.path)
-    seconds = 2.0 + often(6)
+    seconds = 2.0 + tries(6)
     writers = [(here.path, FIRST.id), (here.path, FIRST.id), (there.path, SECOND.id), ("-", "third_3")]
     processes = [started(WRITING, store.folder, home, name, seconds) for home, name in writers]
     processes += [started(READING, store.folder, seconds) for _ in range(2)]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import threadline
@@ -68,7 +68,6 @@ def test_a_time_is_a_moment_in_utc_or_none(written: Any, moment: datetime | None
 
 
 @given(st.text(max_size=40) | st.integers() | st.floats() | st.binary(max_size=9) | st.lists(st.none()))
-@settings(max_examples=300, deadline=None)
 def test_nothing_raises(written: Any) -> None:
     """Whatever is asked, the answer is a moment or None."""
     found = threadline.parse_timestamp(written)
@@ -76,7 +75,6 @@ def test_nothing_raises(written: Any) -> None:
 
 
 @given(st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30), timezones=st.just(UTC)))  # noqa: DTZ001 - bounds are naive
-@settings(max_examples=200, deadline=None)
 def test_what_is_written_is_read(moment: datetime) -> None:
     """A moment written as ISO 8601 in any of its usual forms is read as that moment."""
     written = moment.isoformat()

@@ -5,20 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.claims import Claims
 from tests.corpus_cases import CASES, CORPUS, expected, inputs, name_in, problem, said, transcripts
 from tests.laws import of_entry, of_head
 
 import threadline
+from threadline.model.entries import Entry
 from threadline.model.homes import Home, SideFile, SideFileKind
+
+Reading = dict[Path, list[Entry]]
+"""Each file of a case with its entries."""
 
 
 def _stated(case: str, path: Path) -> list[dict[str, Any]]:
     return [stated for stated in expected(case) if stated["file"] == name_in(case, path)]
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_entries_come_out_as_stated(case: str) -> None:
+def entries_come_out_as_stated(case: str, read: Reading) -> None:
     """Each entry has the kind, place, problems and words that the case states, and there is no entry more."""
     for path in transcripts(case):
         stated = _stated(case, path)
@@ -31,17 +34,16 @@ def test_entries_come_out_as_stated(case: str) -> None:
                 "length": len(entry.raw),
                 "problems": [problem(one) for one in entry.problems],
             }
-            for entry in threadline.entries(path)
+            for entry in read[path]
         ]
         assert found == [{key: value for key, value in one.items() if key != "said"} for one in stated]
-        for entry, one in zip(threadline.entries(path), stated, strict=True):
+        for entry, one in zip(read[path], stated, strict=True):
             assert said(entry, one["said"]) == one["said"], entry.place
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_side_files_come_out_as_stated(case: str) -> None:
+def side_files_come_out_as_stated(case: str, read: Reading) -> None:
     """A side file has the content, problems and unknown fields that the case states."""
-    for path in inputs(case):
+    for path in read:
         for stated in _stated(case, path):
             if "side" in stated:
                 side = SideFile(path, Home(path.parent, "option"), SideFileKind(stated["side"]), path.stat().st_size)
@@ -52,29 +54,43 @@ def test_side_files_come_out_as_stated(case: str) -> None:
                 assert said(reading.content, stated["said"]) == stated["said"]
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_raw_lines_join_to_the_file(case: str) -> None:
+def raw_lines_join_to_the_file(_case: str, read: Reading) -> None:
     """The raw bytes of the entries, joined, are the file, also of a side file read as a transcript."""
-    for path in inputs(case):
-        assert b"".join(entry.raw for entry in threadline.entries(path)) == path.read_bytes()
+    for path, entries in read.items():
+        assert b"".join(entry.raw for entry in entries) == path.read_bytes()
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_heads_agree_with_entries(case: str) -> None:
+def heads_agree_with_entries(_case: str, read: Reading) -> None:
     """A head says of its entry what the entry says of itself: kind, line, ids and usage."""
-    for path in inputs(case):
-        assert [of_head(head) for head in threadline.heads(path)] == [
-            of_entry(entry) for entry in threadline.entries(path)
-        ]
+    for path, entries in read.items():
+        assert [of_head(head) for head in threadline.heads(path)] == [of_entry(entry) for entry in entries]
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_a_case_explains_itself(case: str) -> None:
+def a_case_explains_itself(case: str, read: Reading) -> None:
     """A case says why it is there, in which versions it was seen, and what the evidence is."""
     why = (CORPUS / case / "why.md").read_text()
     assert "- Seen in: " in why
     assert "- Evidence: " in why
-    assert inputs(case)
+    assert read
+
+
+CLAIMS = (
+    entries_come_out_as_stated,
+    side_files_come_out_as_stated,
+    raw_lines_join_to_the_file,
+    heads_agree_with_entries,
+    a_case_explains_itself,
+)
+
+
+def test_every_case() -> None:
+    """Every claim about every case holds, on one reading of its files."""
+    with Claims() as claims:
+        for case in CASES:
+            read = {path: list(threadline.entries(path)) for path in inputs(case)}
+            for claim in CLAIMS:
+                with claims.about(f"{case}: {claim.__name__}"):
+                    claim(case, read)
 
 
 def test_the_corpus_is_large_enough() -> None:

@@ -15,7 +15,6 @@ from time import perf_counter
 import pytest
 from tests.laws import ask, check
 from tests.make import line, lines, prompt, reply, transcript, write
-from tests.often import long_only
 
 import threadline
 from threadline.model.entries import AssistantEntry, UserEntry
@@ -375,7 +374,6 @@ def _peak(path: Path, reader: str) -> int:
 
 
 @pytest.mark.slow
-@long_only("it takes a while")
 def test_a_file_of_2_gb_is_streamed(tmp_path: Path) -> None:
     """Rows, a hole of 2 GB that a crash left, and rows again: less than 200 MB of memory."""
     path = write(tmp_path / "x.jsonl", *[ROW] * 1000)

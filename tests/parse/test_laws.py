@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.laws import check
 from tests.make import call, chain, line, meta, prompt, reply, transcript
@@ -17,9 +17,6 @@ from tests.make import call, chain, line, meta, prompt, reply, transcript
 import threadline
 from threadline.model.entries import KINDS, Entry
 from threadline.parse import lines
-
-_few = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-_fewer = settings(_few, max_examples=60)
 
 ROWS = [
     row if isinstance(row, bytes) else line(row)
@@ -76,7 +73,6 @@ _fragments = st.lists(
 
 
 @given(data=st.binary(max_size=400) | _fragments)
-@_few
 def test_any_bytes_are_read_and_join_back(path: Path, data: bytes) -> None:
     """Any bytes are read without an exception; raw lines join to them, and offsets and lengths tile them."""
     _read(path, data)
@@ -109,7 +105,6 @@ _objects = st.builds(
 
 
 @given(value=_objects, ascii_only=st.booleans(), spaced=st.booleans())
-@_few
 def test_any_object_round_trips(path: Path, value: dict[str, Any], ascii_only: bool, spaced: bool) -> None:
     """Any JSON object is one entry, and its `data` is what `json.loads` makes of the line."""
     separators = (" , ", " : ") if spaced else (",", ":")
@@ -127,7 +122,6 @@ def test_any_object_round_trips(path: Path, value: dict[str, Any], ascii_only: b
     what=st.binary(min_size=1, max_size=20)
     | st.sampled_from([b"\0" * 40, b"\xef\xbb\xbf", b"\r", b"\n", b'{"', b"}\n{"]),
 )
-@_few
 def test_damage_to_a_line_leaves_the_others_alone(
     path: Path, at: int, how: str, where: tuple[float, int], what: bytes
 ) -> None:
@@ -150,7 +144,6 @@ def test_damage_to_a_line_leaves_the_others_alone(
 
 
 @given(at=st.integers(0, len(ROWS) - 2), between=st.sampled_from([b"", b"\r", b" ", b"\0\0"]))
-@_fewer
 def test_a_missing_newline_costs_nothing(path: Path, at: int, between: bytes) -> None:
     """Two rows without the newline between them are both read, and all others stay as they were."""
     before = [(entry.kind, entry.uuid, entry.data) for entry in _read(path, FILE)]
@@ -159,7 +152,6 @@ def test_a_missing_newline_costs_nothing(path: Path, at: int, between: bytes) ->
 
 
 @given(at=st.integers(0, len(ROWS) - 1), cut=st.floats(0, 1))
-@_fewer
 def test_a_torn_row_and_the_row_after_it_on_one_line(path: Path, at: int, cut: float) -> None:
     """Wherever a row was torn, the whole row that follows on the same line is read, once."""
     torn = ROWS[at][: 1 + round(cut * (len(ROWS[at]) - 3))]
@@ -170,7 +162,6 @@ def test_a_torn_row_and_the_row_after_it_on_one_line(path: Path, at: int, cut: f
 
 
 @given(cut=st.integers(0, len(FILE)))
-@_fewer
 def test_a_file_cut_anywhere_has_at_most_a_pending_line(path: Path, cut: int) -> None:
     """A live file is whole rows and at most one pending line: nothing is lost, nothing is made up."""
     found = _read(path, FILE[:cut])
@@ -185,7 +176,6 @@ def test_a_file_cut_anywhere_has_at_most_a_pending_line(path: Path, cut: int) ->
 
 
 @given(crlf=st.booleans(), bom=st.booleans(), nul=st.integers(0, 3), newline=st.booleans())
-@_fewer
 def test_wrappings_change_no_entry(path: Path, crlf: bool, bom: bool, nul: int, newline: bool) -> None:
     """CRLF, a byte order mark, NUL around rows and a missing last newline change no entry."""
     before = [(entry.kind, entry.uuid, entry.data) for entry in _read(path, FILE)]
@@ -196,7 +186,6 @@ def test_wrappings_change_no_entry(path: Path, crlf: bool, bom: bool, nul: int, 
 
 
 @given(data=_fragments)
-@_fewer
 def test_reading_on_from_any_line_is_reading_the_rest(path: Path, data: bytes) -> None:
     """From the offset of any line, the remaining entries are those of the whole file."""
     whole = _read(path, data)
@@ -215,7 +204,6 @@ def _sizes(**sizes: int) -> Iterator[None]:
 
 
 @given(data=_fragments, chunk=st.sampled_from([1, 7, 64]), long=st.sampled_from([0, 5, 50, 10_000]))
-@_fewer
 def test_the_size_of_chunks_changes_nothing(path: Path, data: bytes, chunk: int, long: int) -> None:
     """However the file is cut into chunks, and whatever counts as a long line, the entries are the same."""
     whole = _read(path, data)
@@ -225,7 +213,6 @@ def test_the_size_of_chunks_changes_nothing(path: Path, data: bytes, chunk: int,
 
 
 @given(data=_fragments, chunk=st.sampled_from([1, 7, 64]), longest=st.sampled_from([8, 64, 500]))
-@_fewer
 def test_lines_too_long_are_kept_in_pieces(path: Path, data: bytes, chunk: int, longest: int) -> None:
     """A line longer than the longest that is decoded comes in pieces that are damaged; all others are as ever."""
     whole = _read(path, data)

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from threadline.errors import NotFound, Unreadable
@@ -17,7 +17,6 @@ from threadline.parse import lines as module
 
 _NEEDLE = b"ab"
 _DATA = st.lists(st.sampled_from([b"a", b"b", b"ab", b"\n", b"\r\n", b"xyz" * 5, b"\0"]), max_size=40).map(b"".join)
-_LAW = settings(deadline=None, max_examples=300)
 
 
 def _expected(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -29,7 +28,6 @@ def _expected(data: bytes) -> Iterator[tuple[int, bytes]]:
         offset += len(ended)
 
 
-@_LAW
 @given(_DATA, st.integers(1, 20))
 def test_every_line_that_holds_it_and_no_other(data: bytes, size: int) -> None:
     """However small the blocks are, lines come whole, once and in order, with their offsets."""
@@ -40,7 +38,6 @@ def test_every_line_that_holds_it_and_no_other(data: bytes, size: int) -> None:
     assert found == list(_expected(data))
 
 
-@_LAW
 @given(_DATA, st.integers(1, 20))
 def test_blocks_hold_every_line_whole(data: bytes, size: int) -> None:
     """Each line, found or not, lies whole in some block: what is looked for beside the needle is not torn."""
@@ -52,7 +49,6 @@ def test_blocks_hold_every_line_whole(data: bytes, size: int) -> None:
         assert any(line in block for block in blocks) or not line
 
 
-@_LAW
 @given(_DATA, st.integers(1, 12), st.integers(5, 30))
 def test_a_line_too_long_to_be_decoded_is_passed_over(data: bytes, size: int, longest: int) -> None:
     """What follows such a line is found at its own place; a line that is not too long is never passed over."""
@@ -69,7 +65,6 @@ def test_a_line_too_long_to_be_decoded_is_passed_over(data: bytes, size: int, lo
     assert {pair for pair in every if len(pair[1]) <= longest - size} <= set(found)
 
 
-@_LAW
 @given(_DATA)
 def test_lines_of_a_block(data: bytes) -> None:
     """The same of bytes that are at hand."""

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.make import SESSION, Pen
 
@@ -21,7 +21,6 @@ from threadline.model.sightings import SYNTHETIC_MODEL, TranscriptSightings
 from threadline.parse import USAGE_NEEDLE, SightingCollector, read_sightings
 from threadline.parse.lines import MatchingLines
 
-_LAW = settings(deadline=None, max_examples=150)
 _COUNTS: st.SearchStrategy[Any] = st.sampled_from(
     [0, 1, 7, 90, 2**53, 2**53 + 1, 2**64, -1, 1.5, 3.0, "12", "x", None, True, [], {}]
 )
@@ -155,7 +154,6 @@ def _told(seen: TranscriptSightings) -> list[tuple[Any, ...]]:
 _LEFT = {"origin_number", "origin", "partial"}
 
 
-@_LAW
 @given(_lines())
 def test_finding_by_bytes_equals_reading_every_entry(data: bytes) -> None:
     """Whatever the spacing, the order of keys, the characters and the types, the same is seen."""
@@ -165,7 +163,6 @@ def test_finding_by_bytes_equals_reading_every_entry(data: bytes) -> None:
         assert _told(read_sightings(_transcript(path))) == _told(_slowly(_transcript(path)))
 
 
-@_LAW
 @given(_damaged())
 @example(b'\xef\xbb\xbf{"type":"assistant","uuid":"u","message":{"usage":{"output_tokens":3}}}')
 def test_damage_hides_nothing_that_entries_recover(data: bytes) -> None:
@@ -176,7 +173,6 @@ def test_damage_hides_nothing_that_entries_recover(data: bytes) -> None:
         assert _told(read_sightings(_transcript(path))) == _told(_slowly(_transcript(path)))
 
 
-@_LAW
 @given(_damaged())
 def test_every_usage_that_entries_show_is_on_a_line_that_is_looked_at(data: bytes) -> None:
     """The bytes that are looked for stand on every line whose entry has a token count."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,14 +11,14 @@ import httpx
 import pytest
 from tests.browser.crawling import Crawled, crawl
 from tests.browser.serving import Served, serving
-from tests.often import long_only
+from tests.effort import is_long
 from tests.real.client import SHARED
 
 HOME = SHARED / "corpus/home"
 EVERY = 23
 """Of the entries of a transcript, one of so many is looked at alone."""
-SHARE = 1 if os.environ.get("THREADLINE_LONG") else 8
-"""One session of so many is looked at section by section; with THREADLINE_LONG all are."""
+SHARE = 1 if is_long() else 8
+"""One session of so many is looked at section by section; in a long run all are."""
 
 pytestmark = [pytest.mark.real, pytest.mark.skipif(not HOME.is_dir(), reason="../shared/corpus is not there")]
 
@@ -36,7 +35,7 @@ def mains() -> list[Path]:
     return sorted(path for path in HOME.glob("projects/*/*.jsonl") if not path.name.startswith("agent-"))
 
 
-@long_only("it takes a minute")
+@pytest.mark.slow
 def test_every_link_of_the_real_home_answers(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
     """From the home page on, every kind of page of every session answers, is well-formed, and has a twin."""
     with served.client() as client:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 from collections import Counter
@@ -11,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from tests.effort import is_long
 from tests.render.planted import formed_value, password, private_key, seeded, service_value
 from tests.render.test_redaction_context import PASSWORDS
 from tests.render.test_redaction_rules import ASSIGNED, CONTEXTS
@@ -78,7 +78,7 @@ def test_the_real_home_has_few_findings() -> None:
     counts: Counter[str] = Counter()
     size = 0
     # One line of eight, unless somebody has the time for all of them.
-    step = 1 if os.environ.get("THREADLINE_LONG") else 8
+    step = 1 if is_long() else 8
     for path in sorted(HOME.rglob("*.jsonl")):
         for line in path.read_bytes().splitlines()[::step]:
             size += len(line)

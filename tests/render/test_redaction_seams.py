@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.render.planted import formed_value, password, seeded
 from tests.render.test_redaction_rules import CONTEXTS
@@ -32,7 +32,6 @@ def bare(text: str) -> str:
 
 
 @given(st.data())
-@settings(deadline=None)
 def test_seams_within_seams_hide_nothing(data: st.DataObject) -> None:
     """Sequences put at any places of a credential, within one another too, are taken out with it."""
     value = formed_value(data.draw(st.sampled_from(FORMATS)), seeded(data.draw(st.integers(0, 2**32))))

@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.make import Part, call, prompt, reply
-from tests.often import often
 from tests.search.archive import FIRST, SECOND, Archive, found, scanned
 
 from threadline.index import Vocabulary
@@ -95,7 +94,6 @@ _pieces = st.text("abck1sie_ .数", min_size=1, max_size=4).map(re.escape) | st.
 _expressions = st.lists(_pieces, min_size=1, max_size=3).map(lambda some: "".join(some).replace("\\\n", "\\n"))
 
 
-@settings(max_examples=often(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(_words, min_size=1, max_size=8), st.lists(_expressions, min_size=1, max_size=6), st.booleans())
 def test_any_expression_finds_what_a_scan_finds(
     tmp_path_factory: pytest.TempPathFactory, said: list[str], patterns: list[str], exact: bool

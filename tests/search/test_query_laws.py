@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from tests.often import often
 from tests.search.asking import (
     NOW,
     by_plan,
@@ -58,7 +57,6 @@ _BITS = st.sampled_from(
 
 
 @given(trees(_ANY_LEAF))
-@settings(max_examples=often(500), deadline=None)
 def test_a_query_written_out_reads_back_as_itself(query: Query) -> None:
     """Parsing the text form of any tree gives that tree, whatever is in its words."""
     assume(_depth(str(query)) <= 12)
@@ -66,7 +64,6 @@ def test_a_query_written_out_reads_back_as_itself(query: Query) -> None:
 
 
 @given(st.lists(_BITS | _ANY_TEXT, max_size=20).map("".join))
-@settings(max_examples=often(1000), deadline=None)
 def test_any_text_is_understood_or_refused(text: str) -> None:
     """Whatever is typed is a query that reads back as itself, or is refused with a sentence; nothing else happens."""
     try:
@@ -79,14 +76,12 @@ def test_any_text_is_understood_or_refused(text: str) -> None:
 
 
 @given(trees(text_leaves), st.lists(documents, min_size=1, max_size=5))
-@settings(max_examples=often(200), deadline=None)
 def test_full_text_finds_what_a_scan_finds(query: Query, them: list[Document]) -> None:
     """Words, phrases, prefixes, fields, OR and NOT, in any script: FTS5 gives exactly the documents that match."""
     assert by_plan(query, them) == by_scan(query, them)
 
 
 @given(st.lists(plain, min_size=2, max_size=4), st.lists(documents, min_size=1, max_size=5))
-@settings(max_examples=50, deadline=None)
 def test_words_side_by_side_are_found_by_one_expression(query: list[Query], them: list[Document]) -> None:
     """A query of words alone needs no check after full text, and finds what a scan finds."""
     asked = parse_query(" ".join(map(str, query)))
@@ -95,7 +90,6 @@ def test_words_side_by_side_are_found_by_one_expression(query: list[Query], them
 
 
 @given(trees(plain | words | phrases | filters | regexes), st.lists(documents, min_size=1, max_size=5))
-@settings(max_examples=often(200), deadline=None)
 @example(Regex("kiss"), [Document(prompt="\u212aI\u017f\u017f"), Document(prompt="k\u0131ss")])
 @example(Regex(r"\[0m foo"), [Document(result="\x1b[0m foo"), Document(result="[0m foo")])
 def test_every_kind_of_query_finds_what_a_scan_finds(query: Query, them: list[Document]) -> None:
@@ -104,7 +98,6 @@ def test_every_kind_of_query_finds_what_a_scan_finds(query: Query, them: list[Do
 
 
 @given(trees(text_leaves))
-@settings(deadline=None)
 def test_only_tokens_reach_full_text(query: Query) -> None:
     """In an expression there is nothing but our own signs and, in quotes, letters and digits."""
     found = make_plan(query).match
@@ -114,7 +107,6 @@ def test_only_tokens_reach_full_text(query: Query) -> None:
 
 
 @given(trees(text_leaves))
-@settings(deadline=None)
 def test_a_query_holds_few_terms(query: Query) -> None:
     """The leaves of a tree are its terms, as many as are typed."""
     assert 1 <= len(list(leaves(query))) <= MAX_TERMS

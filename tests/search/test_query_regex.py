@@ -6,9 +6,8 @@ import re
 from importlib import import_module
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from tests.often import often
 
 from threadline.errors import BadQuery
 from threadline.search.match import Document, matches
@@ -47,7 +46,6 @@ _LINES = st.text(st.sampled_from("aAbB1c .é中_K\u212a"), max_size=8)
 
 
 @given(_PATTERNS, _LINES, st.booleans())
-@settings(max_examples=often(600), deadline=None)
 @example("(a|b)*?$", "ab", True)
 def test_an_automaton_finds_what_python_finds(pattern: str, line: str, exact_case: bool) -> None:
     """For every expression that it takes, the linear engine says the same as Python's."""
@@ -58,7 +56,6 @@ def test_an_automaton_finds_what_python_finds(pattern: str, line: str, exact_cas
 
 
 @given(_PATTERNS, _LINES)
-@settings(deadline=None)
 def test_a_match_has_the_literals_of_its_expression(pattern: str, line: str) -> None:
     """What an expression is said to spell out stands in every line that it is found in."""
     regex = Regex(pattern, exact_case=True)
@@ -68,7 +65,6 @@ def test_a_match_has_the_literals_of_its_expression(pattern: str, line: str) -> 
 
 @pytest.mark.parametrize("pattern", ["[a-z]+[0-9]{3}", "[^x]+[yz]", "[ab]?", r"\s+[qz]", ".{3}[z0]", "[^b]*[bq]"])
 @given(text=st.text("abxyzq01 \n", max_size=60), times=st.sampled_from([1, 7, 90]))
-@settings(max_examples=60, deadline=None)
 def test_many_lines_are_ruled_out_as_each_by_itself(pattern: str, text: str, times: int) -> None:
     """Where nothing is spelt out, lines are looked at together; what is found is what the first that has it gives."""
     finding = get_finder(Regex(pattern))
@@ -117,7 +113,6 @@ def test_an_expression_is_looked_for_in_each_line() -> None:
 
 
 @given(st.integers(0, 2 * CHUNK_CHARS), st.integers(1, CHUNK_OVERLAP - 1))
-@settings(max_examples=50, deadline=None)
 def test_a_long_line_is_seen_whole(before: int, length: int) -> None:
     """A match of up to that length is found wherever it stands in a long line; no end of a piece is a line's."""
     line = "-" * before + "x" * length + "-" * CHUNK_CHARS

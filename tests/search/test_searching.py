@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import tries
 from tests.make import Pen, call, meta, prompt, reply, transcript, write
 from tests.search.archive import FIRST, SECOND, Archive, found, scanned
 from tools.demo import write as write_demo
@@ -135,7 +136,7 @@ _queries = st.lists(st.tuples(st.sampled_from(["", "-", "OR "]), _term).map("".j
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(25))
 @given(st.lists(_parts, max_size=6), st.lists(_parts, max_size=4), st.lists(_queries, min_size=1, max_size=8))
 def test_any_search_finds_what_a_scan_finds(
     tmp_path_factory: pytest.TempPathFactory, first: list[object], second: list[object], queries: list[str]

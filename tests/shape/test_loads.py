@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from threadline.shape import lenient_loads, strip_line
@@ -71,7 +71,6 @@ _json = st.recursive(
 
 
 @given(value=_json)
-@settings(max_examples=200, deadline=None)
 def test_json_is_read_as_the_standard_library_reads_it(value: Any) -> None:
     """On JSON as it should be, `loads` is `json.loads`, and forgives nothing but half pairs."""
     data = json.dumps(value).encode()

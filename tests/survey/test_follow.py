@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tests.effort import tries
 from tests.make import SESSION, Pen, line, lines, meta, prompt, transcript
 
 from threadline.model.homes import Home
@@ -72,7 +73,6 @@ def test_what_was_there_is_not_news(tmp_path: Path) -> None:
     assert told(follower) == []
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=12), st.data())
 def test_lines_come_whole_wherever_a_write_ends(sizes: list[int], data: st.DataObject) -> None:
     """Appends cut at arbitrary bytes: a line comes when its newline is there, once, equal to what a reader sees."""
@@ -339,7 +339,7 @@ class Writers(RuleBasedStateMachine):
 
 
 TestWriters = Writers.TestCase
-TestWriters.settings = settings(deadline=None, max_examples=50, stateful_step_count=30)
+TestWriters.settings = settings(max_examples=tries(50), stateful_step_count=30)
 
 
 class ForgetfulWriters(Writers):
@@ -362,4 +362,4 @@ class ForgetfulWriters(Writers):
 
 
 TestForgetfulWriters = ForgetfulWriters.TestCase
-TestForgetfulWriters.settings = settings(deadline=None, max_examples=50, stateful_step_count=30)
+TestForgetfulWriters.settings = settings(max_examples=tries(50), stateful_step_count=30)

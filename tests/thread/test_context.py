@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.make import Part, Pen, Row, call, chain, meta, prompt, reply, transcript
 from tests.thread.context_rows import at, called, only_break, said, told, usage
@@ -346,7 +346,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(rows=st.composite(_with_usage)(), data=st.data())
-@settings(max_examples=300, deadline=None)
 def test_any_rows_have_a_context(folder: Path, rows: list[dict[str, Any]], data: st.DataObject) -> None:
     """Whatever the graph and the usage: amounts sum to the window, each request is in one turn, the same each time."""
     path = folder / "s1.jsonl"

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.make import SESSION, Part, Pen, Row, call, prompt, reply, transcript, write
 
@@ -139,7 +139,6 @@ def test_the_digest_speaks_for_the_whole() -> None:
     assert rebuild_request(entries(*rows, nowhere), 1).digest_verified is False
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_requests_that_build_on_each_other_give_what_was_sent(data: st.DataObject) -> None:
     """However requests keep and add, each gives its own messages back, in order, and the list counts them."""

@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.make import Part, call, chain, meta, prompt, reply
 from tests.thread.state_rows import edited, hunks, line_of, read_text, session_of, wrote
@@ -71,7 +71,6 @@ def histories(draw: st.DrawFn) -> tuple[list[Part], list[dict[str, str]]]:
     return parts, after
 
 
-@settings(max_examples=150, deadline=None)
 @given(histories())
 def test_what_is_written_and_edited_is_known_whole_at_every_place(history: tuple[list[Part], list[Any]]) -> None:
     """After each write, edit and read, every file is proven whole and is what a file system would hold."""
@@ -86,7 +85,6 @@ def test_what_is_written_and_edited_is_known_whole_at_every_place(history: tuple
         assert not any(one.how is EvidenceKind.OUTSIDE for file in state.files.values() for one in file.evidence)
 
 
-@settings(max_examples=100, deadline=None)
 @given(histories())
 def test_the_state_at_the_last_place_is_the_state_at_the_end(history: tuple[list[Part], list[Any]]) -> None:
     """Replaying up to the last entry is replaying all."""
@@ -117,7 +115,6 @@ def glimpses(draw: st.DrawFn) -> tuple[list[Part], str]:
     return parts, text
 
 
-@settings(max_examples=300, deadline=None)
 @given(glimpses())
 def test_nothing_is_claimed_that_is_not_so(glimpse: tuple[list[Part], str]) -> None:
     """Of a file that is seen in parts only, every line that is said to be known is what the file has there."""
@@ -161,7 +158,6 @@ def _pieces(line: str) -> list[tuple[bool, str]]:
     return [(True, piece) for piece in ended] + ([(False, last)] if last else [])
 
 
-@settings(max_examples=200, deadline=None)
 @given(TEXTS, TEXTS)
 def test_a_diff_applied_to_the_old_text_gives_the_new(old: str, new: str) -> None:
     """What a diff says is what happened, to the last newline."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from threadline.model.entries import ChainEntry, Entry
@@ -165,7 +164,6 @@ def _check_told_once(made: AgentHistory) -> None:
 
 
 @given(rows=ROWS, agent=st.booleans())
-@settings(max_examples=400, deadline=None)
 def test_any_graph_is_threaded(folder: Path, rows: list[dict[str, Any]], agent: bool) -> None:
     """Any rows make a loop: each entry once, the thread a path, nothing told twice, the same each time."""
     entries = _entries(folder, rows)
@@ -178,7 +176,6 @@ def test_any_graph_is_threaded(folder: Path, rows: list[dict[str, Any]], agent: 
 
 
 @given(rows=ROWS)
-@settings(max_examples=300, deadline=None)
 def test_the_graph_is_a_forest(folder: Path, rows: list[dict[str, Any]]) -> None:
     """Every id is below exactly one root, each entry comes after its parent, and every walk up ends at a root."""
     graph = Graph(_entries(folder, rows))
@@ -193,7 +190,6 @@ def test_the_graph_is_a_forest(folder: Path, rows: list[dict[str, Any]]) -> None
 
 
 @given(rows=ROWS, cuts=st.lists(st.sampled_from(["main", "a1", "a2", "acompact-1", "journal"]), max_size=30))
-@settings(max_examples=300, deadline=None)
 def test_any_interleaving_of_files_is_assembled(folder: Path, rows: list[dict[str, Any]], cuts: list[str]) -> None:
     """However rows are spread over a session's transcripts, each stands in exactly one agent, the same each time."""
     spread: dict[str, list[dict[str, Any]]] = {"main": [], "journal": []}
@@ -347,7 +343,8 @@ def _seconds(entries: list[Entry]) -> float:
 
 
 @pytest.mark.parametrize(
-    "shape", SHAPES if os.environ.get("THREADLINE_LONG") else SHAPES[::6], ids=lambda shape: shape.__name__
+    "shape",
+    [pytest.param(s, marks=[pytest.mark.slow] if at % 6 else [], id=s.__name__) for at, s in enumerate(SHAPES)],
 )
 def test_time_grows_with_the_entries(shape: Callable[[int], list[dict[str, Any]]], tmp_path: Path) -> None:
     """Four times the entries take about four times as long: not sixteen times, whatever the shape of the graph."""

@@ -10,8 +10,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import tries
 from tests.make import SESSION, Pen, Row, call, lines, prompt, reply, transcript, write
 from tests.web.asking import Client
 from tests.web.conftest import AGENT, PIXEL, session_rows, write_home
@@ -270,7 +271,7 @@ def test_words_are_found_whatever_their_case_and_accents(client: Client, words: 
 
 
 @given(text=st.text(alphabet=st.characters(codec="utf-8"), max_size=60))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(40))
 def test_any_words_can_be_looked_for(client: Client, text: str) -> None:
     """Whatever is typed into the box gives hits, none, or a sentence."""
     assert client.get(f"{_PAGE}/find.json?q={quote(text)}").status_code in {200, 400}

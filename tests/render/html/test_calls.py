@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import tries
 from tests.make import call as makes
 from tests.make import prompt
-from tests.often import often
 from tests.render.html.calling import LONE, SCENE, WHOLE, Page, made
 from tests.render.html.tools import CASES, DOT, PATCH, TOOLS, Case
 from tests.render.reading import session
@@ -188,7 +188,7 @@ def test_where_a_call_has_no_page_of_its_own_all_of_it_is_there(case: Case) -> N
 
 
 @pytest.mark.parametrize("tool", [*TOOLS, "mcp__any__thing"])
-@settings(max_examples=often(40), deadline=None)
+@settings(max_examples=tries(40))
 @given(data=st.data())
 def test_any_json_is_drawn(tool: str, data: st.DataObject) -> None:
     """No input, output or result of any shape stops a page, or gets more out of it than words."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import difflib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tests.often import often
 from tests.render.html.calling import Page
 
 from threadline.model.results import Hunk
@@ -28,7 +27,6 @@ from threadline.render.html.calls.diff import (
 LINES = st.lists(st.sampled_from("abcdefg"), max_size=30)
 
 
-@settings(max_examples=often(600), deadline=None)
 @given(LINES, LINES)
 def test_what_is_compared_makes_the_new_text_of_the_old_one(old: list[str], new: list[str]) -> None:
     """The stretches tile both texts, in order, and what is told as equal is."""
@@ -40,7 +38,6 @@ def test_what_is_compared_makes_the_new_text_of_the_old_one(old: list[str], new:
     assert (here, there) == (len(old), len(new))
 
 
-@settings(max_examples=often(600), deadline=None)
 @given(LINES, LINES)
 def test_hunks_name_the_lines_that_they_show(old: list[str], new: list[str]) -> None:
     """Each line stands at its numbers in the texts, and every line outside the hunks is in both."""
@@ -52,7 +49,6 @@ def test_hunks_name_the_lines_that_they_show(old: list[str], new: list[str]) -> 
     assert kept == [line for number, line in enumerate(new, 1) if number not in come]
 
 
-@settings(max_examples=often(300), deadline=None)
 @given(LINES, LINES)
 def test_a_unified_diff_is_read_as_it_was_meant(old: list[str], new: list[str]) -> None:
     """Marks, numbers and texts come out of a unified diff as they went in."""

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import tries
 from tests.make import Part, call, prompt, reply, transcript, write
-from tests.often import often
 from tests.render.html.calling import Page, Paths
 from tests.render.reading import session
 
@@ -46,7 +46,7 @@ def whole_of(renderer: ConversationRenderer) -> str:
     return "".join(renderer.section(section.number) for section in renderer.sections)
 
 
-@settings(max_examples=often(30), deadline=None)
+@settings(max_examples=tries(30))
 @given(parts=st.lists(_PART, max_size=60))
 def test_sections_joined_are_the_whole(tmp_path_factory: pytest.TempPathFactory, parts: list[Part]) -> None:
     """Every item stands in exactly one section, in order, and no anchor is used twice."""

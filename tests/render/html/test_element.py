@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
-from tests.often import often
 from tests.render.html.calling import Page
 
 from threadline.render.html import el, join
 
 
-@settings(max_examples=often(200), deadline=None)
 @given(st.text(), st.text())
 def test_any_text_comes_back_as_it_was(text: str, value: str) -> None:
     """As words and as an attribute, a browser reads what was given; no element comes of it."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from time import process_time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tests.often import often
 from tests.render.html.calling import Page
 
 from threadline.render.html.markdown import markdown_to_html
@@ -38,7 +37,6 @@ _PARTS = st.sampled_from(
 )
 
 
-@settings(max_examples=often(300), deadline=None)
 @given(st.lists(_PARTS, max_size=12).map("".join))
 def test_whatever_is_written_the_page_stays_inert(text: str) -> None:
     """Elements, attributes and addresses are those of a short list; nothing is fetched."""

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.make import Pen, Row, prompt, reply
-from tests.often import often
 from tests.render.html.calling import SCENE, Page
 from tests.render.html.tools import DOT
 from tests.render.reading import session
@@ -42,7 +41,6 @@ def test_the_size_is_told_by_the_first_bytes(kind: str) -> None:
     assert image_size(kind, base64.b64encode(raw).decode()) == (40, 30)
 
 
-@settings(max_examples=often(300), deadline=None)
 @given(st.sampled_from([*SIZES, "image/svg+xml"]), st.binary(max_size=60) | st.just(b"\xff\xd8\xff\xff\xff"))
 def test_any_bytes_have_a_sane_size_or_none(kind: str, raw: bytes) -> None:
     """Bytes that are no picture, or half of one, have no size; none is absurd."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.make import prompt, transcript, write
-from tests.often import often
 from tests.render.html.calling import SCENE, WHOLE, Page
 
 import threadline
@@ -27,7 +26,6 @@ def entry(folder: Path, line: bytes) -> Entry:
     return next(iter(threadline.entries(write(folder / "a.jsonl", line))))
 
 
-@settings(max_examples=often(300), deadline=None)
 @given(JSON)
 def test_tidy_changes_nothing_but_white_space(value: object) -> None:
     """JSON that was laid out reads as the same value, and its compact form as the same text."""

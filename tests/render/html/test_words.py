@@ -5,16 +5,14 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tests.often import often
 
 from threadline.render import shorten, visible
 
 _STEERING = {"Cc", "Cs", "Co", "Zl", "Zp"}
 
 
-@settings(max_examples=often(300), deadline=None)
 @given(st.text())
 def test_no_control_reaches_a_page(text: str) -> None:
     """Newlines and tabs are all that is left of them, and joiners only between letters that they join."""
@@ -23,7 +21,6 @@ def test_no_control_reaches_a_page(text: str) -> None:
     assert not set(left) & set("\u202a\u202b\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\ufeff\u200b")
 
 
-@settings(max_examples=often(100), deadline=None)
 @given(st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126)))
 def test_plain_text_is_left_alone(text: str) -> None:
     """What has nothing to hide is shown as it is."""
