@@ -323,7 +323,7 @@ def _charge(charge: threadline.Charge) -> list[Any]:
         str(charge.timestamp),
         charge.agent,
         str(charge.place),
-        [str(one) for one in charge.set_aside],
+        [f"{one.place} {one.reason}" for one in charge.set_aside],
         sorted(map(str, charge.flags)),
     ]
 

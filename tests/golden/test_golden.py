@@ -42,6 +42,6 @@ def test_every_page_is_asked() -> None:
 
 
 def _listed(*command: str) -> set[str]:
-    """The names under `Commands:` in a help."""
-    said = entry.command(*command, "--help").out.decode().partition("\nCommands:\n")[2].partition("\n\n")[0]
-    return set(re.findall(r"^  (\S+)", said, re.MULTILINE))
+    """The names under `Commands:`, or `Actions:`, in a help."""
+    said = re.split(r"\n(?:Commands|Actions):\n", entry.command(*command, "--help").out.decode())[1]
+    return set(re.findall(r"^  (\S+)", said.partition("\n\n")[0], re.MULTILINE))

@@ -20,18 +20,18 @@ SMALL = 60
 _FROM = re.compile(r"^ *from (threadline\.\w+\.[\w.]+) import", re.MULTILINE)
 
 LIMITS = {
-    "files": 666,
-    "lines": 79_519,
-    "files under 60 lines": 186,
-    "files in the biggest folder": 82,
-    "modules imported from other packages": 264,
-    "imports inside functions": 662,
-    "modules that tests import": 248,
+    "files": 339,
+    "lines": 79_400,
+    "files under 60 lines": 28,
+    "files in the biggest folder": 38,
+    "modules imported from other packages": 34,
+    "imports inside functions": 582,
+    "modules that tests import": 124,
 }
 """No number may be greater than its limit. A limit may be lowered, never raised."""
-LEAST_MEDIAN = 103
+LEAST_MEDIAN = 200
 """The median of lines in a file; may be raised, never lowered."""
-SLACK = 0.9
+SLACK = 0.8
 """A limit follows its number down: where the number is less than this share of it, the limit is out of date."""
 
 
