@@ -6,8 +6,7 @@ What was decided where interfaces disagree, and which answer each question is he
   prompt is `Warmup` "drop from counts, keep spend", docs/sessions.md that those with `side` set "are not counted as
   work", and an agent with one bare reply and no prompt is a warm-up of 2.0.60. `threadline.read` sees that.
 - **started, ended, duration** are the first and the last time of the main transcript: an agent that goes on in the
-  background does not make its session longer. Odd years are times like any other. The session's page is right, and
-  `Session.started`, `ended` and `wall_time`, which count agents, are not.
+  background does not make its session longer. Odd years are times like any other. The session's page is right.
 - **calls**: a result may stand in another file of the session, so the outcome is `threadline.read`'s: `ok`, not `lost`.
 - **entries** are those that `threadline.entries` gives: a torn or blank last line is one, of kind `pending` or `blank`.
 - **number of sessions, number of agents**: activity counts what the list lists. A session in which nobody spoke is
