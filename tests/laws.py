@@ -46,7 +46,7 @@ def check(path: Path) -> list[Entry]:
 def ask(entry: Entry) -> None:
     """Ask an entry for all that it works out only when asked."""
     _ = entry.timestamp, entry.data, entry.extra, repr(entry), str(entry.place)
-    for name in ("text", "result", "call_id", "is_made_up"):
+    for name in ("text", "result", "call_id", "is_synthetic"):
         getattr(entry, name, None)
     for problem in entry.problems:
         str(problem)

@@ -44,19 +44,21 @@ SMALL = [
 # Every transaction is short, so that kills fall between them as well as into them.
 REFRESH = """
 import sys, pathlib
+from unittest.mock import patch
 from threadline.find import homes
-from threadline.index import refresh
-refresh._COMMIT_EVERY = float(sys.argv[3])
-refresh._WORTH_WORKERS = int(sys.argv[4])
+from threadline.index import refresh_index
+patch("threadline.index.refresh._COMMIT_SECONDS", float(sys.argv[3])).start()
+patch("threadline.index.refresh._MIN_PARALLEL_BYTES", int(sys.argv[4])).start()
 print("begun", flush=True)
-refresh.refresh(pathlib.Path(sys.argv[1]), homes(sys.argv[2]))
+refresh_index(pathlib.Path(sys.argv[1]), homes(sys.argv[2]))
 """
 # Dies by its own hand when it comes to a statement of that number.
 REFRESH_UP_TO = """
 import os, pathlib, signal, sys
+from unittest.mock import patch
 from threadline.find import homes
-from threadline.index import refresh, store
-refresh._COMMIT_EVERY = 0.0
+from threadline.index import refresh_index, store
+patch("threadline.index.refresh._COMMIT_SECONDS", 0.0).start()
 left = int(sys.argv[3])
 def count(statement):
     global left
@@ -67,9 +69,9 @@ prepare = store._prepare
 def prepare_and_count(connection, *, is_new):
     connection.set_trace_callback(count)
     prepare(connection, is_new=is_new)
-store._prepare = prepare_and_count
+patch("threadline.index.store._prepare", prepare_and_count).start()
 print("begun", flush=True)
-refresh.refresh(pathlib.Path(sys.argv[1]), homes(sys.argv[2]))
+refresh_index(pathlib.Path(sys.argv[1]), homes(sys.argv[2]))
 """
 REBUILD = """
 import sys, pathlib
@@ -80,16 +82,17 @@ rebuild(pathlib.Path(sys.argv[1]), homes(sys.argv[2]))
 """
 REFRESHING = """
 import sys, pathlib, time
+from unittest.mock import patch
 from threadline.errors import IndexBusy
 from threadline.find import homes
-from threadline.index import refresh, store
-refresh._COMMIT_EVERY = 0.0
-store._WAIT_MS = int(sys.argv[4])
+from threadline.index import refresh_index, store
+patch("threadline.index.refresh._COMMIT_SECONDS", 0.0).start()
+patch("threadline.index.store._BUSY_TIMEOUT_MS", int(sys.argv[4])).start()
 until = time.monotonic() + float(sys.argv[3])
 done = busy = 0
 while time.monotonic() < until:
     try:
-        refresh.refresh(pathlib.Path(sys.argv[1]), homes(sys.argv[2]))
+        refresh_index(pathlib.Path(sys.argv[1]), homes(sys.argv[2]))
         done += 1
     except IndexBusy:
         busy += 1

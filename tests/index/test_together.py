@@ -23,7 +23,7 @@ from tests.index.together import Counters, Writer
 from threadline.find import homes
 from threadline.index import refresh_index
 
-SECONDS = float(tries(3))
+SECONDS = 2.0 + tries(6)
 ROOT = Path(__file__).parents[2]
 READERS = 10
 
