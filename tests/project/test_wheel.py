@@ -44,7 +44,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     source = ROOT / "src"
     expected = {str(path.relative_to(source)) for path in source.rglob("*.py")}
     expected |= {str(path.relative_to(source)) for kind in ("css", "js") for path in source.rglob(f"assets/*.{kind}")}
-    expected |= {"threadline/py.typed", "threadline/account/prices.json"}
+    expected |= {"threadline/py.typed", "threadline/account/prices.json", "threadline/cli/data/demo-home.zip"}
     with zipfile.ZipFile(wheel) as opened:
         names = set(opened.namelist())
         about = f"{wheel.name.split('-py3')[0]}.dist-info"
