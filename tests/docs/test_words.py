@@ -1,4 +1,4 @@
-"""Problems and words have their headings and rows."""
+"""Every kind of problem and every domain term is documented."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ GLOSSARY = [
 
 
 def test_every_problem_has_a_heading() -> None:
-    """Each kind of problem has a heading, and no other heading stands beside them."""
+    """Each kind of problem has a heading, and there are no others."""
     titles = {section.title for section in sections(DOCS / "problems.md").values() if section.level == 2}
     assert titles == {kind.value for kind in ProblemKind}
 
@@ -49,8 +49,8 @@ def test_every_problem_says_what_to_do() -> None:
         assert all(f"\n{start}: " in text for start in ("Cause", "What threadline does", "What to do")), kind
 
 
-def test_every_word_has_a_row() -> None:
-    """The glossary has each word of the design once, in its order, with a meaning."""
+def test_every_term_has_a_row() -> None:
+    """The glossary has each domain term once, in order, with a meaning."""
     rows = sections(DOCS / "glossary.md")["Glossary"].table
-    assert [row["word"] for row in rows] == GLOSSARY
-    assert all(row["means"] and "not" in row for row in rows)
+    assert [row["term"] for row in rows] == GLOSSARY
+    assert all(row["meaning"] and "instead of" in row for row in rows)
