@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 _FLAGS = (
@@ -46,3 +47,14 @@ def started(*flags: str) -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+@contextmanager
+def for_tests() -> Iterator[Browser]:
+    """The browser for a fixture; without one, tests are skipped, or fail in CI."""
+    if why := missing():
+        if is_needed():
+            pytest.fail(f"CI needs a browser, and {why}.")
+        pytest.skip(why)
+    with started() as browser:
+        yield browser

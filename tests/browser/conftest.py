@@ -17,12 +17,8 @@ from tests.browser.visiting import Visitor
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Debian's Chromium. It ends with these tests, since the loop that drives it would be in the way of others'."""
-    if why := chromium.missing():
-        if chromium.is_needed():
-            pytest.fail(f"CI needs a browser, and {why}.")
-        pytest.skip(why)
-    with chromium.started() as one:
-        yield one
+    with chromium.for_tests() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,9 @@ import zlib
 from pathlib import Path
 
 from tests.browser import long_session
+from tests.effort import tries
 from tests.make import Pen, Row, call, meta, prompt, reply, transcript, write
-
-from threadline import demo
+from tools import demo
 
 PICTURES = "50000000-0000-4000-8000-000000000002"
 GROWING = "50000000-0000-4000-8000-000000000003"
@@ -21,7 +21,7 @@ _FOLDER = "projects/-work-app"
 def make(home: Path) -> None:
     """Write all of it; a few seconds."""
     make_around(home)
-    long_session.write(home, shortened=True)
+    long_session.write(home, shortened=True, entries=tries(long_session.ENTRIES))
 
 
 def make_around(home: Path) -> None:

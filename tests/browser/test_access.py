@@ -51,6 +51,7 @@ def test_folded_things_open_to_nothing_serious(visit: Visitor) -> None:
     assert serious(page) == []
 
 
+@pytest.mark.smoke
 def test_the_first_tab_leads_past_the_top(visit: Visitor) -> None:
     """The first thing that has the focus is a link to what the page says, and it can be seen then."""
     page = visit(SHORT)

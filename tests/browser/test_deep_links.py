@@ -44,6 +44,7 @@ def test_a_link_leads_to_its_entry(visit: Visitor, part: int) -> None:
     stands(visit(f"{LONGEST}?at={anchor}#{anchor}"), anchor)
 
 
+@pytest.mark.smoke
 def test_the_part_after_the_hash_is_enough(visit: Visitor) -> None:
     """The server does not see what follows the #: the script finds the entry all the same."""
     anchor = anchors(visit)[5]

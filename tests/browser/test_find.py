@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.paths import GROWING, LONGEST
 from tests.browser.visiting import Visitor
@@ -18,6 +19,7 @@ def ask(page: Page, words: str) -> None:
     page.keyboard.press("Enter")
 
 
+@pytest.mark.smoke
 def test_it_says_how_many_and_goes_there(visit: Visitor) -> None:
     """The first hit is seen, the count says which it is, and after the last comes the first."""
     page = visit(GROWING)

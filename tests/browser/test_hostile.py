@@ -80,6 +80,7 @@ def test_lists_of_hostile_sessions_are_readable_without_scripts(visit_hostile: V
     assert len(page.locator("main").inner_text()) > 20
 
 
+@pytest.mark.smoke
 def test_hostile_text_in_the_address_runs_nothing(visit_hostile: Visitor) -> None:
     """What somebody put into a link is text, too: in a search, a filter, a find."""
     session = next(iter(hostile.sessions()))

@@ -340,6 +340,7 @@ def test_what_is_typed_is_no_key(visit: Visitor) -> None:
     expect(page.locator("dialog.help")).to_have_count(0)
 
 
+@pytest.mark.smoke
 def test_rows_of_a_list_are_gone_through(visit: Visitor) -> None:
     """In a list, j and k go from row to row, and o opens the one with the focus."""
     page = visit("/sessions")

@@ -68,6 +68,7 @@ def hears(page: Page) -> None:
     )
 
 
+@pytest.mark.smoke
 def test_a_line_appears_without_a_reload(visit: Visitor, written: Writer) -> None:
     """Who is at the end sees what is added, and stays at the end."""
     page = visit(GROWING)

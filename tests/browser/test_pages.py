@@ -50,6 +50,7 @@ def test_pictures_are_shown_and_keep_their_place(visit: Visitor) -> None:
     page.wait_for_function("one => one.complete && one.naturalWidth === 900", arg=picture.element_handle())
 
 
+@pytest.mark.smoke
 def test_back_and_reload_give_the_same_view(visit: Visitor) -> None:
     """What was chosen is in the address: a reload and Back show it again."""
     page = visit("/sessions")

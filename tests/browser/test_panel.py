@@ -34,6 +34,7 @@ def test_reload_and_back_restore_the_panel(visit: Visitor, key: str, name: str) 
     expect(page).not_to_have_url(re.compile(name))
 
 
+@pytest.mark.smoke
 def test_the_panel_stays_while_one_goes_elsewhere_in_the_page(visit: Visitor) -> None:
     """A link to another turn keeps what is beside, in the page and in the address."""
     page = visit(f"{SHORT}?state=L3", width=1700)

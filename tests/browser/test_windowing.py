@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.paths import LONGEST
 from tests.browser.probes import count_elements, filled, most_elements, scroll_to, settled
@@ -30,6 +31,7 @@ def drawn(page: Page) -> list[str]:
     return found
 
 
+@pytest.mark.smoke
 def test_few_sections_are_filled(visit: Visitor) -> None:
     """Wherever one is, only the sections around hold items."""
     page = read(visit)

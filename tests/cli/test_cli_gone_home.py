@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.claims import Claims
 from tests.cli.asking import Asker
 
 ASKED = {
@@ -39,22 +40,24 @@ def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: 
     return copy
 
 
-@pytest.mark.parametrize("name", ASKED)
-def test_a_home_that_is_gone_is_answered_for(ask: Asker, home: Path, tmp_path: Path, name: str) -> None:
+def test_a_home_that_is_gone_is_answered_for(ask: Asker, home: Path, tmp_path: Path) -> None:
     """Without --home and with it, the answer is the same as while it was there; a sentence says that it is gone."""
-    before = ask(*ASKED[name])
-    assert before.code == 0
+    answers = {name: ask(*words) for name, words in ASKED.items()}
     home.rename(tmp_path / "aside")
     said = f"The home '{home}' is gone; what was kept of it is read from the keep.\n"
-    for given in ((), ("--home", str(home))):
-        told = ask(*ASKED[name], *given)
-        assert (told.code, told.err) == (0, said + before.err)
-        assert _as_there(told.out, home, tmp_path) == _as_there(before.out, home, tmp_path)
-        if name == "list":
-            assert all(one["kept"] for one in told.json)
-    refused = ask(*ASKED[name], "--home", str(home), "--no-keep")
-    assert refused.code == 2
-    assert f"There is no directory '{home}'" in refused.err
+    with Claims() as claims:
+        for name, before in answers.items():
+            with claims.about(name):
+                assert before.code == 0
+                for given in ((), ("--home", str(home))):
+                    told = ask(*ASKED[name], *given)
+                    assert (told.code, told.err) == (0, said + before.err)
+                    assert _as_there(told.out, home, tmp_path) == _as_there(before.out, home, tmp_path)
+                    if name == "list":
+                        assert all(one["kept"] for one in told.json)
+                refused = ask(*ASKED[name], "--home", str(home), "--no-keep")
+                assert refused.code == 2
+                assert f"There is no directory '{home}'" in refused.err
 
 
 def test_an_empty_home_hides_no_other(ask: Asker, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

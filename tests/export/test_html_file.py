@@ -6,15 +6,13 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
+from playwright.sync_api import Browser
+from tests.browser import chromium
 from tests.cli.asking import Asker
 from tests.make import Pen, call, lines, prompt, reply, transcript
-
-from threadline.export.formats import find_browser
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -91,23 +89,17 @@ def test_every_link_leads_to_something(site: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    """Debian's browser, driven by Playwright."""
-    if find_spec("playwright") is None or find_browser() is None:
-        pytest.skip("there is no Chromium, or no Playwright")
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - an extra
-
-    with sync_playwright() as playwright:
-        options = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-        started = playwright.chromium.launch(executable_path=find_browser(), args=options)
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium. It ends with these tests: the loop that drives it would be in the way of others'."""
+    with chromium.for_tests() as started:
         yield started
-        started.close()
 
 
-def test_nothing_runs_and_nothing_is_asked_for(site: Path, chromium: Any) -> None:
+@pytest.mark.smoke
+def test_nothing_runs_and_nothing_is_asked_for(site: Path, browser: Browser) -> None:
     """Opened from disk, no page shows a dialog, logs an error or asks for anything; the search finds what is there."""
     happened: list[str] = []
-    page = chromium.new_page()
+    page = browser.new_page()
     page.on("dialog", lambda dialog: happened.extend([dialog.message, dialog.dismiss() or "dismissed"]))
     page.on("console", lambda message: happened.append(message.text))
     page.on("pageerror", lambda error: happened.append(str(error)))

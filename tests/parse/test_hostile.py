@@ -10,9 +10,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 
 import pytest
+from tests.effort import tries
 from tests.laws import ask, check
 from tests.make import line, lines, prompt, reply, transcript, write
 
@@ -306,7 +307,17 @@ TRAPS: dict[str, Callable[[int], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("trap", TRAPS.values(), ids=TRAPS)
+SLOW_TRAPS = {"openings", "open strings", "open objects", "torn rows"}
+"""Lines that are searched until the search gives up: seconds each."""
+
+
+@pytest.mark.parametrize(
+    "trap",
+    [
+        pytest.param(trap, marks=[pytest.mark.slow] if name in SLOW_TRAPS else [], id=name)
+        for name, trap in TRAPS.items()
+    ],
+)
 def test_a_line_that_is_twice_as_long_takes_about_twice_the_time(tmp_path: Path, trap: Callable[[int], bytes]) -> None:
     """No line makes the search for rows quadratic: from 1 MB to 2 MB it takes at most three times as long."""
     path = tmp_path / "x.jsonl"
@@ -315,15 +326,15 @@ def test_a_line_that_is_twice_as_long_takes_about_twice_the_time(tmp_path: Path,
         path.write_bytes(trap(size) + b"\n" + ROW)
         times = []
         for _ in range(2):
-            start = perf_counter()
+            start = process_time()
             found = list(threadline.entries(path))
-            times.append(perf_counter() - start)
+            times.append(process_time() - start)
         assert found[-1].raw == ROW
         assert b"".join(entry.raw for entry in found) == path.read_bytes()
         return min(times)
 
-    once, twice = took(1_000_000), took(2_000_000)
-    assert twice <= 3 * once + 0.2
+    once, twice = took(tries(1_000_000)), took(tries(2_000_000))
+    assert twice <= 3 * once + 0.1
 
 
 def test_the_search_for_rows_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -345,8 +356,8 @@ def test_the_search_for_rows_gives_up(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_row_behind_many_objects_of_a_torn_one_is_found(tmp_path: Path) -> None:
-    """A torn row of a megabyte with thousands of objects inside does not hide the row that follows it."""
-    torn = b'{"type":"user","toolUseResult":{"structuredPatch":[' + b'{"oldStart":1,"lines":["a"]},' * 40_000
+    """A torn row of 300 KB with thousands of objects inside does not hide the row that follows it."""
+    torn = b'{"type":"user","toolUseResult":{"structuredPatch":[' + b'{"oldStart":1,"lines":["a"]},' * 10_000
     found = _read(tmp_path / "x.jsonl", torn + ROW)
     assert [entry.kind for entry in found] == ["damaged", "user"]
 
