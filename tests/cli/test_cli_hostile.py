@@ -26,6 +26,11 @@ STEER = {
     "surrogate": "\ud800 \udfff \udc9b",
 }
 EVERYTHING = "".join(STEER.values())
+TEXTS = [
+    pytest.param(EVERYTHING, id="everything"),
+    *(pytest.param(text, id=name, marks=pytest.mark.slow) for name, text in STEER.items()),
+]
+"""All of them in one, and each by itself to tell which it was."""
 # A file's name holds neither a slash nor a NUL, and no half surrogate pair; undecodable bytes come as such.
 IN_NAMES = EVERYTHING.replace("/", "|").encode(errors="ignore").decode()[:60] + "\udcff"
 TABLES: tuple[list[str], ...] = ([], ["doctor"], ["doctor", "--check"], ["entries"])
@@ -74,7 +79,7 @@ def hostile_home(home: Path, text: str, *, names: bool = True) -> Path:
     return home
 
 
-@pytest.mark.parametrize("text", STEER.values(), ids=STEER.keys())
+@pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("command", TABLES, ids=lambda words: " ".join(words) or "overview")
 def test_nothing_in_a_transcript_steers_the_terminal(ask: Asker, tmp_path: Path, command: list[str], text: str) -> None:
     """Control sequences, C1, bidi, zero-width, tags and the like, wherever they stand, reach no table raw."""

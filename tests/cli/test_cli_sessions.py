@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.cli.asking import COMMAND, Asker, ask_alone, environment, steering
-from tests.cli.test_cli_hostile import EVERYTHING, STEER, escaped
+from tests.cli.test_cli_hostile import EVERYTHING, TEXTS, escaped
 from tests.make import SESSION, Pen, Row, call, chain, line, meta, prompt, reply, transcript, write
 
 from threadline.cli.screen import pager_command
@@ -481,7 +481,7 @@ QUESTIONS: tuple[list[str], ...] = (
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
-@pytest.mark.parametrize("text", [*STEER.values(), EVERYTHING], ids=[*STEER, "everything"])
+@pytest.mark.parametrize("text", TEXTS)
 def test_nothing_hostile_reaches_the_terminal(ask: Asker, tmp_path: Path, question: list[str], text: str) -> None:
     """Whatever field it stands in, nothing that steers a terminal comes out raw."""
     answer = ask(*question, "--home", hostile(tmp_path, text))

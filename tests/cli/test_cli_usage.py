@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from tests.cli.asking import COMMAND, Asker, ask_alone, environment, steering
-from tests.cli.test_cli_hostile import EVERYTHING, STEER, hostile_home
+from tests.cli.test_cli_hostile import TEXTS, hostile_home
 from tests.make import MODEL, Pen, Row, call, prompt, reply, transcript, write
 
 from threadline.account import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS
@@ -493,7 +493,7 @@ def test_the_shape_of_ccusage(ask: Asker, demo_home: Path) -> None:
         assert theirs["totals"]["totalCost"] == pytest.approx(float(ours["amount"]))
 
 
-@pytest.mark.parametrize("text", [*STEER.values(), EVERYTHING], ids=[*STEER, "everything"])
+@pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("by", ["project", "model,session", "tool,version", "branch,skill,agent"])
 def test_no_name_steers_the_terminal(ask: Asker, tmp_path: Path, by: str, text: str) -> None:
     """Hostile projects, models, tools, branches, versions, titles and sessions reach no table and no sentence raw."""

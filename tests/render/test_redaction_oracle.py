@@ -57,6 +57,7 @@ def planted() -> list[str]:
     return texts
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(scanner() is None, reason="kingfisher-bin is not installed")
 def test_another_scanner_finds_nothing(tmp_path: Path) -> None:
     """Kingfisher finds many of the planted credentials, and none in the redacted texts."""
