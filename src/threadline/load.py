@@ -12,17 +12,23 @@ from pathlib import Path
 
 from threadline.account import Ledger, compute_charges, shipped_rates, with_origin
 from threadline.errors import Error
-from threadline.find import other_main_transcripts, session_transcripts, transcript_at
+from threadline.find import other_main_transcripts, parse_session_id, session_transcripts, transcript_at
 from threadline.model import session as model
 from threadline.model.context import Context, Request
 from threadline.model.entries import ChainEntry, Entry, PrLinkEntry
-from threadline.model.homes import Home, SideFile, SideFileKind, Transcript, TranscriptKind, counterpart_paths
+from threadline.model.homes import Transcript, TranscriptKind, counterpart_paths
 from threadline.model.places import AgentId, Place, Problem, ProblemKind, SessionId
 from threadline.model.session import AgentKind
-from threadline.model.side_files import AgentMeta
 from threadline.model.sightings import Sighting
 from threadline.model.state import State
-from threadline.parse import LineNumbers, entries, heads, open_transcript, read_side_file, read_sightings
+from threadline.parse import (
+    LineNumbers,
+    entries,
+    heads,
+    open_transcript,
+    read_agent_meta,
+    read_sightings,
+)
 from threadline.thread import (
     AgentFile,
     OtherSession,
@@ -150,9 +156,10 @@ def session_ledger(session: model.Session) -> Ledger:
     ]
     seen: list[Sighting] = []
     problems: list[Problem] = []
-    for path in (session.path, *(path for path in related if path.is_file())):
+    own = [session.path, *_same_session_elsewhere(session.path)]
+    for path in (*own, *(path for path in related if path.is_file())):
         below, beside = session_transcripts(path)
-        id_ = session.id if path == session.path else SessionId(path.stem.lower())
+        id_ = session.id if path in own else SessionId(path.stem.lower())
         for transcript in (transcript_at(path), *below, *(one for one in beside if _names_session(one, id_))):
             told = read_sightings(transcript)
             if told.problem is not None:
@@ -160,8 +167,8 @@ def session_ledger(session: model.Session) -> Ledger:
                 problems.append(Problem(ProblemKind.UNREADABLE, place, told.problem, recovered=False))
             project = session.cwds[0] if session.cwds else transcript.folder
             seen.extend(with_origin(told, transcript, project, LineNumbers(str(transcript.path))))
-    own = (charge for charge in compute_charges(seen, table) if charge.session == session.id)
-    return Ledger(own, table, problems)
+    charges = (charge for charge in compute_charges(seen, table) if charge.session == session.id)
+    return Ledger(charges, table, problems)
 
 
 def backup_reader(session: model.Session) -> Callable[[str], bytes | None]:
@@ -181,6 +188,16 @@ def backup_reader(session: model.Session) -> Callable[[str], bytes | None]:
     return backup
 
 
+def _same_session_elsewhere(main: Path) -> list[Path]:
+    """Return the other main transcripts of the same session: a session that moves to another project is split."""
+    projects = main.absolute().parent.parent
+    if projects.name != "projects" or parse_session_id(main.stem) is None:
+        return []
+    with suppress(OSError):
+        return sorted(path for folder in projects.iterdir() if (path := folder / main.name) != main and path.is_file())
+    return []
+
+
 def _transcripts_beside(main: Path, session: SessionId) -> list[Path]:
     """The transcript of another session of the same folder, in its home or in what was kept of it."""
     path = main.with_name(f"{session}.jsonl")
@@ -188,7 +205,9 @@ def _transcripts_beside(main: Path, session: SessionId) -> list[Path]:
 
 
 def _session_id(path: Path, found: tuple[Entry, ...]) -> SessionId | None:
-    """The file's name where it is an id that any entry confirms or none contradicts; else the id most entries name."""
+    """Return the id in the file's name. If the name is no session id, return the id that most entries name."""
+    if (own := parse_session_id(path.stem)) is not None:
+        return own
     named = Counter(entry.session_id for entry in found if entry.session_id is not None)
     by_name = SessionId(path.stem.lower())
     if by_name in named or (not named and path.suffix == ".jsonl"):
@@ -232,18 +251,9 @@ def _read_agent_file(transcript: Transcript) -> AgentFile:
         id=transcript.agent or AgentId(transcript.path.stem),
         kind=kind,
         run=transcript.run,
-        meta=_read_agent_meta(transcript.meta) if transcript.meta is not None else None,
+        meta=read_agent_meta(transcript.meta) if transcript.meta is not None else None,
         entries=tuple(entries(transcript.path)),
     )
-
-
-def _read_agent_meta(path: Path) -> AgentMeta | None:
-    side = SideFile(path, Home(path.parent, "path"), SideFileKind.AGENT_META, 0)
-    try:
-        content = read_side_file(side).content
-    except Error:
-        return None
-    return content if isinstance(content, AgentMeta) else None
 
 
 def _related_sessions(main: Path, found: tuple[Entry, ...]) -> list[OtherSession]:

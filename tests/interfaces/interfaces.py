@@ -54,7 +54,7 @@ def command_without_index(home: Path) -> Answers:
         **_of_overview(_rows(home, index=False)),
         **_of_usage(_rows(home, "usage", "--by", "session", index=False)),
         "calls": _calls((row["call"], row["tool"], row["outcome"]) for row in calls),
-        "files": sorted({row["path"] for row in files}),
+        "files": sorted({row["path"] for row in files if any(map(_is_touch, row["evidence"]))}),
         "problems": _problems(_rows(home, "doctor", index=False)["problems"]),
     }
 
@@ -102,7 +102,7 @@ def web(home: Path) -> dict[str, Answers]:
 def _of_pages(pages: Sequence[tuple[str, Mapping[str, Any]]]) -> Answers:
     values: dict[str, Callable[[Mapping[str, Any]], Any]] = {
         "title": lambda page: _text(page["title"]),
-        "agents": lambda page: len(page["agents"]),
+        "agents": lambda page: sum(agent["side"] is None for agent in page["agents"]),
         "started": lambda page: _moment(page["started"]),
         "ended": lambda page: _moment(page["ended"]),
         "duration": lambda page: _between(page["started"], page["ended"]),
@@ -200,14 +200,21 @@ def session_itself(home: Path) -> Answers:
         **found,
         **(counted if is_whole else {}),
         "calls": _calls((call.id, call.tool, str(call.outcome)) for _, session in every for call in session.calls),
-        "files": sorted({path for _, session in every for path in session.at().files}),
+        "files": sorted(
+            {
+                path
+                for _, session in every
+                for path, file in session.at().files.items()
+                if any(_is_touch({"how": evidence.how}) for evidence in file.evidence)
+            }
+        ),
         "ledger": _ledger((session.id, session.ledger.total) for _, session in read),
     }
 
 
 def _mains(home: Path) -> list[Path]:
-    """The main transcripts of a home."""
-    return sorted(one.path for one in threadline.look(home).transcripts if str(one.kind) == "main")
+    """The transcripts of a home that are read as sessions: main ones, and those whose name is no session's id."""
+    return sorted(one.path for one in threadline.look(home).transcripts if str(one.kind) in {"main", "other"})
 
 
 def _of_rows(rows: Iterable[Mapping[str, Any]], but: tuple[str, ...] = ()) -> Answers:
@@ -243,8 +250,8 @@ def _of_usage(told: Mapping[str, Any]) -> Answers:
 
 
 def _ledger(rows: Iterable[tuple[Any, Any]]) -> list[tuple[str, Any]]:
-    """What each session spent; one that spent nothing has no row."""
-    return sorted((str(session), total) for session, row in rows if any((total := _sum(row))[:-1]))
+    """What each session spent; one that spent nothing has no row, one in two files has one."""
+    return sorted({(str(session), total) for session, row in rows if any((total := _sum(row))[:-1])})
 
 
 def _sum(row: Any) -> tuple[Any, ...]:
@@ -262,6 +269,11 @@ def _calls(found: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 def _problems(counts: Mapping[str, Any]) -> list[str]:
     """The kinds of problems, each as often as it occurs."""
     return sorted(kind for kind, count in counts.items() for _ in range(count["count"]))
+
+
+def _is_touch(evidence: Mapping[str, Any]) -> bool:
+    """Whether evidence about a file says that the session touched it; a backup only says what was there before."""
+    return str(evidence["how"]) != "backup"
 
 
 def _named(row: Mapping[str, Any]) -> str:

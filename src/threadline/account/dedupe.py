@@ -299,7 +299,7 @@ class UnionFind:
 def is_unique_id(key: str) -> bool:
     """Whether an id is random enough that no two messages share it by chance; times, counters and words are not.
 
-    >>> is_unique_id("msg_01XFDUDYJgAACzvnptvVoYEL"), is_random("msg_20251030084941"), is_random("msg_1")
+    >>> is_unique_id("msg_01XFDUDYJgAACzvnptvVoYEL"), is_unique_id("msg_20251030084941"), is_unique_id("msg_1")
     (True, False, False)
     """
     told = _ID_PREFIX.sub("", key).replace("-", "").replace("_", "")

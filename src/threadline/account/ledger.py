@@ -131,15 +131,15 @@ class Ledger:
         """The windows of five hours that limits count by, and the gaps between them, in the order of time."""
         return usage_windows(self, now=now, hours=hours)
 
-    def fill_agent_types(self, read: Callable[[str, str], str | None]) -> None:
-        """Give agents whose rows do not say it their type: what is read for a transcript and its home."""
-        known: dict[str, str | None] = {}
-        for one in self:
-            origin = one.origin
+    def fill_agent_types(self, read: Callable[[str], str | None]) -> None:
+        """Set the type of agents whose rows do not say it. `read` returns the type for an agent's transcript."""
+        types: dict[str, str | None] = {}
+        for charge in self:
+            origin = charge.origin
             if origin.agent is not None and origin.agent_type is None:
-                if origin.transcript not in known:
-                    known[origin.transcript] = read(origin.transcript, origin.home)
-                origin.agent_type = known[origin.transcript]
+                if origin.transcript not in types:
+                    types[origin.transcript] = read(origin.transcript)
+                origin.agent_type = types[origin.transcript]
 
     def by(self, *names: str, zone: tzinfo | str = UTC, extra: Mapping[str, Key] | None = None) -> Rows:
         """The charges summed by keys: `ledger.by("project", "model")`. Every charge is in exactly one row.

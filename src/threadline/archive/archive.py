@@ -317,13 +317,13 @@ class TranscriptQueries(IndexedHomes):
 
             counts = [count_side_files(home) for home in self.homes]
             looked = known_found(known.connection, self.homes, [count.problems for count in counts])
-            glances = IndexedSummaries(known.connection).glances
-            return build_overview(looked, glances=glances, side_files=[count.kinds for count in counts])
+            source = IndexedSummaries(known.connection)
+            return build_overview(looked, source=source, side_files=[count.kinds for count in counts])
         found = [look(home) for home in self.homes]
         if known is not None:
             from threadline.index import IndexedSummaries
 
-            return build_overview(found, glances=IndexedSummaries(known.connection).glances)
+            return build_overview(found, source=IndexedSummaries(known.connection))
         with self._showing("Reading", total_size(found)) as advance:
             return build_overview(found, jobs=self._jobs, progress=advance)
 
@@ -335,7 +335,7 @@ class TranscriptQueries(IndexedHomes):
         if known is not None:
             from threadline.index import IndexedSummaries
 
-            return list_sessions(self.found, wanted, reader=IndexedSummaries(known.connection))
+            return list_sessions(self.found, wanted, source=IndexedSummaries(known.connection))
         with self._showing("Reading", total_size(self.found)) as advance:
             return list_sessions(self.found, wanted, jobs=self._jobs, progress=advance)
 

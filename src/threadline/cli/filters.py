@@ -103,9 +103,7 @@ class AttributedEntry(NamedTuple):
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with it, a timestamp that names no moment included, as the doctor has it."""
-        from threadline.reports import problems_of
-
-        return problems_of(self.entry)
+        return self.entry.all_problems
 
 
 class EntryFilter:

@@ -49,7 +49,8 @@ def _labelled_facts(seen: Overview) -> Iterator[tuple[str, str]]:
         versions = list(seen.versions)
         between = versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
         yield "versions", f"{between}, {out.counted(len(versions), 'version')} of Claude Code"
-    own = f"{seen.agents:,} with a transcript of their own" if seen.agents else ""
+    with_transcript = seen.agents - seen.inline_agents
+    own = f"{with_transcript:,} with a transcript of their own" if with_transcript else ""
     inline = f"{seen.inline_agents:,} inside main transcripts" if seen.inline_agents else ""
     if own or inline:
         yield "subagents", ", and ".join(part for part in (own, inline) if part)

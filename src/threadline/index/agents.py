@@ -33,7 +33,8 @@ from threadline.model.places import AgentId, CallId, Place
 from threadline.model.results import Task
 from threadline.model.session import CompactionKind, LinkEvidence
 from threadline.model.state import TaskState
-from threadline.thread import AGENT_STARTING_TOOLS, ReplayEvent, TrackedLists, agent_id_in_result
+from threadline.model.times import format_sortable, sortable_time
+from threadline.thread import AGENT_STARTING_TOOLS, ReplayEvent, SideAgentFold, TrackedLists, agent_id_in_result
 
 MAIN_AGENT = ""
 """Stands for the main agent, in a transcript that holds others as well."""
@@ -53,14 +54,17 @@ class AgentState(Struct, array_like=True):
     type: str | None = None
     models: dict[str, int] = {}
     recent: list[str] = []
+    side: SideAgentFold = msgspec.field(default_factory=SideAgentFold)
 
     def add(self, entry: Entry) -> None:
         """One more entry of the agent."""
         self.entries += 1
-        written = entry.timestamp_text
-        if type(written) is str:
-            self.first = written if self.first is None or written < self.first else self.first
-            self.last = written if self.last is None or written > self.last else self.last
+        if not self.side.is_decided:
+            self.side.add(entry)
+        time = sortable_time(entry.timestamp_text)
+        if time is not None:
+            self.first = time if self.first is None or time < self.first else self.first
+            self.last = time if self.last is None or time > self.last else self.last
         if self.session is None:
             self.session = storable_text(entry.session_id)
         if type(entry) is AssistantEntry and entry.message is not None and not entry.is_synthetic:
@@ -183,8 +187,18 @@ class AgentFold:
         rows = [(name, known[name]) for name in sorted(self._changed)]
         return AgentRows(
             [
-                (name, one.session, one.type, one.model, one.entries, storable_text(one.first), storable_text(one.last))
-                for name, one in rows
+                (
+                    name,
+                    agent.session,
+                    agent.type,
+                    agent.model,
+                    agent.entries,
+                    format_sortable(agent.first),
+                    format_sortable(agent.last),
+                    agent.side.kind(name, is_started=True),
+                    agent.side.is_single_reply,
+                )
+                for name, agent in rows
             ],
             list(self.starts.values()),
         )
@@ -193,13 +207,14 @@ class AgentFold:
 class AgentRows(Struct, array_like=True, gc=False):
     """The agents of which something was read, and the starts of others."""
 
-    agents: list[tuple[str, str | None, str | None, str | None, int, str | None, str | None]]
+    agents: list[tuple[str, str | None, str | None, str | None, int, str | None, str | None, str | None, bool]]
     starts: list[AgentStart]
 
     def write(self, connection: sqlite3.Connection, number: int) -> None:
         """Write them down for the transcript of that number."""
         connection.executemany(
-            "INSERT OR REPLACE INTO agent_rows VALUES(?, ?, ?, ?, ?, ?, ?, ?)", [(number, *row) for row in self.agents]
+            "INSERT OR REPLACE INTO agent_rows VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [(number, *row) for row in self.agents],
         )
         connection.executemany(
             "INSERT OR IGNORE INTO start_rows VALUES(?, ?, ?, ?, ?)",

@@ -48,7 +48,7 @@ LEFT JOIN transcripts t USING(transcript_id) {0})"""
 _HELD_MESSAGES = """(SELECT DISTINCT s.message_id FROM origins o
 CROSS JOIN sightings s ON s.transcript_id = o.transcript_id AND s.origin_id = o.origin_id
 WHERE o.session = ? OR o.transcript_id IN (SELECT transcript_id FROM transcripts WHERE path IN ({0})))"""
-_SELECT_UNTYPED = """SELECT DISTINCT o.transcript_id, t.path, h.path FROM spent s JOIN origins o USING(origin_id)
+_SELECT_UNTYPED = """SELECT DISTINCT o.transcript_id, t.path FROM spent s JOIN origins o USING(origin_id)
 JOIN transcripts t USING(transcript_id) JOIN homes h USING(home_id) WHERE {0}"""
 _DAY_MS = 24 * 60 * 60 * 1000
 _NO_FILTER = ChargeFilter()
@@ -182,14 +182,14 @@ class IndexedLedger(Ledger):
         with read_transaction(self._connection):
             return WindowTotals(self._connection, self._chosen).windows(now, timedelta(hours=hours))
 
-    def fill_agent_types(self, read: Callable[[str, str], str | None]) -> None:
-        """Give agents whose rows do not say it their type: what is read for a transcript and its home."""
+    def fill_agent_types(self, read: Callable[[str], str | None]) -> None:
+        """Set the type of agents whose rows do not say it. `read` returns the type for an agent's transcript."""
         where = " AND ".join(
             ("o.agent IS NOT NULL AND o.agent_type IS NULL", *self._chosen.conditions(self._connection))
         )
-        for number, path, home in self._connection.execute(_SELECT_UNTYPED.format(where)).fetchall():
+        for number, path in self._connection.execute(_SELECT_UNTYPED.format(where)).fetchall():
             if number not in self._types:
-                self._types[number] = read(decode_path(path), decode_path(home))
+                self._types[number] = read(decode_path(path))
         self._made.clear()
         self._charges = _LazyCharges(self._count, self._make)
 

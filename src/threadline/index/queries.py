@@ -14,9 +14,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from threadline.index.schema import WORKING_AGENT_SQL
 from threadline.index.store import decode_path, encode_path, storable_text
 from threadline.model.charges import EXACT
 from threadline.model.times import parse_timestamp
+
+# ruff: noqa: S608 - statements are made of our own words
 
 _BATCH = 500
 _SELECT_TITLES = """
@@ -64,12 +67,14 @@ _COUNT_PROMPTS = """SELECT COUNT(*) FROM session_rows s
 _COUNT_CALLS = """SELECT COALESCE(SUM(
         (SELECT COUNT(*) FROM call_rows c WHERE c.tool_id = t.tool_id AND c.moment >= ?)
     ), 0) FROM tools t"""
-_COUNT_AGENTS = "SELECT COUNT(*) FROM agent_rows WHERE agent <> '' AND first >= ?"
+_COUNT_ALL_AGENTS = f"""SELECT COUNT(*) FROM agent_rows a JOIN transcripts t USING(transcript_id)
+    WHERE {WORKING_AGENT_SQL.format(transcript="t")}"""
+_COUNT_AGENTS = f"{_COUNT_ALL_AGENTS} AND a.first >= ?"
 _COUNT_EVERYTHING = (
     "SELECT COUNT(DISTINCT COALESCE(session, transcript_id)) FROM session_rows",
     "SELECT COUNT(*) FROM prompt_rows WHERE kind <> 'interrupt'",
     "SELECT COUNT(*) FROM call_rows",
-    "SELECT COUNT(*) FROM agent_rows WHERE agent <> ''",
+    _COUNT_ALL_AGENTS,
 )
 _COUNT_CALLS_OF_SESSIONS = """SELECT t.session, COUNT(*) FROM transcripts t
     CROSS JOIN entries e ON e.transcript_id = t.transcript_id

@@ -114,6 +114,15 @@ ENTRIES = TableGroup(
 )
 
 
+# Whether a row of agent_rows is an agent beside a main one: the main agent has no name, and in a transcript without a
+# main agent, all rows are marked as an agent's.
+IS_AGENT_SQL = """a.agent <> '' AND ({transcript}.kind <> 'main'
+            OR EXISTS(SELECT 1 FROM agent_rows m WHERE m.transcript_id = a.transcript_id AND m.agent = ''))"""
+# The kind of side agent; NULL for an agent that works for the model. As `threadline.thread.side_agents` decides.
+SIDE_SQL = """CASE WHEN a.side IS NULL AND a.is_single_reply AND NOT EXISTS(
+            SELECT 1 FROM start_rows b WHERE b.agent = a.agent) THEN 'warm-up' ELSE a.side END"""
+WORKING_AGENT_SQL = f"{IS_AGENT_SQL} AND {SIDE_SQL} IS NULL"
+
 SESSIONS = TableGroup(
     tables={
         "session_rows": """CREATE TABLE session_rows(
@@ -137,7 +146,7 @@ SESSIONS = TableGroup(
     )""",
     },
     views={
-        "sessions": """CREATE VIEW sessions( -- the sessions, each once, over all transcripts that hold it
+        "sessions": f"""CREATE VIEW sessions( -- the sessions, each once, over all transcripts that hold it
         session, -- its id
         title, -- what it is called
         title_source, -- where that comes from: custom-title, ai-title, last-prompt, summary, first-prompt, plan or none
@@ -146,16 +155,21 @@ SESSIONS = TableGroup(
         first, -- the first time that its main conversation tells
         last, -- the last one
         turns, -- how many
-        agents, -- how many have a transcript of their own that its path names as this session's
+        agents, -- how many worked for it; agents that the program started for itself are not counted
         model, -- the one that replied last
-        entries, -- in its main transcript
+        entries, -- in its main transcript, an unfinished last line included
         size, -- of its main transcript, in bytes
         transcript, -- where that lies
         transcript_id -- its number
     ) AS SELECT s.session, s.title, s.title_source, COALESCE(s.cwd, p.path, p.folder), h.path, s.first, s.last, s.turns,
-            (SELECT COUNT(DISTINCT a.agent) FROM transcripts a
-             WHERE a.session = s.session AND a.home_id = t.home_id AND a.agent IS NOT NULL),
-            s.model, s.entries, t.size, t.path, t.transcript_id
+            (SELECT COUNT(*) FROM (
+                SELECT a.agent FROM transcripts o JOIN agent_rows a ON a.transcript_id = o.transcript_id
+                WHERE o.session = s.session AND o.home_id = t.home_id AND {WORKING_AGENT_SQL.format(transcript="o")}
+                UNION
+                SELECT a.agent FROM agent_rows a JOIN transcripts o ON o.transcript_id = a.transcript_id
+                WHERE a.session = s.session AND o.session IS NULL AND o.home_id = t.home_id
+                AND {WORKING_AGENT_SQL.format(transcript="o")})),
+            s.model, s.entries + (t.read_to < t.size), t.size, t.path, t.transcript_id
         FROM session_rows s
         JOIN transcripts t USING(transcript_id)
         JOIN projects p USING(project_id)
@@ -443,6 +457,8 @@ CALLS = TableGroup(
         entries INTEGER NOT NULL, -- how many
         first TEXT, -- the first time that they tell
         last TEXT, -- the last one
+        side TEXT, -- the kind of side agent, if its id or its task says so
+        is_single_reply INTEGER NOT NULL, -- it consists of one reply: a warm-up, unless a call started it
         PRIMARY KEY(transcript_id, agent)
     ) WITHOUT ROWID""",
         "start_rows": """CREATE TABLE start_rows(
@@ -554,17 +570,17 @@ CALLS = TableGroup(
         last, -- the last one
         project, -- the project's path, or else its folder
         transcript, -- where it lies
-        transcript_id -- the transcript's number
+        transcript_id, -- the transcript's number
+        side -- if the program started it for itself: compact, prompt-suggestion, side-question, memory or warm-up
     ) AS SELECT a.agent, COALESCE(t.session, a.session),
             COALESCE((SELECT s.type FROM start_rows s WHERE s.agent = a.agent AND s.type IS NOT NULL
                 ORDER BY {_STEP_ORDER_SQL}, s.call LIMIT 1), a.type),
             (SELECT s.call FROM start_rows s WHERE s.agent = a.agent ORDER BY {_STEP_ORDER_SQL}, s.call LIMIT 1),
-            a.model, a.entries, a.first, a.last, COALESCE(p.path, p.folder), t.path, t.transcript_id
+            a.model, a.entries, a.first, a.last, COALESCE(p.path, p.folder), t.path, t.transcript_id, {SIDE_SQL}
         FROM agent_rows a
         JOIN transcripts t ON t.transcript_id = a.transcript_id
         JOIN projects p ON p.project_id = t.project_id
-        WHERE a.agent <> '' AND (t.kind <> 'main'
-            OR EXISTS(SELECT 1 FROM agent_rows m WHERE m.transcript_id = t.transcript_id AND m.agent = ''))""",
+        WHERE {IS_AGENT_SQL.format(transcript="t")}""",
         "todos": f"""CREATE VIEW todos( -- todo and task lists, as they stood last
         session, -- the session
         list, -- todo or task
@@ -605,6 +621,7 @@ CALLS = TableGroup(
         "CREATE INDEX paths_by_checksum ON paths(checksum)",
         "CREATE INDEX file_rows_by_path ON file_rows(path_id)",
         "CREATE INDEX file_rows_by_moment ON file_rows(moment)",
+        "CREATE INDEX agent_rows_by_session ON agent_rows(session)",
         "CREATE INDEX start_rows_by_agent ON start_rows(agent)",
         "CREATE INDEX todo_rows_by_transcript ON todo_rows(transcript_id)",
     ),

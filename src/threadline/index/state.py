@@ -61,6 +61,7 @@ from threadline.model.entries import (
 )
 from threadline.model.homes import Transcript, TranscriptKind
 from threadline.model.places import Line
+from threadline.model.times import format_sortable
 from threadline.parse import entries, head_of, open_transcript
 from threadline.summary import StatsFold, SummaryFold, SummaryState, TranscriptSummary, fold_entries
 
@@ -100,8 +101,8 @@ def make_session_rows(
         storable_text(seen.title),
         seen.title_source,
         storable_text(seen.cwd),
-        state.first,
-        state.last,
+        format_sortable(state.first),
+        format_sortable(state.last),
         seen.turns,
         storable_text(seen.model),
         seen.entries,
@@ -299,7 +300,7 @@ class TranscriptFold:
             is_whole = self._is_new
             if not lighting.is_reliable:
                 lighting, is_whole = fold_entries(read()), True
-            seen = lighting.light()
+            seen = lighting.summary()
             self._state.light = lighting.state
             made = make_session_rows(seen, lighting, self._transcript, is_whole=is_whole)
         work = self._work.done()

@@ -276,7 +276,7 @@ def _prepare(connection: sqlite3.Connection, *, is_new: bool) -> None:
     connection.execute("COMMIT")
 
 
-VERSION = 2
+VERSION = 3
 """An index of another version is not opened; it is made anew beside it."""
 
 
@@ -284,10 +284,14 @@ _INT64_LIMIT = 1 << 63
 
 
 def storable_text(value: Any) -> str | None:
-    """Text that a database takes: half of a character, which JSON may hold, is not."""
+    """Return text that SQLite accepts: half of a surrogate pair, which JSON may contain, becomes U+FFFD."""
     if not isinstance(value, str) or value.isascii():
         return value if isinstance(value, str) else None
-    return value.encode("utf-8", "replace").decode()
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return value
 
 
 def storable_int(value: Any) -> int | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -20,10 +19,10 @@ import msgspec
 from msgspec import Raw, Struct
 
 from threadline.errors import Error
+from threadline.index.schema import SIDE_SQL, WORKING_AGENT_SQL
 from threadline.index.store import decode_path
 from threadline.model.homes import Transcript, is_kept
-from threadline.model.places import SessionId
-from threadline.model.side_agents import WARM_UP_PROMPT, side_agent_kind
+from threadline.model.side_agents import SideAgentKind
 from threadline.model.times import parse_timestamp
 from threadline.summary import (
     AgentHead,
@@ -40,12 +39,11 @@ from threadline.summary import (
 if TYPE_CHECKING:
     from threadline.model.entries import Entry
 
-_SELECT_FIRST_ENTRIES = """
-SELECT t.path, e.kind, e.session, e.offset, e.length FROM transcripts t
-JOIN entries e ON e.transcript_id = t.transcript_id AND e.line = 1 WHERE t.session IS NULL AND t.agent IS NOT NULL
-"""
-# What bytes hold that may say so: the words, or a character that is written by its number.
-_WARM_UP_MARKS = (WARM_UP_PROMPT.encode(), b"\\u")
+# ruff: noqa: S608 - statements are made of our own words
+
+_SELECT_AGENT_HEADS = f"""SELECT t.path, COALESCE(t.session, a.session), {SIDE_SQL}
+FROM agent_rows a JOIN transcripts t USING(transcript_id) WHERE t.kind <> 'main' AND a.agent = t.agent"""
+_REPLACED = "\N{REPLACEMENT CHARACTER}"
 _TIMESTAMP_MARKS = (b"timestamp", b"\\u")
 
 
@@ -87,7 +85,7 @@ class IndexedSummaries:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def last(self, transcript: Transcript) -> datetime:
+    def last_time(self, transcript: Transcript) -> datetime:
         """The last time that a transcript tells; when it was written where it tells none."""
         row = self._row(transcript)
         if row is None or not row.state or _may_have_later_time(transcript, row):
@@ -95,32 +93,23 @@ class IndexedSummaries:
         told = parse_timestamp(_decode_span(row.state).glance.last)
         return told if told is not None else read_last_timestamp(transcript)
 
-    def lights(self, transcripts: Iterable[Transcript]) -> Iterator[tuple[Transcript, TranscriptSummary]]:
-        """What a light pass over each main transcript tells."""
+    def summaries(self, transcripts: Iterable[Transcript]) -> Iterator[tuple[Transcript, TranscriptSummary]]:
+        """Summarize main transcripts."""
         for transcript in transcripts:
-            yield transcript, self._light(transcript)
+            yield transcript, self._summary(transcript)
 
-    def inside(self, transcript: Transcript) -> AgentHead:
-        """The session that an agent's transcript names inside; its first words only where they may be a warm-up's."""
-        told = self._first.get(str(transcript.path))
-        if told is None:
-            return read_agent_head(transcript)
-        kind, session, offset, length = told
-        try:
-            said = _read_bytes(transcript, offset, length) if kind == "user" else b""
-        except OSError:
-            return read_agent_head(transcript)
-        return (
-            read_agent_head(transcript) if any(mark in said for mark in _WARM_UP_MARKS) else (SessionId(session), None)
-        )
+    def agent_head(self, transcript: Transcript) -> AgentHead:
+        """Return what the beginning of an agent's transcript says; whether a call started it is known here."""
+        head = self._agent_heads.get(str(transcript.path))
+        return head if head is not None else read_agent_head(transcript)
 
-    def glances(self, transcripts: Iterable[Transcript]) -> Iterator[tuple[Transcript, TranscriptStats]]:
-        """What a glance at each transcript tells."""
+    def stats(self, transcripts: Iterable[Transcript]) -> Iterator[tuple[Transcript, TranscriptStats]]:
+        """Count what is in transcripts."""
         for transcript in transcripts:
             row = self._row(transcript)
             yield transcript, read_stats(transcript) if row is None else _resume_stats(transcript, row)
 
-    def _light(self, transcript: Transcript) -> TranscriptSummary:
+    def _summary(self, transcript: Transcript) -> TranscriptSummary:
         row = self._row(transcript)
         state = _decode_summary(row.state).light if row is not None and row.state else None
         if row is not None and state is not None and row.read_to >= row.size:
@@ -140,18 +129,13 @@ class IndexedSummaries:
         return {row[0] if row[0].__class__ is str else os.fsdecode(row[0]): row[1:] for row in asked}
 
     @cached_property
-    def _first(self) -> dict[str, tuple[str, str, int, int]]:
-        """The first entries of agents whose paths name no session, where they name one."""
-        found: dict[str, tuple[str, str, int, int]] = {}
-        doubled: set[str] = set()
-        for path, kind, session, offset, length in self._connection.execute(_SELECT_FIRST_ENTRIES):
-            text = os.fsdecode(path)
-            # Half of a character is kept as a question mark; and of two entries in a line, either may be the first.
-            if session is None or "?" in session or text in found:
-                doubled.add(text)
-            else:
-                found[text] = (kind, session, offset, length)
-        return {path: told for path, told in found.items() if path not in doubled}
+    def _agent_heads(self) -> dict[str, AgentHead]:
+        """By path. Where half of a surrogate pair was replaced in the session's id, the file is asked."""
+        return {
+            os.fsdecode(path): AgentHead(session, SideAgentKind(side) if side is not None else None)
+            for path, session, side in self._connection.execute(_SELECT_AGENT_HEADS)
+            if session is not None and _REPLACED not in session
+        }
 
 
 def _may_have_later_time(transcript: Transcript, row: _TranscriptRow) -> bool:
@@ -185,7 +169,7 @@ def _resume_summary(
             lighting.add(entry)
     except Error as error:
         return TranscriptSummary(problem=str(error), spoken=1)
-    return lighting.light() if lighting.is_reliable else summarize_transcript(transcript)
+    return lighting.summary() if lighting.is_reliable else summarize_transcript(transcript)
 
 
 def _resume_stats(transcript: Transcript, row: _TranscriptRow) -> TranscriptStats:
@@ -198,7 +182,7 @@ def _resume_stats(transcript: Transcript, row: _TranscriptRow) -> TranscriptStat
                 told.add(head_of(entry), entry.line.number)
         except Error:
             return read_stats(transcript)  # which says what the machine refuses
-    return told.glance(transcript.kind)
+    return told.stats(transcript.kind)
 
 
 def _unread_entries(transcript: Transcript, row: _TranscriptRow) -> Iterator[Entry]:
@@ -210,14 +194,13 @@ def _unread_entries(transcript: Transcript, row: _TranscriptRow) -> Iterator[Ent
 
 
 _SELECT_SESSIONS = """SELECT
-    s.session, s.title, COALESCE(s.cwd, p.path, p.folder), s.first, s.last, s.turns, s.model, s.entries,
-        t.size, t.path, t.mtime_ns
+    s.session, s.title, COALESCE(s.cwd, p.path, p.folder), s.first, s.last, s.turns, s.model,
+        s.entries + (t.read_to < t.size), t.size, t.path, t.mtime_ns
     FROM session_rows s JOIN transcripts t USING(transcript_id) JOIN projects p USING(project_id)"""
 # Of agents beside the sessions, as older versions kept them, only their entries tell whose they are.
-_SELECT_AGENTS = """SELECT DISTINCT COALESCE(t.session, a.session), a.agent
+_COUNT_AGENTS = f"""SELECT COALESCE(t.session, a.session), COUNT(DISTINCT a.agent)
     FROM agent_rows a JOIN transcripts t USING(transcript_id)
-    WHERE a.agent <> '' AND (t.kind <> 'main'
-        OR EXISTS(SELECT 1 FROM agent_rows m WHERE m.transcript_id = t.transcript_id AND m.agent = ''))"""
+    WHERE {WORKING_AGENT_SQL.format(transcript="t")} GROUP BY 1"""
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -248,9 +231,7 @@ class SessionBrief(Struct, frozen=True):
 
 def list_sessions(connection: sqlite3.Connection) -> tuple[SessionBrief, ...]:
     """Every session, the newest first: those that `sessions` of the archive lists, in the same order."""
-    agents = Counter(
-        session for session, agent in connection.execute(_SELECT_AGENTS) if side_agent_kind(agent, None) is None
-    )
+    agents: dict[str | None, int] = dict(connection.execute(_COUNT_AGENTS).fetchall())
     found = [
         SessionBrief(
             id=session,
@@ -259,7 +240,7 @@ def list_sessions(connection: sqlite3.Connection) -> tuple[SessionBrief, ...]:
             first=parse_timestamp(first),
             last=parse_timestamp(last) or _mtime(mtime),
             turns=turns,
-            agents=agents[session] if session is not None else 0,
+            agents=agents.get(session, 0) if session is not None else 0,
             model=model,
             entries=entries,
             size=size,

@@ -15,10 +15,10 @@ from msgspec import Struct
 from threadline.errors import Unreadable
 from threadline.keep.catalogue import Catalogue, Version
 from threadline.keep.sessions import KeptSession
-from threadline.model.entries import AttachmentEntry, ChainEntry, Entry, UserEntry
+from threadline.model.entries import ChainEntry, Entry
 from threadline.model.places import Place
 from threadline.parse import decode_object
-from threadline.thread import find_acts, session_title
+from threadline.thread import title_from_parts
 
 _FIRST_FEW = 200
 _LAST_BYTES = 256 * 1024
@@ -61,9 +61,8 @@ def _read_title(catalogue: Catalogue, version: Version) -> SessionTitle:
             last = _read_tail(catalogue, pieces[1:])
             lines = (line for line in last.splitlines() if any(needle in line for needle in _TITLE_MARKERS))
             given += (entry for entry in _decode_lines(lines, version.path) if not isinstance(entry, ChainEntry))
-    named = [entry for entry in said if _can_name_session(entry)]
     where = next((entry.cwd for entry in said if isinstance(entry, ChainEntry) and entry.cwd), "")
-    return SessionTitle(session_title([*named, *given], find_acts(named)).text, where)
+    return SessionTitle(title_from_parts(said, given).text, where)
 
 
 def _read_tail(catalogue: Catalogue, pieces: list[str]) -> bytes:
@@ -79,11 +78,3 @@ def _decode_lines(lines: Iterable[bytes], path: str) -> Iterator[Entry]:
     for line in lines:
         with suppress(ValueError, RecursionError):
             yield decode_object(line, Place(path))[0]
-
-
-def _can_name_session(entry: Entry) -> bool:
-    """Whether a title can come from it: all that is no part of the conversation, and what a person said in it."""
-    if not isinstance(entry, ChainEntry):
-        return True
-    said = isinstance(entry, UserEntry) and entry.tool_use_result is None
-    return not entry.is_agent and (said or isinstance(entry, AttachmentEntry))

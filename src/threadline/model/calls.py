@@ -15,6 +15,9 @@ from threadline.model.places import AgentId, CallId, Place, SessionId
 from threadline.model.results import ResultValue, typed_result
 from threadline.model.text import extract_text
 
+AGENT_TOOLS = frozenset({"Task", "Agent"})
+"""The tools whose only purpose is to start an agent."""
+
 
 class Outcome(StrEnum):
     """How a call ended, by evidence and never by searching for the word "error"."""

@@ -87,6 +87,11 @@ class Transcript(Struct, frozen=True):
     run: str | None = None
     meta: Path | None = None
 
+    @property
+    def is_agent(self) -> bool:
+        """Whether it is a subagent's own transcript."""
+        return self.kind in (TranscriptKind.AGENT, TranscriptKind.WORKFLOW_AGENT)
+
 
 class SideFileKind(StrEnum):
     """What a file beside the transcripts is. The value is also its heading in `docs/format/shapes/side-files.md`."""

@@ -422,7 +422,7 @@ class Session(Struct, frozen=True):
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with the session's files and entries."""
-        return (*self.file_problems, *(problem for entry in self for problem in entry.problems))
+        return (*self.file_problems, *(problem for entry in self for problem in entry.all_problems))
 
     def agent(self, id_: AgentId | str | None) -> Agent | None:
         """The agent of that id; the main one for None."""

@@ -98,6 +98,11 @@ def sortable_time(timestamp: Any) -> str | None:
     return moment.replace(tzinfo=None).isoformat(timespec=precision)
 
 
+def format_sortable(time: str | None) -> str | None:
+    """Return a `sortable_time` as an ISO 8601 timestamp: with its `Z`."""
+    return f"{time}Z" if time is not None else None
+
+
 def time_range(timestamps: Iterable[Any]) -> tuple[datetime | None, datetime | None]:
     """Return the first and the last moment that these timestamps name."""
     times = [time for timestamp in set(timestamps) if (time := sortable_time(timestamp)) is not None]

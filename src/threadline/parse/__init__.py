@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         read_cost_states,
         read_mentions,
     )
-    from threadline.parse.side_files import read_side_file
+    from threadline.parse.side_files import read_agent_meta, read_side_file
     from threadline.parse.side_values import SideReading, decode_side_value, read_side_bytes
     from threadline.parse.sightings import (
         USAGE_NEEDLE,
@@ -66,7 +66,7 @@ __getattr__ = lazy_exports(
             "read_cost_states",
             "read_mentions",
         ],
-        "side_files": ["read_side_file"],
+        "side_files": ["read_agent_meta", "read_side_file"],
         "side_values": ["SideReading", "decode_side_value", "read_side_bytes"],
         "sightings": [
             "SightingCollector",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from threadline.errors import Error
 from threadline.model.homes import SideFile, SideFileKind
 from threadline.model.places import Place, Problem
 from threadline.model.results import Task, Todo
@@ -55,6 +57,14 @@ def read_side_file(side: SideFile) -> SideReading:
     if shape is None or side.path.suffix not in {".json", ".lock"}:
         return SideReading(None)
     return decode_side_value(read_side_bytes(side.path), shape, Place(str(side.path), 1))
+
+
+def read_agent_meta(path: Path) -> AgentMeta | None:
+    """Read the `.meta.json` beside an agent's transcript; None if it is missing or unreadable."""
+    with suppress(Error):
+        content = decode_side_value(read_side_bytes(path), AgentMeta, Place(str(path), 1)).content
+        return content if isinstance(content, AgentMeta) else None
+    return None
 
 
 def _read_history(path: Path) -> SideReading:

@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     )
     from threadline.render.safe_text import clip, clip_left, display_width, one_line, plain, shorten, visible
     from threadline.render.session_facts import (
-        AGENT_TOOLS,
         NOT_KEPT,
         AgentPlacement,
         BackgroundTasks,
@@ -151,7 +150,6 @@ __getattr__ = lazy_exports(
         ],
         "safe_text": ["clip", "clip_left", "display_width", "one_line", "plain", "shorten", "visible"],
         "session_facts": [
-            "AGENT_TOOLS",
             "AgentPlacement",
             "BackgroundTasks",
             "NOT_KEPT",

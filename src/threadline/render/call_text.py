@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from threadline.model.blocks import DocumentBlock, ImageBlock
-from threadline.model.calls import Call, Outcome
+from threadline.model.calls import AGENT_TOOLS, Call, Outcome
 from threadline.model.results import (
     AgentResult,
     AskUserQuestionResult,
@@ -24,7 +24,6 @@ from threadline.model.results import (
 from threadline.model.text import count, format_duration
 from threadline.render.call_summary import FILE_TOOLS, summarize_input
 from threadline.render.safe_text import clip_left, one_line, plain, plain_lines
-from threadline.render.session_facts import AGENT_TOOLS
 from threadline.render.terminal import PROMPT_SIGN, Role, Span, Spans, cut_line, line_width, wrap_hard
 from threadline.render.terminal_markdown import markdown_lines
 

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
-from threadline.model.calls import Call, Outcome
+from threadline.model.calls import AGENT_TOOLS, Call, Outcome
 from threadline.model.entries import Entry
 from threadline.model.places import CallId
 from threadline.model.results import AgentResult
@@ -19,8 +19,6 @@ from threadline.render.outline import TaskNotification, entry_key
 from threadline.render.safe_text import one_line
 from threadline.render.terminal import Role, Span, Spans, cut_line
 
-AGENT_TOOLS = frozenset({"Task", "Agent"})
-"""The tools that start an agent."""
 NOT_KEPT = "(no transcript kept)"
 _STATUS_ROLES: dict[AgentStatus, Role] = {
     AgentStatus.DONE: Role.GOOD,

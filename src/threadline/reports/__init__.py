@@ -9,7 +9,7 @@ from threadline.lazy import lazy_exports
 if TYPE_CHECKING:
     from threadline.reports.branches import thread_key
     from threadline.reports.ccusage import ccusage_blocks, ccusage_report
-    from threadline.reports.doctor import Examination, examine_homes, problems_of
+    from threadline.reports.doctor import Examination, examine_homes
     from threadline.reports.failures import Failure, find_failures, session_failures
     from threadline.reports.history import PromptFilter, PromptHistory, TypedPrompt
     from threadline.reports.ledger import build_ledger, fill_agent_types, read_ledger
@@ -41,7 +41,7 @@ __getattr__ = lazy_exports(
     {
         "branches": ["thread_key"],
         "ccusage": ["ccusage_blocks", "ccusage_report"],
-        "doctor": ["Examination", "examine_homes", "problems_of"],
+        "doctor": ["Examination", "examine_homes"],
         "failures": ["Failure", "find_failures", "session_failures"],
         "history": ["PromptFilter", "PromptHistory", "TypedPrompt"],
         "ledger": ["build_ledger", "fill_agent_types", "read_ledger"],

@@ -184,7 +184,7 @@ class _Findings:
         if version is not None:
             self._versions[version] += 1
             self._last_version = version
-        for problem in problems_of(entry):
+        for problem in entry.all_problems:
             self.problem(problem)
         if kind == "pending":
             self._pending += size
@@ -237,14 +237,6 @@ def _entry_version(entry: Entry) -> str | None:
     else:
         named = getattr(entry, "version", None)
     return named if isinstance(named, str) else None
-
-
-def problems_of(entry: Entry) -> tuple[Problem, ...]:
-    """What is wrong with an entry, a timestamp that names no moment included: it is in the way of sorting."""
-    if entry.timestamp_text is None or entry.timestamp is not None:
-        return entry.problems
-    message = f"{str(entry.timestamp_text)[:40]!r} names no moment"
-    return (*entry.problems, Problem(ProblemKind.BAD_TIMESTAMP, entry.place.within("$.timestamp"), message))
 
 
 def _add_problems(problem_count: ProblemCount, other: ProblemCount) -> ProblemCount:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
 from threadline.account import Ledger, Rates, compute_charges, load_rates, with_origin
-from threadline.errors import Error
 from threadline.find import drop_shared_transcripts, look
 from threadline.find import homes as all_homes
-from threadline.model.homes import Found, Home, SideFile, SideFileKind, Transcript, rank_homes
+from threadline.model.homes import Found, Home, Transcript, rank_homes
 from threadline.model.places import Place, Problem, ProblemKind
-from threadline.model.side_files import AgentMeta
 from threadline.model.sightings import Sighting, TranscriptSightings
 from threadline.parallel import map_transcripts
-from threadline.parse import LineNumbers, read_side_file, read_sightings
+from threadline.parse import LineNumbers, read_agent_meta, read_sightings
 
 
 def read_ledger(
@@ -93,15 +90,9 @@ def fill_agent_types(found: Iterable[Found], ledger: Ledger) -> None:
         if transcript.meta is not None
     }
 
-    def read(transcript: str, home: str) -> str | None:
-        meta = metas.get(transcript)
-        return _read_agent_type(meta, Home(Path(home), "path")) if meta is not None else None
+    def read(transcript: str) -> str | None:
+        path = metas.get(transcript)
+        meta = read_agent_meta(path) if path is not None else None
+        return meta.agent_type if meta is not None else None
 
     ledger.fill_agent_types(read)
-
-
-def _read_agent_type(meta: Path, home: Home) -> str | None:
-    with suppress(Error):
-        content = read_side_file(SideFile(meta, home, SideFileKind.AGENT_META, 0)).content
-        return content.agent_type if isinstance(content, AgentMeta) else None
-    return None

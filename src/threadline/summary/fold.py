@@ -1,4 +1,4 @@
-"""Fold the entries of a main transcript into its summary, incrementally; read titles of many sessions cheaply."""
+"""Fold the entries of a main transcript into its summary, incrementally; read the titles of many sessions cheaply."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ from msgspec import Struct
 
 from threadline.errors import Error
 from threadline.model.blocks import ToolResultBlock, ToolUseBlock
+from threadline.model.calls import AGENT_TOOLS
 from threadline.model.entries import AssistantEntry, AttachmentEntry, ChainEntry, Entry, QueueOperationEntry, UserEntry
 from threadline.model.homes import Found, Transcript, TranscriptKind
 from threadline.model.places import AgentId, Place
 from threadline.model.session import Act
 from threadline.model.side_agents import side_agent_kind
 from threadline.model.text import shorten_title
+from threadline.model.times import sortable_time
 from threadline.parse import decode_object, entries, find_lines, find_lines_in_block
-from threadline.render import AGENT_TOOLS
-from threadline.summary.transcripts import ISO_TIMESTAMP, SummaryState, TranscriptSummary, summary_from_state
+from threadline.summary.transcripts import SummaryState, TranscriptSummary, summary_from_state
 from threadline.thread import (
     act_of,
     begins_turn,
+    can_give_title,
     can_miss_steering,
     find_acts,
     is_repeat,
     normalise_spaces,
     parse_version,
-    session_title,
+    title_from_parts,
     title_in_entry,
     title_words,
 )
@@ -37,23 +39,23 @@ _SYNTHETIC_MODEL = "<synthetic>"
 
 
 def summarize_transcript(transcript: Transcript) -> TranscriptSummary:
-    """One pass over a main transcript. Refusals of the machine become a problem."""
+    """Read a main transcript and summarize it. If it cannot be read, the summary has a `problem`."""
     try:
-        return fold_entries(entries(transcript.path)).light()
+        return fold_entries(entries(transcript.path)).summary()
     except Error as error:
         return TranscriptSummary(problem=str(error), spoken=1)
 
 
-def fold_entries(found: Iterable[Entry]) -> SummaryFold:
-    """A pass over all entries of a transcript."""
-    lighting = SummaryFold()
-    for entry in found:
-        lighting.add(entry)
-    return lighting
+def fold_entries(transcript_entries: Iterable[Entry]) -> SummaryFold:
+    """Return a fold over all entries of a transcript."""
+    fold = SummaryFold()
+    for entry in transcript_entries:
+        fold.add(entry)
+    return fold
 
 
 class PromptRow(Struct, frozen=True, array_like=True):
-    """What a person typed, the line that tells of it, and the number of its turn, or of the one it joins."""
+    """What a person typed, its line, and the number of the turn it begins or joins."""
 
     line: int
     turn: int
@@ -62,102 +64,103 @@ class PromptRow(Struct, frozen=True, array_like=True):
 
 
 class SummaryFold:
-    """A pass over the entries of a transcript, from its first one or from where another pass stood.
+    """Summarizes the entries of a main transcript, from the first one or from a stored state on.
 
-    `prompts` are those of this pass alone. Up to 2.1.97, what was typed while the model worked is told by the whole
-    transcript only: a pass that began later `is_sure` of nothing then, and has to be made from the first entry.
+    `prompts` are those of the entries added here. Up to 2.1.97, prompts typed while the model worked can only be told
+    from the whole transcript. A fold that continues from a state then is not `is_reliable`, and the transcript has to
+    be folded from its first entry.
     """
 
     def __init__(self, state: SummaryState | None = None) -> None:
         self.state = state or SummaryState()
         self.prompts: list[PromptRow] = []
-        self._kept: list[Entry] | None = [] if state is None else None
+        # The entries that acts are found in; None if the fold continues from a state.
+        self._act_entries: list[Entry] | None = [] if state is None else None
 
     @property
     def is_reliable(self) -> bool:
-        """Whether what it tells of turns and titles is so."""
-        return self._kept is not None or not self._is_told_by_the_whole
+        """Whether its turns and titles are right."""
+        return self._act_entries is not None or not self._needs_all_entries
 
     @property
-    def _is_told_by_the_whole(self) -> bool:
-        return self.state.unqueued and can_miss_steering(self.state.newest)
+    def _needs_all_entries(self) -> bool:
+        return self.state.has_dequeued and can_miss_steering(self.state.version)
 
-    def light(self) -> TranscriptSummary:
-        """What the entries so far tell."""
-        state = self.state
-        if self._is_told_by_the_whole and self._kept is not None:
-            self._act_anew(self._kept)
-        return summary_from_state(state)
+    def summary(self) -> TranscriptSummary:
+        """Return the summary of the entries so far."""
+        if self._needs_all_entries and self._act_entries is not None:
+            self._replay_acts(self._act_entries)
+        return summary_from_state(self.state)
 
     def add(self, entry: Entry) -> None:
-        """One more entry."""
+        """Add the next entry."""
         state = self.state
-        state.count += 1
+        state.entries += 1
         if not isinstance(entry, ChainEntry):
-            self._keep(entry)
-            state.unqueued = state.unqueued or (isinstance(entry, QueueOperationEntry) and entry.operation == "remove")
-            titled = title_in_entry(entry)
-            if titled is not None:
-                state.titles[titled[0]] = shorten_title(titled[1])
+            self._remember(entry)
+            if isinstance(entry, QueueOperationEntry) and entry.operation == "remove":
+                state.has_dequeued = True
+            title = title_in_entry(entry)
+            if title is not None:
+                state.titles[title[0]] = shorten_title(title[1])
         elif entry.is_agent:
-            self._agent(entry)
+            self._add_inline_agent(entry)
         else:
-            self._main(entry)
+            self._add_main(entry)
 
-    def _keep(self, entry: Entry) -> None:
-        if self._kept is not None:
-            self._kept.append(entry)
+    def _remember(self, entry: Entry) -> None:
+        if self._act_entries is not None:
+            self._act_entries.append(entry)
 
-    def _agent(self, entry: ChainEntry) -> None:
-        """An agent's entry among the main ones: each root is an agent, unless the program ran it for itself."""
+    def _add_inline_agent(self, entry: ChainEntry) -> None:
+        """An agent's entry in the main transcript: each root is an agent, unless it is a side agent."""
         if isinstance(entry, UserEntry) and entry.parent_uuid is None:
-            name = AgentId(entry.agent_id or entry.uuid or str(entry.line.number))
-            if side_agent_kind(name, entry.text) is None and name not in self.state.inline:
-                self.state.inline.append(name)
+            agent = AgentId(entry.agent_id or entry.uuid or str(entry.line.number))
+            if side_agent_kind(agent, entry.text) is None and agent not in self.state.inline:
+                self.state.inline.append(agent)
 
-    def _main(self, entry: ChainEntry) -> None:
+    def _add_main(self, entry: ChainEntry) -> None:
         state = self.state
         state.spoken += 1
         state.cwd = state.cwd or entry.cwd
-        written = entry.timestamp_text
-        # Times are ISO 8601 in UTC, so that text sorts as time does; other shapes are not counted here.
-        if isinstance(written, str) and ISO_TIMESTAMP.match(written):
-            state.first = written if state.first is None or written < state.first else state.first
-            state.last = written if state.last is None or written > state.last else state.last
+        time = sortable_time(entry.timestamp_text)
+        if time is not None:
+            state.first = time if state.first is None or time < state.first else state.first
+            state.last = time if state.last is None or time > state.last else state.last
         if isinstance(entry, AssistantEntry):
-            self._reply(entry)
+            self._add_reply(entry)
             return
-        if isinstance(entry, UserEntry) and state.asked:
-            self._answers(entry)
+        if isinstance(entry, UserEntry) and state.pending_agents:
+            self._add_agent_results(entry)
         if isinstance(entry, AttachmentEntry) or (isinstance(entry, UserEntry) and entry.tool_use_result is None):
-            self._keep(entry)
+            self._remember(entry)
             if entry.version:
-                state.newest = max(state.newest, parse_version(entry.version))
+                state.version = max(state.version, parse_version(entry.version))
             act = act_of(entry)
             if act is not None:
-                self._act(act)
+                self._add_act(act)
 
-    def _act(self, act: Act) -> None:
-        """One more act, unless the one before told of it already."""
+    def _add_act(self, act: Act) -> None:
+        """Add an act, unless it repeats the one before."""
         state = self.state
-        words = _hash_text(act.text)
-        if words == state.act_text and is_repeat(state.act_kind, act.kind):
+        act_hash = _hash_text(act.text)
+        if act_hash == state.act_hash and is_repeat(state.act_kind, act.kind):
             return
-        state.act_kind, state.act_text = str(act.kind), words
+        state.act_kind, state.act_hash = str(act.kind), act_hash
         state.turns += begins_turn(act)
         for source, text in title_words(act):
-            state.words.setdefault(source, shorten_title(text))
+            state.prompt_titles.setdefault(source, shorten_title(text))
         self.prompts.append(PromptRow(act.place.line, state.turns, str(act.kind), act.text))
 
-    def _act_anew(self, kept: list[Entry]) -> None:
-        """All acts of the transcript, with those that only queue operations tell of."""
+    def _replay_acts(self, act_entries: list[Entry]) -> None:
+        """Find all acts again, with those that only queue operations record."""
         state = self.state
         self.prompts = []
-        state.words, state.turns, state.act_kind, state.act_text = {}, 0, "", b""
-        for act in find_acts(kept):
-            self._act(act)
+        state.prompt_titles, state.turns, state.act_kind, state.act_hash = {}, 0, "", b""
+        for act in find_acts(act_entries):
+            self._add_act(act)
 
-    def _reply(self, entry: AssistantEntry) -> None:
+    def _add_reply(self, entry: AssistantEntry) -> None:
         message, state = entry.message, self.state
         if message is None:
             return
@@ -165,78 +168,70 @@ class SummaryFold:
             state.model = message.model
         for block in message.content if isinstance(message.content, list) else ():
             if isinstance(block, ToolUseBlock) and block.name in AGENT_TOOLS and isinstance(block.input, dict):
-                kind = block.input.get("subagent_type")
-                if block.id is not None and block.id not in state.asked:
-                    state.asked[block.id] = kind if isinstance(kind, str) else None
-                    self._count(kind, 1)
+                type_ = block.input.get("subagent_type")
+                if block.id is not None and block.id not in state.pending_agents:
+                    state.pending_agents[block.id] = type_ if isinstance(type_, str) else None
+                    self._count_type(type_, 1)
 
-    def _answers(self, entry: UserEntry) -> None:
-        """What came of calls for agents: one that failed or was refused started none."""
+    def _add_agent_results(self, entry: UserEntry) -> None:
+        """Results of calls for agents: a call that failed or was refused started none."""
         state = self.state
         for block in entry.message.blocks if entry.message is not None else ():
-            if not isinstance(block, ToolResultBlock) or block.tool_use_id not in state.asked:
+            if not isinstance(block, ToolResultBlock) or block.tool_use_id not in state.pending_agents:
                 continue
-            given = entry.tool_use_result
-            name = given.get("agentId") if isinstance(given, dict) else None
+            result = entry.tool_use_result
+            agent = result.get("agentId") if isinstance(result, dict) else None
             if block.is_error:
-                self._count(state.asked.pop(block.tool_use_id), -1)
-            elif isinstance(name, str):
-                del state.asked[block.tool_use_id]
-                if name not in state.named:
-                    state.named.append(name)
+                self._count_type(state.pending_agents.pop(block.tool_use_id), -1)
+            elif isinstance(agent, str):
+                del state.pending_agents[block.tool_use_id]
+                if agent not in state.started:
+                    state.started.append(agent)
 
-    def _count(self, kind: object, number: int) -> None:
-        if isinstance(kind, str):
-            self.state.types[kind] = self.state.types.get(kind, 0) + number
+    def _count_type(self, type_: object, number: int) -> None:
+        if isinstance(type_, str):
+            self.state.agent_types[type_] = self.state.agent_types.get(type_, 0) + number
 
 
 def _hash_text(text: str) -> bytes:
-    """What an act's words are known by again."""
+    """Return a hash by which the text of an act is recognised when it is repeated."""
     return blake2b(normalise_spaces(text).encode(errors="surrogatepass"), digest_size=12).digest()
 
 
-# What a person said first stands among the first entries.
+# The first prompt is among the first entries.
 _TITLE_HEAD_ENTRIES = 200
-# Titles, last prompts and summaries may stand anywhere, and are found by their bytes.
+# Titles, last prompts and summaries may be anywhere, and are found by their bytes.
 _TITLE_MARKER, _OTHER_MARKERS = b'-title"', (b'"last-prompt"', b'"summary"')
 
 
-def read_session_titles(found: Iterable[Found], wanted: Collection[str]) -> dict[str, str]:
-    """The titles of these sessions, as far as they are cheaply known: of most lines nothing is decoded."""
+def read_session_titles(found: Iterable[Found], sessions: Collection[str]) -> dict[str, str]:
+    """Read the titles of these sessions from their files. Most lines are not decoded."""
     titles: dict[str, str] = {}
-    for transcript in (one for home in found for one in home.transcripts):
+    for transcript in (transcript for home in found for transcript in home.transcripts):
         session = transcript.session
-        if transcript.kind is TranscriptKind.MAIN and session in wanted and session is not None:
-            named = _read_title(transcript)
-            if named:
-                titles.setdefault(session, named)
+        if transcript.kind is TranscriptKind.MAIN and session in sessions and session is not None:
+            title = _read_title(transcript)
+            if title:
+                titles.setdefault(session, title)
     return titles
 
 
 def _read_title(transcript: Transcript) -> str:
-    said: list[Entry] = []
-    given: list[Entry] = []
+    head: list[Entry] = []
+    titles: list[Entry] = []
     with suppress(Error):
-        said += filter(_can_give_title, islice(entries(transcript.path), _TITLE_HEAD_ENTRIES))
-        given += _title_entries(transcript)
-    return session_title([*said, *given], find_acts(said)).text
+        head += filter(can_give_title, islice(entries(transcript.path), _TITLE_HEAD_ENTRIES))
+        titles += _title_entries(transcript)
+    return title_from_parts(head, titles).text
 
 
 def _title_entries(transcript: Transcript) -> Iterator[Entry]:
-    """The titles, last prompts and summaries of a transcript."""
+    """Yield the titles, last prompts and summaries of a transcript."""
     place = Place(str(transcript.path))
-    for found in find_lines(transcript.path, _TITLE_MARKER):
-        others = (line for needle in _OTHER_MARKERS for line in find_lines_in_block(found.block, needle))
-        for line in (*found.lines, *others):
+    for match in find_lines(transcript.path, _TITLE_MARKER):
+        others = (line for marker in _OTHER_MARKERS for line in find_lines_in_block(match.block, marker))
+        for line in (*match.lines, *others):
             with suppress(ValueError, RecursionError):  # a line that the block cuts comes again with the next
                 entry, _ = decode_object(line, place)
                 if not isinstance(entry, ChainEntry):
                     yield entry
-
-
-def _can_give_title(entry: Entry) -> bool:
-    """Whether a title can come from it: all that is no part of the conversation, and what a person said in it."""
-    if not isinstance(entry, ChainEntry):
-        return True
-    said = isinstance(entry, UserEntry) and entry.tool_use_result is None
-    return not entry.is_agent and (said or isinstance(entry, AttachmentEntry))

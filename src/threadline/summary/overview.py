@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -14,13 +14,18 @@ from threadline.find import drop_shared_transcripts
 from threadline.model.homes import KEEP_SOURCE, Found, Home, Project, Transcript, TranscriptKind, home_name
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.times import parse_timestamp
+from threadline.summary.sessions import FileSource, SessionAgents, SessionKey, TranscriptSource
 from threadline.summary.transcripts import StatsFold, TranscriptStats
 
 _MAX_LARGEST = 5
 
+_ReadTranscript = tuple[Transcript, TranscriptStats]
+_ProjectKey = tuple[str, str]
+_AgentKey = tuple[SessionKey, str]
+
 
 class LargeTranscript(Struct, frozen=True):
-    """One of the biggest transcripts."""
+    """One of the largest transcripts."""
 
     path: Path
     project: str
@@ -29,7 +34,7 @@ class LargeTranscript(Struct, frozen=True):
 
 
 class ProjectOverview(Struct, frozen=True):
-    """One project: how much there is of it."""
+    """How much there is of one project."""
 
     project: str
     folder: str
@@ -42,7 +47,12 @@ class ProjectOverview(Struct, frozen=True):
 
 
 class Overview(Struct, frozen=True):
-    """All homes at a glance. Of the sessions, those that are `kept` are only in the keep."""
+    """All homes at a glance.
+
+    `sessions` and `agents` count what the list of sessions lists: a transcript in which nobody spoke is not a session,
+    and side agents are not counted. `inline_agents` of the agents are inside main transcripts. `kept` of the sessions
+    exist only in the keep.
+    """
 
     homes: tuple[Home, ...]
     projects: tuple[ProjectOverview, ...]
@@ -67,21 +77,17 @@ class Overview(Struct, frozen=True):
 
 
 def read_stats(transcript: Transcript) -> TranscriptStats:
-    """One pass over a transcript's heads. Refusals of the machine become a problem."""
+    """Count what is in a transcript. If it cannot be read, the statistics have a `problem`."""
+    from threadline.parse import heads
+
+    fold = StatsFold()
     try:
-        return _fold_heads(transcript)
+        for head in heads(transcript.path):
+            fold.add(head, head.line)
     except Error as error:
         problem = Problem(ProblemKind.UNREADABLE, Place(str(transcript.path)), str(error), recovered=False)
         return TranscriptStats(problem=problem)
-
-
-def _fold_heads(transcript: Transcript) -> TranscriptStats:
-    from threadline.parse import heads
-
-    glancing = StatsFold()
-    for head in heads(transcript.path):
-        glancing.add(head, head.line)
-    return glancing.glance(transcript.kind)
+    return fold.stats(transcript.kind)
 
 
 def build_overview(
@@ -89,82 +95,122 @@ def build_overview(
     *,
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
-    glances: Callable[[Iterable[Transcript]], Iterable[tuple[Transcript, TranscriptStats]]] | None = None,
+    source: TranscriptSource | None = None,
     side_files: Iterable[Mapping[str, int]] | None = None,
 ) -> Overview:
-    """All homes at a glance. `progress` is told the bytes of each transcript as it is read.
+    """Summarize all homes. `progress` is called with the size of each transcript that was read.
 
-    `glances` gives a glance at each transcript, where somebody has read them before; `side_files` are the numbers of
-    those in each home, where they have been counted and are not listed.
+    `side_files` are the numbers of side files by kind in each home, for homes whose side files are not listed in
+    `found`.
     """
-    looked = list(drop_shared_transcripts(found))
-    transcripts = [transcript for one in looked for transcript in one.transcripts]
-    told: dict[Path, tuple[Transcript, TranscriptStats]] = {}
-    for transcript, seen in _read_all_stats(transcripts, jobs) if glances is None else glances(transcripts):
-        told[transcript.path] = (transcript, seen)
+    homes = list(drop_shared_transcripts(found))
+    transcripts = [transcript for home in homes for transcript in home.transcripts]
+    reader = source or FileSource(jobs)
+    stats: dict[Path, TranscriptStats] = {}
+    for transcript, transcript_stats in reader.stats(transcripts):
+        stats[transcript.path] = transcript_stats
         if progress is not None:
             progress(transcript.size)
-    ordered = [told[transcript.path] for transcript in transcripts]
-    counted = side_files if side_files is not None else (_side_file_kinds(one) for one in looked)
-    return combine_stats(looked, ordered, _sum_counts(counted))
+    read = [(transcript, stats[transcript.path]) for transcript in transcripts]
+    counts = side_files if side_files is not None else (_side_file_kinds(home) for home in homes)
+    return _combine_stats(homes, read, _AgentCounts(read, reader), _sum_counts(counts))
 
 
 def _side_file_kinds(found: Found) -> Counter[str]:
-    return Counter(str(side.kind) for side in found.side_files)
+    return Counter(str(side_file.kind) for side_file in found.side_files)
 
 
 def _sum_counts(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
-    """All of them together; of kinds that are as many, the one that came first is first."""
-    added: Counter[str] = Counter()
-    for some in counts:
-        for name, number in some.items():
-            added[name] += number
-    return added
+    """Add up counts; of kinds that are as frequent, the one that came first stays first."""
+    total: Counter[str] = Counter()
+    for count in counts:
+        for name, number in count.items():
+            total[name] += number
+    return total
 
 
-def _read_all_stats(transcripts: list[Transcript], jobs: int | None) -> Iterator[tuple[Transcript, TranscriptStats]]:
-    from threadline.parallel import map_transcripts
+class _AgentCounts:
+    """The agents that work was given to, of all homes and by project."""
 
-    return map_transcripts(read_stats, transcripts, jobs=jobs)
+    def __init__(self, read: list[_ReadTranscript], source: TranscriptSource) -> None:
+        self.inline = 0
+        self._by_project: dict[_ProjectKey, set[_AgentKey]] = {}
+        agents = SessionAgents((transcript for transcript, _ in read), source)
+        unclear = {session for session in agents.sessions() if agents.has_single_reply(session)}
+        # Inline agents, and calls that started agents, are told by summaries only: few sessions need them.
+        mains = [
+            transcript
+            for transcript, stats in read
+            if transcript.kind is TranscriptKind.MAIN and (stats.inline_agents or _session_key(transcript) in unclear)
+        ]
+        started: dict[SessionKey, set[str]] = {}
+        for transcript, summary in source.summaries(mains) if mains else ():
+            session = _session_key(transcript)
+            started.setdefault(session, set()).update(summary.started)
+            if summary.spoken:
+                self.inline += len(summary.inline)
+                self._project(transcript).update((session, agent) for agent in summary.inline)
+        for session in agents.sessions():
+            for agent, transcript in agents.working(session, started.get(session, ())).items():
+                self._project(transcript).add((session, agent))
+
+    def _project(self, transcript: Transcript) -> set[_AgentKey]:
+        return self._by_project.setdefault(_project_key(transcript), set())
+
+    @property
+    def total(self) -> int:
+        """How many agents there are in all homes."""
+        return len({agent for agents in self._by_project.values() for agent in agents})
+
+    def of_project(self, key: _ProjectKey) -> int:
+        """How many agents there are in a project."""
+        return len(self._by_project.get(key, ()))
 
 
-def combine_stats(
-    found: list[Found], glances: list[tuple[Transcript, TranscriptStats]], side_files: Counter[str]
+def _session_key(transcript: Transcript) -> SessionKey:
+    return home_name(transcript.home.path), transcript.session
+
+
+def _project_key(transcript: Transcript) -> _ProjectKey:
+    return home_name(transcript.home.path), transcript.folder
+
+
+def _combine_stats(
+    homes: list[Found], read: list[_ReadTranscript], agents: _AgentCounts, side_files: Counter[str]
 ) -> Overview:
-    """The homes at a glance, when each of their transcripts has been glanced at."""
-    kinds = _sum_counts(seen.kinds for _transcript, seen in glances)
-    versions = _sum_counts(seen.versions for _transcript, seen in glances)
-    names = {(project.home, project.folder): project.name for one in found for project in one.projects}
-    mains = [(transcript, seen) for transcript, seen in glances if transcript.kind is TranscriptKind.MAIN]
-    largest = sorted(glances, key=lambda pair: -pair[0].size)[:_MAX_LARGEST]
-    problems = [problem for one in found for problem in one.problems]
-    problems += [seen.problem for _transcript, seen in glances if seen.problem is not None]
-    first, last = _time_span(seen for _transcript, seen in glances)
+    kinds = _sum_counts(stats.kinds for _, stats in read)
+    versions = _sum_counts(stats.versions for _, stats in read)
+    names = {(project.home, project.folder): project.name for home in homes for project in home.projects}
+    mains = [(transcript, stats) for transcript, stats in read if transcript.kind is TranscriptKind.MAIN]
+    largest = sorted(read, key=lambda pair: -pair[0].size)[:_MAX_LARGEST]
+    problems = [problem for home in homes for problem in home.problems]
+    problems += [stats.problem for _, stats in read if stats.problem is not None]
+    first, last = _time_span(stats for _, stats in read)
     return Overview(
-        homes=tuple(one.home for one in found),
-        projects=tuple(_project_overviews(found, glances)),
+        homes=tuple(home.home for home in homes),
+        projects=tuple(_project_overviews(homes, read, agents)),
         sessions=_count_sessions(mains),
-        transcripts=len(glances),
-        agents=sum(_is_agent(transcript) for transcript, _seen in glances),
-        inline_agents=sum(seen.inline_agents for _transcript, seen in glances),
-        entries=sum(seen.entries for _transcript, seen in glances),
-        bytes=sum(transcript.size for transcript, _seen in glances),
+        transcripts=len(read),
+        agents=agents.total,
+        inline_agents=agents.inline,
+        entries=sum(stats.entries for _, stats in read),
+        bytes=sum(transcript.size for transcript, _ in read),
         kinds=dict(kinds.most_common()),
         versions=dict(sorted(versions.items(), key=lambda item: version_key(item[0]))),
         first=first,
         last=last,
-        compactions=sum(seen.compactions for _transcript, seen in mains),
-        compacted_sessions=sum(seen.compactions > 0 for _transcript, seen in mains),
+        compactions=sum(stats.compactions for _, stats in mains),
+        compacted_sessions=sum(stats.compactions > 0 for _, stats in mains),
         continuations=_count_continuations(mains),
-        titled_by_summary=sum(seen.starts_with_summary for _transcript, seen in mains),
+        titled_by_summary=sum(stats.starts_with_summary for _, stats in mains),
         largest=tuple(
             LargeTranscript(
                 transcript.path,
                 names.get((transcript.home, transcript.folder), transcript.folder),
                 transcript.size,
-                seen.entries,
+                stats.entries,
             )
-            for transcript, seen in largest
+            for transcript, stats in largest
         ),
         side_files=dict(side_files.most_common()),
         problems=tuple(problems),
@@ -173,7 +219,7 @@ def combine_stats(
 
 
 def version_key(version: str) -> tuple[tuple[int, str], ...]:
-    """Versions in the order of their numbers: 2.1.9 before 2.1.10."""
+    """Sort key for versions: 2.1.9 comes before 2.1.10."""
     return tuple((int(part), "") if _is_version_number(part) else (-1, part) for part in version.split("."))
 
 
@@ -181,57 +227,59 @@ def _is_version_number(part: str) -> bool:
     return part.isascii() and part.isdecimal() and len(part) < 10  # noqa: PLR2004 - no version is that long
 
 
-def _is_agent(transcript: Transcript) -> bool:
-    return transcript.kind in (TranscriptKind.AGENT, TranscriptKind.WORKFLOW_AGENT)
+def _count_sessions(mains: list[_ReadTranscript]) -> int:
+    """Count sessions by id: two transcripts, or two homes, may have the same one."""
+    return len(
+        {
+            transcript.session or transcript.path
+            for transcript, stats in mains
+            if stats.spoken or stats.problem is not None
+        }
+    )
 
 
-def _count_sessions(mains: list[tuple[Transcript, TranscriptStats]]) -> int:
-    """Sessions are ids: an empty transcript is none, and two homes may hold the same one."""
-    return len({transcript.session for transcript, seen in mains if seen.entries})
+def _count_continuations(mains: list[_ReadTranscript]) -> int:
+    """Count sessions that begin like another session: resumed copies, forks and branches."""
+    known_ids: set[str] = set()
+    continuations = 0
+    for _, stats in sorted(mains, key=lambda pair: pair[1].first or ""):
+        ids = {id_ for id_ in (stats.first_uuid, stats.first_message) if id_ is not None}
+        continuations += bool(ids & known_ids)
+        known_ids |= ids
+    return continuations
 
 
-def _count_continuations(mains: list[tuple[Transcript, TranscriptStats]]) -> int:
-    """Sessions that begin with what another session began with: resumed copies, forks and branches."""
-    began: set[str] = set()
-    continued = 0
-    for _transcript, seen in sorted(mains, key=lambda pair: pair[1].first or ""):
-        marks = {mark for mark in (seen.first_uuid, seen.first_message) if mark is not None}
-        continued += bool(marks & began)
-        began |= marks
-    return continued
-
-
-def _time_span(glances: Iterable[TranscriptStats]) -> tuple[datetime | None, datetime | None]:
-    seen = [(stats.first, stats.last) for stats in glances if stats.first is not None and stats.last is not None]
-    if not seen:
+def _time_span(stats: Iterable[TranscriptStats]) -> tuple[datetime | None, datetime | None]:
+    spans = [(each.first, each.last) for each in stats if each.first is not None and each.last is not None]
+    if not spans:
         return None, None
-    return parse_timestamp(min(first for first, _last in seen)), parse_timestamp(max(last for _first, last in seen))
+    return parse_timestamp(min(first for first, _ in spans)), parse_timestamp(max(last for _, last in spans))
 
 
-def _project_overviews(found: list[Found], glances: list[tuple[Transcript, TranscriptStats]]) -> list[ProjectOverview]:
-    by_folder: dict[tuple[str, str], list[tuple[Transcript, TranscriptStats]]] = {}
-    for transcript, seen in glances:
-        by_folder.setdefault((home_name(transcript.home.path), transcript.folder), []).append((transcript, seen))
-    # What is only in the keep is of the project it was of; one that the living home knows is called as it is there.
-    by_place = {
+def _project_overviews(homes: list[Found], read: list[_ReadTranscript], agents: _AgentCounts) -> list[ProjectOverview]:
+    by_key: dict[_ProjectKey, list[_ReadTranscript]] = {}
+    for transcript, stats in read:
+        by_key.setdefault(_project_key(transcript), []).append((transcript, stats))
+    # A kept transcript counts for the project it was in. If the home still has that project, its name is taken.
+    projects = {
         (home_name(project.home.path), project.folder): project
-        for one in sorted(found, key=lambda each: each.home.source != KEEP_SOURCE)
-        for project in one.projects
+        for home in sorted(homes, key=lambda home: home.home.source != KEEP_SOURCE)
+        for project in home.projects
     }
-    ordered = dict.fromkeys((home_name(project.home.path), project.folder) for one in found for project in one.projects)
-    rows = [_project_overview(by_place[key], by_folder.get(key, [])) for key in ordered]
+    order = dict.fromkeys((home_name(project.home.path), project.folder) for home in homes for project in home.projects)
+    rows = [_project_overview(projects[key], by_key.get(key, []), agents.of_project(key)) for key in order]
     return sorted(rows, key=lambda row: row.last.timestamp() if row.last else 0, reverse=True)
 
 
-def _project_overview(project: Project, glances: list[tuple[Transcript, TranscriptStats]]) -> ProjectOverview:
-    first, last = _time_span(seen for _transcript, seen in glances)
+def _project_overview(project: Project, read: list[_ReadTranscript], agents: int) -> ProjectOverview:
+    first, last = _time_span(stats for _, stats in read)
     return ProjectOverview(
         project=project.name,
         folder=project.folder,
         home=Path(home_name(project.home.path)),
-        sessions=_count_sessions([pair for pair in glances if pair[0].kind is TranscriptKind.MAIN]),
-        agents=sum(_is_agent(transcript) for transcript, _seen in glances),
-        bytes=sum(transcript.size for transcript, _seen in glances),
+        sessions=_count_sessions([pair for pair in read if pair[0].kind is TranscriptKind.MAIN]),
+        agents=agents,
+        bytes=sum(transcript.size for transcript, _ in read),
         first=first,
         last=last,
     )

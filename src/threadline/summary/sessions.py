@@ -27,25 +27,36 @@ from threadline.model.homes import (
     home_name,
     machine_name,
 )
-from threadline.model.places import Place, SessionId
-from threadline.model.side_agents import side_agent_kind
-from threadline.summary.transcripts import TranscriptSummary
+from threadline.model.places import SessionId
+from threadline.model.side_agents import SideAgentKind
+from threadline.summary.transcripts import TranscriptStats, TranscriptSummary
 
 _TAIL_BYTES = 16 * 1024
-AGENT_HEAD_ENTRIES = 8
-"""How many entries of an agent's transcript are asked for its session."""
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
-AgentHead = tuple[SessionId | None, str | None]
-"""The session that an agent's transcript beside the sessions names, and the first words of a prompt there."""
+SessionKey = tuple[str, SessionId | None]
+"""A session across a home and what the keep has of it: the home's name and the session's id."""
+
+
+class AgentHead(Struct, frozen=True):
+    """What the beginning of an agent's transcript says.
+
+    `session` is the session it belongs to, `side` the kind of side agent it is. An agent that `is_single_reply` is a
+    warm-up as well, unless a call started it.
+    """
+
+    session: SessionId | None = None
+    side: SideAgentKind | None = None
+    is_single_reply: bool = False
 
 
 class SessionSummary(Struct, frozen=True):
-    """What a list shows of a session.
+    """A session in one line.
 
-    `agents` are those that worked and were kept, `agents_started` those and the ones whose transcripts are not there.
-    `size` is that of its main transcript; `problem` says why it was not read. One that is `kept` is only in the keep,
-    maybe of another `machine`.
+    `first` and `last` are the times of the main conversation. `agents` counts the agents that worked for the session
+    and have a transcript; `agents_started` adds those whose transcripts are missing. `size` is that of the main
+    transcript. `problem` says why it could not be read. A session that is `kept` exists only in the keep, possibly from
+    another `machine`.
     """
 
     id: SessionId | None
@@ -69,7 +80,7 @@ class SessionSummary(Struct, frozen=True):
 
 
 class SessionFilter(Struct, frozen=True):
-    """Which sessions to list: all that fit every one of these."""
+    """Which sessions to list: those that match all fields that are set."""
 
     project: str | None = None
     title: str | None = None
@@ -81,176 +92,248 @@ class SessionFilter(Struct, frozen=True):
 
     @property
     def needs_reading(self) -> bool:
-        """Whether only reading every transcript tells which are wanted."""
+        """Whether every transcript has to be read to know which sessions match."""
         return self.limit is None or any((self.title, self.agent_type, self.until))
 
 
 class SessionList(Struct, frozen=True):
-    """Sessions, newest first; `more` is how many main transcripts there are beyond the limit."""
+    """Sessions, newest first; `more` is the number of main transcripts beyond the limit."""
 
     sessions: tuple[SessionSummary, ...]
     more: int = 0
 
 
 class TranscriptSource(Protocol):
-    """Tells of transcripts what a list needs: from the files, or from whoever has read them before."""
+    """Where summaries of transcripts come from: the files, or an index of them."""
 
-    def last(self, transcript: Transcript) -> datetime:
-        """The last time that it tells; when it was written where it tells none."""
+    def last_time(self, transcript: Transcript) -> datetime:
+        """Return the last time in a transcript, or its mtime if it has none."""
         ...
 
-    def lights(self, transcripts: Iterable[Transcript]) -> Iterable[tuple[Transcript, TranscriptSummary]]:
-        """What a light pass over each of them tells, in any order."""
+    def summaries(self, transcripts: Iterable[Transcript]) -> Iterable[tuple[Transcript, TranscriptSummary]]:
+        """Summarize main transcripts, in any order."""
         ...
 
-    def inside(self, transcript: Transcript) -> AgentHead:
-        """The session that an agent's transcript names inside, and its first words."""
+    def stats(self, transcripts: Iterable[Transcript]) -> Iterable[tuple[Transcript, TranscriptStats]]:
+        """Count what is in transcripts of any kind, in any order."""
+        ...
+
+    def agent_head(self, transcript: Transcript) -> AgentHead:
+        """Return what the beginning of an agent's transcript says."""
         ...
 
 
 class FileSource:
-    """Reads the transcripts themselves."""
+    """Reads the transcripts themselves, with `jobs` worker processes."""
 
     def __init__(self, jobs: int | None = None) -> None:
         self._jobs = jobs
 
-    def last(self, transcript: Transcript) -> datetime:
-        """The last time that it tells, looked for from its end."""
+    def last_time(self, transcript: Transcript) -> datetime:
+        """Return the last time in a transcript, searched from its end."""
         return read_last_timestamp(transcript)
 
-    def lights(self, transcripts: Iterable[Transcript]) -> Iterable[tuple[Transcript, TranscriptSummary]]:
-        """One light pass over each of them."""
+    def summaries(self, transcripts: Iterable[Transcript]) -> Iterable[tuple[Transcript, TranscriptSummary]]:
+        """Summarize main transcripts."""
         from threadline.parallel import map_transcripts
         from threadline.summary.fold import summarize_transcript
 
         return map_transcripts(summarize_transcript, transcripts, jobs=self._jobs)
 
-    def inside(self, transcript: Transcript) -> AgentHead:
-        """The session that an agent's transcript names inside, and its first words."""
+    def stats(self, transcripts: Iterable[Transcript]) -> Iterable[tuple[Transcript, TranscriptStats]]:
+        """Count what is in transcripts."""
+        from threadline.parallel import map_transcripts
+        from threadline.summary.overview import read_stats
+
+        return map_transcripts(read_stats, transcripts, jobs=self._jobs)
+
+    def agent_head(self, transcript: Transcript) -> AgentHead:
+        """Return what the beginning of an agent's transcript says."""
         return read_agent_head(transcript)
 
 
 def list_sessions(
     found: Iterable[Found],
-    wanted: SessionFilter | None = None,
+    filter_: SessionFilter | None = None,
     *,
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
-    reader: TranscriptSource | None = None,
+    source: TranscriptSource | None = None,
 ) -> SessionList:
-    """The sessions of all homes that are wanted. `progress` is told the bytes of each transcript as it is read."""
-    ask = wanted or SessionFilter()
-    reading = reader or FileSource(jobs)
-    lister = _SummaryBuilder(list(drop_shared_transcripts(found)), ask, reading)
-    candidates = lister.candidates()
-    kept: list[SessionSummary] = []
-    waiting = iter(candidates)
-    # As many at a time as are still missing, for in a few nothing was said; all at once where only reading tells which.
-    while batch := list(islice(waiting, None if ask.needs_reading else (ask.limit or 0) - len(kept))):
-        for transcript, seen in reading.lights(batch):
-            summary = lister.summary(transcript, seen)
+    """List the matching sessions of all homes. `progress` is called with the size of each transcript that was read."""
+    chosen = filter_ or SessionFilter()
+    reader = source or FileSource(jobs)
+    builder = _SummaryBuilder(list(drop_shared_transcripts(found)), chosen, reader)
+    summaries: list[SessionSummary] = []
+    candidates = iter(builder.candidates())
+    # As many at a time as are still missing, since some are no sessions; all at once if only reading tells which match.
+    while batch := list(
+        islice(candidates, None if chosen.needs_reading else (chosen.limit or 0) - len(summaries)),
+    ):
+        for transcript, transcript_summary in reader.summaries(batch):
+            summary = builder.summary(transcript, transcript_summary)
             if summary is not None:
-                kept.append(summary)
+                summaries.append(summary)
             if progress is not None:
                 progress(transcript.size)
-        if ask.limit is not None and len(kept) >= ask.limit:
+        if chosen.limit is not None and len(summaries) >= chosen.limit:
             break
-    kept.sort(key=lambda one: (one.last or _NEVER, str(one.path)), reverse=True)
-    shown = kept[: ask.limit]
-    return SessionList(tuple(shown), len(kept) - len(shown) + sum(1 for _ in waiting))
+    summaries.sort(key=lambda summary: (summary.last or _NEVER, str(summary.path)), reverse=True)
+    shown = summaries[: chosen.limit]
+    return SessionList(tuple(shown), len(summaries) - len(shown) + sum(1 for _ in candidates))
 
 
 class _SummaryBuilder:
-    """Knows the homes, and what is asked of them."""
+    """Builds summaries of the sessions in some homes."""
 
-    def __init__(self, found: list[Found], ask: SessionFilter, reading: TranscriptSource) -> None:
+    def __init__(self, found: list[Found], filter_: SessionFilter, source: TranscriptSource) -> None:
         self._found = found
-        self._reading = reading
-        self._ask = ask
-        self._projects = {(project.home, project.folder): project.name for each_ in found for project in each_.projects}
-        self._agents = _agents_by_session(found, reading)
+        self._source = source
+        self._filter = filter_
+        self._projects = {(project.home, project.folder): project.name for home in found for project in home.projects}
+        self._agents = SessionAgents((transcript for home in found for transcript in home.transcripts), source)
         self._running = _running_sessions(found)
 
     def candidates(self) -> list[Transcript]:
-        """The main transcripts that may be wanted, the newest first by what their ends say."""
+        """Return the main transcripts that may match; newest first if there is a limit."""
+        chosen = self._filter
         mains = [
             transcript
-            for one in self._found
-            for transcript in one.transcripts
+            for home in self._found
+            for transcript in home.transcripts
             if transcript.kind is TranscriptKind.MAIN
             and transcript.size
             and self._is_of_machine(transcript)
             and self._is_of_project(transcript)
         ]
-        ask = self._ask
-        if ask.limit is None and ask.since is None:
+        if chosen.limit is None and chosen.since is None:
             return mains
-        dated = [(self._reading.last(transcript), transcript) for transcript in mains]
-        dated = [(last, one) for last, one in dated if ask.since is None or last >= ask.since]
-        return [one for _, one in sorted(dated, key=lambda pair: (pair[0], str(pair[1].path)), reverse=True)]
+        dated = [(self._source.last_time(transcript), transcript) for transcript in mains]
+        dated = [(last, transcript) for last, transcript in dated if chosen.since is None or last >= chosen.since]
+        dated.sort(key=lambda pair: (pair[0], str(pair[1].path)), reverse=True)
+        return [transcript for _, transcript in dated]
 
     def _is_of_machine(self, transcript: Transcript) -> bool:
-        asked = self._ask.machine
-        return asked is None or machine_name(transcript.home.path).casefold() == asked.casefold()
+        machine = self._filter.machine
+        return machine is None or machine_name(transcript.home.path).casefold() == machine.casefold()
 
     def _is_of_project(self, transcript: Transcript) -> bool:
-        return self._ask.project is None or _contains(self._project(transcript), self._ask.project)
+        return self._filter.project is None or _contains(self._project(transcript), self._filter.project)
 
     def _project(self, transcript: Transcript) -> str:
         return self._projects.get((transcript.home, transcript.folder), transcript.folder)
 
-    def summary(self, transcript: Transcript, seen: TranscriptSummary) -> SessionSummary | None:
-        """The summary of a transcript; None where it is no session, or not one that is wanted."""
-        if not seen.spoken:
-            return None  # empty, only bookkeeping, or all an agent's
-        files = self._agents.get((home_name(transcript.home.path), transcript.session), {})
-        types = Counter(seen.agent_types) | Counter(self._types(files.values()))
-        kept = {*files, *seen.inline}
-        missing = set(seen.started) - kept
-        # Old versions do not name the agents in results: as many of them are here as no result names.
-        last = seen.last or _mtime(transcript)
-        made = SessionSummary(
+    def summary(self, transcript: Transcript, read: TranscriptSummary) -> SessionSummary | None:
+        """Return the summary of a session; None if the transcript is no session, or does not match."""
+        if not read.spoken:
+            return None  # empty, only bookkeeping, or entirely an agent's
+        files = self._agents.of_session(transcript, read.started)
+        agents = {*files, *read.inline}
+        missing = set(read.started) - agents
+        # Old versions do not name the agents in results: `unnamed` of them are among those that no result names.
+        unnamed = max(0, read.unnamed - len(agents - set(read.started)))
+        summary = SessionSummary(
             id=transcript.session,
-            title=seen.title,
-            title_source=seen.title_source,
-            project=seen.cwd or self._project(transcript),
-            first=seen.first,
-            last=last,
-            turns=seen.turns,
-            agents=len(kept),
-            agents_started=len(kept) + len(missing) + max(0, seen.unnamed - len(kept - set(seen.started))),
-            agent_types=dict(types.most_common()),
-            model=seen.model,
-            entries=seen.entries,
+            title=read.title,
+            title_source=read.title_source,
+            project=read.cwd or self._project(transcript),
+            first=read.first,
+            last=read.last or _mtime(transcript),
+            turns=read.turns,
+            agents=len(agents),
+            agents_started=len(agents) + len(missing) + unnamed,
+            agent_types=dict((Counter(read.agent_types) | Counter(_types_in_meta(files.values()))).most_common()),
+            model=read.model,
+            entries=read.entries,
             size=transcript.size,
             running=transcript.session in self._running,
             path=transcript.path,
-            problem=seen.problem,
+            problem=read.problem,
             kept=transcript.home.source == KEEP_SOURCE,
             machine=machine_name(transcript.home.path),
         )
-        return made if self._is_wanted(made) else None
+        return summary if self._matches(summary) else None
 
-    def _is_wanted(self, made: SessionSummary) -> bool:
-        ask = self._ask
+    def _matches(self, summary: SessionSummary) -> bool:
+        chosen = self._filter
         return (
-            (ask.title is None or _contains(made.title, ask.title))
-            and (ask.agent_type is None or any(_contains(kind, ask.agent_type) for kind in made.agent_types))
-            and (ask.since is None or (made.last is not None and made.last >= ask.since))
-            and (ask.until is None or (made.first or made.last or _NEVER) <= ask.until)
+            (chosen.title is None or _contains(summary.title, chosen.title))
+            and (chosen.agent_type is None or any(_contains(kind, chosen.agent_type) for kind in summary.agent_types))
+            and (chosen.since is None or (summary.last is not None and summary.last >= chosen.since))
+            and (chosen.until is None or (summary.first or summary.last or _NEVER) <= chosen.until)
         )
 
-    def _types(self, files: Iterable[Transcript]) -> Iterator[str]:
-        for file in files:
-            beside = file.meta or file.path.with_suffix(".meta.json")
-            metas = (*([file.meta] if file.meta is not None else []), *map(Path, counterpart_paths(beside)))
-            kind = next((kind for meta in metas if (kind := _read_agent_type(meta)) is not None), None)
-            if kind is not None:
-                yield kind
+
+class SessionAgents:
+    """The agents that have a transcript of their own, by session, in every layout.
+
+    The session is the one the path names, or else the one the file names inside. Side agents are left out when the
+    agents of a session are asked for: only then are the beginnings of its agents' transcripts read.
+    """
+
+    def __init__(self, transcripts: Iterable[Transcript], source: TranscriptSource) -> None:
+        self._source = source
+        self._heads: dict[Path, AgentHead] = {}
+        self._by_session: dict[SessionKey, dict[str, Transcript]] = {}
+        for transcript in transcripts:
+            if transcript.is_agent and transcript.agent is not None:
+                session = transcript.session or self._head(transcript).session
+                self._by_session.setdefault(_session_key(transcript, session), {})[transcript.agent] = transcript
+
+    def sessions(self) -> list[SessionKey]:
+        """Return the sessions that have agents."""
+        return list(self._by_session)
+
+    def of_session(self, main: Transcript, started: Iterable[str]) -> dict[str, Transcript]:
+        """Return a session's working agents by id. `started` are the agents that results of its calls name."""
+        return self.working(_session_key(main, main.session), started)
+
+    def working(self, session: SessionKey, started: Iterable[str]) -> dict[str, Transcript]:
+        """Return the agents of a session that are no side agents."""
+        names = set(started)
+        return {
+            agent: transcript
+            for agent, transcript in self._by_session.get(session, {}).items()
+            if not self._is_side(transcript, is_started=agent in names)
+        }
+
+    def has_single_reply(self, session: SessionKey) -> bool:
+        """Whether it depends on the calls that were made which of a session's agents are side agents."""
+        return any(self._head(agent).is_single_reply for agent in self._by_session[session].values())
+
+    def _head(self, transcript: Transcript) -> AgentHead:
+        if transcript.path not in self._heads:
+            self._heads[transcript.path] = self._source.agent_head(transcript)
+        return self._heads[transcript.path]
+
+    def _is_side(self, transcript: Transcript, *, is_started: bool) -> bool:
+        head = self._head(transcript)
+        return head.side is not None or (head.is_single_reply and not is_started)
+
+
+def _session_key(transcript: Transcript, session: SessionId | None) -> SessionKey:
+    return home_name(transcript.home.path), session  # some transcripts of a home may be only in the keep
+
+
+def _types_in_meta(agents: Iterable[Transcript]) -> Iterator[str]:
+    """Yield the types of agents that their side files name, in the home or in the keep."""
+    for agent in agents:
+        beside = agent.meta or agent.path.with_suffix(".meta.json")
+        paths = (*([agent.meta] if agent.meta is not None else []), *map(Path, counterpart_paths(beside)))
+        type_ = next((type_ for path in paths if (type_ := _agent_type(path)) is not None), None)
+        if type_ is not None:
+            yield type_
+
+
+def _agent_type(path: Path) -> str | None:
+    from threadline.parse import read_agent_meta
+
+    meta = read_agent_meta(path)
+    return meta.agent_type if meta is not None else None
 
 
 def read_last_timestamp(transcript: Transcript) -> datetime:
-    """The last time a transcript tells, looked for from its end; when it was written where it tells none."""
+    """Return the last time in a transcript, searched from its end, or its mtime if it has none."""
     from threadline.parse import entries
 
     with suppress(Error, OSError):
@@ -268,7 +351,7 @@ def read_last_timestamp(transcript: Transcript) -> datetime:
 
 
 def _first_whole_line(transcript: Transcript, tail: int) -> int:
-    """Where the first whole line within the last bytes of a file begins; its end where there is none."""
+    """Return the offset of the first whole line within the last bytes of a file, or its size if there is none."""
     start = transcript.size - tail
     if start <= 0:
         return 0
@@ -284,48 +367,24 @@ def _mtime(transcript: Transcript) -> datetime | None:
     return None
 
 
-def _agents_by_session(
-    found: list[Found], reading: TranscriptSource
-) -> dict[tuple[str, SessionId | None], dict[str, Transcript]]:
-    """The agents of each session, in every layout: by the session that the path names, or that the file names inside.
-
-    What the program runs for itself is not counted.
-    """
-    by_session: dict[tuple[str, SessionId | None], dict[str, Transcript]] = {}
-    for transcript in (transcript for one in found for transcript in one.transcripts):
-        if transcript.kind not in (TranscriptKind.AGENT, TranscriptKind.WORKFLOW_AGENT) or transcript.agent is None:
-            continue
-        session, prompt = (transcript.session, None) if transcript.session is not None else reading.inside(transcript)
-        if side_agent_kind(transcript.agent, prompt) is None:
-            home = home_name(transcript.home.path)  # some of them may be only in the keep
-            by_session.setdefault((home, session), {})[transcript.agent] = transcript
-    return by_session
-
-
 def read_agent_head(transcript: Transcript) -> AgentHead:
-    """What the first few entries of an agent's transcript say."""
-    from threadline.model.entries import UserEntry
+    """Read the beginning of an agent's transcript: a line or two, as a rule."""
     from threadline.parse import entries
+    from threadline.thread import SideAgentFold
 
+    fold = SideAgentFold()
+    session: SessionId | None = None
     with suppress(Error):
-        for entry in islice(entries(transcript.path), AGENT_HEAD_ENTRIES):
-            if entry.session_id is not None:
-                return entry.session_id, entry.text if isinstance(entry, UserEntry) else None
-    return None, None
-
-
-def _read_agent_type(meta: Path) -> str | None:
-    from threadline.model.side_files import AgentMeta
-    from threadline.parse import decode_side_value, read_side_bytes
-
-    with suppress(Error):
-        content = decode_side_value(read_side_bytes(meta), AgentMeta, Place(str(meta), 1)).content
-        return content.agent_type if isinstance(content, AgentMeta) else None
-    return None
+        for entry in entries(transcript.path):
+            session = session or entry.session_id
+            fold.add(entry)
+            if fold.is_decided and session is not None:
+                break
+    return AgentHead(session, fold.kind(transcript.agent or "", is_started=True), fold.is_single_reply)
 
 
 def _running_sessions(found: list[Found]) -> set[SessionId]:
-    registered = [side for one in found for side in list_live_session_files(one.home)]
+    registered = [side_file for home in found for side_file in list_live_session_files(home.home)]
     if not registered:
         return set()
     from threadline.summary.running import find_running_sessions

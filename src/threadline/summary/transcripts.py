@@ -1,12 +1,11 @@
-"""Summary and statistics of one transcript, with the resumable state of each; nothing here reads files.
+"""Summary and statistics of one transcript, and the state of each that later lines can be added to.
 
-Kept apart from `fold`, which needs the entry model: with a fresh index, `list` and the overview load only this
-module.
+Reads no files. `fold` is separate because it needs the entry model: with a fresh index, `list` and the overview load
+only this module.
 """
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from msgspec import Struct
 from threadline.model.homes import TranscriptKind
 from threadline.model.places import Problem, SessionId
 from threadline.model.text import choose_title
-from threadline.model.times import parse_timestamp
+from threadline.model.times import parse_timestamp, sortable_time
 from threadline.model.usage import Head
 
 if TYPE_CHECKING:
@@ -23,10 +22,11 @@ if TYPE_CHECKING:
 
 
 class TranscriptSummary(Struct, frozen=True):
-    """What one pass tells. `spoken` is how many entries of the main conversation there are: none is no session.
+    """A main transcript in one line.
 
-    `inline` are the agents whose entries stand in the main transcript itself; `started` are the agents that its calls
-    started, and `unnamed` is how many more of those calls do not name theirs.
+    `spoken` counts the entries of the main conversation; without any, the transcript is not a session. `inline` are the
+    agents whose entries are in the main transcript itself. `started` are the agents that results of calls name, and
+    `unnamed` counts the calls for agents whose results name none.
     """
 
     title: str = ""
@@ -46,30 +46,37 @@ class TranscriptSummary(Struct, frozen=True):
 
 
 class SummaryState(Struct, array_like=True):
-    """What a pass has come to: all that is needed to go on with it. Times are text; acts are known by their words."""
+    """What `SummaryFold` has to remember between entries. The index stores it: do not reorder the fields.
+
+    `titles` and `prompt_titles` are the candidates for the title by source. `first` and `last` are sortable times.
+    `pending_agents` are the calls for agents without a result so far, with the type they ask for; `started` are the
+    agents that results name. The last act is known by `act_kind` and the hash of its text. `has_dequeued` says that a
+    prompt was taken out of the queue, and `version` is the newest version of Claude Code so far: together they decide
+    whether steering can be missing (`can_miss_steering`).
+    """
 
     titles: dict[str, str] = {}
-    words: dict[str, str] = {}
+    prompt_titles: dict[str, str] = {}
     inline: list[str] = []
-    types: dict[str, int] = {}
-    asked: dict[str, str | None] = {}
-    named: list[str] = []
+    agent_types: dict[str, int] = {}
+    pending_agents: dict[str, str | None] = {}
+    started: list[str] = []
     first: str | None = None
     last: str | None = None
     cwd: str | None = None
     model: str | None = None
-    count: int = 0
+    entries: int = 0
     spoken: int = 0
     turns: int = 0
     act_kind: str = ""
-    act_text: bytes = b""
-    newest: tuple[int, ...] = ()
-    unqueued: bool = False
+    act_hash: bytes = b""
+    version: tuple[int, ...] = ()
+    has_dequeued: bool = False
 
 
 def summary_from_state(state: SummaryState) -> TranscriptSummary:
-    """What a pass tells that has come to this."""
-    title = choose_title(state.titles, state.words)
+    """Return the summary of the entries that led to a state."""
+    title = choose_title(state.titles, state.prompt_titles)
     return TranscriptSummary(
         title=title.text,
         title_source=str(title.source),
@@ -78,25 +85,28 @@ def summary_from_state(state: SummaryState) -> TranscriptSummary:
         last=parse_timestamp(state.last),
         turns=state.turns,
         inline=tuple(state.inline),
-        started=tuple(state.named),
-        unnamed=len(state.asked),
-        agent_types={kind: count for kind, count in state.types.items() if count > 0},
+        started=tuple(state.started),
+        unnamed=len(state.pending_agents),
+        agent_types={type_: count for type_, count in state.agent_types.items() if count > 0},
         model=state.model,
-        entries=state.count,
+        entries=state.entries,
         spoken=state.spoken,
     )
 
 
-ISO_TIMESTAMP = re.compile(r"2\d{3}-[01]\d-[0-3]\d[T ][0-2]\d:[0-5]\d")
-"""How a time that sorts as text begins."""
 _MESSAGE_KINDS = ("assistant", "user")
 _SUMMARY_KINDS = ("user", "summary")
 _INSPECTED_KINDS = frozenset({*_MESSAGE_KINDS, *_SUMMARY_KINDS, "system"})
+_CHAIN_KINDS = frozenset({*_MESSAGE_KINDS, "system", "attachment", "progress"})
 _UNCOUNTED_KINDS = frozenset({"damaged", "pending", "blank"})
 
 
 class TranscriptStats(Struct, frozen=True):
-    """What one pass over a transcript's heads tells."""
+    """What is in a transcript of any kind, counted from the heads of its entries.
+
+    `first` and `last` are sortable times of all entries, bookkeeping included. `spoken` counts the entries of the main
+    conversation. `inline_agents` counts the first prompts of agents inside a main transcript.
+    """
 
     entries: int = 0
     kinds: dict[str, int] = {}
@@ -111,10 +121,11 @@ class TranscriptStats(Struct, frozen=True):
     first_uuid: str | None = None
     first_message: str | None = None
     problem: Problem | None = None
+    spoken: int = 0
 
 
 class StatsFold(Struct, array_like=True):
-    """A glance, while heads are added to it."""
+    """Counts what is in a transcript, head by head. The index stores it: do not reorder the fields."""
 
     kinds: dict[str, int] = {}
     versions: dict[str, int] = {}
@@ -128,20 +139,23 @@ class StatsFold(Struct, array_like=True):
     agent_entries: int = 0
     agent_roots: int = 0
     starts_with_summary: bool = False
+    spoken: int = 0
 
     def add(self, head: Head | ChainEntry, line: int) -> None:
-        """One more head, or an entry of the conversation, which says the same; and its line's number."""
-        kind, uuid, version, written = head.kind, head.uuid, head.version, head.timestamp_text
+        """Add the next head, or an entry of the conversation, which has the same fields; `line` is its line number."""
+        kind, uuid, version = head.kind, head.uuid, head.version
         kinds = self.kinds
         kinds[kind] = kinds.get(kind, 0) + 1
         if line == 1:
             self.starts_with_summary = kind == "summary"
         if version is not None:
             self.versions[version] = self.versions.get(version, 0) + 1
-        # Times are ISO 8601 in UTC, so that text sorts as time does; other shapes are not counted here.
-        if isinstance(written, str) and ISO_TIMESTAMP.match(written):
-            self.first = written if self.first is None or written < self.first else self.first
-            self.last = written if self.last is None or written > self.last else self.last
+        time = sortable_time(head.timestamp_text)
+        if time is not None:
+            self.first = time if self.first is None or time < self.first else self.first
+            self.last = time if self.last is None or time > self.last else self.last
+        if not head.is_agent:
+            self.spoken += kind in _CHAIN_KINDS
         if uuid is not None:
             self.first_uuid = self.first_uuid or uuid
             if head.session_id is not None:
@@ -150,10 +164,10 @@ class StatsFold(Struct, array_like=True):
                 self.agent_entries += 1
                 self.agent_roots += head.parent_uuid is None and kind == "user"
         if kind in _INSPECTED_KINDS:
-            self._say(head, kind)
+            self._inspect(head, kind)
 
-    def _say(self, head: Head | ChainEntry, kind: str) -> None:
-        """What only some kinds tell: where lines ran into one another, a row may have what only other kinds do."""
+    def _inspect(self, head: Head | ChainEntry, kind: str) -> None:
+        """Read fields that belong to some kinds only: if lines ran into each other, a row may have fields of others."""
         if kind in _MESSAGE_KINDS and not self.first_message:
             message = getattr(head, "message", None)
             if message is not None and message.id is not None:
@@ -163,8 +177,8 @@ class StatsFold(Struct, array_like=True):
         elif kind in _SUMMARY_KINDS:
             self.summaries += bool(getattr(head, "is_compact_summary", None))
 
-    def glance(self, kind: TranscriptKind) -> TranscriptStats:
-        """What the heads so far tell, of a transcript of that kind."""
+    def stats(self, kind: TranscriptKind) -> TranscriptStats:
+        """Return the statistics of the heads so far, for a transcript of that kind."""
         sessions = self.sessions
         return TranscriptStats(
             entries=sum(count for kind, count in self.kinds.items() if kind not in _UNCOUNTED_KINDS),
@@ -173,11 +187,12 @@ class StatsFold(Struct, array_like=True):
             first=self.first,
             last=self.last,
             session=SessionId(max(sessions, key=sessions.__getitem__)) if sessions else None,
-            # Each compaction of the newer era writes a boundary and a summary, of the older a summary alone.
+            # A compaction of the newer era writes a boundary and a summary, one of the older era only a summary.
             compactions=max(self.boundaries, self.summaries),
             agent_entries=self.agent_entries,
             inline_agents=self.agent_roots if kind is TranscriptKind.MAIN else 0,
             starts_with_summary=self.starts_with_summary,
             first_uuid=self.first_uuid,
             first_message=self.first_message,
+            spoken=self.spoken,
         )

@@ -34,13 +34,21 @@ if TYPE_CHECKING:
     from threadline.thread.evidence import Notification, find_notifications
     from threadline.thread.graph import Graph
     from threadline.thread.requests import Requests, rebuild_request
+    from threadline.thread.side_agents import SideAgentFold, fold_agent
     from threadline.thread.state.events import ReplayEvent
     from threadline.thread.state.files import full_path
     from threadline.thread.state.lists import TrackedLists
     from threadline.thread.state.patch import parse_numbered_lines
     from threadline.thread.state.replay import difference, state_at
     from threadline.thread.threads import build_history, find_compactions
-    from threadline.thread.titles import session_tag, session_title, title_in_entry, title_words
+    from threadline.thread.titles import (
+        can_give_title,
+        session_tag,
+        session_title,
+        title_from_parts,
+        title_in_entry,
+        title_words,
+    )
     from threadline.thread.turns import begins_turn, split_into_turns
 
 __getattr__ = lazy_exports(
@@ -73,13 +81,21 @@ __getattr__ = lazy_exports(
         "evidence": ["Notification", "find_notifications"],
         "graph": ["Graph"],
         "requests": ["Requests", "rebuild_request"],
+        "side_agents": ["SideAgentFold", "fold_agent"],
         "state.events": ["ReplayEvent"],
         "state.files": ["full_path"],
         "state.lists": ["TrackedLists"],
         "state.patch": ["parse_numbered_lines"],
         "state.replay": ["difference", "state_at"],
         "threads": ["build_history", "find_compactions"],
-        "titles": ["session_tag", "session_title", "title_in_entry", "title_words"],
+        "titles": [
+            "can_give_title",
+            "session_tag",
+            "session_title",
+            "title_from_parts",
+            "title_in_entry",
+            "title_words",
+        ],
         "turns": ["begins_turn", "split_into_turns"],
     },
 )

@@ -25,7 +25,7 @@ _LATEST = datetime.max.replace(tzinfo=UTC)
 class UnlinkedAgent(Struct, frozen=True):
     """What is known of an agent before it is linked; `number` is its place in the session.
 
-    A `bare` one has a single reply and nothing else: no prompt, no call.
+    One that `is_single_reply` consists of that reply alone: no prompt, no call.
     """
 
     number: int
@@ -39,7 +39,7 @@ class UnlinkedAgent(Struct, frozen=True):
     started: datetime | None = None
     teammate: Teammate | None = None
     forked_from: EntryId | None = None
-    bare: bool = False
+    is_single_reply: bool = False
 
 
 class _LinkMatch(Struct, frozen=True):
@@ -192,7 +192,10 @@ def _why_unlinked(agent: UnlinkedAgent, evidence: AgentEvidence) -> str:
     """The first reason that holds."""
     reasons = (
         (agent.side is not None, f"a side agent ({agent.side}): the program started it, no call did"),
-        (agent.bare, "one reply without a prompt, and nothing names it: a warm-up, such as 2.0.x makes at each start"),
+        (
+            agent.is_single_reply,
+            "one reply without a prompt, and nothing names it: a warm-up, such as 2.0.x makes at each start",
+        ),
         (not evidence.has_main, "the transcript of the session that started it is not there"),
         (agent.forked_from is not None, "forked from an entry that is in no transcript that is there"),
         (agent.run is not None, f"no call that is there started the run {agent.run}"),

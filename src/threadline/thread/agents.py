@@ -21,12 +21,11 @@ from threadline.model.entries import AssistantEntry, ChainEntry, Entry, FailedEn
 from threadline.model.places import NOWHERE, AgentId, CallId, EntryId
 from threadline.model.results import AgentResult
 from threadline.model.session import Agent, AgentKind, AgentLink, AgentStatus
-from threadline.model.side_agents import SideAgentKind, side_agent_kind
 from threadline.model.side_files import AgentMeta
 from threadline.thread.agent_links import UnlinkedAgent, fork_point, link_agents
 from threadline.thread.calls import INTERRUPT_MESSAGES, CallResult, find_calls, result_blocks, results_by_call
 from threadline.thread.evidence import AgentEvidence, Teammate, Witness, string_input
-from threadline.thread.graph import call_ids
+from threadline.thread.side_agents import SideAgentFold, fold_agent
 from threadline.thread.threads import AgentHistory, build_history
 
 _TEAMMATE_TAG = "<teammate-message"
@@ -52,6 +51,7 @@ class _AgentDraft(Struct, frozen=True):
     loop: AgentHistory
     calls: tuple[Call, ...]
     transcript: Path | None
+    side_fold: SideAgentFold
 
 
 def assemble_agents(
@@ -101,6 +101,7 @@ def assemble_agents(
 def _draft_agent(number: int, file: AgentFile, elsewhere: Mapping[CallId, CallResult]) -> _AgentDraft:
     whole = build_history(file.entries, agent=True)
     prompt = _first_prompt(file.entries)
+    fold = fold_agent(file.entries)
     known = UnlinkedAgent(
         number=number,
         id=file.id,
@@ -108,15 +109,15 @@ def _draft_agent(number: int, file: AgentFile, elsewhere: Mapping[CallId, CallRe
         entries=file.entries,
         meta=file.meta,
         run=file.run,
-        side=side_agent_kind(file.id, prompt),
+        side=fold.kind(file.id, is_started=True),
         prompt=prompt,
         started=next((moment for entry in file.entries if (moment := entry.timestamp) is not None), None),
         teammate=_find_teammate(file, prompt),
         forked_from=fork_point(file.entries),
-        bare=is_single_reply(file.entries),
+        is_single_reply=fold.is_single_reply,
     )
     made = find_calls(file.entries, agent=file.id, turns=whole.turns, elsewhere=elsewhere)
-    return _AgentDraft(known, whole, tuple(made), file.path)
+    return _AgentDraft(known, whole, tuple(made), file.path, fold)
 
 
 def _witnesses(first: Agent, own: Sequence[Entry], drafts: Sequence[_AgentDraft]) -> list[Witness]:
@@ -144,7 +145,7 @@ def _make_agent(
         acts=draft.loop.acts,
         turns=draft.loop.turns,
         calls=draft.calls,
-        side=known.side or (SideAgentKind.WARM_UP if known.bare and link.step is None else None),
+        side=draft.side_fold.kind(known.id, is_started=link.step is not None),
         transcript=draft.transcript,
         meta=meta,
         link=link,
@@ -403,11 +404,3 @@ def _make_agent_id(first: ChainEntry, taken: Container[str], given: set[str]) ->
     name = next(name for name in chain(names, numbered) if name not in given and name not in taken)
     given.add(name)
     return AgentId(name)
-
-
-def is_single_reply(entries: Sequence[Entry]) -> bool:
-    """Whether an agent has a single reply and nothing else: so the warm-ups of 2.0.60, which writes no prompts."""
-    rows = [entry for entry in entries if isinstance(entry, ChainEntry)]
-    replies = {entry.message.id for entry in rows if isinstance(entry, AssistantEntry) and entry.message is not None}
-    calls = any(isinstance(entry, AssistantEntry) and next(call_ids(entry), None) is not None for entry in rows)
-    return len(replies) == 1 and not calls and not any(isinstance(entry, UserEntry) for entry in rows)

@@ -23,7 +23,7 @@ from threadline.model.blocks import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from threadline.model.calls import Call, Outcome, ResultBlock
+from threadline.model.calls import AGENT_TOOLS, Call, Outcome, ResultBlock
 from threadline.model.entries import AssistantEntry, Entry, UserEntry
 from threadline.model.places import AgentId, CallId, EntryId
 from threadline.model.results import TOOL_RESULTS, OutputResult, ResultValue, ShellOutputResult, typed_result
@@ -33,7 +33,7 @@ from threadline.model.text import extract_text
 INTERRUPT_MESSAGES = ("[Request interrupted by user]", "[Request interrupted by user for tool use]")
 
 
-AGENT_STARTING_TOOLS = frozenset({"Task", "Agent", "Skill"})
+AGENT_STARTING_TOOLS = AGENT_TOOLS | {"Skill"}
 """The tools that start agents; the rest of an agent's links come from what names its id."""
 
 _SPEAKERS = (UserEntry, AssistantEntry)

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from threadline.model.entries import AiTitleEntry, CustomTitleEntry, Entry, LastPromptEntry, SummaryEntry, TagEntry
+from threadline.model.entries import (
+    AiTitleEntry,
+    AttachmentEntry,
+    ChainEntry,
+    CustomTitleEntry,
+    Entry,
+    LastPromptEntry,
+    SummaryEntry,
+    TagEntry,
+    UserEntry,
+)
 from threadline.model.session import Act, ActKind
 from threadline.model.text import Title, TitleSource, choose_title
+from threadline.thread.acts import find_acts
 
 _KINDS_BY_RANK = {
     "prompt": (ActKind.PROMPT, ActKind.PROGRAMMATIC, ActKind.STEERING),
@@ -26,6 +37,24 @@ def session_title(entries: Iterable[Entry], acts: Iterable[Act]) -> Title:
         for rank, text in title_words(act):
             words.setdefault(rank, text)
     return choose_title(given, words)
+
+
+def title_from_parts(head: Iterable[Entry], titles: Iterable[Entry]) -> Title:
+    """Return the title of a transcript that was not read whole.
+
+    `head` are its first entries, in which the first prompt is found. `titles` are the entries with titles, last prompts
+    and summaries, which may be anywhere in the file.
+    """
+    candidates = [entry for entry in head if can_give_title(entry)]
+    return session_title([*candidates, *titles], find_acts(candidates))
+
+
+def can_give_title(entry: Entry) -> bool:
+    """Whether a title can come from an entry: bookkeeping, and what a person typed in the main conversation."""
+    if not isinstance(entry, ChainEntry):
+        return True
+    is_prompt = isinstance(entry, UserEntry) and entry.tool_use_result is None
+    return not entry.is_agent and (is_prompt or isinstance(entry, AttachmentEntry))
 
 
 def title_in_entry(entry: Entry) -> tuple[str, str] | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import field
 
-from threadline.model.places import NOWHERE, AgentId, EntryId, Line, Place, Problem, SessionId
+from threadline.model.places import NOWHERE, AgentId, EntryId, Line, Place, Problem, ProblemKind, SessionId
 from threadline.model.times import parse_timestamp
 from threadline.shape import OTHER_TAG, OWN_PREFIX, Shape, lenient_loads, strip_line
 
@@ -42,6 +42,14 @@ class Entry(Shape, frozen=True, tag_field="type"):
     def problems(self) -> tuple[Problem, ...]:
         """What was wrong with the line, if anything."""
         return self.line.problems
+
+    @property
+    def all_problems(self) -> tuple[Problem, ...]:
+        """What was wrong with the line, including a timestamp that names no moment."""
+        if self.timestamp_text is None or self.timestamp is not None:
+            return self.problems
+        message = f"{str(self.timestamp_text)[:40]!r} names no moment"
+        return (*self.problems, Problem(ProblemKind.BAD_TIMESTAMP, self.place.within("$.timestamp"), message))
 
     @property
     def timestamp(self) -> datetime | None:

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from threadline.model.attachments import EditedTextFile, FileAttachment
-from threadline.model.calls import Call, Outcome
+from threadline.model.calls import AGENT_TOOLS, Call, Outcome
 from threadline.model.entries import AttachmentEntry, ChainEntry, UserEntry
 from threadline.model.places import AgentId, Place
 from threadline.model.results import (
@@ -40,7 +40,6 @@ ReadObserver = Callable[[TrackedFile, ReadFile, ReplayEvent], None]
 """Told of each text that was read, with what was known of the file before."""
 
 _SHELL_TOOLS = frozenset({"Bash", "PowerShell"})
-_AGENT_TOOLS = frozenset({"Task", "Agent"})
 _EDIT_TOOLS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
 # The tool's words for a file that is newer than what the session has seen of it.
 _NEWER_FILE_ERROR = "File has been modified since read"
@@ -119,7 +118,7 @@ class TrackedFiles:
             if call.outcome not in _NOT_RUN:
                 self._ran("\n".join(_top_level_strings(call.input)), moment)
             return
-        if call.tool in _AGENT_TOOLS and call.started not in self._agents:
+        if call.tool in AGENT_TOOLS and call.started not in self._agents:
             self._ran("", moment)
             return
         match call.result:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -379,9 +380,10 @@ def _column_names(known: Sequence[str], unit: str, spending: UsageFilter, here: 
 
 def _units_between(first: str, last: str, unit: str) -> Iterator[str]:
     day = date.fromisoformat(first if unit != "month" else f"{first}-01")
-    while (name := _unit_name(day, unit)) <= last:
-        yield name
-        day = _next_unit(day, unit)
+    with suppress(OverflowError):  # after the year 9999
+        while (name := _unit_name(day, unit)) <= last:
+            yield name
+            day = _next_unit(day, unit)
 
 
 def _next_unit(day: date, unit: str) -> date:

@@ -241,7 +241,13 @@ def head_record(known: Head) -> dict[str, Any]:
         "turns": sum(turn.act is not None for turn in known.agent.turns),
         "calls": told.calls if known.agent.id is None else len(known.agent.calls),
         "agents": [
-            {"id": agent.id, "name": agent_title(agent), "status": str(agent.status), "calls": len(agent.calls)}
+            {
+                "id": agent.id,
+                "name": agent_title(agent),
+                "side": agent.side,
+                "status": str(agent.status),
+                "calls": len(agent.calls),
+            }
             for agent in session.agents
         ],
         "branches": len(known.agent.branches),
