@@ -8,7 +8,7 @@ OPTIONS ?=
 QUICK := not (browser or real or slow or crash) or smoke
 PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal $(OPTIONS)
 
-.PHONY: run test test-all check bench bench-thread bench-usage bench-index bench-search bench-relevance bench-watch bench-changes bench-page bench-redaction bench-keep fuzz docs clean
+.PHONY: run test test-all check bench bench-thread bench-usage bench-index bench-search bench-relevance bench-watch bench-changes bench-page bench-redaction bench-keep bench-compare fuzz docs clean
 
 run: $(VENV)/.run ## set up, then show what there is: your own home, or a demo home where there is none
 	@$(BIN)/threadline; code=$$?; \
@@ -60,6 +60,9 @@ bench-page: $(VENV)/.test ## how soon a session of 50,000 entries shows and how 
 
 bench-redaction: $(VENV)/.bench ## how fast texts are looked through for secrets, and redacted, beside a plain search
 	PYTHONPATH=. $(BIN)/python bench/redaction.py $(OPTIONS)
+
+bench-compare: $(VENV)/.bench ## compare with another checkout: make bench-compare OPTIONS="--base ../other"
+	PYTHONPATH=. $(BIN)/python bench/compare.py $(OPTIONS)
 
 bench-keep: $(VENV)/.bench ## size and speed of a keep over ten days beside restic, borg and tar | zstd, where they are there
 	PYTHONPATH=. $(BIN)/python bench/keep.py $(OPTIONS)

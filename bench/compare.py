@@ -1,0 +1,234 @@
+"""Compare this checkout with another one: time and modules executed, for the commands people run most.
+
+    python bench/compare.py --base ../threadline-e7de355 --megabytes 200
+
+Both run in turn on the same generated home, several rounds; the best round counts, because noise only adds. CPU seconds
+include all worker processes. `--modules` prints how many modules of threadline run code for a command, import-time code
+left out, on a small home.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.cookiejar import CookieJar
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from bench.homes import generated
+from bench.processes import run
+
+HERE = Path(__file__).parents[1]
+_PROFILER = """
+import sys, os, json
+root = sys.argv[1]; sys.argv[1:] = sys.argv[2:]
+from threadline.cli import run
+modules = set()
+def profile(frame, event, argument):
+    if event != "call":
+        return
+    code = frame.f_code
+    if not code.co_filename.startswith(root) or code.co_filename in modules or code.co_flags & 2 == 0:
+        return  # not ours, or the body of a module or class
+    above = frame.f_back
+    while above is not None:
+        if above.f_code.co_name == "<module>" and above.f_code.co_filename.startswith(root):
+            return  # while a module is imported
+        above = above.f_back
+    modules.add(code.co_filename)
+def report():
+    print("MODULES", len(modules), file=sys.stderr, flush=True)
+    os._exit(0)
+def visit(session):
+    import time, re, urllib.request, http.cookiejar
+    while not (match := re.search(r"http://[^ ]+", "".join(written).replace(chr(10), " "))):
+        time.sleep(0.05)
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
+    opener.open(match.group()).read()
+    time.sleep(0.5)
+    modules.clear()
+    opener.open(re.match(r"http://[^/]+", match.group()).group() + "/session/" + session).read()
+    report()
+written = []
+if sys.argv[1] == "serve":
+    import threading
+    class Output:
+        encoding = "utf-8"
+        def write(self, text): written.append(text if isinstance(text, str) else text.decode()); return len(text)
+        def flush(self): pass
+        def isatty(self): return False
+    sys.stdout = Output()
+    threading.Thread(target=visit, args=(sys.argv.pop(),), daemon=True).start()
+    threading.setprofile(profile)
+sys.setprofile(profile)
+code = run(sys.argv[1:])
+sys.setprofile(None)
+report()
+"""
+
+
+class Measured(NamedTuple):
+    """The best of several rounds."""
+
+    wall: float
+    cpu: float
+
+
+class Contender:
+    """A checkout of threadline with caches of its own."""
+
+    def __init__(self, name: str, checkout: Path, home: Path, folder: Path) -> None:
+        self.name = name
+        self.source = checkout / "src"
+        self.folder = folder / name
+        self.folder.mkdir(parents=True)
+        self.environment = {
+            **os.environ,
+            "PYTHONPATH": str(self.source),
+            "PYTHONDONTWRITEBYTECODE": "",
+            "CLAUDE_CONFIG_DIR": str(home),
+            "THREADLINE_CACHE": str(self.folder / "cache"),
+            "THREADLINE_KEEP": "off",
+            "HOME": str(self.folder),
+            "XDG_DATA_HOME": str(self.folder / "data"),
+            "TZ": "UTC",
+        }
+
+    def command(self, *words: str, **variables: str) -> Measured:
+        """Run a command once."""
+        ran = run([sys.executable, "-m", "threadline", *words], {**self.environment, **variables})
+        if ran.code not in {0, 1}:
+            sys.exit(f"{self.name}: threadline {' '.join(words)} failed: {ran.complaint[-400:]}")
+        return Measured(ran.seconds, ran.cpu)
+
+    def keep(self) -> Measured:
+        """A first run of `keep` into a new folder."""
+        folder = self.folder / "kept"
+        shutil.rmtree(folder, ignore_errors=True)
+        return self.command("keep", "--keep", str(folder), "--quiet", THREADLINE_KEEP=str(folder))
+
+    @contextmanager
+    def served(self) -> Iterator[Callable[[str], Measured]]:
+        """`threadline serve`; gives a function that fetches a path."""
+        command = [sys.executable, "-m", "threadline", "serve", "--no-open", "--port", "0"]
+        process = subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # noqa: S603 - ourselves
+        try:
+            line = ""
+            while process.stdout is not None and not (match := re.search(r"http://\S+", line)):
+                line = process.stdout.readline().decode()
+            opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+            url = match.group() if match else ""
+            opener.open(url).read()
+            origin = re.match(r"http://[^/]+", url)
+
+            def fetch(path: str) -> Measured:
+                start = time.perf_counter()
+                opener.open(f"{origin.group() if origin else ''}{path}").read()
+                return Measured(time.perf_counter() - start, 0)
+
+            yield fetch
+        finally:
+            process.terminate()
+            process.wait()
+
+    def largest_session(self) -> str:
+        """The id of the session with the largest transcript."""
+        command = [sys.executable, "-m", "threadline", "list", "--json"]
+        done = subprocess.run(command, env=self.environment, capture_output=True, check=True)  # noqa: S603 - ourselves
+        listing = json.loads(done.stdout)
+        rows = listing["sessions"] if isinstance(listing, dict) else listing
+        return str(max(rows, key=lambda row: int(row["size"]))["id"])
+
+    def modules(self, *words: str, **variables: str) -> int:
+        """How many modules of threadline run code for a command."""
+        command = [sys.executable, "-c", _PROFILER, str(self.source / "threadline"), *words]
+        environment = {**self.environment, **variables}
+        done = subprocess.run(command, env=environment, capture_output=True, check=False, text=True, timeout=120)  # noqa: S603 - ourselves
+        match = re.search(r"MODULES (\d+)", done.stderr)
+        if match is None:
+            sys.exit(f"{self.name}: {done.stderr[-600:]}")
+        return int(match.group(1))
+
+
+def main() -> int:
+    """Run the comparison."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--base", type=Path, required=True, help="a checkout to compare with")
+    parser.add_argument("--megabytes", type=float, default=200)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--modules", action="store_true", help="count modules executed instead of measuring time")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        home = generated(2 if options.modules else options.megabytes)
+        contenders = [Contender("base", options.base.resolve(), home, Path(folder))]
+        contenders.append(Contender("here", HERE, home, Path(folder)))
+        if options.modules:
+            _print_modules(contenders)
+        else:
+            _print_times(contenders, home, options.rounds)
+    return 0
+
+
+def _print_modules(contenders: list[Contender]) -> None:
+    rows: dict[str, list[int]] = {}
+    for contender in contenders:
+        off = {"THREADLINE_INDEX": "off"}
+        rows.setdefault("usage, cold", []).append(contender.modules("usage", **off))
+        contender.command("index", "refresh")
+        rows.setdefault("usage, indexed", []).append(contender.modules("usage"))
+        rows.setdefault("search", []).append(contender.modules("search", "parser"))
+        session = contender.largest_session()
+        page = contender.modules("serve", "--no-open", "--port", "0", session)
+        rows.setdefault("session page", []).append(page)
+        kept = str(contender.folder / "kept-modules")
+        rows.setdefault("keep", []).append(contender.modules("keep", "--keep", kept, THREADLINE_KEEP=kept))
+    print(f"{'modules executed':<24}{'base':>8}{'here':>8}")
+    for name, (base, here) in rows.items():
+        print(f"{name:<24}{base:>8}{here:>8}")
+
+
+def _print_times(contenders: list[Contender], home: Path, rounds: int) -> None:
+    off = {"THREADLINE_INDEX": "off"}
+    cases: dict[str, Callable[[Contender], Measured]] = {
+        "first index": lambda contender: contender.command("index", "rebuild"),
+        "--help": lambda contender: contender.command("--help"),
+        "list": lambda contender: contender.command("list"),
+        "usage, cold": lambda contender: contender.command("usage", **off),
+        "usage, indexed": lambda contender: contender.command("usage"),
+        "search": lambda contender: contender.command("search", "parser"),
+        "keep, first run": lambda contender: contender.keep(),
+    }
+    print(f"{home.name}, best of {rounds} rounds, load {os.getloadavg()[0]:.1f}")
+    print(f"{'':<24}{'base wall':>10}{'here wall':>10}{'ratio':>7}{'base cpu':>10}{'here cpu':>10}{'ratio':>7}")
+    for name, measure in cases.items():
+        best = [[measure(contender) for contender in contenders] for _ in range(rounds)]
+        _print_row(name, best)
+    path = f"/session/{contenders[1].largest_session()}"
+    with contenders[0].served() as base, contenders[1].served() as here:
+        _print_row("session page, first", [[base(path), here(path)]])
+        _print_row("session page, again", [[base(path), here(path)] for _ in range(3 * rounds)])
+
+
+def _print_row(name: str, rounds: list[list[Measured]]) -> None:
+    walls = [min(row[at].wall for row in rounds) for at in (0, 1)]
+    cpus = [min(row[at].cpu for row in rounds) for at in (0, 1)]
+    shares = [after / before if before else 0.0 for before, after in (walls, cpus)]
+    print(
+        f"{name:<24}{walls[0]:>10.3f}{walls[1]:>10.3f}{shares[0]:>7.2f}{cpus[0]:>10.3f}{cpus[1]:>10.3f}{shares[1]:>7.2f}",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
