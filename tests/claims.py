@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterable
+from functools import wraps
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import pytest
 
@@ -52,3 +55,30 @@ class _Claim:
         report = pytest.ExceptionInfo.from_exception(error).getrepr(style="short")
         self._failures.append(f"--- {self._name}\n{report}")
         return True
+
+
+def for_each(
+    names: str, values: Iterable[Any], *, ids: Iterable[str] | Callable[[Any], str] = repr
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """`pytest.mark.parametrize` as a loop within one test, for values by the hundred that are checked at once.
+
+    Every value is tried and every failure is reported. Fixtures are set up once for all values.
+    """
+    rows = list(values)
+    labels = list(map(ids, rows)) if callable(ids) else list(ids)
+    keys = [name.strip() for name in names.split(",")]
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        @wraps(test)
+        def loop(*args: Any, **fixtures: Any) -> None:
+            with Claims() as claims:
+                for label, row in zip(labels, rows, strict=True):
+                    with claims.about(label):
+                        test(*args, **fixtures, **dict(zip(keys, row if len(keys) > 1 else [row], strict=True)))
+
+        signature = inspect.signature(test)
+        rest = [parameter for name, parameter in signature.parameters.items() if name not in keys]
+        loop.__dict__["__signature__"] = signature.replace(parameters=rest)
+        return loop
+
+    return decorate

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.claims import for_each
 
 from threadline.account import shipped_rates
 from threadline.account.prices import cloud_region, normalise_model_id
@@ -48,14 +49,14 @@ FOREIGN = {
 }
 
 
-@pytest.mark.parametrize(("written", "meant"), [*SPELLINGS.items(), *FOREIGN.items()])
+@for_each("written, meant", [*SPELLINGS.items(), *FOREIGN.items()])
 def test_spellings_are_one(written: str, meant: str) -> None:
     """Every spelling seen is the model it means; `-fast` and `-thinking` come off Claude's ids alone."""
     assert normalise_model_id(written) == meant
     assert normalise_model_id(meant) == meant
 
 
-@pytest.mark.parametrize("written", SPELLINGS)
+@for_each("written", SPELLINGS)
 def test_spellings_are_priced(written: str) -> None:
     """Every spelling of a Claude model has a price."""
     assert shipped_rates().rate(written, "2026-11-01", 1) is not None

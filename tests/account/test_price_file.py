@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.claims import for_each
 
 from threadline.account import encode_price_file, read_price_source
 from threadline.account.prices import PriceFile, read_price_file
@@ -97,8 +98,8 @@ PERIODS = (*M, "periods")
 LONG = (*PERIODS, 1, "long_context")
 
 
-@pytest.mark.parametrize(
-    ("change", "place", "said"),
+@for_each(
+    "change, place, said",
     [
         (at("schema", value=2), "$.schema", "is 2; this version reads schema 1"),
         (at("schema", value=True), "$.schema", "is True"),

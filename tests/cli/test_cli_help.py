@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.claims import for_each
 from tests.cli import counting
 from tests.cli.asking import Asker
 
@@ -13,8 +14,8 @@ from threadline.cli.commands import COMMANDS
 from threadline.cli.keep.run import ACTIONS
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS, *(f"keep {action}" for action in ACTIONS)])
-@pytest.mark.parametrize("option", ["--help", "-h"])
+@for_each("command", ["", *COMMANDS, *(f"keep {action}" for action in ACTIONS)])
+@for_each("option", ["--help", "-h"])
 def test_every_command_has_examples(ask: Asker, command: str, option: str) -> None:
     """`--help` and `-h` of every command show how it is used, with examples, and succeed."""
     answer = ask(*command.split(), option)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.claims import for_each
 
 from threadline.cli.sql_answers import schema_columns, table_descriptions
 from threadline.index import TABLES, VIEWS
 
 
-@pytest.mark.parametrize("name", [*TABLES, *VIEWS])
+@for_each("name", [*TABLES, *VIEWS])
 def test_every_column_has_a_comment(name: str) -> None:
     """Each column of each table and view has a comment in the statement that makes it."""
     assert [row["column"] for row in schema_columns() if row["table"] == name and not row["comment"]] == []

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.claims import for_each
 from tools.demo import write
 
 import threadline
@@ -410,7 +411,7 @@ CASES: dict[str, tuple[Any, dict[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@for_each("name", CASES)
 def test_each_thing_is_in_its_field(name: str, say: Say) -> None:
     """Every kind of entry, call and result gives its words once, where a person would look for them."""
     row, expected = CASES[name]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.claims import for_each
 
 import threadline
 
@@ -59,7 +59,7 @@ TIMES: dict[str, tuple[Any, datetime | None]] = {
 }
 
 
-@pytest.mark.parametrize(("written", "moment"), TIMES.values(), ids=TIMES)
+@for_each("written, moment", TIMES.values(), ids=TIMES)
 def test_a_time_is_a_moment_in_utc_or_none(written: Any, moment: datetime | None) -> None:
     """What names a moment is that moment, aware and in UTC; what names none is None, and nothing raises."""
     found = threadline.parse_timestamp(written)

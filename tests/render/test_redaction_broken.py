@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 
 import pytest
+from tests.claims import for_each
 from tests.render.planted import formed_value, seeded
 
 from threadline.redact import Redactor, find_spans_in_bytes, word_set
@@ -41,7 +42,7 @@ NOT_TOLD = frozenset(("asana-token", "braintree-token"))
 TOLD = [rule for rule in FORMATS if rule.kind not in NOT_TOLD]
 
 
-@pytest.mark.parametrize("rule", TOLD, ids=lambda rule: rule.kind)
+@for_each("rule", TOLD, ids=lambda rule: rule.kind)
 def test_a_line_end_hides_no_credential(rule: TokenFormat) -> None:
     """Broken in the middle, it is taken out in every surrounding; nothing is left to find, joined or not."""
     value = formed_value(rule, seeded(11))

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.claims import for_each
 from tests.render.planted import formed_value, password, seeded
 from tools.demo import write
 
@@ -74,7 +75,7 @@ PASSWORDS = {
 PLAIN = str.maketrans("@%!#*?=^~+", "abcdefghij")
 
 
-@pytest.mark.parametrize("form", PASSWORDS)
+@for_each("form", PASSWORDS)
 def test_a_secret_is_told_by_its_name(form: str) -> None:
     """What stands behind such a name or mark is taken out, and from then on everywhere."""
     for seed in range(20):

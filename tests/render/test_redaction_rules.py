@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.claims import for_each
 from tests.render.planted import formed_value, private_key, seeded, service_value
 
 from threadline.redact import KINDS, Redactor
@@ -61,7 +62,7 @@ def survives(value: str, text: str) -> bool:
     return value in text or (value[:middle] in text and value[middle:] in text)
 
 
-@pytest.mark.parametrize("rule", FORMATS, ids=lambda rule: rule.kind)
+@for_each("rule", FORMATS, ids=lambda rule: rule.kind)
 def test_a_form_gives_itself_away(rule: TokenFormat) -> None:
     """A credential of this kind is taken out in every surrounding, and what is left holds nothing more to find."""
     for seed in range(3):
@@ -73,7 +74,7 @@ def test_a_form_gives_itself_away(rule: TokenFormat) -> None:
             assert leftovers(redactor, text) == [], name
 
 
-@pytest.mark.parametrize("rule", FORMATS, ids=lambda rule: rule.kind)
+@for_each("rule", FORMATS, ids=lambda rule: rule.kind)
 def test_a_form_is_called_by_its_name(rule: TokenFormat) -> None:
     """Where only its form speaks, the finding is of this kind, or of one that has the same form."""
     redactor = Redactor()
@@ -84,7 +85,7 @@ def test_a_form_is_called_by_its_name(rule: TokenFormat) -> None:
     assert finding.placeholder == "<secret-1>"
 
 
-@pytest.mark.parametrize("service", SERVICES, ids=lambda service: service.kind)
+@for_each("service", SERVICES, ids=lambda service: service.kind)
 def test_a_name_gives_its_value_away(service: Service) -> None:
     """A credential of this service is taken out wherever it is assigned to a name that mentions the service."""
     for seed in range(3):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.claims import for_each
 from tests.render.planted import formed_value, password, seeded
 from tests.render.test_redaction_rules import CONTEXTS
 
@@ -99,8 +100,8 @@ MARKS: dict[str, Callable[[str, str], str]] = {
 }
 
 
-@pytest.mark.parametrize("mark", MARKS)
-@pytest.mark.parametrize("kind", ["github-token", "gitlab-token", "stripe-live-key", "npm-token"])
+@for_each("mark", MARKS)
+@for_each("kind", ["github-token", "gitlab-token", "stripe-live-key", "npm-token"])
 def test_marks_of_markdown_hide_nothing(kind: str, mark: str) -> None:
     """Escapes, entities and emphasis within a credential hide it neither in a line of its own nor in a long one."""
     (rule,) = (rule for rule in FORMATS if rule.kind == kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.claims import for_each
 from tests.search.asking import by_plan, by_scan
 
 from threadline.errors import BadQuery
@@ -11,8 +12,8 @@ from threadline.search.parse import MAX_DEPTH, MAX_QUERY_CHARS, MAX_TERMS, parse
 from threadline.search.query import Query
 
 
-@pytest.mark.parametrize(
-    ("text", "column", "says"),
+@for_each(
+    "text, column, says",
     [
         ("foo promt:bar", 5, "did you mean prompt:?"),
         ("path:a.py", 1, "did you mean file:?"),
@@ -143,7 +144,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@for_each("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_queries_are_refused_or_found(text: str) -> None:
     """Whatever is typed ends soon, in a sentence or in an answer that full text and a scan agree on (hostile.md 38)."""
     them = [Document(prompt="a b"), Document(prompt=text[:100])]

@@ -7,6 +7,7 @@ from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 import pytest
+from tests.claims import for_each
 from tests.search.asking import NOW, by_plan
 
 from threadline.search.fts import make_plan
@@ -23,8 +24,8 @@ def asked(query: str, document: Document) -> bool:
     return by_reading
 
 
-@pytest.mark.parametrize(
-    ("query", "text", "expected"),
+@for_each(
+    "query, text, expected",
     [
         ("snake_case", "def snake_case():", True),
         ("snake_case", "a case of snake", False),
@@ -104,8 +105,8 @@ WHOLE = Document(
 )
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
+@for_each(
+    "query, expected",
     [
         ("title:deployment", True),
         ("prompt:deployment", False),

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import pytest
 from msgspec import Meta, Struct, field
+from tests.claims import for_each
 
 from threadline.shape import OTHER_TAG, OWN_PREFIX, Misfit, Shape, fit
 
@@ -78,7 +79,7 @@ MISFITS: dict[str, tuple[Any, Tree, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("value", "made", "paths"), MISFITS.values(), ids=MISFITS)
+@for_each("value, made, paths", MISFITS.values(), ids=MISFITS)
 def test_what_fits_is_kept_and_what_does_not_is_named(value: Any, made: Tree, paths: list[str]) -> None:
     """What fits is kept; what does not is left at its default and named with its JSON path."""
     found, misfits = fit(value, Tree)

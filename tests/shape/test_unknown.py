@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.claims import for_each
 
 from threadline.model.blocks import Message
 from threadline.model.entries import KINDS, AnyEntry, UserEntry
@@ -44,7 +45,7 @@ def test_what_is_new_is_named_with_its_path(value: dict[str, Any], found: list[t
     assert [(new.what, new.name, new.json_path) for new in find_unknown(value, AnyEntry)] == found
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@for_each("kind", sorted(KINDS))
 def test_a_twin_is_its_noun_and_refuses_what_is_new(kind: str) -> None:
     """The strict twin of a kind makes the same noun of what is known, and refuses a field that is not."""
     twin = strict_type(KINDS[kind])
@@ -63,7 +64,7 @@ def test_a_twin_is_strict_all_the_way_down() -> None:
     assert strict_type(Message) is strict_type(Message)
 
 
-@pytest.mark.parametrize("kind", [*KINDS.values()], ids=list(KINDS))
+@for_each("kind", [*KINDS.values()], ids=list(KINDS))
 def test_every_field_has_a_default(kind: type[Shape]) -> None:
     """No kind requires a field: a row that only says its kind is an entry."""
     assert msgspec.convert({"type": kind.__struct_config__.tag}, kind) is not None

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.claims import for_each
 from tests.make import Row, call, chain, meta, prompt, reply, transcript
 from tests.thread.rows import read, result, told, use
 
@@ -33,8 +34,8 @@ def one(tool: str, content: Any, own: Any = None, *, error: bool | None = None, 
     return made
 
 
-@pytest.mark.parametrize(
-    ("made", "outcome", "evidence"),
+@for_each(
+    "made, outcome, evidence",
     [
         (one("Bash", "a", {"stdout": "a", "stderr": "", "interrupted": False}), Outcome.OK, "a result"),
         (one("Bash", "Error: no, all is well", {"stdout": "Error: no"}, error=False), Outcome.OK, "a result"),

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.claims import for_each
 from tests.make import Part, call, chain, meta, prompt, reply
 from tests.thread.state_rows import edited, hunks, line_of, read_text, session_of, wrote
 
@@ -461,7 +462,7 @@ def test_reads_are_checked_against_what_was_known() -> None:
     assert check_reads(session_of(read_text(A, "1\n"), read_text(A, "2\n"))) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "own",
     [
         {"type": "text", "file": None},
@@ -477,7 +478,7 @@ def test_reads_are_checked_against_what_was_known() -> None:
         {"filePath": A, "content": "\udc80", "type": "create", "structuredPatch": None},
     ],
 )
-@pytest.mark.parametrize("tool", ["Read", "Edit", "Write", "MultiEdit", "NotebookEdit"])
+@for_each("tool", ["Read", "Edit", "Write", "MultiEdit", "NotebookEdit"])
 def test_damaged_results_do_not_raise(tool: str, own: dict[str, Any]) -> None:
     """Whatever a result holds, there is a state."""
     session = session_of(wrote(A, "1\n"), call(tool, {"file_path": A, "notebook_path": A}, "ok", own=own))

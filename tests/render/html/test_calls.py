@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.claims import for_each
 from tests.effort import tries
 from tests.make import call as makes
 from tests.make import prompt
@@ -33,7 +34,7 @@ def page(case: Case, scene: Scene = SCENE) -> Page:
     return Page(render_tool_view(case.call(), "L1", scene))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.tool}-{case.outcome}")
+@for_each("case", CASES, ids=lambda case: f"{case.tool}-{case.outcome}")
 def test_what_must_be_seen_is_seen(case: Case) -> None:
     """The view of each tool has the words that a reader looks for, folded as on a page and whole as in a file."""
     for scene in (SCENE, WHOLE, LONE):

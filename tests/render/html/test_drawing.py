@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.claims import for_each
 from tests.effort import tries
 from tests.make import Part, call, prompt, reply, transcript, write
 from tests.render.html.calling import Page, Paths
@@ -83,7 +84,7 @@ def test_a_mark_changes_when_a_call_gets_its_result(tmp_path: Path) -> None:
     assert again[0].mark == after[0].mark
 
 
-@pytest.mark.parametrize("case", sorted(path.name for path in _SESSIONS.iterdir() if (path / "in").is_dir()))
+@for_each("case", sorted(path.name for path in _SESSIONS.iterdir() if (path / "in").is_dir()))
 def test_every_case_is_drawn(case: str) -> None:
     """Whatever a session is like, it is drawn inertly, folded and with everything, by itself and each agent alone."""
     mains = sorted((_SESSIONS / case / "in").rglob("*.jsonl"))

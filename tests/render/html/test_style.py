@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.claims import for_each
 
 import threadline
 from threadline.model.calls import Outcome
@@ -149,7 +150,7 @@ def test_no_style_is_inline() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("name", ICON_NAMES)
+@for_each("name", ICON_NAMES)
 def test_icons_are_of_one_kind(name: str) -> None:
     """Every icon is one path on the same grid, without a colour or a stroke of its own."""
     drawn = icon(name)

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests import make
+from tests.claims import for_each
 from tests.web.pages.asking import Seen, ask, data, seen
 
 import threadline
@@ -70,7 +71,7 @@ def _is_inert(page: Seen) -> None:
         assert not href.startswith("//")
 
 
-@pytest.mark.parametrize("address", _ADDRESSES)
+@for_each("address", _ADDRESSES)
 def test_a_page_is_whole_and_inert(demo: StaleTolerantArchive, address: str) -> None:
     """Whatever begins ends, nothing runs, links stay on this server, and there is one heading of the first level."""
     page = seen(demo, address)
@@ -80,7 +81,7 @@ def test_a_page_is_whole_and_inert(demo: StaleTolerantArchive, address: str) -> 
     assert len(ids) == len(set(ids))
 
 
-@pytest.mark.parametrize("address", _ADDRESSES)
+@for_each("address", _ADDRESSES)
 def test_hostile_names_run_nothing(hostile: StaleTolerantArchive, address: str) -> None:
     """Titles, projects, models, branches, tools and files full of HTML, colours and turned text are only shown."""
     page = seen(hostile, address)
@@ -90,7 +91,7 @@ def test_hostile_names_run_nothing(hostile: StaleTolerantArchive, address: str) 
     assert "<img" not in page.html
 
 
-@pytest.mark.parametrize("address", _ADDRESSES)
+@for_each("address", _ADDRESSES)
 def test_a_page_has_a_twin(hostile: StaleTolerantArchive, address: str) -> None:
     """Its data is JSON, whatever the transcripts hold."""
     assert data(ask(hostile, address)) is not None
