@@ -59,7 +59,7 @@ def carried_query() -> tuple[tuple[str, str], ...]:
 def build_url(path: str, kept: Iterable[tuple[str, str]] = (), /, **query: QueryValue) -> str:
     """A path with its query, escaped as addresses want it.
 
-    >>> address("/sessions", project="a & b", limit=5, after=None)
+    >>> build_url("/sessions", project="a & b", limit=5, after=None)
     '/sessions?project=a+%26+b&limit=5'
     """
     pairs = [*kept, *((name.rstrip("_"), text) for name, value in query.items() for text in _query_texts(value))]
@@ -75,9 +75,9 @@ def session_url(
 
     The fragment of an address is not sent to a server, so the anchor stands in the query, too.
 
-    >>> session("5560", at="L12")
+    >>> session_url("5560", at="L12")
     '/session/5560?at=L12#L12'
-    >>> session("5560", "agent", "a/b")
+    >>> session_url("5560", "agent", "a/b")
     '/session/5560/agent/a~2Fb'
     """
     path = "/".join((SESSION, *(quote(escape_segment(part), safe="", errors="replace") for part in (id_, *below))))
@@ -87,7 +87,7 @@ def session_url(
 def escape_segment(name: str) -> str:
     """A name as it stands in a path: servers undo %2F before they look at the parts, so a slash is written otherwise.
 
-    >>> escaped("a/b~c")
+    >>> escape_segment("a/b~c")
     'a~2Fb~7Ec'
     """
     return name.replace("~", "~7E").replace("/", "~2F")
@@ -96,7 +96,7 @@ def escape_segment(name: str) -> str:
 def unescape_segment(part: str) -> str:
     """The name that stands in a path.
 
-    >>> unescaped(escaped("~2F/"))
+    >>> unescape_segment(escape_segment("~2F/"))
     '~2F/'
     """
     return part.replace("~2F", "/").replace("~7E", "~")
@@ -115,7 +115,7 @@ def anchor_url(id_: str, agent_: str | None, at: str) -> str:
 def json_path(path: str) -> str:
     """The path of a page's data.
 
-    >>> twin("/"), twin("/usage")
+    >>> json_path("/"), json_path("/usage")
     ('/index.json', '/usage.json')
     """
     return "/index.json" if path == HOME else f"{path}.json"

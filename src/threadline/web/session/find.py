@@ -71,7 +71,7 @@ def find_text(drawn: AgentDrawing, words: str) -> tuple[list[Match], int]:
 def fold_text(text: str) -> str:
     """A text without case and accents, for comparing.
 
-    >>> folded("Crème BRÛLÉE")
+    >>> fold_text("Crème BRÛLÉE")
     'creme brulee'
     """
     return text.lower() if text.isascii() else "".join(map(_fold_character, text))

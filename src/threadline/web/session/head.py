@@ -305,7 +305,7 @@ def resume_command(session: Session, cwd: str | None, home: str | None = None) -
 def _powershell_cd(cwd: str) -> str:
     r"""Go to a directory of Windows, in PowerShell; a plain one in words that Git's Bash understands as well.
 
-    >>> _going(r"C:\Users\Ann\my app")
+    >>> _powershell_cd(r"C:\Users\Ann\my app")
     "cd 'C:\\Users\\Ann\\my app'"
     """
     quoted = "'" + _QUOTES.sub(lambda found: found[0] * 2, cwd) + "'"
