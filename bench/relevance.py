@@ -11,12 +11,10 @@ import argparse
 import json
 import os
 import shutil
-import sqlite3
 import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
@@ -31,7 +29,7 @@ from tools.demo import projects
 
 from threadline.errors import BadQuery
 from threadline.find import homes
-from threadline.index import find_titles, open_read_only, refresh_index
+from threadline.index import Index, refresh_index
 from threadline.model.hits import Hit, Hits
 from threadline.search import search
 
@@ -92,9 +90,9 @@ class Home:
         self._index = folder / "index.sqlite"
         refresh_index(self._index, homes(os.fspath(self._home)), jobs=1)
 
-    def opened(self) -> closing[sqlite3.Connection]:
+    def opened(self) -> Index:
         """The index."""
-        return closing(open_read_only(self._index))
+        return Index.open(self._index)
 
     def meant(self, judged: Judged) -> dict[str, Meant]:
         """What a query means, each thing with how to know it; without what only a generated home has."""
@@ -128,12 +126,12 @@ def _sessions_of(home: Path, asked: str) -> set[str]:
 def outcomes(home: Home) -> Iterator[Outcome]:
     """What each query finds, as a person would be shown it."""
     names = {script.session: name for name, script in scripts().items()}
-    with home.opened() as connection:
+    with home.opened() as index:
         for judged in queries():
             meant = home.meant(judged)
             if not meant:
                 continue
-            found = _asked(connection, judged.text)
+            found = _asked(index, judged.text)
             told = [{name for name, same in meant.items() if same(hit)} for hit in found.hits[:FIRST]]
             seen = set().union(*told)
             ranks = [at for at, some in enumerate(told, 1) if some]
@@ -143,21 +141,21 @@ def outcomes(home: Home) -> Iterator[Outcome]:
                 min(1.0, len(seen) / min(FIRST, len(meant))),
                 1 / ranks[0] if ranks else 0.0,
                 sorted(meant.keys() - seen)[:FIRST],
-                [_named(connection, hit, names) for hit in others[: (ranks[0] if ranks else FIRST)]],
+                [_named(index, hit, names) for hit in others[: (ranks[0] if ranks else FIRST)]],
                 found.note,
             )
 
 
-def _asked(connection: sqlite3.Connection, text: str) -> Hits:
+def _asked(index: Index, text: str) -> Hits:
     try:
-        return search(connection, text, limit=FIRST, now=NOW, zone=UTC, near=True)
+        return search(index, text, limit=FIRST, now=NOW, zone=UTC, near=True)
     except BadQuery as error:
         return Hits((), 0, note=str(error).split("\n", maxsplit=1)[0])
 
 
-def _named(connection: sqlite3.Connection, hit: Hit, names: dict[str, str]) -> str:
+def _named(index: Index, hit: Hit, names: dict[str, str]) -> str:
     session = hit.session or ""
-    name = names.get(session) or find_titles(connection, [session]).get(session, session)
+    name = names.get(session) or index.titles([session]).get(session, session)
     return f"{name} ({hit.field or hit.kind}: {' '.join(hit.snippet.split())[:60]})"
 
 

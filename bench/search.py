@@ -57,30 +57,30 @@ def ours(home: Path) -> Any:
     """Our search over an index that is up to date, inside this process: a way to ask it, to be closed."""
     from threadline.errors import BadQuery
     from threadline.find import homes
-    from threadline.index import index_path, open_read_only, refresh_index
+    from threadline.index import Index, index_path, refresh_index
     from threadline.search import search
 
     found = homes(home)
     index = index_path((one.path for one in found), CACHE)
     refresh_index(index, found)
-    connection = open_read_only(index)
+    opened = Index.open(index)
 
     class Ask:
-        """One connection."""
+        """An open index."""
 
         def __call__(self, asked: Asked) -> tuple[float, int]:
             """Seconds and hits."""
             words = query(asked)
             start = time.perf_counter()
             try:
-                hits = len(search(connection, words, limit=peers.PAGE).hits)
+                hits = len(search(opened, words, limit=peers.PAGE).hits)
             except BadQuery:
                 hits = REFUSED
             return time.perf_counter() - start, hits
 
         def close(self) -> None:
             """No more questions."""
-            connection.close()
+            opened.close()
 
     return Ask()
 

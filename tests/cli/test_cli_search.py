@@ -108,7 +108,7 @@ def test_no_hit_says_what_would_have_matched(ask: Asker, home: Path) -> None:
     assert "harbour" in spelt.out
     some = ask("search", "closed", "staging", "--home", home)
     assert some.code == 1
-    assert "these have some" in some.err
+    assert "These contain some" in some.err
     nothing = ask("search", "zzzzzz", "--home", home)
     assert (nothing.code, nothing.out) == (1, "")
     assert "Nothing in" in nothing.err
@@ -306,10 +306,10 @@ def test_a_session_of_which_only_agents_are_left(ask: Asker, home: Path) -> None
         ("model:gpt", "no model is 'gpt'; models are claude"),
         ("branch:mian", "did you mean main?"),
         ("version:1", "no version is '1'; versions are 2"),
-        ("agent:Explore", "no agent is 'Explore': there are no types of agents"),
-        ("session:zzz", "no session's id begins with 'zzz'; `threadline list` has them."),
-        ("since:2026-06-01", "the newest entry is of 2026-01-05"),
-        ("until:2025-06-01", "the oldest entry is of 2026-01-05"),
+        ("agent:Explore", "no agent is 'Explore': there are no agent types"),
+        ("session:zzz", "no session id begins with 'zzz'; `threadline list` shows them."),
+        ("since:2026-06-01", "the newest entry is from 2026-01-05"),
+        ("until:2025-06-01", "the oldest entry is from 2026-01-05"),
         ("since:2026-06-01 until:2026-05-01", "since: is later than until:"),
         ("harbour tool:Bsh", "did you mean Bash? Without tool:Bsh, 5 entries do."),
     ],

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from tests.make import SESSION, Pen, call, prompt, transcript, write
 from tools.demo import write as write_demo
 
 from threadline.find import homes
-from threadline.index import CallFilter, list_calls, list_files, open_read_only, refresh_index
+from threadline.index import CallFilter, Index, refresh_index
 from threadline.load import Session
 from threadline.model.calls import ListedCall, Outcome
 
@@ -36,16 +34,16 @@ def told(home: Path) -> list[Session]:
 
 
 @pytest.fixture(scope="module")
-def connection(home: Path) -> Iterator[sqlite3.Connection]:
+def index(home: Path) -> Iterator[Index]:
     """An index of it."""
     refresh_index(home.parent / "index.sqlite", homes(home))
-    with closing(open_read_only(home.parent / "index.sqlite")) as opened:
+    with Index.open(home.parent / "index.sqlite") as opened:
         yield opened
 
 
-def test_every_call_is_listed_once_newest_first(connection: sqlite3.Connection, told: list[Session]) -> None:
+def test_every_call_is_listed_once_newest_first(index: Index, told: list[Session]) -> None:
     """All calls of all sessions, whatever copies there are, each as one of its sessions tells it."""
-    listed = list_calls(connection, CallFilter(limit=ALL))
+    listed = index.calls(CallFilter(limit=ALL))
     known = {
         (call.id, call.tool, call.outcome, call.timestamp, call.duration, call.agent, call.place)
         for session in told
@@ -61,9 +59,9 @@ def test_every_call_is_listed_once_newest_first(connection: sqlite3.Connection, 
     assert [int(time.timestamp()) for time in times] == sorted((int(time.timestamp()) for time in times), reverse=True)
 
 
-def test_calls_are_narrowed(connection: sqlite3.Connection) -> None:
+def test_calls_are_narrowed(index: Index) -> None:
     """By tool, outcome, project and time, and by several at once: what is left is what fits, in the same order."""
-    every = list_calls(connection, CallFilter(limit=ALL))
+    every = index.calls(CallFilter(limit=ALL))
     middle = every[len(every) // 2].timestamp
     project = every[0].project
     assert middle is not None
@@ -76,69 +74,51 @@ def test_calls_are_narrowed(connection: sqlite3.Connection) -> None:
     def when(listed_call: ListedCall) -> float:
         return listed_call.timestamp.timestamp() if listed_call.timestamp is not None else 0.0
 
-    assert list_calls(connection, CallFilter(limit=ALL), tools=["Bash", "Read"]) == fits(
-        lambda one: one.tool in ("Bash", "Read")
-    )
-    assert list_calls(connection, CallFilter(limit=ALL), outcomes=bad) == fits(lambda one: one.outcome in bad)
-    assert list_calls(connection, CallFilter(limit=ALL), outcomes=["ok", "error"]) == fits(
+    assert index.calls(CallFilter(limit=ALL), tools=["Bash", "Read"]) == fits(lambda one: one.tool in ("Bash", "Read"))
+    assert index.calls(CallFilter(limit=ALL), outcomes=bad) == fits(lambda one: one.outcome in bad)
+    assert index.calls(CallFilter(limit=ALL), outcomes=["ok", "error"]) == fits(
         lambda one: one.outcome in ("ok", "error")
     )
-    assert list_calls(connection, CallFilter(project=project.upper(), limit=ALL)) == fits(
-        lambda one: project in one.project
-    )
-    assert list_calls(connection, CallFilter(since=middle, limit=ALL)) == fits(
-        lambda one: when(one) >= middle.timestamp()
-    )
-    assert list_calls(connection, CallFilter(until=later, limit=ALL)) == fits(
-        lambda one: 0 < when(one) <= later.timestamp()
-    )
-    assert list_calls(connection, CallFilter(project=project, limit=ALL), tools=["Bash"], outcomes=["error"]) == fits(
+    assert index.calls(CallFilter(project=project.upper(), limit=ALL)) == fits(lambda one: project in one.project)
+    assert index.calls(CallFilter(since=middle, limit=ALL)) == fits(lambda one: when(one) >= middle.timestamp())
+    assert index.calls(CallFilter(until=later, limit=ALL)) == fits(lambda one: 0 < when(one) <= later.timestamp())
+    assert index.calls(CallFilter(project=project, limit=ALL), tools=["Bash"], outcomes=["error"]) == fits(
         lambda one: one.tool == "Bash" and one.outcome is Outcome.ERROR and project in one.project
     )
-    assert list_calls(connection, CallFilter(limit=7)) == every[:7]
-    assert (
-        list_calls(connection, CallFilter(), tools=["NoSuchTool"])
-        == list_calls(connection, CallFilter(project="no such project"))
-        == []
-    )
+    assert index.calls(CallFilter(limit=7)) == every[:7]
+    assert index.calls(CallFilter(), tools=["NoSuchTool"]) == index.calls(CallFilter(project="no such project")) == []
     assert fits(lambda one: one.outcome in bad)
 
 
-def test_a_sessions_calls_are_all_that_its_transcripts_hold(
-    connection: sqlite3.Connection, told: list[Session]
-) -> None:
+def test_a_sessions_calls_are_all_that_its_transcripts_hold(index: Index, told: list[Session]) -> None:
     """With the start of an id, the calls are those of the session, its agents' included."""
     for session in told:
-        listed = list_calls(connection, CallFilter(session=str(session.id), limit=ALL))
+        listed = index.calls(CallFilter(session=str(session.id), limit=ALL))
         assert sorted((one.id, str(one.place)) for one in listed) == sorted(
             (call.id, str(call.place)) for call in session.calls
         )
 
 
-def test_files_are_listed_by_session(connection: sqlite3.Connection, told: list[Session]) -> None:
+def test_files_are_listed_by_session(index: Index, told: list[Session]) -> None:
     """Each file and session once, with how often it was read and written; a path may be named by its end."""
-    listed = list_files(connection, CallFilter(limit=ALL))
+    listed = index.files(CallFilter(limit=ALL))
     asked = "SELECT path, session, project, reads, writes FROM files"
     assert {(one.path, one.session, one.project, one.reads, one.writes) for one in listed} == set(
-        connection.execute(asked)
+        index.connection.execute(asked)
     )
     lasts = [int(one.last.timestamp()) for one in listed if one.last is not None]
     assert lasts == sorted(lasts, reverse=True)
     name = listed[0].path.rsplit("/", 1)[-1]
-    assert list_files(connection, CallFilter(limit=ALL), name) == [
-        one for one in listed if one.path.endswith(f"/{name}")
-    ]
-    assert list_files(connection, CallFilter(), listed[0].path) == [one for one in listed if one.path == listed[0].path]
+    assert index.files(CallFilter(limit=ALL), name) == [one for one in listed if one.path.endswith(f"/{name}")]
+    assert index.files(CallFilter(), listed[0].path) == [one for one in listed if one.path == listed[0].path]
     session = listed[0].session
-    assert list_files(connection, CallFilter(session=session, limit=ALL)) == [
-        one for one in listed if one.session == session
-    ]
-    assert list_files(connection, CallFilter(project=listed[0].project, limit=ALL)) == [
+    assert index.files(CallFilter(session=session, limit=ALL)) == [one for one in listed if one.session == session]
+    assert index.files(CallFilter(project=listed[0].project, limit=ALL)) == [
         one for one in listed if listed[0].project in one.project
     ]
-    assert list_files(connection, CallFilter(limit=3)) == listed[:3]
+    assert index.files(CallFilter(limit=3)) == listed[:3]
     assert told
-    assert list_files(connection, CallFilter(), "no-such-file") == []
+    assert index.files(CallFilter(), "no-such-file") == []
 
 
 def test_time_narrows_files_to_what_was_done_in_it(tmp_path: Path) -> None:
@@ -150,10 +130,10 @@ def test_time_narrows_files_to_what_was_done_in_it(tmp_path: Path) -> None:
     )
     write(tmp_path / f"home/projects/-a/{SESSION}.jsonl", *rows)
     refresh_index(tmp_path / "index.sqlite", homes(tmp_path / "home"))
-    with closing(open_read_only(tmp_path / "index.sqlite")) as connection:
-        (whole,) = list_files(connection, CallFilter())
-        (later,) = list_files(connection, CallFilter(since=whole.last))
-        (before,) = list_files(connection, CallFilter(until=whole.first))
+    with Index.open(tmp_path / "index.sqlite") as index:
+        (whole,) = index.files(CallFilter())
+        (later,) = index.files(CallFilter(since=whole.last))
+        (before,) = index.files(CallFilter(until=whole.first))
     assert (whole.reads, whole.writes) == (1, 1)
     assert (later.reads, later.writes) == (0, 1)
     assert (before.reads, before.writes) == (1, 0)
@@ -168,11 +148,15 @@ def test_of_copies_the_original_is_listed(tmp_path: Path, turned: bool) -> None:
     write(tmp_path / f"home/projects/-a/{first * 8}{SESSION[8:]}.jsonl", *rows)
     write(tmp_path / f"home/projects/-a/{second * 8}{SESSION[8:]}.jsonl", *rows, *more)
     refresh_index(tmp_path / "index.sqlite", homes(tmp_path / "home"))
-    with closing(open_read_only(tmp_path / "index.sqlite")) as connection:
-        listed = list_calls(connection, CallFilter())
-        owners = dict(connection.execute("SELECT message, path FROM charges JOIN transcripts USING(transcript_id)"))
-        messages = dict(connection.execute("SELECT call, message FROM calls JOIN entries USING(entry_id)").fetchall())
-        both = connection.execute("SELECT COUNT(*) FROM call_rows").fetchone()
+    with Index.open(tmp_path / "index.sqlite") as index:
+        listed = index.calls(CallFilter())
+        owners = dict(
+            index.connection.execute("SELECT message, path FROM charges JOIN transcripts USING(transcript_id)")
+        )
+        messages = dict(
+            index.connection.execute("SELECT call, message FROM calls JOIN entries USING(entry_id)").fetchall()
+        )
+        both = index.connection.execute("SELECT COUNT(*) FROM call_rows").fetchone()
     assert both == (3,)
     assert len(listed) == 2
     assert [one.place.transcript for one in listed] == [owners[messages[one.id]] for one in listed]

@@ -26,7 +26,7 @@ from tests.make import SESSION, prompt, reply, transcript
 from tests.make import write as write_lines
 
 from threadline.find import homes
-from threadline.index import open_fresh, refresh_index, store
+from threadline.index import Index, refresh_index, store
 
 SOURCE = str(Path(__file__).parents[2] / "src")
 pytestmark = pytest.mark.crash
@@ -151,9 +151,9 @@ def _killed(code: str, seconds: float, *arguments: object) -> bool:
 def _gone_on_with(index: Path, home: Path, *, is_asked: bool) -> None:
     """What a killed one left is finished by the next refresh, or by the next one that asks; nothing else lies about."""
     if is_asked:
-        made = open_fresh(index, homes(home))
+        made = Index.open_fresh(index, homes(home))
         assert made is not None
-        made.connection.close()
+        made.close()
     else:
         _refreshed(home, index)
     beside = {one.name.removeprefix(index.name) for one in index.parent.glob(f"{index.name}*")}
@@ -306,9 +306,9 @@ def test_killed_at_each_statement(tmp_path: Path) -> None:
         if at % 2:
             refresh_index(index, homes(home))
         else:
-            made = open_fresh(index, homes(home))
+            made = Index.open_fresh(index, homes(home))
             assert made is not None
-            made.connection.close()
+            made.close()
         differs = differences(content(index), told)
         assert not differs, f"{at} {pformat(differs, width=200)}"
         at += every

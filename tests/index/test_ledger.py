@@ -19,7 +19,8 @@ import threadline
 from threadline.account import KEY_DESCRIPTIONS, Ledger, load_rates
 from threadline.account.keys import time_zone
 from threadline.find import homes, look
-from threadline.index import IndexedLedger, open_read_only, refresh_index
+from threadline.index import open_read_only, refresh_index
+from threadline.index.ledger import IndexedLedger
 from threadline.model.charges import Charge
 from threadline.reports import fill_agent_types
 

@@ -29,7 +29,7 @@ from tests.make import lines, transcript
 import threadline
 from threadline.find import homes
 from threadline.find.changes import END
-from threadline.index import open_fresh, rebuild_index, refresh_index
+from threadline.index import Index, rebuild_index, refresh_index
 from threadline.index.store import storable_text
 
 SECOND = 1_000_000_000
@@ -354,9 +354,9 @@ class Transcripts(RuleBasedStateMachine):
 
     def refresh_fresh(self, most: int | None) -> None:
         """As the archive does."""
-        made = open_fresh(self.index, homes(self.home), most=most)
+        made = Index.open_fresh(self.index, homes(self.home), max_bytes=most)
         assert made is not None
-        made.connection.close()
+        made.close()
 
     def refresh_rebuilt(self) -> None:
         """Made anew in its place."""

@@ -17,7 +17,7 @@ from tools.demo import write
 import threadline
 from threadline.errors import IndexBusy, Unreadable
 from threadline.find import homes
-from threadline.index import RefreshResult, cache_folder, index_path, open_fresh, open_read_only, refresh_index
+from threadline.index import Index, RefreshResult, cache_folder, index_path, open_read_only, refresh_index
 from threadline.index.store import open_for_writing
 
 
@@ -181,8 +181,8 @@ def test_an_index_that_lacks_something_is_left_alone(home: Path, tmp_path: Path,
     with pytest.raises(Unreadable, match="index rebuild"):
         _refreshed(home, index)
     with pytest.raises(Unreadable, match="index rebuild"):
-        open_fresh(index, homes(home))
-    assert open_fresh(index, homes(home), most=1 << 30) is None
+        Index.open_fresh(index, homes(home))
+    assert Index.open_fresh(index, homes(home), max_bytes=1 << 30) is None
 
 
 def test_tables_that_are_no_text_are_told(home: Path, tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_an_index_of_another_owner_is_told(home: Path, tmp_path: Path, monkeypat
     monkeypatch.setattr(Path, "chmod", refused)
     with pytest.raises(Unreadable, match="Operation not permitted"):
         _refreshed(home, index)
-    assert open_fresh(index, homes(home), most=1 << 30) is None
+    assert Index.open_fresh(index, homes(home), max_bytes=1 << 30) is None
 
 
 @pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="other folders are the platform's there")

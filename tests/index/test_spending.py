@@ -19,7 +19,8 @@ from tools.demo import write
 import threadline
 from threadline.account import COUNTS
 from threadline.find import homes
-from threadline.index import IndexedLedger, open_read_only, refresh_index
+from threadline.index import open_read_only, refresh_index
+from threadline.index.ledger import IndexedLedger
 from threadline.index.sightings import decode_sighting, encode_sighting, restore_sighting
 from threadline.index.store import decode_time, encode_time
 from threadline.model.sightings import Sighting, UsagePass

@@ -33,13 +33,13 @@ def test_a_home_that_is_gone_is_told_as_before(place: Place, index: bool) -> Non
     before = place.told(index=index)
     shutil.rmtree(place.home)
     with place.open(index=index) as archive:
-        assert archive.gone == (str(place.home),)
+        assert archive.missing_homes == (str(place.home),)
         assert {name: asked(archive) for name, asked in ASKED.items()} == before
         assert all(session.kept for session in archive.sessions().sessions)
         kept = archive.homes
     with threadline.open(index=index) as archive:
         assert archive.homes == kept
-        assert archive.gone == (str(place.home),)
+        assert archive.missing_homes == (str(place.home),)
         assert {name: asked(archive) for name, asked in ASKED.items()} == before
 
 
@@ -53,7 +53,7 @@ def test_a_home_that_goes_is_seen_to_go(place: Place, tmp_path: Path, monkeypatc
 
     def told() -> tuple[int, tuple[str, ...]]:
         with threadline.open() as archive:
-            return sum(session.path.stem in mains for session in archive.sessions().sessions), archive.gone
+            return sum(session.path.stem in mains for session in archive.sessions().sessions), archive.missing_homes
 
     mains = {path.stem for path in place.transcripts()}
     assert told() == (0, ())
@@ -113,7 +113,7 @@ def test_what_another_machine_kept_may_be_named(place: Place) -> None:
     place.run(SECOND)
     shutil.rmtree(place.home)
     with place.open() as archive:
-        assert archive.gone == (f"second:{place.home}",)
+        assert archive.missing_homes == (f"second:{place.home}",)
         assert archive.sessions().sessions
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,9 +10,9 @@ from pathlib import Path
 from tests.make import Part, Pen, transcript, write
 
 from threadline.find import homes
-from threadline.index import open_read_only, refresh_index
+from threadline.index import Index, refresh_index
 from threadline.search import search
-from threadline.search.documents import ENTRY_COLUMNS, ENTRY_JOINS, DocumentReader, EntryRow
+from threadline.search.documents import DocumentReader
 from threadline.search.match import matches
 from threadline.search.parse import parse_query
 
@@ -38,36 +37,32 @@ class Archive:
         refresh_index(self.index, homes(os.fspath(self.home)), jobs=1)
 
     @contextmanager
-    def opened(self) -> Iterator[sqlite3.Connection]:
+    def opened(self) -> Iterator[Index]:
         """The index, up to date."""
         self.refresh()
-        connection = open_read_only(self.index)
-        try:
-            yield connection
-        finally:
-            connection.close()
+        with Index.open(self.index) as index:
+            yield index
 
     def places(self, text: str) -> set[tuple[str, int]]:
         """The session and line of everything that a search finds."""
-        with self.opened() as connection:
-            return found(connection, text)
+        with self.opened() as index:
+            return found(index, text)
 
 
-def found(connection: sqlite3.Connection, text: str) -> set[tuple[str, int]]:
+def found(index: Index, text: str) -> set[tuple[str, int]]:
     """The session and line of everything that a search finds."""
-    hits = search(connection, text, limit=None, every=True).hits
+    hits = search(index, text, limit=None, every=True).hits
     return {(Path(hit.place.transcript).stem, hit.place.line) for hit in hits}
 
 
-def scanned(connection: sqlite3.Connection, text: str) -> set[tuple[str, int]]:
+def scanned(index: Index, text: str) -> set[tuple[str, int]]:
     """The same, found by reading every entry and asking each; copies are not told apart."""
     query = parse_query(text)
-    rows = connection.execute(f"SELECT e.entry_id, 0.0, {ENTRY_COLUMNS} FROM entries e {ENTRY_JOINS}").fetchall()  # noqa: S608 - our own names
     places = set()
-    with DocumentReader(connection, query) as documents:
-        for row in map(EntryRow._make, rows):
+    with DocumentReader(index, query) as documents:
+        for row in index.entries.all_rows():
             entry = documents.entry(row)
             assert entry is not None
-            if matches(query, documents.whole(row, entry)):
+            if matches(query, documents.full_document(row, entry)):
                 places.add((Path(row.transcript).stem, row.line))
     return places

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from tests.make import Part, call, prompt, reply
 from tests.search.archive import FIRST, SECOND, Archive, found, scanned
 
-from threadline.index import Vocabulary
 from threadline.search import fts, search
 from threadline.search.fts import make_plan
 from threadline.search.parse import parse_query
@@ -60,8 +59,8 @@ def _never(*_: object) -> None:
 def test_parts_of_words_are_found_as_a_scan_finds_them(archive: Archive) -> None:
     """In the middle, over signs, in branches, by letters that are other forms of one, beside Chinese, in a field."""
     queries = [one.replace("&", " ") for one in PARTS]
-    with archive.opened() as connection:
-        told = {text: (found(connection, text), scanned(connection, text)) for text in queries}
+    with archive.opened() as index:
+        told = {text: (found(index, text), scanned(index, text)) for text in queries}
     assert {text: one for text, (one, _) in told.items()} == {text: other for text, (_, other) in told.items()}
     assert sum(bool(one) for one, _ in told.values()) > len(queries) * 0.8
 
@@ -69,21 +68,21 @@ def test_parts_of_words_are_found_as_a_scan_finds_them(archive: Archive) -> None
 @pytest.mark.parametrize("text", ["/ecod/", "/odeFr/", "/set_m/", "/co(?:ded|der)/", "/adbee/", "/zzzz/", "file:/cod/"])
 def test_the_vocabulary_is_what_narrows(archive: Archive, text: str) -> None:
     """What stands inside a word leads to the entries that have such words; not all entries are gone through."""
-    with archive.opened() as connection, _narrowed_only():
-        assert make_plan(parse_query(text), Vocabulary(connection)).match is not None
-        search(connection, text)
-        vocabulary = Vocabulary(connection)
+    with archive.opened() as index, _narrowed_only():
+        assert make_plan(parse_query(text), index.vocabulary).match is not None
+        search(index, text)
+        vocabulary = index.vocabulary
         vocabulary.is_whole = False
         assert make_plan(parse_query("/odeFr/"), vocabulary).match is None
 
 
 def test_what_too_many_words_have_narrows_nothing(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     """Then the entries are gone through, the newest first, and the answer is the same."""
-    with archive.opened() as connection:
-        few = found(connection, "/ecod/")
+    with archive.opened() as index:
+        few = found(index, "/ecod/")
         monkeypatch.setattr(fts, "MAX_WORDS", 2)
-        assert make_plan(parse_query("/ecod/"), Vocabulary(connection)).match is None
-        assert found(connection, "/ecod/") == few
+        assert make_plan(parse_query("/ecod/"), index.vocabulary).match is None
+        assert found(index, "/ecod/") == few
 
 
 _ALPHABET = "aAbc1é_ .数\n\u212a\u017f\u0130\u0131k"
@@ -102,8 +101,8 @@ def test_any_expression_finds_what_a_scan_finds(
     archive = Archive(tmp_path_factory.mktemp("archive"))
     parts: list[Part] = [prompt(text) if number % 2 else reply(text) for number, text in enumerate(said)]
     archive.write(*parts, session=FIRST)
-    with archive.opened() as connection:
-        assert Vocabulary(connection).is_whole
+    with archive.opened() as index:
+        assert index.vocabulary.is_whole
         for pattern in patterns:
             text = f"/{pattern}/{'c' if exact else ''}"
-            assert found(connection, text) == scanned(connection, text), text
+            assert found(index, text) == scanned(index, text), text

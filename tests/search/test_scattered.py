@@ -32,8 +32,8 @@ def archive(tmp_path: Path) -> Archive:
 
 def test_a_session_that_is_about_it_comes_before_a_log(archive: Archive) -> None:
     """All three words stand in the log, and in the session's title, prompt and reply one each: that one was meant."""
-    with archive.opened() as connection:
-        hits = search(connection, "memory leak server", now=NOW, near=True)
+    with archive.opened() as index:
+        hits = search(index, "memory leak server", now=NOW, near=True)
     assert [hit.session for hit in hits.hits] == [FIRST, SECOND]
     assert len(hits.hits[0].lacks) == 2
     assert hits.hits[1].lacks == ()
@@ -43,8 +43,8 @@ def test_a_session_that_is_about_it_comes_before_a_log(archive: Archive) -> None
 
 def test_without_near_all_words_stand_in_one_entry(archive: Archive) -> None:
     """A program gets what it asked for, and nothing like it."""
-    with archive.opened() as connection:
-        hits = search(connection, "memory leak server", now=NOW)
+    with archive.opened() as index:
+        hits = search(index, "memory leak server", now=NOW)
     assert [(hit.session, hit.lacks) for hit in hits.hits] == [(SECOND, ())]
     assert hits.note is None
 
@@ -52,15 +52,15 @@ def test_without_near_all_words_stand_in_one_entry(archive: Archive) -> None:
 @pytest.mark.parametrize("more", [{"every": True}, {"sort": "time"}, {"limit": None}])
 def test_who_asks_for_every_entry_gets_those_that_match(archive: Archive, more: dict[str, object]) -> None:
     """All of them, or by time: only what has all words."""
-    with archive.opened() as connection:
-        hits = search(connection, "memory leak server", now=NOW, near=True, **more)  # type: ignore[arg-type]
+    with archive.opened() as index:
+        hits = search(index, "memory leak server", now=NOW, near=True, **more)  # type: ignore[arg-type]
     assert [hit.session for hit in hits.hits] == [SECOND]
 
 
 def test_questions_are_asked_without_their_empty_words(archive: Archive) -> None:
     """`why did the` is in no entry, and nobody wants it to be."""
-    with archive.opened() as connection:
-        hits = search(connection, "why did the listener leak", now=NOW, near=True)
+    with archive.opened() as index:
+        hits = search(index, "why did the listener leak", now=NOW, near=True)
     assert hits.hits[0].session == FIRST
     assert hits.near
     assert hits.note is not None
@@ -68,8 +68,8 @@ def test_questions_are_asked_without_their_empty_words(archive: Archive) -> None
 
 def test_other_forms_of_a_word_are_found(archive: Archive) -> None:
     """Who remembers `leaking listeners` finds a leak and a listener."""
-    with archive.opened() as connection:
-        hits = search(connection, "leaking listeners removing", now=NOW, near=True)
+    with archive.opened() as index:
+        hits = search(index, "leaking listeners removing", now=NOW, near=True)
     assert hits.hits[0].session == FIRST
     assert hits.near
     assert hits.hits[0].highlights
@@ -104,10 +104,10 @@ def test_filters_hold_for_scattered_words_too(archive: Archive) -> None:
     """Words of another project do not count."""
     pen = Pen(THIRD, start=NOW, cwd="/srv/shop")
     archive.write(prompt("memory"), reply("the leak"), session=THIRD, project="-srv-shop", pen=pen)
-    with archive.opened() as connection:
-        shop = search(connection, "memory leak server project:shop", now=NOW, near=True)
-        never = search(connection, "memory leak server project:shop until:2025-01-01", now=NOW, near=True)
-        bash = search(connection, "memory listener tool:Bash", now=NOW, near=True)
+    with archive.opened() as index:
+        shop = search(index, "memory leak server project:shop", now=NOW, near=True)
+        never = search(index, "memory leak server project:shop until:2025-01-01", now=NOW, near=True)
+        bash = search(index, "memory listener tool:Bash", now=NOW, near=True)
     assert {hit.session for hit in shop.hits} == {THIRD}
     assert never.hits == ()
     assert {hit.session for hit in bash.hits} <= {SECOND}
@@ -118,8 +118,8 @@ def test_copies_are_one_hit_here_too(archive: Archive) -> None:
     original = archive.home / "projects" / "-work-app" / f"{FIRST}.jsonl"
     copy = original.with_name(f"{THIRD}.jsonl")
     copy.write_bytes(original.read_bytes().replace(FIRST.encode(), THIRD.encode()))
-    with archive.opened() as connection:
-        hits = search(connection, "listener killed", now=NOW, near=True)
+    with archive.opened() as index:
+        hits = search(index, "listener killed", now=NOW, near=True)
     assert len(hits.hits) == 1
 
 
@@ -127,32 +127,32 @@ def test_names_are_found_however_they_are_written(archive: Archive) -> None:
     """Of several words or of one, and a scan agrees."""
     archive.write(reply("verifyOauthState compares it"), reply("use verify_oauth_state"), session=THIRD)
     asked = ["verify_oauth_state", "verifyOauthState", "verify-oauth-state", "verify oauth state", "verify_oauth*"]
-    with archive.opened() as connection:
-        assert {text: found(connection, text) for text in asked} == {text: scanned(connection, text) for text in asked}
-        assert len(found(connection, "verify_oauth_state")) == 2
-        assert len(found(connection, '"verify_oauth_state"')) == 1
+    with archive.opened() as index:
+        assert {text: found(index, text) for text in asked} == {text: scanned(index, text) for text in asked}
+        assert len(found(index, "verify_oauth_state")) == 2
+        assert len(found(index, '"verify_oauth_state"')) == 1
 
 
 def test_a_misspelt_part_of_a_name(archive: Archive) -> None:
     """The rest of the name stays as it was typed."""
     archive.write(reply("verify_webhook_signature is wrong"), session=THIRD)
-    with archive.opened() as connection:
-        hits = search(connection, "verify_webhook_signatre", now=NOW, near=True)
+    with archive.opened() as index:
+        hits = search(index, "verify_webhook_signatre", now=NOW, near=True)
     assert [hit.session for hit in hits.hits] == [THIRD]
-    assert hits.note == "No entry has 'verify_webhook_signatre', did you mean 'verify_webhook_signature'?"
+    assert hits.note == "No entry contains 'verify_webhook_signatre'; did you mean 'verify_webhook_signature'?"
 
 
 def test_what_is_only_a_little_like_a_word_is_no_misspelling(archive: Archive) -> None:
     """`killed` is not `killer` with three letters changed: `kilometre` stays what it is."""
-    with archive.opened() as connection:
-        assert search(connection, "kilometre", now=NOW, near=True).hits == ()
+    with archive.opened() as index:
+        assert search(index, "kilometre", now=NOW, near=True).hits == ()
 
 
 def test_backslashes_divide_a_path(archive: Archive) -> None:
     """As slashes do, wherever the path comes from."""
     archive.write(call("Read", "/work/app/src/store/names.py", result="x"), session=THIRD)
-    with archive.opened() as connection:
-        assert found(connection, r"src\store\names.py") == found(connection, "src/store/names.py") != set()
+    with archive.opened() as index:
+        assert found(index, r"src\store\names.py") == found(index, "src/store/names.py") != set()
 
 
 @pytest.mark.parametrize(("asked", "said"), [("redesign", "redesigning"), ("leaks", "leaking"), ("query", "queries")])
@@ -160,8 +160,8 @@ def test_another_form_is_marked_where_it_stands(tmp_path: Path, asked: str, said
     """Not the beginning of what was said, but the words around the form that was found."""
     archive = Archive(tmp_path)
     archive.write(prompt("anchor"), reply("word " * 100 + f"we are {said} the pier"))
-    with archive.opened() as connection:
-        (hit,) = search(connection, f"{asked} pier", now=NOW, near=True).hits
+    with archive.opened() as index:
+        (hit,) = search(index, f"{asked} pier", now=NOW, near=True).hits
     marked = [hit.snippet[start:end] for start, end in hit.highlights]
     assert said in marked
     assert "pier" in marked

@@ -16,7 +16,6 @@ from tools.demo import write as write_demo
 
 from threadline.errors import BadQuery
 from threadline.find import homes, look
-from threadline.index import find_titles
 from threadline.index.text import FIELDS
 from threadline.search import engine, ranking, search
 from threadline.search.documents import DocumentReader
@@ -111,8 +110,8 @@ QUERIES = [
 
 def test_a_search_finds_what_a_scan_finds(archive: Archive) -> None:
     """Words, phrases, beginnings, OR, NOT, fields, filters, expressions, code, Chinese: all the same."""
-    with _mixed(archive).opened() as connection:
-        told = {text: (found(connection, text), scanned(connection, text)) for text in QUERIES}
+    with _mixed(archive).opened() as index:
+        told = {text: (found(index, text), scanned(index, text)) for text in QUERIES}
     assert {text: one for text, (one, _) in told.items()} == {text: other for text, (_, other) in told.items()}
     assert {text for text, (one, _) in told.items() if not one} == {"agent:sub", "nothing of the kind"}
 
@@ -146,16 +145,16 @@ def test_any_search_finds_what_a_scan_finds(
     archive.write(*first)  # type: ignore[arg-type]
     later = Pen(SECOND, start=datetime(2026, 3, 1, tzinfo=UTC), cwd="/srv/shop")
     archive.write(*second, session=SECOND, project="-srv-shop", pen=later)  # type: ignore[arg-type]
-    with archive.opened() as connection:
+    with archive.opened() as index:
         for text in queries:
-            assert found(connection, text) == scanned(connection, text), text
+            assert found(index, text) == scanned(index, text), text
 
 
 def test_a_page_shows_the_same_as_all_of_it(archive: Archive) -> None:
     """With a limit that is not reached, hits, their order and their number are those without one."""
-    with _mixed(archive).opened() as connection:
+    with _mixed(archive).opened() as index:
         for text in QUERIES:
-            page, whole = (search(connection, text, limit=limit, now=NOW) for limit in (1000, None))
+            page, whole = (search(index, text, limit=limit, now=NOW) for limit in (1000, None))
             assert (page.total, page.at_least) == (whole.total, False)
             assert [hit.entry_id for hit in page.hits] == [hit.entry_id for hit in whole.hits]
 
@@ -165,8 +164,8 @@ def test_copies_are_one_hit(archive: Archive) -> None:
     original = archive.write(prompt("a needle in here"), reply("seen"))
     resumed = archive.home / "projects" / "-work-app" / f"{SECOND}.jsonl"
     resumed.write_bytes(original.read_bytes())
-    with archive.opened() as connection:
-        hits = search(connection, "needle")
+    with archive.opened() as index:
+        hits = search(index, "needle")
     assert [Path(hit.place.transcript).stem for hit in hits.hits] == [FIRST]
     assert (hits.total, hits.hits[0].more) == (1, 0)
 
@@ -179,9 +178,9 @@ def test_a_copy_is_found_where_only_it_is_asked_for(archive: Archive) -> None:
     data = original.read_bytes()
     assert b'"/work/app"' in data
     other.write_bytes(data.replace(b'"/work/app"', b'"/srv/shop"'))
-    with archive.opened() as connection:
-        assert len(search(connection, "needle").hits) == 1
-        (hit,) = search(connection, "needle -project:/work/app").hits
+    with archive.opened() as index:
+        assert len(search(index, "needle").hits) == 1
+        (hit,) = search(index, "needle -project:/work/app").hits
         assert (hit.project, hit.place.transcript) == ("/srv/shop", str(other))
 
 
@@ -197,8 +196,8 @@ def test_what_is_gone_is_never_found(archive: Archive) -> None:
     moved = path.with_name(f"{SECOND}.jsonl")
     path.rename(moved)
     assert archive.places("needle") == {(SECOND, 2)}
-    with archive.opened() as connection:
-        assert [hit.place.transcript for hit in search(connection, "needle").hits] == [str(moved)]
+    with archive.opened() as index:
+        assert [hit.place.transcript for hit in search(index, "needle").hits] == [str(moved)]
     moved.unlink()
     assert archive.places("needle") == set()
 
@@ -206,19 +205,19 @@ def test_what_is_gone_is_never_found(archive: Archive) -> None:
 def test_a_file_that_is_gone_meanwhile_does_no_harm(archive: Archive) -> None:
     """What full text finds is told even where the transcript cannot be read any more, without its words."""
     path = archive.write(prompt("a needle"))
-    with archive.opened() as connection:
+    with archive.opened() as index:
         path.unlink()
-        assert [hit.snippet for hit in search(connection, "needle").hits] == [""]
-        assert search(connection, "/needle/").hits == ()
+        assert [hit.snippet for hit in search(index, "needle").hits] == [""]
+        assert search(index, "/needle/").hits == ()
 
 
 def test_one_hit_a_session_and_how_many_more(archive: Archive) -> None:
     """The best one is shown: what was typed comes before what a tool printed."""
     archive.write(call("Bash", "cat notes", result="needle"), prompt("the needle"), reply("a needle, too"))
     archive.write(call("Bash", "ls", result="needle"), session=SECOND)
-    with archive.opened() as connection:
-        hits = search(connection, "needle", now=NOW)
-        every = search(connection, "needle", now=NOW, every=True)
+    with archive.opened() as index:
+        hits = search(index, "needle", now=NOW)
+        every = search(index, "needle", now=NOW, every=True)
     assert [(hit.session, hit.field, hit.more) for hit in hits.hits] == [(FIRST, "prompt", 2), (SECOND, "result", 0)]
     assert (len(every.hits), every.total, hits.total) == (4, 4, 4)
 
@@ -227,17 +226,17 @@ def test_by_time_the_newest_comes_first(archive: Archive) -> None:
     """Whatever full text thinks of it."""
     archive.write(prompt("needle needle"), pen=Pen(FIRST, start=NOW))
     archive.write(call("Bash", "ls", result="needle"), session=SECOND, pen=Pen(SECOND, start=NOW + timedelta(days=9)))
-    with archive.opened() as connection:
-        assert [hit.session for hit in search(connection, "needle", sort="time").hits] == [SECOND, FIRST]
-        assert [hit.session for hit in search(connection, "needle", sort="rank").hits] == [FIRST, SECOND]
+    with archive.opened() as index:
+        assert [hit.session for hit in search(index, "needle", sort="time").hits] == [SECOND, FIRST]
+        assert [hit.session for hit in search(index, "needle", sort="rank").hits] == [FIRST, SECOND]
 
 
 def test_of_equals_the_newer_comes_first(archive: Archive) -> None:
     """How new it is counts a little."""
     archive.write(prompt("the needle"), pen=Pen(FIRST, start=NOW - timedelta(days=300)))
     archive.write(prompt("the needle"), session=SECOND, pen=Pen(SECOND, start=NOW))
-    with archive.opened() as connection:
-        assert [hit.session for hit in search(connection, "needle", now=NOW).hits] == [SECOND, FIRST]
+    with archive.opened() as index:
+        assert [hit.session for hit in search(index, "needle", now=NOW).hits] == [SECOND, FIRST]
 
 
 def test_a_common_word_is_bounded(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,22 +245,22 @@ def test_a_common_word_is_bounded(archive: Archive, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(ranking, "NEWEST_RANKED", 10)
     noise = [call("Bash", "ls", result=f"needle {number}") for number in range(100)]
     archive.write(prompt("the needle"), *noise)
-    with archive.opened() as connection:
+    with archive.opened() as index:
         monkeypatch.setattr(DocumentReader, "document", _never)  # nothing is read to find out whether it matches
-        hits = search(connection, "needle", every=True, limit=10)
+        hits = search(index, "needle", every=True, limit=10)
         assert (len(hits.hits), hits.at_least, hits.total) == (10, True, 11)
         assert hits.hits[0].field == "prompt"
-        assert search(connection, "needle", limit=None).total == 101
+        assert search(index, "needle", limit=None).total == 101
 
 
 def test_a_bounded_search_has_no_hit_that_a_scan_has_not(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     """However few of them are ranked."""
     monkeypatch.setattr(ranking, "MAX_RANKED", 1)
     monkeypatch.setattr(ranking, "NEWEST_RANKED", 1)
-    with _mixed(archive).opened() as connection:
+    with _mixed(archive).opened() as index:
         for text in [*QUERIES, "parse -result:parse", "timeout -ENOENT -parser", "timestamp -src/app.py"]:
-            hits = search(connection, text, every=True).hits
-            assert {(Path(hit.place.transcript).stem, hit.place.line) for hit in hits} <= scanned(connection, text)
+            hits = search(index, text, every=True).hits
+            assert {(Path(hit.place.transcript).stem, hit.place.line) for hit in hits} <= scanned(index, text)
 
 
 def test_what_a_filter_leaves_of_a_common_word_is_found(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,12 +270,12 @@ def test_what_a_filter_leaves_of_a_common_word_is_found(archive: Archive, monkey
     archive.write(call("Read", "notes.md", result="needle in a file"), session=FIRST)
     archive.refresh()
     later = archive.write(*(call("Bash", "ls", result=f"needle {one}") for one in range(30)), session=SECOND)
-    with archive.opened() as connection:
-        assert [hit.session for hit in search(connection, "needle tool:Read").hits] == [FIRST]
+    with archive.opened() as index:
+        assert [hit.session for hit in search(index, "needle tool:Read").hits] == [FIRST]
     later.unlink()
     assert archive.places("needle") == {(FIRST, 2)}
-    with archive.opened() as connection:
-        assert [hit.session for hit in search(connection, "needle").hits] == [FIRST]
+    with archive.opened() as index:
+        assert [hit.session for hit in search(index, "needle").hits] == [FIRST]
 
 
 def test_without_words_the_newest_comes_first(archive: Archive) -> None:
@@ -284,19 +283,19 @@ def test_without_words_the_newest_comes_first(archive: Archive) -> None:
     early = archive.write(prompt("early"), pen=Pen(FIRST, start=NOW))
     archive.write(prompt("late"), session=SECOND, pen=Pen(SECOND, start=NOW + timedelta(days=1)))
     os.utime(early, (4_000_000_000, 4_000_000_000))
-    with archive.opened() as connection:
-        assert [hit.snippet for hit in search(connection, "kind:user").hits] == ["late", "early"]
+    with archive.opened() as index:
+        assert [hit.snippet for hit in search(index, "kind:user").hits] == ["late", "early"]
 
 
 def test_filters_that_the_index_answers_read_nothing(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     """Project, session, kind and time are known without opening a transcript."""
-    with _mixed(archive).opened() as connection:
+    with _mixed(archive).opened() as index:
         monkeypatch.setattr(DocumentReader, "entry", _never)
         with pytest.raises(AssertionError):
-            search(connection, "tool:Bash")
+            search(index, "tool:Bash")
         monkeypatch.setattr("threadline.search.engine._make_hit", lambda _query, row, _more, _documents: row)
         monkeypatch.setattr("threadline.search.engine._with_titles", lambda _connection, found: found)
-        assert search(connection, "timeout project:shop kind:user since:2026-02-01").total == 2
+        assert search(index, "timeout project:shop kind:user since:2026-02-01").total == 2
 
 
 def _never(*_: object) -> None:
@@ -311,8 +310,8 @@ def test_titles_are_those_that_sessions_have(tmp_path: Path) -> None:
     write_demo(archive.home, megabytes=1)
     told = [look(home) for home in homes(os.fspath(archive.home))]
     sessions = {transcript.session for home in told for transcript in home.transcripts if transcript.session}
-    with archive.opened() as connection:
-        assert find_titles(connection, sessions) == read_session_titles(told, sessions)
+    with archive.opened() as index:
+        assert index.titles(sessions) == read_session_titles(told, sessions)
 
 
 @pytest.mark.parametrize(
@@ -321,9 +320,9 @@ def test_titles_are_those_that_sessions_have(tmp_path: Path) -> None:
 )
 def test_what_may_have_been_meant(archive: Archive, asked: str, meant: str) -> None:
     """A misspelling, or a whole question: nothing has it, and the nearest is told with a note."""
-    with _mixed(archive).opened() as connection:
-        assert search(connection, asked).hits == ()
-        near = search(connection, asked, near=True)
+    with _mixed(archive).opened() as index:
+        assert search(index, asked).hits == ()
+        near = search(index, asked, near=True)
     assert near.note is not None
     assert meant in near.hits[0].snippet.lower()
 
@@ -335,17 +334,17 @@ def test_weights_are_of_the_fields() -> None:
 
 def test_all_answers_come_from_one_query(archive: Archive) -> None:
     """A query that is understood already gives the same."""
-    with _mixed(archive).opened() as connection:
-        assert run_query(connection, parse_query("timeout"), now=NOW) == search(connection, "timeout", now=NOW)
+    with _mixed(archive).opened() as index:
+        assert run_query(index, parse_query("timeout"), now=NOW) == search(index, "timeout", now=NOW)
 
 
 def test_what_takes_long_is_cut_short_and_says_so(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once something is found, a page is not waited for: it says that it may not be all; everything is still found."""
-    with _mixed(archive).opened() as connection:
-        whole = search(connection, "/[a-z]+e[a-z]+/", every=True, now=NOW)
+    with _mixed(archive).opened() as index:
+        whole = search(index, "/[a-z]+e[a-z]+/", every=True, now=NOW)
         monkeypatch.setattr(engine, "SOON_SECONDS", -1.0)
-        some = search(connection, "/[a-z]+e[a-z]+/", every=True, now=NOW)
-        every = search(connection, "/[a-z]+e[a-z]+/", every=True, now=NOW, limit=None)
+        some = search(index, "/[a-z]+e[a-z]+/", every=True, now=NOW)
+        every = search(index, "/[a-z]+e[a-z]+/", every=True, now=NOW, limit=None)
     assert (whole.cut_short, whole.note) == (False, None)
     assert (len(some.hits), some.cut_short, some.at_least) == (1, True, True)
     assert (some.note or "").startswith("This may not be all: ")
@@ -356,8 +355,8 @@ def test_what_takes_long_is_cut_short_and_says_so(archive: Archive, monkeypatch:
 @pytest.mark.parametrize("query", ["/[a-z]+e[a-z]+/", "/[0-9]{9}/", "tool:Bash"])
 def test_what_finds_nothing_in_its_time_is_an_error(archive: Archive, query: str) -> None:
     """Where time is over before anything is found, there is a sentence and no empty answer."""
-    with _mixed(archive).opened() as connection, pytest.raises(BadQuery, match="not through after 1e-09 seconds"):
-        search(connection, query, now=NOW, seconds=1e-9)
+    with _mixed(archive).opened() as index, pytest.raises(BadQuery, match="not through after 1e-09 seconds"):
+        search(index, query, now=NOW, seconds=1e-9)
 
 
 def test_an_agent_is_found_by_the_type_that_its_call_asked_for(archive: Archive) -> None:

@@ -47,8 +47,8 @@ def _history(archive: Archive, *rows: dict[str, Any] | bytes) -> None:
 
 def test_a_prompt_whose_transcript_is_gone_is_found(archive: Archive) -> None:
     """With its session, its time, its project and its place in the history; what is there is found where it is."""
-    with archive.opened() as connection:
-        (hit,) = search(connection, "lighthouse", now=NOW).hits
+    with archive.opened() as index:
+        (hit,) = search(index, "lighthouse", now=NOW).hits
         assert (hit.gone, hit.session, hit.project, hit.field, hit.timestamp) == (
             True,
             GONE,
@@ -59,14 +59,14 @@ def test_a_prompt_whose_transcript_is_gone_is_found(archive: Archive) -> None:
         assert (Path(hit.place.transcript).name, hit.place.line) == ("history.jsonl", 4)
         raw = Path(hit.place.transcript).read_bytes()[hit.place.offset : hit.place.offset + hit.place.length]
         assert "lighthouse" in json.loads(raw)["display"]
-        hits = search(connection, "deploy harbour", now=NOW).hits
+        hits = search(index, "deploy harbour", now=NOW).hits
         assert [(hit.session, hit.gone) for hit in hits] == [(FIRST, False)]
 
 
 def test_one_hit_a_session_and_how_many_more(archive: Archive) -> None:
     """Those of a session that is gone are together; one without a session is gone where no entry has its words."""
-    with archive.opened() as connection:
-        hits = search(connection, "harbour", now=NOW)
+    with archive.opened() as index:
+        hits = search(index, "harbour", now=NOW)
         assert sorted((hit.session or "", hit.gone, hit.more) for hit in hits.hits) == [
             ("", True, 0),
             (FIRST, False, 0),
@@ -76,7 +76,7 @@ def test_one_hit_a_session_and_how_many_more(archive: Archive) -> None:
         assert hits.total == 5
         (nameless,) = (hit for hit in hits.hits if hit.session is None)
         assert nameless.snippet.startswith("an older harbour")
-        times = [hit.timestamp for hit in search(connection, "harbour", every=True, sort="time").hits]
+        times = [hit.timestamp for hit in search(index, "harbour", every=True, sort="time").hits]
         assert times == sorted(filter(None, times), reverse=True)
 
 
@@ -100,9 +100,9 @@ def test_one_hit_a_session_and_how_many_more(archive: Archive) -> None:
 )
 def test_the_language_is_the_same(archive: Archive, text: str, count: int) -> None:
     """Words, phrases, beginnings, expressions, fields and filters."""
-    with archive.opened() as connection:
-        assert sum(hit.gone for hit in search(connection, text, now=NOW).hits) == count
-        assert sum(hit.gone for hit in search(connection, text, now=NOW, near=True).hits) == count
+    with archive.opened() as index:
+        assert sum(hit.gone for hit in search(index, text, now=NOW).hits) == count
+        assert sum(hit.gone for hit in search(index, text, now=NOW, near=True).hits) == count
 
 
 def test_a_history_of_any_kind_does_no_harm(archive: Archive) -> None:
@@ -116,11 +116,11 @@ def test_a_history_of_any_kind_does_no_harm(archive: Archive) -> None:
         b'{"display":"light\\u0068ouse by number","sessionId":"' + GONE.encode() + b'"}',
         b'{"display":"lighthouse, cut off',
     )
-    with archive.opened() as connection:
-        (hit,) = search(connection, "lighthouse", now=NOW).hits
+    with archive.opened() as index:
+        (hit,) = search(index, "lighthouse", now=NOW).hits
         assert (hit.snippet, hit.timestamp, hit.place.line) == ("lighthouse by number", None, 5)
         (archive.home / "history.jsonl").unlink()
-        assert search(connection, "lighthouse", now=NOW).hits == ()
+        assert search(index, "lighthouse", now=NOW).hits == ()
 
 
 def test_of_a_long_history_the_end_is_looked_at(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,9 +129,9 @@ def test_of_a_long_history_the_end_is_looked_at(archive: Archive, monkeypatch: p
     _history(
         archive, _row("first lighthouse", GONE), *(_row(f"straw {one}", GONE) for one in range(9)), _row("last", GONE)
     )
-    with archive.opened() as connection:
-        assert search(connection, "lighthouse", now=NOW).hits == ()
-        (hit,) = search(connection, "last", now=NOW).hits
+    with archive.opened() as index:
+        assert search(index, "lighthouse", now=NOW).hits == ()
+        (hit,) = search(index, "last", now=NOW).hits
         assert hit.place.line == 0
         data = (archive.home / "history.jsonl").read_bytes()
         assert json.loads(data[hit.place.offset :][: hit.place.length])["display"] == "last"
@@ -141,11 +141,11 @@ def test_the_file_is_opened_once(archive: Archive, monkeypatch: pytest.MonkeyPat
     """Even where other queries are tried, since nothing is found; and rows that cannot be meant are not decoded."""
     opened = _counted(monkeypatch, "open_transcript")
     decoded = _counted(monkeypatch, "_decode_row")
-    with archive.opened() as connection:
-        search(connection, "lighthuose zzzz", now=NOW, near=True)
+    with archive.opened() as index:
+        search(index, "lighthuose zzzz", now=NOW, near=True)
         assert len(opened) == 1
         decoded.clear()
-        search(connection, "nobody", now=NOW)
+        search(index, "nobody", now=NOW)
         assert len(decoded) == 2  # the row, and one with an accent, which may be any letter
 
 

@@ -37,7 +37,9 @@ def _client(home: Path) -> Client:
     archive = threadline.open(home)
     client = Client(home)
     client.app = App(
-        ArchivePool(archive.homes, homes_now=archive.reload_kept_homes, apart=archive.is_apart), token=TOKEN, port=PORT
+        ArchivePool(archive.homes, homes_now=archive.reload_kept_homes, without_keep=archive.without_keep),
+        token=TOKEN,
+        port=PORT,
     )
     return client
 

@@ -96,9 +96,9 @@ def test_pages_answer_whatever_became_of_the_index(
 def test_what_is_written_later_is_known_to_the_other_index(holding: ArchivePool, tmp_path: Path) -> None:
     """The index that took its place is brought up to date like the one before."""
     _garbage(tmp_path / "cache" / "index.sqlite")
-    assert holding.ask(lambda archive: [brief.turns for brief in archive.briefs()]) == [3]
+    assert holding.ask(lambda archive: [brief.turns for brief in archive.open_index().sessions()]) == [3]
     write_home(holding.homes[0].path, session_rows(turns=9))
-    assert holding.ask(lambda archive: [brief.turns for brief in archive.briefs()]) == [9]
+    assert holding.ask(lambda archive: [brief.turns for brief in archive.open_index().sessions()]) == [9]
 
 
 def test_where_no_index_can_be_made_pages_say_so(

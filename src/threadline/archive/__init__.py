@@ -1,20 +1,25 @@
-"""The archive: all that can be read here, through one door.
+"""The archive: the entry point of every interface.
 
-Every answer is the one that reading all transcripts gives. Where there is an index and it can be brought up to date at
-little cost, it is asked instead; where not, the transcripts are read.
+`open` opens the archive of all homes, or of some. `Archive` answers every question about them: sessions, ledger,
+search, calls, files, reports, SQL. Every answer is the one that reading all transcripts gives. If the index is up to
+date, or can be updated cheaply, it answers instead.
+
+`Archive.open_index` gives the `Index` itself, for questions that only an index can answer. `ProgressDisplay` is how an
+interface shows the progress of long work.
 """
 
 from __future__ import annotations
 
-from threadline.archive.archive import AUTO_REFRESH_BYTES, Archive, ProgressDisplay, StaleTolerantArchive
-from threadline.archive.factory import clear_kept_homes, ignores_keep, open  # noqa: A004 - as `threadline.open`
+from threadline.archive.archive import AUTO_REFRESH_BYTES, Archive, ProgressDisplay
+from threadline.archive.availability import HomePresence
+from threadline.archive.factory import clear_kept_homes, is_keep_ignored, open  # noqa: A004 - as `threadline.open`
 
 __all__ = [
     "AUTO_REFRESH_BYTES",
     "Archive",
+    "HomePresence",
     "ProgressDisplay",
-    "StaleTolerantArchive",
     "clear_kept_homes",
-    "ignores_keep",
+    "is_keep_ignored",
     "open",
 ]

@@ -1,7 +1,7 @@
-"""The archive: every question that can be asked of some homes, answered from the index or from the transcripts.
+"""The archive: every question about some homes, answered from the index or from the transcripts.
 
 Every answer is the one that reading all transcripts gives. If the index is up to date, or can be updated cheaply, it
-is asked instead. Questions that only an index can answer in reasonable time build it if it is missing.
+answers instead. Questions that only an index can answer in reasonable time build it if it is missing.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import datetime, tzinfo
-from decimal import Decimal
-from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -22,17 +20,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from threadline.account import Ledger, Rates
-    from threadline.index import (
-        Activity,
-        FileTouch,
-        FreshIndex,
-        IndexStatus,
-        ListedProblem,
-        QueryResult,
-        RefreshResult,
-        SessionBrief,
-        SessionFacts,
-    )
+    from threadline.index import Index, IndexStatus, QueryResult, RefreshResult, SessionFacts
     from threadline.load import Session
     from threadline.model.calls import ListedCall, ListedFile
     from threadline.model.entries import Entry
@@ -54,13 +42,24 @@ if TYPE_CHECKING:
     from threadline.watch import Follower
 
 AUTO_REFRESH_BYTES = 64 * 1024 * 1024
-"""How many bytes are read for an index without having been asked for it: what takes about a second."""
+"""How many bytes may be read to update the index without being asked to: about a second's work."""
+
+ProgressDisplay = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
+"""Shows the progress of long work: called with a label and the total bytes, it gives a function that adds bytes."""
 
 _WITHOUT_KEEP = "without the keep"
 
 
-class IndexedHomes:
-    """Homes, what lies in them, and the index of them; what is asked of both is in the classes above."""
+class Archive:
+    """Everything that can be read in some homes. Close it when done, or use it in a `with` statement.
+
+    The index is updated first if that takes reading at most `max_refresh_bytes`; if it takes more, the transcripts are
+    read instead. `search`, `calls`, `files` and `sql` always build it. With `stale_ok`, an index that cannot be updated
+    now is used as it is, for example while another process is refreshing it.
+
+    Sessions that exist only in the keep are read from homes that `read_keep` adds; `keep_problems` says what could not
+    be read. With `without_keep` they are left out on purpose, and the index is a different one.
+    """
 
     def __init__(
         self,
@@ -68,23 +67,28 @@ class IndexedHomes:
         *,
         index: bool | Path = True,
         jobs: int | None = None,
-        showing: ProgressDisplay | None = None,
-        most: int = AUTO_REFRESH_BYTES,
-        apart: bool = False,
+        progress: ProgressDisplay | None = None,
+        max_refresh_bytes: int = AUTO_REFRESH_BYTES,
+        without_keep: bool = False,
+        stale_ok: bool = False,
     ) -> None:
         self.homes = tuple(homes)
         self.keep_problems: tuple[str, ...] = ()
-        self.gone: tuple[str, ...] = ()
-        """The homes that are not there any more, and are read from the keep."""
+        self.missing_homes: tuple[str, ...] = ()
+        """Homes that no longer exist, and are read from the keep."""
         self.keep: Path | None = None
-        self.is_apart = apart
-        self._only = False
+        self.without_keep = without_keep
+        self._keep_only_these = False
         self._awaits_keep = False
-        self._lost: tuple[str, ...] = ()
-        self._most = most
-        self._index = index
+        self._missing: tuple[str, ...] = ()
+        self._index_option = index
         self._jobs = jobs
-        self._showing = showing or (lambda _label, _total: nullcontext(lambda _done: None))
+        self._progress = progress or _no_progress
+        self._max_refresh_bytes = max_refresh_bytes
+        self._stale_ok = stale_ok
+        self._open_index: Index | None = None
+        self._is_index_compared = False
+        self._found: list[Found] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -95,256 +99,247 @@ class IndexedHomes:
         self.close()
 
     def close(self) -> None:
-        """Let go of the index."""
-        known = self.__dict__.pop("_fresh", None)
-        if known is not None:
-            known.connection.close()
+        """Close the index. The next question compares it with the transcripts again."""
+        if self._open_index is not None:
+            self._open_index.close()
+        self._open_index, self._is_index_compared, self._found = None, False, None
+
+    # --- the index
 
     @property
     def index(self) -> Path:
-        """Where the index of these homes lies, or would."""
+        """The path of the index of these homes, whether it exists or not."""
         from threadline.index import index_path
 
-        if isinstance(self._index, Path):
-            return self._index
-        # Not by the kept homes: a session that was deleted is one that moved, and its entries stay.
-        living = [home.path for home in self.homes if home.source != KEEP_SOURCE]
-        return index_path([*living, *self._lost, *([_WITHOUT_KEEP] if self.is_apart else [])])
-
-    def read_keep(self, folder: Path, *, only: bool = False, lost: Sequence[str] = ()) -> None:
-        """Read what only the keep in a folder still has, too; with `only`, of these homes alone, and of `lost` ones."""
-        from threadline.index import cache_folder
-        from threadline.keep import kept_homes
-
-        living = [home for home in self.homes if home.source != KEEP_SOURCE]
-        with ProgressBar(self._showing, "Unpacking") as bar:
-            kept = kept_homes(
-                folder, living, cache_folder(), lost=lost, only=only, planned=bar.begin, progress=bar.advance
-            )
-        self.keep, self._only, self._lost = folder, only, tuple(lost)
-        self.homes = (*living, *kept.homes)
-        self.keep_problems, self.gone = kept.problems, kept.gone
-
-    def enable_keep_later(self, *, only: bool) -> None:
-        """Read the keep once there is one; where one was that is not there, `keep_problems` says it."""
-        from threadline.keep import missing_keep_folder
-
-        self._awaits_keep, self._only = True, only
-        lost = missing_keep_folder()
-        if lost is not None:
-            told = f"The keep that was in {lost!r} is not there, so what only it had is left out."
-            self.keep_problems = (f"{told} Is its disk mounted, or was it moved (THREADLINE_KEEP)?",)
-
-    def has_kept(self, home: str) -> bool:
-        """Whether anything is read from the keep that a home had which is gone."""
-        return any(one == home or one.endswith(f":{home}") for one in self.gone)
-
-    @property
-    def kept(self) -> frozenset[str]:
-        """The sessions that only the keep still has."""
-        if all(home.source != KEEP_SOURCE for home in self.homes):
-            return frozenset()
-        kept = (
-            transcript for found in self.found if found.home.source == KEEP_SOURCE for transcript in found.transcripts
-        )
-        return frozenset(one.session for one in kept if one.kind is TranscriptKind.MAIN and one.session is not None)
-
-    def reload_kept_homes(self) -> tuple[Home, ...]:
-        """The homes by now: what a living one has lost since is in a kept one."""
-        folder = self.keep
-        if folder is None and self._awaits_keep:
-            from threadline.keep import existing_keep_folder
-
-            begun = existing_keep_folder()
-            folder = Path(begun) if begun is not None else None
-        if folder is not None:
-            self.read_keep(folder, only=self._only, lost=self._lost)
-        return self.homes
+        if isinstance(self._index_option, Path):
+            return self._index_option
+        # Kept homes do not count: a deleted session is one that moved to the keep, and its entries stay in the index.
+        living = [home.path for home in self._living_homes()]
+        return index_path([*living, *self._missing, *([_WITHOUT_KEEP] if self.without_keep else [])])
 
     def refresh(self) -> RefreshResult:
-        """Bring the index up to date, or make it.
+        """Update the index, or build it.
 
         Raises:
-            IndexBusy: another process is at it.
-            Unreadable: it is damaged, or may not be written.
+            IndexBusy: another process is refreshing it.
+            Unreadable: it is damaged or not writable.
         """
-        from threadline.index import refresh_index
+        from threadline.index import Index
 
         self.close()
-        with ProgressBar(self._showing, "Indexing") as bar:
-            return refresh_index(self.index, self.homes, jobs=self._jobs, planned=bar.begin, progress=bar.advance)
+        with ProgressBar(self._progress, "Indexing") as bar:
+            return Index.refresh(self.index, self.homes, jobs=self._jobs, planned=bar.begin, progress=bar.advance)
 
     def rebuild(self) -> RefreshResult:
-        """Make another index from nothing, and then put it in the place of the one that is there, however that stands.
+        """Build a new index, and then replace the old one with it, even if that is damaged.
 
         Raises:
-            IndexBusy: another process is at it.
-            Unreadable: it may not be written.
+            IndexBusy: another process is refreshing it.
+            Unreadable: it is not writable.
         """
-        from threadline.index import rebuild_index
+        from threadline.index import Index
 
         self.close()
-        with ProgressBar(self._showing, "Indexing") as bar:
-            return rebuild_index(self.index, self.homes, jobs=self._jobs, planned=bar.begin, progress=bar.advance)
+        with ProgressBar(self._progress, "Indexing") as bar:
+            return Index.rebuild(self.index, self.homes, jobs=self._jobs, planned=bar.begin, progress=bar.advance)
 
     def status(self) -> IndexStatus:
-        """How the index stands; it is left as it is.
+        """How large the index is, and what changed since the last refresh. Nothing is written.
 
         Raises:
             Unreadable: it is damaged.
         """
-        from threadline.index import index_status
+        from threadline.index import Index
 
-        return index_status(self.index, self.homes)
+        return Index.status(self.index, self.homes)
 
     def use_stale_index(self) -> None:
-        """Ask the index as it is from now on, and do not read what changed since.
+        """From now on, use the index as it is, without comparing it with the transcripts.
 
         Raises:
-            Unreadable: it is damaged, or there is none.
+            Unreadable: there is no index, or it is damaged.
         """
-        from threadline.index import FreshIndex, open_read_only
+        from threadline.index import Index
 
         self.close()
-        self.__dict__["_fresh"] = FreshIndex(open_read_only(self.index))
-        self.__dict__.pop("found", None)
+        self._set_index(Index.open(self.index))
 
-    @cached_property
-    def found(self) -> list[Found]:
-        """What lies in the homes; of side files, only those that tell of projects."""
-        from threadline.find import look
-
-        known = self._fresh
-        if known is not None:
-            from threadline.index import indexed_homes, problems_by_home
-
-            return indexed_homes(known.connection, self.homes, problems_by_home(known.problems, self.homes))
-        return [look(home, side_files=False) for home in self.homes]
-
-    def prepare(self) -> None:
-        """Have an index that is up to date, whatever it takes to make it.
+    def open_index(self) -> Index:
+        """The index, updated or built if needed, however long that takes. It is closed with the archive.
 
         Raises:
-            IndexBusy: another process is at it.
-            Unreadable: it is damaged, or may not be written.
+            IndexBusy: another process is refreshing it.
+            Unreadable: it is damaged or not writable.
         """
-        _ = self.connection
+        if self._open_index is None:
+            index = self._refreshed_index(None)
+            if index is None:  # without a limit, there is an index or an error
+                raise NotFound(f"There is no index at {str(self.index)!r}; run `threadline index refresh`.")
+            self._set_index(index)
+            return index
+        return self._open_index
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The index, up to date and to be read only; it is made where it is not there.
+        """A read-only SQLite connection to the index, updated or built if needed; `docs/index.md` has the tables.
 
         Raises:
-            IndexBusy: another process is at it.
-            Unreadable: it is damaged, or may not be written.
+            IndexBusy: another process is refreshing the index.
+            Unreadable: it is damaged or not writable.
         """
-        known = self.__dict__.get("_fresh")  # what it would take does not matter here, so it is not asked for
-        if known is None:
-            from threadline.index import open_fresh
+        return self.open_index().connection
 
-            with ProgressBar(self._showing, "Indexing") as bar:
-                known = open_fresh(
-                    self.index, self.homes, most=None, jobs=self._jobs, planned=bar.begin, progress=bar.advance
-                )
-            if known is None:  # without a bound, there is one or an error
-                raise NotFound(f"There is no index at {str(self.index)!r}; run `threadline index refresh`.")
-            self.__dict__["_fresh"] = known
-            self.__dict__.pop("found", None)
-        connection: sqlite3.Connection = known.connection
-        return connection
+    @property
+    def is_indexed(self) -> bool:
+        """Whether there is an index that answers without much reading."""
+        return self._available_index() is not None
 
-    @cached_property
-    def _fresh(self) -> FreshIndex | None:
-        """The index, where it is up to date or can be made so at little cost."""
-        if self._index is False or not self.homes:
-            return None
-        from threadline.index import open_fresh
+    def _source(self) -> Index | None:
+        """The index, if it gives the same answers as reading the transcripts; None if those have to be read.
 
-        with ProgressBar(self._showing, "Indexing") as bar:
-            return open_fresh(
-                self.index, self.homes, most=self._most, jobs=self._jobs, planned=bar.begin, progress=bar.advance
+        It does not if a path could not be read when the two were compared: the index remembers what was there, and
+        reading reports a problem.
+        """
+        index = self._available_index()
+        return index if index is not None and not index.problems else None
+
+    def _available_index(self) -> Index | None:
+        """The index, if it is up to date or can be updated cheaply. Compared once, until the archive is closed."""
+        if self._open_index is None and not self._is_index_compared:
+            self._is_index_compared = True
+            if self._index_option is not False and self.homes:
+                self._open_index = self._refreshed_index(self._max_refresh_bytes) or self._stale_index()
+        return self._open_index
+
+    def _refreshed_index(self, max_bytes: int | None) -> Index | None:
+        from threadline.index import Index
+
+        with ProgressBar(self._progress, "Indexing") as bar:
+            return Index.open_fresh(
+                self.index,
+                self.homes,
+                max_bytes=max_bytes,
+                jobs=self._jobs,
+                planned=bar.begin,
+                progress=bar.advance,
             )
 
+    def _stale_index(self) -> Index | None:
+        if not self._stale_ok or not self.index.exists():
+            return None
+        from threadline.index import Index
 
-ProgressDisplay = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
-"""Shows how far long work has come: given what is done and how many bytes it is, it is told each part."""
+        try:
+            return Index.open(self.index)
+        except Error:
+            return None
 
+    def _set_index(self, index: Index) -> None:
+        self._open_index, self._is_index_compared, self._found = index, True, None
 
-class ProgressBar:
-    """Shows how far work has come, once it is known how much there is."""
+    # --- the keep
 
-    def __init__(self, showing: ProgressDisplay, label: str) -> None:
-        self._showing = showing
-        self._label = label
-        self._advance: Callable[[int], None] | None = None
-        self._shown = ExitStack()
+    def read_keep(self, folder: Path, *, only: bool = False, lost: Sequence[str] = ()) -> None:
+        """Also read the sessions that exist only in this keep.
 
-    def __enter__(self) -> Self:
-        return self
+        With `only`, just those of these homes, and of the `lost` homes, which no longer exist.
+        """
+        from threadline.index import cache_folder
+        from threadline.keep import kept_homes
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._shown.close()
+        living = self._living_homes()
+        with ProgressBar(self._progress, "Unpacking") as bar:
+            kept = kept_homes(
+                folder, living, cache_folder(), lost=lost, only=only, planned=bar.begin, progress=bar.advance
+            )
+        self.keep, self._keep_only_these, self._missing = folder, only, tuple(lost)
+        self.homes = (*living, *kept.homes)
+        self.keep_problems, self.missing_homes = kept.problems, kept.gone
 
-    def begin(self, total: int) -> None:
-        """So many bytes are to be read."""
-        self._advance = self._shown.enter_context(self._showing(self._label, total))
+    def enable_keep_later(self, *, only: bool) -> None:
+        """Read the keep once there is one. If one was used before and is missing, `keep_problems` says so."""
+        from threadline.keep import missing_keep_folder
 
-    def advance(self, done: int) -> None:
-        """So many more have been."""
-        if self._advance is not None:
-            self._advance(done)
+        self._awaits_keep, self._keep_only_these = True, only
+        folder = missing_keep_folder()
+        if folder is not None:
+            missing = f"The keep in {folder!r} is missing, so sessions that only it has are left out."
+            self.keep_problems = (f"{missing} Is its disk mounted, or was it moved (THREADLINE_KEEP)?",)
 
+    def has_kept(self, home: str) -> bool:
+        """Whether a home that no longer exists is read from the keep."""
+        return any(path == home or path.endswith(f":{home}") for path in self.missing_homes)
 
-def total_size(found: Iterable[Found]) -> int:
-    """How many bytes the transcripts have that were found."""
-    return sum(transcript.size for home in found for transcript in home.transcripts)
+    @property
+    def kept_sessions(self) -> frozenset[str]:
+        """The ids of sessions that exist only in the keep."""
+        if all(home.source != KEEP_SOURCE for home in self.homes):
+            return frozenset()
+        return frozenset(
+            transcript.session
+            for found in self.found
+            if found.home.source == KEEP_SOURCE
+            for transcript in found.transcripts
+            if transcript.kind is TranscriptKind.MAIN and transcript.session is not None
+        )
 
+    def reload_kept_homes(self) -> tuple[Home, ...]:
+        """The homes as they are now: sessions deleted meanwhile are in a kept home."""
+        folder = self.keep
+        if folder is None and self._awaits_keep:
+            from threadline.keep import existing_keep_folder
 
-class TranscriptQueries(IndexedHomes):
-    """Sessions, ledger, failures, secrets: each answer is the one that reading everything gives."""
+            existing = existing_keep_folder()
+            folder = Path(existing) if existing is not None else None
+        if folder is not None:
+            self.read_keep(folder, only=self._keep_only_these, lost=self._missing)
+        return self.homes
 
-    def overview(self) -> Overview:
-        """All homes at a glance."""
-        from threadline.find import count_side_files, look
-        from threadline.summary import build_overview
+    def _living_homes(self) -> list[Home]:
+        return [home for home in self.homes if home.source != KEEP_SOURCE]
 
-        known = self._fresh
-        if known is not None and not known.problems:
-            from threadline.index import IndexedSummaries
-            from threadline.index import indexed_homes as known_found
+    # --- files
 
-            counts = [count_side_files(home) for home in self.homes]
-            looked = known_found(known.connection, self.homes, [count.problems for count in counts])
-            source = IndexedSummaries(known.connection)
-            return build_overview(looked, source=source, side_files=[count.kinds for count in counts])
-        found = [look(home) for home in self.homes]
-        if known is not None:
-            from threadline.index import IndexedSummaries
+    @property
+    def found(self) -> list[Found]:
+        """The projects and transcripts of each home. Side files are included only if they name a project's path."""
+        if self._found is None:
+            index = self._source()
+            if index is not None:
+                self._found = index.homes(self.homes)
+            else:
+                from threadline.find import look
 
-            return build_overview(found, source=IndexedSummaries(known.connection))
-        with self._showing("Reading", total_size(found)) as advance:
-            return build_overview(found, jobs=self._jobs, progress=advance)
+                self._found = [look(home, side_files=False) for home in self.homes]
+        return self._found
 
-    def sessions(self, wanted: SessionFilter | None = None) -> SessionList:
-        """The sessions that are wanted, newest first."""
-        from threadline.summary import list_sessions
+    def look(self) -> list[Found]:
+        """The projects, transcripts and side files of each home."""
+        from threadline.find import look
 
-        known = self._fresh
-        if known is not None:
-            from threadline.index import IndexedSummaries
+        return [look(home) for home in self.homes]
 
-            return list_sessions(self.found, wanted, source=IndexedSummaries(known.connection))
-        with self._showing("Reading", total_size(self.found)) as advance:
-            return list_sessions(self.found, wanted, jobs=self._jobs, progress=advance)
+    def at(self, path: str | Path, *, session: bool = False) -> Found:
+        """Everything at a path, in these homes or elsewhere: a home, a folder with transcripts, or a transcript.
 
-    def path(self, name: str) -> Path:
-        """The transcript of a session or an agent, by the start of its id; `last` is the newest session's.
+        With `session`, the path is a transcript's, and everything that belongs to its session is included.
 
         Raises:
-            NotFound: there is none of that name.
-            Ambiguous: there are several; the text lists them.
+            NotFound: there is nothing at that path.
+            Unreadable: it cannot be read.
+            BadQuery: it is a file of a home, but not a transcript.
+        """
+        from threadline.find import add_session_transcripts, look_at_path
+
+        found = look_at_path(path)
+        return add_session_transcripts(found) if session else found
+
+    def path(self, name: str) -> Path:
+        """The path of a session's or agent's transcript, by a prefix of its id; `last` is the newest session's.
+
+        Raises:
+            NotFound: there is none.
+            Ambiguous: there are several; the message lists them.
         """
         from threadline.summary import SessionFilter
 
@@ -352,158 +347,163 @@ class TranscriptQueries(IndexedHomes):
             return self.transcript(name).path
         newest = self.sessions(SessionFilter(limit=1)).sessions
         if not newest:
-            raise NotFound("There is no session yet; name a home with --home, or a transcript.")
+            raise NotFound("There is no session yet. Choose a home with --home, or give the path of a transcript.")
         return newest[0].path
 
     def transcript(self, name: str) -> Transcript:
-        """The transcript of a session or an agent, by the start of its id.
+        """A session's or agent's transcript, by a prefix of its id.
 
         Raises:
-            NotFound: there is none of that name.
-            Ambiguous: there are several; the text lists them.
+            NotFound: there is none.
+            Ambiguous: there are several; the message lists them.
         """
         from threadline.find import find_by_id
 
         return find_by_id(name, self.found)
 
-    def directory_of(self, transcript: Path, directories: Sequence[str]) -> str | None:
-        """Of the directories that a session was in, the one it belongs to: its folder is named after that.
+    @staticmethod
+    def directory_of(transcript: Path, directories: Sequence[str]) -> str | None:
+        """The project of a session that worked in these directories: the one its folder is named after, or the first.
 
-        It is the first where none fits, and None where there are none.
+        None if there are no directories.
         """
         from threadline.find import folder_matches
 
         folder = transcript.parent.name
-        named = (directory for directory in directories if folder_matches(folder, directory))
-        return next(named, directories[0] if directories else None)
+        matches = (directory for directory in directories if folder_matches(folder, directory))
+        return next(matches, directories[0] if directories else None)
 
-    def at(self, path: str | Path, *, session: bool = False) -> Found:
-        """All that lies at a path, of these homes or not: a home, a folder with transcripts, or one of them.
+    def running(self) -> Collection[SessionId]:
+        """The sessions that a live process is working on."""
+        from threadline.find import list_live_session_files
+        from threadline.summary import find_running_sessions
 
-        With `session`, the path is a transcript's, and what else belongs to its session is found with it.
+        files = [file for home in self.homes for file in list_live_session_files(home)]
+        return find_running_sessions(files) if files else ()
 
-        Raises:
-            NotFound: there is nothing at that path.
-            Unreadable: it cannot be looked at.
-            BadQuery: it is a file of a home, and no transcript.
-        """
-        from threadline.find import look_at_path
+    # --- sessions and reports
 
-        found = look_at_path(path)
-        if not session:
-            return found
-        from threadline.find import add_session_transcripts
+    def overview(self) -> Overview:
+        """A summary of all homes."""
+        from threadline.find import count_side_files
+        from threadline.summary import build_overview
 
-        return add_session_transcripts(found)
+        index = self._source()
+        if index is not None:
+            counts = [count_side_files(home) for home in self.homes]
+            found = index.homes(self.homes, [count.problems for count in counts])
+            return build_overview(
+                found, source=index.summaries(), side_files=[count.kinds for count in counts]
+            )
+        found = self.look()
+        with self._progress("Reading", total_size(found)) as advance:
+            return build_overview(found, jobs=self._jobs, progress=advance)
+
+    def sessions(self, wanted: SessionFilter | None = None) -> SessionList:
+        """The sessions that match a filter, newest first."""
+        from threadline.summary import list_sessions
+
+        index = self._source()
+        if index is not None:
+            return list_sessions(self.found, wanted, source=index.summaries())
+        with self._progress("Reading", total_size(self.found)) as advance:
+            return list_sessions(self.found, wanted, jobs=self._jobs, progress=advance)
 
     def session(self, name: str) -> Session:
-        """A session, read whole: by the start of its id, or `last`.
+        """A whole session, by a prefix of its id, or `last`.
 
         Raises:
-            NotFound: there is none of that name.
-            Ambiguous: there are several; the text lists them.
+            NotFound: there is none.
+            Ambiguous: there are several; the message lists them.
         """
         from threadline.load import read
 
         return read(self.path(name))
 
-    def ledger(self, prices: Rates | None = None, *, calls: bool = True) -> Ledger:
-        """What was spent, every message counted once. Without `calls` it cannot be summed by tool.
-
-        `prices` are the rates to take in place of those that come with threadline.
-        """
-        from threadline.account import shipped_rates
-
-        known = self._fresh
-        if known is not None and not known.problems:
-            from threadline.index import IndexedLedger
-
-            return IndexedLedger(known.connection, prices)
-        from threadline.reports import build_ledger
-
-        with self._showing("Reading", total_size(self.found)) as advance:
-            return build_ledger(self.found, prices or shipped_rates(), jobs=self._jobs, progress=advance, calls=calls)
-
     def titles(self, sessions: Collection[str]) -> dict[str, str]:
-        """What these sessions are called, as far as that is known."""
-        known = self._fresh
-        if known is not None:
-            from threadline.index import find_titles
-
-            return find_titles(known.connection, sessions)
+        """The titles of these sessions, without those that have none."""
+        index = self._source()
+        if index is not None:
+            return index.titles(sessions)
         from threadline.summary import read_session_titles
 
         return read_session_titles(self.found, sessions)
 
+    def ledger(self, prices: Rates | None = None, *, calls: bool = True) -> Ledger:
+        """What was spent, every message counted once. Without `calls` it cannot be summed by tool.
+
+        `prices` are used instead of the rates shipped with threadline.
+        """
+        index = self._source()
+        if index is not None:
+            return index.ledger(prices)
+        from threadline.account import shipped_rates
+        from threadline.reports import build_ledger
+
+        with self._progress("Reading", total_size(self.found)) as advance:
+            return build_ledger(self.found, prices or shipped_rates(), jobs=self._jobs, progress=advance, calls=calls)
+
+    def recent(self, named: SessionRef, rates: Rates, *, since: datetime, seconds: float) -> RecentUsage:
+        """A session and what was spent since a time, for a status line that is updated on every prompt.
+
+        Without an index, transcripts are read for at most so many seconds.
+        """
+        from threadline.account import shipped_digest
+
+        index = self._source() if self.index.exists() and rates.digest == shipped_digest() else None
+        if index is not None:
+            return index.recent_usage(named, rates, since=since)
+        from threadline.reports import statusline
+
+        return statusline.read_recent_usage(named, self.homes, rates, since=since, seconds=seconds)
+
     def history(self, wanted: PromptFilter | None = None) -> PromptHistory:
-        """What was typed in all projects, newest first: its `prompts()`, and whether their sessions are gone."""
+        """What was typed in all projects, newest first: its `prompts()`, and which sessions were deleted."""
         from threadline.reports import PromptHistory
 
         return PromptHistory(self.found, wanted)
 
     def failures(self, since: datetime | None = None) -> list[Failure]:
-        """What went wrong in all sessions, in order of time, each once.
+        """What went wrong in all sessions, oldest first, each failure once.
 
-        With `since`, only transcripts that were written to from then on are read.
+        With `since`, only transcripts modified from then on are read.
         """
         from threadline.reports import find_failures
 
-        # What was last written before then holds nothing from after it.
+        # A file last modified before then contains nothing from after it.
         oldest = since.timestamp() * 1e9 if since is not None else 0
-        written = [
+        transcripts = [
             transcript
             for home in self.found
             for transcript in home.transcripts
             if transcript.size and transcript.mtime_ns >= oldest
         ]
-        with self._showing("Reading", sum(one.size for one in written)) as advance:
-            return find_failures(written, jobs=self._jobs, progress=advance)
-
-    def look(self) -> list[Found]:
-        """All that lies in the homes, side files too."""
-        from threadline.find import look
-
-        return [look(home) for home in self.homes]
+        with self._progress("Reading", sum(transcript.size for transcript in transcripts)) as advance:
+            return find_failures(transcripts, jobs=self._jobs, progress=advance)
 
     def examine(self, found: Sequence[Found] | None = None, *, check: bool = False) -> Examination:
-        """Read everything, or what was `found` somewhere: what is wrong, what is new, how much was understood.
+        """Read everything, or what was `found` elsewhere: what is wrong, what is new, how much was understood.
 
-        With `check`, prove for each transcript that its entries give it back.
+        With `check`, verify for each transcript that its entries reproduce it byte for byte.
         """
         from threadline.reports import examine_homes
 
         found = found if found is not None else self.look()
-        with self._showing("Reading", total_size(found)) as advance:
+        with self._progress("Reading", total_size(found)) as advance:
             return examine_homes(found, check=check, jobs=self._jobs, progress=advance)
 
     def scan(self, wanted: SecretFilter | None = None, found: Sequence[Found] | None = None) -> list[ScanResult]:
-        """Which secrets stand in each file of the homes, or of what was `found` somewhere."""
+        """The secrets in each file of the homes, or of what was `found` elsewhere."""
         from threadline.reports import files_to_scan, scan_files
 
         files = files_to_scan(found if found is not None else self.look())
-        with self._showing("Scanning", sum(file.size for file in files)) as advance:
+        with self._progress("Scanning", sum(file.size for file in files)) as advance:
             return list(scan_files(files, wanted, jobs=self._jobs, progress=advance))
 
-    def recent(self, named: SessionRef, rates: Rates, *, since: datetime, seconds: float) -> RecentUsage:
-        """A session and what was spent since a moment, for a line that is written anew on every prompt.
-
-        An index is asked where there is one; without, transcripts are read for no longer than so many seconds.
-        """
-        from threadline.account import shipped_digest
-
-        known = self._fresh if self.index.exists() and rates.digest == shipped_digest() else None
-        if known is not None and not known.problems:
-            from threadline.index import recent_usage
-
-            return recent_usage(known.connection, named, rates, since=since)
-        from threadline.reports import statusline
-
-        return statusline.read_recent_usage(named, self.homes, rates, since=since, seconds=seconds)
-
     def watch(self, session: str | Path | None = None, *, since: datetime | None = None) -> Follower:
-        """Follows the transcripts as they grow: of all sessions, or of one and its agents.
+        """Follow the transcripts as they grow: of all sessions, or of one and its agents.
 
-        A session is named by the start of its id, or by a path, which may be in another home or in none.
+        `session` is a prefix of an id, or a path, which may be in another home or in none.
 
         Raises:
             NotFound: there is no such session.
@@ -514,26 +514,12 @@ class TranscriptQueries(IndexedHomes):
             return Follower(self.homes, since=since)
         if isinstance(session, Path):
             return _follow_path(session, since)
-        found = self.transcript(session)
-        if found.session is None:
-            return Follower(path=found.path, since=since)
-        return Follower(self.homes, session=found.session, since=since)
+        transcript = self.transcript(session)
+        if transcript.session is None:
+            return Follower(path=transcript.path, since=since)
+        return Follower(self.homes, session=transcript.session, since=since)
 
-
-def _follow_path(path: Path, since: datetime | None) -> Follower:
-    """Who follows the session of a transcript: wherever it goes, where that lies in a home."""
-    from threadline.find import homes, transcript_at
-    from threadline.watch import Follower
-
-    place = path.absolute()
-    found = transcript_at(place)
-    if place.parents[1].name != "projects" or found.session is None:
-        return Follower(path=place, since=since)
-    return Follower(homes(place.parents[2]), session=found.session, since=since)
-
-
-class SearchQueries(IndexedHomes):
-    """Search, lists of calls and files, and questions in SQL."""
+    # --- search
 
     def search(
         self,
@@ -547,50 +533,65 @@ class SearchQueries(IndexedHomes):
         near: bool = True,
         seconds: float | None = None,
     ) -> Hits:
-        """What a query finds, best first; `docs/search.md` has the language. The index is made if it is not there.
+        """The hits of a query, best first; `docs/search.md` describes the language. Builds the index if needed.
 
-        Without `near`, only what matches exactly: no other spelling, and no session that has the words apart.
-        `seconds` is how long entries may be read where the index alone has no answer: then `cut_short` says that others
-        may match as well.
+        Without `near`, only exact matches: no other spelling, and no session with the words in separate entries.
+        `seconds` limits how long entries are read if the index alone cannot answer; `cut_short` says that the limit was
+        reached and there may be more hits.
 
         Raises:
-            BadQuery: the query cannot be understood, or nothing was found in that time.
-            IndexBusy: another process is making the index.
+            BadQuery: the query is invalid, or nothing was found in that time.
+            IndexBusy: another process is building the index.
         """
         from threadline.search import search
 
         return search(
-            self.connection, query, limit=limit, every=every, sort=sort, zone=zone, now=now, near=near, seconds=seconds
+            self.open_index(),
+            query,
+            limit=limit,
+            every=every,
+            sort=sort,
+            zone=zone,
+            now=now,
+            near=near,
+            seconds=seconds,
         )
 
     def why(self, query: str, *, zone: tzinfo | None = None, now: datetime | None = None) -> str:
-        """Why a query found nothing, and what would have been found, in sentences for a person.
+        """Why a query found nothing, and which similar query finds something, as sentences.
 
         Raises:
-            BadQuery: the query cannot be understood.
-            IndexBusy: another process is making the index.
+            BadQuery: the query is invalid.
+            IndexBusy: another process is building the index.
         """
         from threadline.search import explain_no_hits
 
-        return explain_no_hits(self.connection, query, zone=zone, now=now)
+        return explain_no_hits(self.open_index(), query, zone=zone, now=now)
 
     def around(self, hit: Hit, count: int) -> tuple[list[Entry], list[Entry]]:
-        """So many entries of the conversation before a hit, and after it."""
+        """Up to `count` entries of the conversation before a hit, and after it."""
         from threadline.search import entries_around
 
-        return entries_around(self.connection, hit, count)
+        return entries_around(self.open_index(), hit, count)
 
-    def typed(self, hit: Hit) -> str:
-        """The whole prompt of a hit whose transcript is gone; empty where its history has it no more."""
+    @staticmethod
+    def typed(hit: Hit) -> str:
+        """The whole prompt of a hit whose transcript was deleted; empty if the history no longer has it."""
         from threadline.search import read_prompt
 
         return read_prompt(hit.place)
 
     def facts(self, session: str) -> SessionFacts:
-        """When a session was last written to, and what was typed first in it."""
-        from threadline.index import find_session_facts
+        """When a session was last written to, and its first prompt."""
+        return self.open_index().session_facts(session)
 
-        return find_session_facts(self.connection, session)
+    def never_called(self, tools: Iterable[str]) -> str | None:
+        """A sentence about the first of these tools that no session called, with a suggestion; None if all were."""
+        from threadline.search import explain_unused_tool
+
+        return explain_unused_tool(self.open_index(), tools)
+
+    # --- calls, files and SQL
 
     def calls(
         self,
@@ -603,27 +604,21 @@ class SearchQueries(IndexedHomes):
         until: datetime | None = None,
         limit: int | None = 50,
     ) -> list[ListedCall]:
-        """Calls of all sessions, newest first, each once. The index is made if it is not there.
+        """Calls of all sessions, newest first, each once. Builds the index if needed.
 
-        `session` is the start of an id, `project` a text that the project's path holds.
+        `session` is a prefix of an id, `project` a part of the project's path.
 
         Raises:
-            IndexBusy: another process is making the index.
+            IndexBusy: another process is building the index.
         """
-        from threadline.index import CallFilter, list_calls
+        from threadline.index import CallFilter
 
-        return list_calls(
-            self.connection, CallFilter(session, project, since, until, limit), tools=tools, outcomes=outcomes
-        )
+        selection = CallFilter(session, project, since, until, limit)
+        return self.open_index().calls(selection, tools=tools, outcomes=outcomes)
 
-    def never_called(self, tools: Iterable[str]) -> str | None:
-        """A sentence about the first of some tools that no session called, and what may have been meant; else None."""
-        from threadline.search import explain_unused_tool
-
-        return explain_unused_tool(self.connection, tools)
-
-    def call_input(self, call: ListedCall) -> Any:
-        """What a call was given, read from its place; None where it is not there any more."""
+    @staticmethod
+    def call_input(call: ListedCall) -> Any:
+        """The input of a call, read from its transcript; None if it is no longer there."""
         from threadline.index import read_call_input
 
         place = call.place
@@ -639,163 +634,85 @@ class SearchQueries(IndexedHomes):
         until: datetime | None = None,
         limit: int | None = 50,
     ) -> list[ListedFile]:
-        """Files that sessions touched, those touched last first. The index is made if it is not there.
+        """Files that sessions touched, those touched last first. Builds the index if needed.
 
-        `path` is a file's path or the end of it; the others are those of `calls`.
+        `path` is a file's path or the end of it; the other parameters are those of `calls`.
 
         Raises:
-            IndexBusy: another process is making the index.
+            IndexBusy: another process is building the index.
         """
-        from threadline.index import CallFilter, list_files
+        from threadline.index import CallFilter
 
-        return list_files(self.connection, CallFilter(session, project, since, until, limit), path)
+        return self.open_index().files(CallFilter(session, project, since, until, limit), path)
 
     def sql(self, question: str, *, seconds: float = 60) -> list[dict[str, Any]]:
-        """The rows that a SELECT on the index gives; `docs/index.md` has its tables. The index is made if need be.
+        """The rows of a SELECT on the index; `docs/index.md` describes the tables. Builds the index if needed.
 
         Raises:
-            BadQuery: it cannot be understood, wants more than to read, or takes longer than that.
-            IndexBusy: another process is making the index.
+            BadQuery: it is invalid, not a SELECT, or takes longer than `seconds`.
+            IndexBusy: another process is building the index.
         """
-        with self.asking() as ask:
-            answer = ask(question, seconds)
-            return [dict(zip(answer.columns, row, strict=True)) for row in answer]
+        with self.asking() as run:
+            result = run(question, seconds)
+            return [dict(zip(result.columns, row, strict=True)) for row in result]
 
     @contextmanager
     def asking(self, *, heap: int | None = None) -> Iterator[Callable[[str, float], QueryResult]]:
-        """Any number of SELECTs on the index as it is at one moment: each with how many seconds it may take.
+        """A function that runs a SELECT for at most so many seconds; all of them see the same state of the index.
 
-        `heap` is how many bytes SQLite may hold, for this and whatever else asks it in this process from now on.
+        `heap` limits the bytes SQLite may allocate in this process from now on.
 
         Raises:
-            IndexBusy: another process is making the index.
+            IndexBusy: another process is building the index.
             Unreadable: it is damaged.
         """
-        from threadline.index import QueryResult, open_for_sql
-
-        _ = self.connection  # it is up to date from here on
-        with open_for_sql(self.index, heap) as connection:
-            yield partial(QueryResult, connection)
+        with self.open_index().sql(heap=heap) as run:
+            yield run
 
 
-class IndexQueries(IndexedHomes):
-    """What the index has counted already. It is made where it is not there."""
+def _follow_path(path: Path, since: datetime | None) -> Follower:
+    """Follow the session of a transcript; if it is in a home, into every transcript of the session."""
+    from threadline.find import homes, transcript_at
+    from threadline.watch import Follower
 
-    @property
-    def generation(self) -> str:
-        """What changes whenever the index tells something else."""
-        from threadline.index import read_generation
-
-        return read_generation(self.connection)
-
-    def briefs(self) -> tuple[SessionBrief, ...]:
-        """All sessions in few words, newest first."""
-        from threadline.index import list_sessions
-
-        return list_sessions(self.connection)
-
-    def activity(self, since: datetime | None = None) -> Activity:
-        """How much was done since a moment, or ever."""
-        from threadline.index import count_activity
-
-        return count_activity(self.connection, since)
-
-    def call_counts(self, sessions: Collection[str] | None = None) -> dict[str, int]:
-        """How many calls each of some sessions made, or each of all."""
-        from threadline.index import count_calls
-
-        return count_calls(self.connection, sessions)
-
-    def tool_counts(self) -> dict[str, int]:
-        """How often each tool was called, most often first."""
-        from threadline.index import count_tools
-
-        return count_tools(self.connection)
-
-    def touches(self, path: str, limit: int) -> list[FileTouch]:
-        """Each time that a file was touched, the last first."""
-        from threadline.index import list_touches
-
-        return list_touches(self.connection, path, limit)
-
-    def problems(self) -> list[ListedProblem]:
-        """What reading for the index found wrong, by kind and place."""
-        from threadline.index import list_problems
-
-        return list_problems(self.connection)
-
-    def problem_counts(self) -> dict[str, int]:
-        """How many problems of each kind there are, most first."""
-        from threadline.index import count_problems
-
-        return count_problems(self.connection)
-
-    def size(self) -> int:
-        """How many bytes all transcripts have."""
-        from threadline.index import total_size
-
-        return total_size(self.connection)
-
-    def owner_of(self, transcript: str) -> tuple[str | None, str | None] | None:
-        """The session and the agent whose transcript this is; None where the index does not know it."""
-        from threadline.index import transcript_owner
-
-        return transcript_owner(self.connection, transcript)
-
-    def named_inside(self, session: str) -> Path | None:
-        """The largest transcript whose rows name that session though its path does not."""
-        from threadline.index import find_transcript_naming
-
-        return find_transcript_naming(self.connection, session)
-
-    def amounts(self, session: str) -> dict[str, Decimal]:
-        """What each message in a session's transcripts cost, as far as a price is known."""
-        from threadline.index import message_amounts
-
-        return message_amounts(self.connection, session)
-
-    def running(self) -> Collection[SessionId]:
-        """The sessions that have a living process, which no transcript tells."""
-        from threadline.find import list_live_session_files
-        from threadline.summary import find_running_sessions
-
-        registered = [side for home in self.homes for side in list_live_session_files(home)]
-        return find_running_sessions(registered) if registered else ()
-
-    @staticmethod
-    def transcripts_of(main: Path) -> tuple[Sequence[Transcript], Sequence[Transcript]]:
-        """The transcripts that belong to a session besides its main one: those below it, and those beside it."""
-        from threadline.find import session_transcripts
-
-        return session_transcripts(main)
+    absolute = path.absolute()
+    transcript = transcript_at(absolute)
+    if absolute.parents[1].name != "projects" or transcript.session is None:
+        return Follower(path=absolute, since=since)
+    return Follower(homes(absolute.parents[2]), session=transcript.session, since=since)
 
 
-class Archive(TranscriptQueries, SearchQueries, IndexQueries):
-    """All that can be read in some homes. Close it when done, or use it in a `with` statement.
-
-    The index is brought up to date where that takes reading no more than `most` bytes; where it takes more, the
-    transcripts are read. `search` and `sql` make it whatever it takes. What only a keep still has is read from homes
-    that `kept_homes` made; `keep_problems` says what of it could not be. With `apart`, it is left out on purpose: then
-    the index is another one.
-    """
+def total_size(found: Iterable[Found]) -> int:
+    """The size of all transcripts in bytes."""
+    return sum(transcript.size for home in found for transcript in home.transcripts)
 
 
-class StaleTolerantArchive(Archive):
-    """An archive that asks its index as it is where another process is writing it: to read everything takes long."""
+class ProgressBar:
+    """Shows the progress of work whose size becomes known only after it has begun."""
 
-    @cached_property
-    def _fresh(self) -> FreshIndex | None:
-        known = super()._fresh
-        if known is not None or self._index is False or not self.index.exists():
-            return known
-        from threadline.index import FreshIndex, open_read_only
+    def __init__(self, display: ProgressDisplay, label: str) -> None:
+        self._display = display
+        self._label = label
+        self._advance: Callable[[int], None] | None = None
+        self._stack = ExitStack()
 
-        try:
-            return FreshIndex(open_read_only(self.index))
-        except Error:
-            return None
+    def __enter__(self) -> Self:
+        return self
 
-    @property
-    def is_indexed(self) -> bool:
-        """Whether there is an index to ask."""
-        return self._fresh is not None
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def begin(self, total: int) -> None:
+        """Show the bar: so many bytes are to be read."""
+        self._advance = self._stack.enter_context(self._display(self._label, total))
+
+    def advance(self, count: int) -> None:
+        """So many more bytes have been read."""
+        if self._advance is not None:
+            self._advance(count)
+
+
+def _no_progress(_label: str, _total: int) -> AbstractContextManager[Callable[[int], None]]:
+    return nullcontext(lambda _count: None)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from threadline.archive.archive import AUTO_REFRESH_BYTES, Archive
 from threadline.errors import NotFound
 from threadline.find import PROJECTS
-from threadline.find import homes as all_homes
+from threadline.find import homes as find_homes
 from threadline.model.homes import Home
 
 if TYPE_CHECKING:
@@ -22,16 +22,17 @@ def open(  # noqa: A001 - as `threadline.open`
     *,
     index: bool | Path = True,
     jobs: int | None = None,
-    showing: ProgressDisplay | None = None,
-    most: int = AUTO_REFRESH_BYTES,
+    progress: ProgressDisplay | None = None,
+    max_refresh_bytes: int = AUTO_REFRESH_BYTES,
     keep: bool | Path = True,
 ) -> Archive:
-    """The archive of all homes that are found, or of those given.
+    """Open the archive of these homes, or of all homes on this machine.
 
-    `index` says whether the index may be used, or where it lies. `jobs` is how many processes may read at once,
-    `showing` shows how far long work has come, and `most` is how many bytes may be read to bring the index up to date.
-    `keep` says whether sessions are read that only the keep still has, or where that lies; of homes that are given,
-    only theirs. One that was given and is gone is read from the keep alone, where that knows it; `gone` tells those.
+    `index` says whether to use the index, or where it is. `jobs` limits the number of processes that read at once,
+    `progress` shows the progress of long work, and `max_refresh_bytes` limits how much is read to update the index
+    without being asked to. `keep` says whether to read sessions that exist only in the keep, or where the keep is. If
+    homes are given, only their sessions are read from it. A given home that no longer exists is read from the keep, if
+    that has it; `missing_homes` lists those.
 
     >>> import threadline
     >>> with threadline.open() as archive:  # doctest: +SKIP
@@ -39,72 +40,78 @@ def open(  # noqa: A001 - as `threadline.open`
     ...         print(hit.session, hit.snippet)
 
     Raises:
-        NotFound: a home that was given is not there, and not in the keep either.
+        NotFound: a given home does not exist, and is not in the keep either.
     """
     given = (homes,) if isinstance(homes, Home | str | Path) else tuple(homes or ())
-    named = [one for one in given if isinstance(one, Home)]
-    others = [one for one in given if not isinstance(one, Home)]
-    folder, is_apart = _select_keep(keep)
-    lost: dict[str, NotFound] = {}
+    ready = [home for home in given if isinstance(home, Home)]
+    paths = [path for path in given if not isinstance(path, Home)]
+    folder, without_keep = _select_keep(keep)
+    missing: dict[str, NotFound] = {}
     try:
-        there = all_homes(*others) if others or not named else []
+        existing = find_homes(*paths) if paths or not ready else []
     except NotFound:
         if folder is None:
             raise
-        there, lost = _split_missing_homes(others)
-    made = Archive((*named, *there), index=index, jobs=jobs, showing=showing, most=most, apart=is_apart)
+        existing, missing = _split_missing_homes(paths)
+    archive = Archive(
+        (*ready, *existing),
+        index=index,
+        jobs=jobs,
+        progress=progress,
+        max_refresh_bytes=max_refresh_bytes,
+        without_keep=without_keep,
+    )
     if folder is not None:
-        made.read_keep(folder, only=bool(given), lost=tuple(lost))
-    elif keep is True and not is_apart:
-        made.enable_keep_later(only=bool(given))
-    for path, error in lost.items():
-        if not made.has_kept(path):
+        archive.read_keep(folder, only=bool(given), lost=tuple(missing))
+    elif keep is True and not without_keep:
+        archive.enable_keep_later(only=bool(given))
+    for path, error in missing.items():
+        if not archive.has_kept(path):
             raise error
-    return made
+    return archive
 
 
-def _split_missing_homes(named: Sequence[str | Path]) -> tuple[list[Home], dict[str, NotFound]]:
-    """Of homes that were named, those that are there, and why the others are not, by the path they had."""
-    there: dict[Path, Home] = {}
-    lost: dict[str, NotFound] = {}
-    for text in named:
+def _split_missing_homes(paths: Sequence[str | Path]) -> tuple[list[Home], dict[str, NotFound]]:
+    """The homes that exist, and the errors of those that do not, by the path they were kept by."""
+    existing: dict[Path, Home] = {}
+    missing: dict[str, NotFound] = {}
+    for path in paths:
         try:
-            (home,) = all_homes(text)
+            (home,) = find_homes(path)
         except NotFound as error:
-            lost[_kept_home_path(text)] = error
+            missing[_kept_home_path(path)] = error
         else:
-            there.setdefault(home.path, home)
-    return list(there.values()), lost
+            existing.setdefault(home.path, home)
+    return list(existing.values()), missing
 
 
-def _kept_home_path(named: str | Path) -> str:
-    """The path that a home was kept by, as far as that can be told once it is gone."""
-    path = os.path.realpath(os.path.expanduser(named))  # noqa: PTH111 - Path.expanduser raises when at a loss
-    above, name = os.path.split(path)
-    return above if name == PROJECTS else path
+def _kept_home_path(path: str | Path) -> str:
+    """The path that a home was kept by, as far as that can be known once it is gone."""
+    resolved = os.path.realpath(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises for unknown users
+    parent, name = os.path.split(resolved)
+    return parent if name == PROJECTS else resolved
 
 
 def clear_kept_homes(folder: Path) -> None:
-    """Throw away what was put back from the keep in a folder, after something was forgotten: it is made again."""
+    """Delete the sessions that were unpacked from a keep, after some were forgotten. They are unpacked again."""
     from threadline.index import cache_folder
     from threadline.keep import clear_kept_homes
 
     clear_kept_homes(folder, cache_folder())
 
 
-def ignores_keep(asked: bool) -> bool:
-    """Whether there is a keep that is left out."""
-    return _select_keep(asked)[1]
+def is_keep_ignored(option: bool) -> bool:
+    """Whether there is a keep, but it is not read."""
+    return _select_keep(option)[1]
 
 
-def _select_keep(asked: bool | Path) -> tuple[Path | None, bool]:
-    """The folder of the keep to be read, if there is one; and whether there is one that is left out."""
-    if isinstance(asked, Path):
-        return asked, False
+def _select_keep(option: bool | Path) -> tuple[Path | None, bool]:
+    """The folder of the keep to read, if there is one; and whether there is one that is ignored."""
+    if isinstance(option, Path):
+        return option, False
     from threadline.keep import existing_keep_folder, is_keep_enabled
 
     folder = existing_keep_folder()
     if folder is None:
         return None, False
-    is_wanted = asked and is_keep_enabled()
-    return (Path(folder), False) if is_wanted else (None, True)
+    return (Path(folder), False) if option and is_keep_enabled() else (None, True)

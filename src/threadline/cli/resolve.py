@@ -48,13 +48,20 @@ def open_archive(
     most = archive.AUTO_REFRESH_BYTES if most is None else most
     showing = partial(_progress_for, quiet)
     if found is not None:
-        is_apart = archive.ignores_keep(keep)
-        return archive.Archive(tuple(found), index=is_used, jobs=jobs, showing=showing, most=most, apart=is_apart)
-    made = archive.open(homes, index=is_used, jobs=jobs, showing=showing, most=most, keep=keep)
+        without_keep = archive.is_keep_ignored(keep)
+        return archive.Archive(
+            tuple(found),
+            index=is_used,
+            jobs=jobs,
+            progress=showing,
+            max_refresh_bytes=most,
+            without_keep=without_keep,
+        )
+    made = archive.open(homes, index=is_used, jobs=jobs, progress=showing, max_refresh_bytes=most, keep=keep)
     if made.keep_problems:
         _print_keep_problems(made.keep_problems)
-    if made.gone:
-        _print_missing_homes(made.gone)
+    if made.missing_homes:
+        _print_missing_homes(made.missing_homes)
     return made
 
 
@@ -181,7 +188,7 @@ def ensure_index(archive: Archive, *, fresh: bool) -> bool:
         archive.use_stale_index()
         return True
     try:
-        _ = archive.connection
+        archive.open_index()
     except IndexBusy as error:
         if not path.exists():
             raise

@@ -64,7 +64,9 @@ def serve(*, port: int, host: str, is_opened: bool, as_json: bool, homes: tuple[
         report_no_home()
         return EXIT_NOTHING
     index = archive.index if uses_index() else False
-    holding = ArchivePool(archive.homes, index=index, homes_now=archive.reload_kept_homes, apart=archive.is_apart)
+    holding = ArchivePool(
+        archive.homes, index=index, homes_now=archive.reload_kept_homes, without_keep=archive.without_keep
+    )
 
     def ready(served: Served) -> None:
         _print_address(served, many, as_json=as_json)

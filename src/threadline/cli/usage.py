@@ -336,7 +336,7 @@ def _print_report(made: UsageReport, asked: UsageOptions, archive: Archive) -> N
 
 def _session_titles(archive: Archive, sessions: Collection[str]) -> dict[str, str]:
     """What sessions are called, with a mark for those that only the keep still has."""
-    kept = archive.kept
+    kept = archive.kept_sessions
     titles = archive.titles(sessions)
     return {session: f"{'kept · ' if session in kept else ''}{titles.get(session, '')}" for session in sessions}
 

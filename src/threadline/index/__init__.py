@@ -1,4 +1,13 @@
-"""The index of an archive: what its entries say, made findable, and nothing that the transcripts do not say."""
+"""The index: a SQLite file with rows and full text derived from the transcripts, which can be deleted and rebuilt.
+
+`Index` is the interface. `Index.open_fresh` opens the index of some homes, after indexing what changed since the last
+time; `Index.open` opens it as it is. Every question is a method: sessions, calls, files, totals, entries, full text,
+the user's own SQL. No other package holds a connection or contains SQL.
+
+A refresh works transcript by transcript: `plan` decides what to read, `state` turns entries into rows (`calls`,
+`agents`, `sightings`, `text`), `refresh` writes them, and `charges` prices what was used. `schema` documents the
+tables. Times and paths are stored in a compact form; `store` converts them.
+"""
 
 from __future__ import annotations
 
@@ -8,39 +17,17 @@ from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from threadline.index.calls import read_call_input
-    from threadline.index.charges import recent_usage
-    from threadline.index.freshness import (
-        FreshIndex,
-        IndexStatus,
-        index_status,
-        indexed_homes,
-        open_fresh,
-        problems_by_home,
-        read_generation,
-    )
-    from threadline.index.ledger import IndexedLedger
-    from threadline.index.listings import CallFilter, FileTouch, list_calls, list_files, list_touches
-    from threadline.index.queries import (
-        Activity,
-        ListedProblem,
-        SessionFacts,
-        count_activity,
-        count_calls,
-        count_problems,
-        count_tools,
-        find_session_facts,
-        find_titles,
-        find_transcript_naming,
-        list_problems,
-        message_amounts,
-        total_size,
-        transcript_owner,
-    )
+    from threadline.index.entries import EntryFacts, EntryFilter, EntryRow, EntryTable
+    from threadline.index.freshness import IndexStatus
+    from threadline.index.full_text import FullText
+    from threadline.index.index import Index
+    from threadline.index.listings import CallFilter, FileTouch
+    from threadline.index.queries import Activity, ListedProblem, SessionFacts
     from threadline.index.refresh import RefreshResult, rebuild_index, refresh_index
     from threadline.index.schema import FIELDS, PRIVATE, TABLES, VIEWS
-    from threadline.index.sql import QueryResult, error_position, open_for_sql, timeout_message, unique_names
-    from threadline.index.store import cache_folder, index_path, open_read_only
-    from threadline.index.summaries import IndexedSummaries, SessionBrief, list_sessions
+    from threadline.index.sql import QueryResult, error_position, timeout_message, unique_names
+    from threadline.index.store import DamagedIndex, cache_folder, index_path, open_read_only
+    from threadline.index.summaries import SessionBrief
     from threadline.index.text import extract_fields
     from threadline.index.vocabulary import Vocabulary, normalize_text, strip_escapes, tokenize
 
@@ -48,39 +35,17 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "calls": ["read_call_input"],
-        "charges": ["recent_usage"],
-        "freshness": [
-            "FreshIndex",
-            "IndexStatus",
-            "index_status",
-            "indexed_homes",
-            "open_fresh",
-            "problems_by_home",
-            "read_generation",
-        ],
-        "ledger": ["IndexedLedger"],
-        "listings": ["CallFilter", "FileTouch", "list_calls", "list_files", "list_touches"],
-        "queries": [
-            "Activity",
-            "ListedProblem",
-            "SessionFacts",
-            "count_activity",
-            "count_calls",
-            "count_problems",
-            "count_tools",
-            "find_session_facts",
-            "find_titles",
-            "find_transcript_naming",
-            "list_problems",
-            "message_amounts",
-            "total_size",
-            "transcript_owner",
-        ],
+        "entries": ["EntryFacts", "EntryFilter", "EntryRow", "EntryTable"],
+        "freshness": ["IndexStatus"],
+        "full_text": ["FullText"],
+        "index": ["Index"],
+        "listings": ["CallFilter", "FileTouch"],
+        "queries": ["Activity", "ListedProblem", "SessionFacts"],
         "refresh": ["RefreshResult", "rebuild_index", "refresh_index"],
         "schema": ["FIELDS", "PRIVATE", "TABLES", "VIEWS"],
-        "sql": ["QueryResult", "error_position", "open_for_sql", "timeout_message", "unique_names"],
-        "store": ["cache_folder", "index_path", "open_read_only"],
-        "summaries": ["IndexedSummaries", "SessionBrief", "list_sessions"],
+        "sql": ["QueryResult", "error_position", "timeout_message", "unique_names"],
+        "store": ["DamagedIndex", "cache_folder", "index_path", "open_read_only"],
+        "summaries": ["SessionBrief"],
         "text": ["extract_fields"],
         "vocabulary": ["Vocabulary", "normalize_text", "strip_escapes", "tokenize"],
     },

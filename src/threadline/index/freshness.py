@@ -1,6 +1,6 @@
 """Compare the index with the transcripts on disk, and open it up to date if that is cheap.
 
-Imports nothing that reads transcripts: loading that takes longer than to query a fresh index.
+Imports no module that reads transcripts: loading those takes longer than querying a fresh index.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,140 +27,125 @@ from threadline.find import (
     parse_transcript_name,
     stat_transcripts,
 )
-from threadline.index.store import damaged_error, encode_path, open_read_only
+from threadline.index.index import Index
+from threadline.index.store import damaged_error, encode_path, open_read_only, read_transaction
 from threadline.model.homes import Found, Home, Transcript, TranscriptChanges, TranscriptFingerprint, TranscriptKind
 from threadline.model.places import AgentId, Problem, SessionId
 
 
-class FreshIndex(Struct, frozen=True):
-    """An index to ask, and what could not be looked at when it was compared with the homes."""
-
-    connection: sqlite3.Connection
-    problems: tuple[Problem, ...] = ()
-
-
 def open_fresh(
-    index: Path,
+    path: Path,
     homes: Sequence[Home],
     *,
-    most: int | None = None,
+    max_bytes: int | None = None,
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
     planned: Callable[[int], None] | None = None,
-) -> FreshIndex | None:
-    """The index of these homes, up to date; None where that takes reading more than `most` bytes, or another is at it.
-
-    Nothing is written where nothing changed. Without `most`, it is made whatever it takes.
-
-    Raises:
-        IndexBusy: another process is refreshing it, and there is no bound.
-        Unreadable: it is damaged or may not be written, and there is no bound.
-    """
+) -> Index | None:
+    """Open the index of these homes, refreshed or built if needed: see `Index.open_fresh`."""
+    refresh = partial(_run_refresh, path, homes, jobs=jobs, progress=progress, planned=planned)
     try:
-        if index.exists():
-            return _open_compared(index, homes, most, jobs, progress, planned)
-        if most is None or sum(status.st_size for home in homes for _path, status in stat_transcripts(home)) <= most:
-            _run_refresh(index, homes, jobs=jobs, progress=progress, planned=planned)
-            return _open_compared(index, homes, most, jobs, progress, planned)
+        if path.exists():
+            return _open_compared(path, homes, max_bytes, refresh)
+        if max_bytes is None or _total_bytes(homes) <= max_bytes:
+            refresh()
+            return _open_compared(path, homes, max_bytes, refresh)
     except (IndexBusy, Unreadable):
-        if most is None:
+        if max_bytes is None:
             raise
     return None
 
 
-def _open_compared(  # noqa: PLR0917 - as they were given
-    index: Path,
-    homes: Sequence[Home],
-    most: int | None,
-    jobs: int | None,
-    progress: Callable[[int], None] | None,
-    planned: Callable[[int], None] | None,
-) -> FreshIndex | None:
-    connection = open_read_only(index)
+def _total_bytes(homes: Sequence[Home]) -> int:
+    return sum(status.st_size for home in homes for _path, status in stat_transcripts(home))
+
+
+def _open_compared(
+    path: Path, homes: Sequence[Home], max_bytes: int | None, refresh: Callable[..., None]
+) -> Index | None:
+    connection = open_read_only(path)
     try:
-        connection.execute("BEGIN")  # what is asked here is of one state, whoever writes meanwhile
-        told = detect_changes(IndexedTranscripts(connection), homes)
-        if _is_current(connection, told):
-            connection.execute("COMMIT")
-            return FreshIndex(connection, told.problems)
-        if most is not None and _pending_bytes(told) > most:
-            connection.close()
-            return None
-        now = PendingChanges(told, read_generation(connection))
+        with read_transaction(connection):
+            changes = detect_changes(IndexedTranscripts(connection), homes)
+            if _is_current(connection, changes):
+                return Index(connection, path, changes.problems)
+            pending = PendingChanges(changes, read_generation(connection))
     except sqlite3.Error as error:
         connection.close()
-        raise damaged_error(index, error) from None
+        raise damaged_error(path, error) from None
     except BaseException:
         connection.close()
         raise
     connection.close()
-    _run_refresh(index, homes, jobs=jobs, progress=progress, planned=planned, told=now)
-    return FreshIndex(open_read_only(index), told.problems)
+    if max_bytes is not None and _pending_bytes(changes) > max_bytes:
+        return None
+    refresh(pending)
+    return Index(open_read_only(path), path, changes.problems)
 
 
 def _run_refresh(
-    index: Path,
+    path: Path,
     homes: Sequence[Home],
+    pending: PendingChanges | None = None,
     *,
     jobs: int | None,
     progress: Callable[[int], None] | None,
     planned: Callable[[int], None] | None,
-    told: PendingChanges | None = None,
 ) -> None:
-    # What reads transcripts takes longer to load than an index that is fresh to ask.
+    # The modules that read transcripts take longer to load than a fresh index takes to answer.
     from threadline.index.refresh import refresh_index  # noqa: PLC0415
 
-    refresh_index(index, homes, jobs=jobs, progress=progress, planned=planned, told=told)
+    refresh_index(path, homes, jobs=jobs, progress=progress, planned=planned, told=pending)
 
 
-def _is_current(connection: sqlite3.Connection, told: TranscriptChanges) -> bool:
-    """Whether nothing is left to be done, of this refresh or of one that was killed."""
-    if told.changed or told.renewed:
+def _is_current(connection: sqlite3.Connection, changes: TranscriptChanges) -> bool:
+    """Whether nothing is left to do, neither for these changes nor after a refresh that was killed."""
+    if changes.changed or changes.renewed:
         return False
     if connection.execute("SELECT 1 FROM stale LIMIT 1").fetchone() is not None:
         return False
-    noted = dict(connection.execute("SELECT name, value FROM meta"))
-    is_finished = "unsettled" not in noted and noted.get("terms_to") == noted.get("next_entry", "")
-    return is_finished and noted.get("prices") == shipped_digest()
+    meta = dict(connection.execute("SELECT name, value FROM meta"))
+    is_finished = "unsettled" not in meta and meta.get("terms_to") == meta.get("next_entry", "")
+    return is_finished and meta.get("prices") == shipped_digest()
 
 
-def _pending_bytes(told: TranscriptChanges) -> int:
-    return sum(one.looked.size - one.read_from for one in told.changed if one.looked is not None)
+def _pending_bytes(changes: TranscriptChanges) -> int:
+    return sum(change.looked.size - change.read_from for change in changes.changed if change.looked is not None)
 
 
 KNOWN_COLUMNS = "path, device, inode, size, mtime_ns, read_to, head_hash, tail_hash, checksum, racy"
-"""The columns of a transcript by which it is known again, in the order of `Known`."""
+"""The columns of a transcript's fingerprint, in the order of `TranscriptFingerprint`."""
 
 
 class PendingChanges(Struct, frozen=True):
-    """What a look at the homes has told of an index, as it was then."""
+    """What changed in the homes since an index of that generation was written."""
 
     changes: TranscriptChanges
     generation: str
 
 
 class IndexedTranscripts:
-    """Every transcript as it was when it was last read. What is asked is to be within one transaction."""
+    """Every transcript as it was when it was last read. Use it within one transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def statuses(self) -> dict[str, StatKey]:
-        """By what each is as it was."""
-        asked = self._connection.execute("SELECT path, mtime_ns, size, inode, device, racy FROM transcripts")
-        return {row[0] if row[0].__class__ is str else os.fsdecode(row[0]): row[1:] for row in asked}
+        """The file status of each transcript by path."""
+        rows = self._connection.execute("SELECT path, mtime_ns, size, inode, device, racy FROM transcripts")
+        return {_decode(row[0]): row[1:] for row in rows}
 
     def known(self, path: str) -> TranscriptFingerprint:
-        """All that is known of one."""
-        asked = f"SELECT {KNOWN_COLUMNS} FROM transcripts WHERE path = ?"  # noqa: S608 - our own names
-        kept, *told_of = self._connection.execute(asked, (encode_path(path),)).fetchone()
-        return TranscriptFingerprint(os.fsdecode(kept), *told_of)
+        """The fingerprint of a transcript."""
+        select = f"SELECT {KNOWN_COLUMNS} FROM transcripts WHERE path = ?"  # noqa: S608 - our own names
+        stored, *columns = self._connection.execute(select, (encode_path(path),)).fetchone()
+        return TranscriptFingerprint(os.fsdecode(stored), *columns)
 
 
 def read_generation(connection: sqlite3.Connection) -> str:
-    """What tells one state of the index from another: each transaction of a refresh makes it anew."""
-    found = connection.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()
-    return str(found[0]) if found is not None else ""
+    """A token that identifies the state of the index. Each transaction of a refresh sets a new one."""
+    row = connection.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()
+    return str(row[0]) if row is not None else ""
 
 
 _FILE_SUFFIXES = ("", "-wal")
@@ -167,10 +153,10 @@ _COUNTED_TABLES = ("transcripts", "entries", "charges", "problems")
 
 
 class IndexStatus(Struct, frozen=True):
-    """How an index stands.
+    """The size of an index, and how far it is behind the transcripts.
 
-    `share` is its size as a part of that of the transcripts. `orphans` are entries that are gone but for their words;
-    `changed` is how many transcripts are not as they were when they were read, `changes` how many by how they did.
+    `share` is its size relative to the transcripts. `orphans` counts deleted entries whose words are still in the
+    full-text table. `changed` counts the transcripts that changed since the last refresh, `changes` the same by kind.
     """
 
     path: str
@@ -189,19 +175,15 @@ class IndexStatus(Struct, frozen=True):
 
 
 def index_status(index: Path, homes: Sequence[Home]) -> IndexStatus:
-    """How the index of these homes stands, if there is one.
-
-    Raises:
-        Unreadable: it is damaged.
-    """
-    sizes = {path: told.st_size for home in homes for path, told in stat_transcripts(home)}
+    """The status of the index of these homes, if there is one: see `Index.status`."""
+    sizes = {path: status.st_size for home in homes for path, status in stat_transcripts(home)}
     total = sum(sizes.values())
     if not index.exists():
         return IndexStatus(str(index), exists=False, transcripts_bytes=total, changed=len(sizes))
-    size = sum(_file_size(f"{index}{beside}") for beside in _FILE_SUFFIXES)
+    size = sum(_file_size(f"{index}{suffix}") for suffix in _FILE_SUFFIXES)
     with closing(open_read_only(index)) as connection:
         figures = _count_rows(index, connection)
-        changed = _count_changes(connection, homes)
+        changes = Counter(str(change.kind) for change in detect_changes(IndexedTranscripts(connection), homes).changed)
     return IndexStatus(
         path=str(index),
         exists=True,
@@ -209,37 +191,28 @@ def index_status(index: Path, homes: Sequence[Home]) -> IndexStatus:
         transcripts_bytes=total,
         share=round(size / total, 4) if total else None,
         **figures,
-        changed=sum(changed.values()),
-        changes=dict(changed),
+        changed=changes.total(),
+        changes=dict(changes),
     )
 
 
 def _file_size(path: str) -> int:
     try:
-        return os.path.getsize(path)  # noqa: PTH202 - it may go at any moment
+        return os.path.getsize(path)  # noqa: PTH202 - it may disappear at any moment
     except OSError:
         return 0
 
 
 def _count_rows(index: Path, connection: sqlite3.Connection) -> dict[str, int]:
-    """What the index holds. Words of entries that are gone stay in the full text: those are its orphans."""
     try:
         meta = dict(connection.execute("SELECT name, value FROM meta"))
-        told = {
+        counts = {
             table: connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]  # noqa: S608 - our own names
             for table in _COUNTED_TABLES
         }
-        return {"schema": int(meta["schema"]), **told, "orphans": int(meta["next_entry"]) - 1 - told["entries"]}
+        return {"schema": int(meta["schema"]), **counts, "orphans": int(meta["next_entry"]) - 1 - counts["entries"]}
     except (sqlite3.Error, KeyError, ValueError) as error:
         raise damaged_error(index, error) from None
-
-
-def _count_changes(connection: sqlite3.Connection, homes: Sequence[Home]) -> Counter[str]:
-    """How many transcripts changed since they were read, by how they did."""
-    names = ", ".join(TranscriptFingerprint.__struct_fields__)
-    rows = connection.execute(f"SELECT {names} FROM transcripts")  # noqa: S608 - our own names
-    known = [TranscriptFingerprint(os.fsdecode(path), *rest) for path, *rest in rows]
-    return Counter(str(one.kind) for one in detect_changes(known, homes).changed)
 
 
 _SELECT_TRANSCRIPTS = """
@@ -254,36 +227,38 @@ _META_SUFFIX = ".meta.json"
 def indexed_homes(
     connection: sqlite3.Connection, homes: Sequence[Home], problems: Sequence[Sequence[Problem]] | None = None
 ) -> list[Found]:
-    """What `look` without side files gives of each home, of an index that is fresh.
+    """What `look` without side files finds in each home, according to a fresh index.
 
-    An agent's `meta` is where it would lie; whether it does is told when it is opened. `problems` are those of the
-    look that found the index to be fresh, or of another, home by home.
+    An agent's `meta` is the path where its side file would be; the file may not exist. `problems` are those of each
+    home.
     """
-    by_home: dict[str, list[Transcript]] = {str(home.path): [] for home in homes}
-    named = {str(home.path): home for home in homes}
+    transcripts: dict[str, list[Transcript]] = {str(home.path): [] for home in homes}
+    by_path = {str(home.path): home for home in homes}
     rows = connection.execute(_SELECT_TRANSCRIPTS).fetchall()
-    for transcript in _transcripts(rows, named):
-        by_home[str(transcript.home.path)].append(transcript)
-    looked = [
-        look_with_known_transcripts(home, sorted(by_home[str(home.path)], key=lambda one: str(one.path)), told)
-        for home, told in zip(homes, problems or [()] * len(homes), strict=True)
+    for transcript in _transcripts(rows, by_path):
+        transcripts[str(transcript.home.path)].append(transcript)
+    contents = [
+        look_with_known_transcripts(
+            home, sorted(transcripts[str(home.path)], key=lambda transcript: str(transcript.path)), own_problems
+        )
+        for home, own_problems in zip(homes, problems or [()] * len(homes), strict=True)
     ]
-    return list(_without_shared_projects(looked)) if len(looked) > 1 else looked
+    return list(_without_shared_projects(contents)) if len(contents) > 1 else contents
 
 
-def _without_shared_projects(looked: Sequence[Found]) -> Iterator[Found]:
-    """Each home; of one that shares its projects with another through a link, only what the index calls its own."""
-    met: set[str] = set()
-    for one in looked:
-        projects = os.path.realpath(one.home.path / "projects")
-        own = {transcript.folder for transcript in one.transcripts}
-        kept = tuple(project for project in one.projects if project.folder in own)
-        yield replace(one, projects=kept) if projects in met else one
-        met.add(projects)
+def _without_shared_projects(contents: Sequence[Found]) -> Iterator[Found]:
+    """The content of each home. Homes that share their projects through a symlink list each project only once."""
+    visited: set[str] = set()
+    for content in contents:
+        folder = os.path.realpath(content.home.path / "projects")
+        own = {transcript.folder for transcript in content.transcripts}
+        projects = tuple(project for project in content.projects if project.folder in own)
+        yield replace(content, projects=projects) if folder in visited else content
+        visited.add(folder)
 
 
 def problems_by_home(problems: Sequence[Problem], homes: Sequence[Home]) -> list[list[Problem]]:
-    """Problems home by home."""
+    """The problems of each home."""
     return [
         [problem for problem in problems if str(problem.place.transcript).startswith(str(home.path))] for home in homes
     ]
@@ -299,23 +274,23 @@ def _transcripts(rows: list[tuple[object, ...]], homes: dict[str, Home]) -> Iter
         directory, _, name = text.rpartition(os.sep)
         if directory not in directories:
             directories[directory] = Path(directory + os.sep)
-        of_kind = _KIND_BY_NAME[str(kind)]
+        transcript_kind = _KIND_BY_NAME[str(kind)]
         yield Transcript(
             directories[directory] / name,
             home,
             _decode(folder),
-            of_kind,
+            transcript_kind,
             int(size),  # type: ignore[call-overload]
             int(mtime_ns),  # type: ignore[call-overload]
             SessionId(str(session)) if session is not None else None,
             AgentId(str(agent)) if agent is not None else None,
-            _workflow_run(text, home) if of_kind in _KINDS_WITH_RUN else None,
+            _workflow_run(text, home) if transcript_kind in _KINDS_WITH_RUN else None,
             directories[directory] / f"{name[: -len(TRANSCRIPT_SUFFIX)]}{_META_SUFFIX}" if agent is not None else None,
         )
 
 
-def _decode(kept: Any) -> str:
-    return kept if kept.__class__ is str else os.fsdecode(kept)
+def _decode(stored: Any) -> str:
+    return stored if stored.__class__ is str else os.fsdecode(stored)
 
 
 def _workflow_run(path: str, home: Home) -> str | None:

@@ -10,7 +10,6 @@ import json
 import sqlite3
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, overload
 
@@ -31,7 +30,14 @@ from threadline.account import (
     sort_rows,
     split_into_windows,
 )
-from threadline.index.store import QUARTER_MS, decode_path, encode_path, encode_time, storable_text
+from threadline.index.store import (
+    QUARTER_MS,
+    decode_path,
+    encode_path,
+    encode_time,
+    read_transaction,
+    storable_text,
+)
 from threadline.index.totals import CHARGE_SUMS, TOTAL_KEYS, ChargeFilter, ChargeTotals, load_rates, time_range_ms
 from threadline.model.charges import Charge
 from threadline.model.places import Problem
@@ -221,19 +227,6 @@ class IndexedLedger(Ledger):
             for charge in rebuild_charges(self._connection, self.rates, self._types, messages, given):
                 if self._chosen == _NO_FILTER or self._chosen.has(charge):
                     yield charge
-
-
-@contextmanager
-def read_transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Several questions to the index as it is at one moment, though it may be refreshed meanwhile."""
-    if connection.in_transaction:
-        yield
-        return
-    connection.execute("BEGIN")
-    try:
-        yield
-    finally:
-        connection.execute("COMMIT")
 
 
 class _LazyCharges(Sequence[Charge]):

@@ -1,6 +1,6 @@
-"""Small questions to the index: titles, activity counts, amounts, problems, owners of transcripts.
+"""Small questions to the index: titles, activity counts, amounts, problems, owners of transcripts, values of fields.
 
-Imports nothing that knows entries, so that commands on a fresh index start fast.
+Imports no module that defines entries, so that commands on a fresh index start fast.
 """
 
 from __future__ import annotations
@@ -29,14 +29,17 @@ WHERE r.title <> '' AND r.session IN ({0}) ORDER BY t.path
 
 
 def find_titles(connection: sqlite3.Connection, sessions: Collection[str]) -> dict[str, str]:
-    """The titles of these sessions, those that have one; of a session that several transcripts hold, the first's."""
-    wanted = list(sessions)
-    found: dict[str, str] = {}
-    for at in range(0, len(wanted), _BATCH):
-        some = wanted[at : at + _BATCH]
-        for session, title in connection.execute(_SELECT_TITLES.format(", ".join("?" * len(some))), some):
-            found.setdefault(session, title)
-    return found
+    """The titles of these sessions, without those that have none.
+
+    If several transcripts belong to a session, the title of the first path counts.
+    """
+    ids = list(sessions)
+    titles: dict[str, str] = {}
+    for at in range(0, len(ids), _BATCH):
+        batch = ids[at : at + _BATCH]
+        for session, title in connection.execute(_SELECT_TITLES.format(", ".join("?" * len(batch))), batch):
+            titles.setdefault(session, title)
+    return titles
 
 
 _SELECT_LAST = "SELECT MAX(last) FROM session_rows WHERE session = ?"
@@ -45,17 +48,17 @@ _SELECT_FIRST_PROMPT = """SELECT p.text FROM session_rows r JOIN prompt_rows p U
 
 
 class SessionFacts(Struct, frozen=True):
-    """When a session was last written to, and the first prompt; None where that is not known."""
+    """When a session was last written to, and its first prompt; None if unknown."""
 
     last: datetime | None
     typed: str | None
 
 
 def find_session_facts(connection: sqlite3.Connection, session: str) -> SessionFacts:
-    """What the index has of a session of that id."""
+    """When a session was last written to, and its first prompt."""
     (last,) = connection.execute(_SELECT_LAST, (session,)).fetchone()
-    typed = connection.execute(_SELECT_FIRST_PROMPT, (session,)).fetchone()
-    return SessionFacts(parse_timestamp(last), typed[0] if typed is not None else None)
+    prompt = connection.execute(_SELECT_FIRST_PROMPT, (session,)).fetchone()
+    return SessionFacts(parse_timestamp(last), prompt[0] if prompt is not None else None)
 
 
 _COUNT_SESSIONS = "SELECT COUNT(DISTINCT COALESCE(session, transcript_id)) FROM session_rows WHERE last >= ?"
@@ -63,7 +66,7 @@ _COUNT_PROMPTS = """SELECT COUNT(*) FROM session_rows s
     CROSS JOIN prompt_rows p ON p.transcript_id = s.transcript_id
     CROSS JOIN entries e ON e.transcript_id = p.transcript_id AND e.line = p.line
     WHERE s.last >= ? AND e.timestamp >= ? AND p.kind <> 'interrupt'"""
-# Tool by tool, for so an index has them in the order of time.
+# Tool by tool, because the SQL index orders the calls of each tool by time.
 _COUNT_CALLS = """SELECT COALESCE(SUM(
         (SELECT COUNT(*) FROM call_rows c WHERE c.tool_id = t.tool_id AND c.moment >= ?)
     ), 0) FROM tools t"""
@@ -91,7 +94,7 @@ _COUNT_TOOLS = (
 
 
 class Activity(Struct, frozen=True):
-    """How much was done: sessions that went on, what people typed, calls that were made, agents that began."""
+    """How much was done: sessions that continued, prompts typed, calls made, agents started."""
 
     sessions: int
     prompts: int
@@ -100,33 +103,32 @@ class Activity(Struct, frozen=True):
 
 
 def count_activity(connection: sqlite3.Connection, since: datetime | None = None) -> Activity:
-    """How much was done since a moment, or ever; a call that several transcripts hold counts in each of them."""
+    """How much was done since a time, or ever. A call that occurs in several transcripts counts once in each."""
     if since is None:
-        return Activity(*(connection.execute(asked).fetchone()[0] for asked in _COUNT_EVERYTHING))
-    began = since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    asked: tuple[tuple[str, tuple[str | int, ...]], ...] = (
-        (_COUNT_SESSIONS, (began,)),
-        (_COUNT_PROMPTS, (began, began)),
+        return Activity(*(connection.execute(select).fetchone()[0] for select in _COUNT_EVERYTHING))
+    start = since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    statements: tuple[tuple[str, tuple[str | int, ...]], ...] = (
+        (_COUNT_SESSIONS, (start,)),
+        (_COUNT_PROMPTS, (start, start)),
         (_COUNT_CALLS, (int(since.timestamp()),)),
-        (_COUNT_AGENTS, (began,)),
+        (_COUNT_AGENTS, (start,)),
     )
-    return Activity(*(connection.execute(question, values).fetchone()[0] for question, values in asked))
+    return Activity(*(connection.execute(select, values).fetchone()[0] for select, values in statements))
 
 
 def count_calls(connection: sqlite3.Connection, sessions: Collection[str] | None = None) -> dict[str, int]:
-    """How many calls the transcripts of each session hold, its agents' included: of some sessions, or of all."""
+    """The number of calls in the transcripts of each session, agents included: of these sessions, or of all."""
     if sessions is None:
         return dict(connection.execute(_COUNT_CALLS_BY_SESSION).fetchall())
     return dict(connection.execute(_COUNT_CALLS_OF_SESSIONS, (json.dumps(sorted(sessions)),)).fetchall())
 
 
 def count_tools(connection: sqlite3.Connection) -> dict[str, int]:
-    """How often each tool was called, most often first."""
+    """The number of calls of each tool, largest first."""
     return dict(connection.execute(_COUNT_TOOLS).fetchall())
 
 
-# A message may be charged in parts, and one that was copied here is another session's: it is told what it cost all the
-# same.
+# A message may be charged in parts. A message copied from another session is included.
 _SELECT_AMOUNTS = """SELECT m.message, c.amount FROM origins o
 CROSS JOIN sightings s ON s.transcript_id = o.transcript_id AND s.origin_id = o.origin_id
 JOIN charged c ON c.message_id = s.message_id JOIN message_ids m ON m.message_id = c.message_id
@@ -134,11 +136,11 @@ WHERE o.session = ? AND c.amount IS NOT NULL GROUP BY c.message_id, c.number"""
 
 
 def message_amounts(connection: sqlite3.Connection, session: str) -> dict[str, Decimal]:
-    """What each message in a session's transcripts cost, as far as a price is known."""
-    found: dict[str, Decimal] = {}
+    """The amount of each message in a session's transcripts, for those whose price is known."""
+    amounts: dict[str, Decimal] = {}
     for message, amount in connection.execute(_SELECT_AMOUNTS, (session,)):
-        found[message] = EXACT.add(found[message], Decimal(amount)) if message in found else Decimal(amount)
-    return found
+        amounts[message] = EXACT.add(amounts[message], Decimal(amount)) if message in amounts else Decimal(amount)
+    return amounts
 
 
 _SELECT_PROBLEMS = """SELECT p.kind, p.message, p.recovered, t.path, p.line
@@ -147,7 +149,7 @@ _COUNT_PROBLEMS = "SELECT kind, COUNT(*) FROM problems GROUP BY 1 ORDER BY 2 DES
 
 
 class ListedProblem(Struct, frozen=True):
-    """A problem that the index knows: its kind, a sentence, and where."""
+    """A problem found while indexing: its kind, a sentence, and where it is."""
 
     kind: str
     message: str
@@ -157,7 +159,7 @@ class ListedProblem(Struct, frozen=True):
 
 
 def list_problems(connection: sqlite3.Connection) -> list[ListedProblem]:
-    """All of them, by kind and place."""
+    """All problems, by kind and place."""
     return [
         ListedProblem(kind, message, bool(recovered), decode_path(path), line)
         for kind, message, recovered, path, line in connection.execute(_SELECT_PROBLEMS)
@@ -165,7 +167,7 @@ def list_problems(connection: sqlite3.Connection) -> list[ListedProblem]:
 
 
 def count_problems(connection: sqlite3.Connection) -> dict[str, int]:
-    """How many there are of each kind, most first."""
+    """The number of problems of each kind, largest first."""
     return dict(connection.execute(_COUNT_PROBLEMS).fetchall())
 
 
@@ -178,19 +180,71 @@ _SELECT_TOTAL_SIZE = "SELECT COALESCE(SUM(size), 0) FROM transcripts"
 
 
 def transcript_owner(connection: sqlite3.Connection, transcript: str) -> tuple[str | None, str | None] | None:
-    """The session and the agent whose transcript this is; None where it is not known."""
-    found: tuple[str | None, str | None] | None = connection.execute(
+    """The session and the agent whose transcript this is; None if it is not indexed."""
+    owner: tuple[str | None, str | None] | None = connection.execute(
         _SELECT_OWNER, (encode_path(transcript),)
     ).fetchone()
-    return found
+    return owner
 
 
 def find_transcript_naming(connection: sqlite3.Connection, session: str) -> Path | None:
-    """The largest transcript whose rows name that session though its path does not."""
+    """The largest transcript whose rows name this session although its path does not."""
     row = connection.execute(_SELECT_NAMING, (storable_text(session),)).fetchone()
     return Path(decode_path(row[0])) if row is not None else None
 
 
 def total_size(connection: sqlite3.Connection) -> int:
-    """How many bytes all transcripts have."""
+    """The size of all transcripts in bytes."""
     return int(connection.execute(_SELECT_TOTAL_SIZE).fetchone()[0])
+
+
+_SELECT_TIME_RANGE = """SELECT MIN(first), MAX(last) FROM
+    (SELECT first, last FROM session_rows UNION ALL SELECT first, last FROM agent_rows)"""
+# The values of each field, most frequent or newest first.
+_SELECT_VALUES = {
+    "tool": "SELECT t.tool FROM tools t JOIN call_rows c USING(tool_id) GROUP BY t.tool_id ORDER BY COUNT(*) DESC",
+    "model": "SELECT m.model FROM models m ORDER BY m.model_id DESC",
+    "kind": "SELECT kind FROM entries GROUP BY kind ORDER BY COUNT(*) DESC",
+    "project": "SELECT COALESCE(path, folder) FROM projects ORDER BY project_id DESC",
+    "branch": "SELECT git_branch FROM origins WHERE git_branch <> '' GROUP BY git_branch ORDER BY COUNT(*) DESC",
+    "version": "SELECT version FROM origins WHERE version <> '' GROUP BY version ORDER BY MAX(began) DESC",
+    "agent": "SELECT type FROM agents WHERE type <> '' GROUP BY type ORDER BY COUNT(*) DESC",
+}
+
+
+def home_paths(connection: sqlite3.Connection) -> list[str]:
+    """The paths of all homes, in the order in which they were indexed."""
+    return [decode_path(path) for (path,) in connection.execute("SELECT path FROM homes ORDER BY home_id")]
+
+
+def session_ids(connection: sqlite3.Connection) -> set[str]:
+    """The ids of all sessions that have a transcript."""
+    return {session for (session,) in connection.execute("SELECT DISTINCT session FROM transcripts") if session}
+
+
+def agent_ids(connection: sqlite3.Connection) -> set[str]:
+    """The ids of all agents."""
+    return {agent for (agent,) in connection.execute("SELECT DISTINCT agent FROM agents")}
+
+
+def field_values(connection: sqlite3.Connection, field: str) -> list[str]:
+    """All values of a field of the query language, most frequent or newest first. Agents are listed by type."""
+    values = connection.execute(_SELECT_VALUES[field])
+    return [value.decode(errors="replace") if isinstance(value, bytes) else value for (value,) in values]
+
+
+def project_names(connection: sqlite3.Connection) -> dict[int, str]:
+    """The path of each project by its number; the folder's name if the path is not known."""
+    rows = connection.execute("SELECT project_id, COALESCE(path, folder) FROM projects")
+    return {number: decode_path(name) for number, name in rows}
+
+
+def tool_names(connection: sqlite3.Connection) -> dict[int, str]:
+    """The name of each tool by its number."""
+    return dict(connection.execute("SELECT tool_id, tool FROM tools").fetchall())
+
+
+def time_range(connection: sqlite3.Connection) -> tuple[datetime | None, datetime | None]:
+    """The first and the last time in any session."""
+    first, last = connection.execute(_SELECT_TIME_RANGE).fetchone()
+    return parse_timestamp(first), parse_timestamp(last)

@@ -112,7 +112,7 @@ def open_for_sql(index: Path, heap: int | None = None) -> Iterator[sqlite3.Conne
     Raises:
         Unreadable: it is damaged or not there.
     """
-    with closing(open_read_only(index)) as connection:
+    with closing(open_read_only(index, sqlite3.Connection)) as connection:
         connection.text_factory = lambda said: said.decode(errors="replace")
         if heap is not None:
             connection.execute(f"PRAGMA hard_heap_limit = {heap}")

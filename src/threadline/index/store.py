@@ -1,7 +1,7 @@
 """Locate, open, lock and remove the SQLite file of the index, and convert values to what SQLite can store.
 
-There is one file per set of homes, in the platform's cache folder. Many processes may read it while one writes; a new
-index is built in a file beside the old one and then takes its place.
+There is one file per set of homes, in the platform's cache folder. Many processes may read it while one writes. A new
+index is built in a file beside the old one, which it then replaces.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hashlib import blake2b
 from pathlib import Path
 from sys import intern
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, Self
 
 from threadline.errors import IndexBusy, Unreadable
 from threadline.model.times import parse_timestamp
@@ -31,75 +31,176 @@ _HASH_LENGTH = 12
 _VERSIONED_NAME = re.compile(r"(?P<name>index-[0-9a-f]+)-v(?P<version>[0-9]{1,6})\.sqlite")
 _AUTOMERGE_SEGMENTS = 4
 _REPLACE_SECONDS = 0.5  # seconds
-# Where the table of tables is damaged, SQLite quotes it in its error, and that need not be text.
-_CORRUPTION_ERRORS = (sqlite3.Error, UnicodeDecodeError)
-_CORRUPTION_SIGNS = ("no such ", "already exists", "malformed")
+# If the schema table is damaged, SQLite quotes it in its error message, which then may not be valid UTF-8.
+_SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+_SCHEMA_DAMAGE_SIGNS = ("no such ", "already exists", "malformed")
+_FILE_DAMAGE_SIGNS = (
+    "disk i/o",
+    "full",
+    "unable to open",
+    "readonly",
+    "malformed",
+    "not a database",
+    "could not decode",
+)
 _LOCK_RETRY_SECONDS = 0.005
 NEW_SUFFIX = ".new"
-"""What is added to the name of an index while it is made."""
+"""Appended to the file name of an index while it is being built."""
+
+
+class DamagedIndex(Unreadable):
+    """The index file is damaged. The message says how to rebuild it."""
 
 
 def index_path(homes: Iterable[str | Path], cache: Path | None = None) -> Path:
-    """Where the index of these homes lies: one file for each set of homes, in the platform's folder for caches."""
-    known = "\n".join(sorted(os.fspath(home) for home in homes))
-    name = blake2b(known.encode(errors="surrogateescape")).hexdigest()[:_HASH_LENGTH]
+    """The path of the index of these homes: one file per set of homes, in the cache folder."""
+    paths = "\n".join(sorted(os.fspath(home) for home in homes))
+    name = blake2b(paths.encode(errors="surrogateescape")).hexdigest()[:_HASH_LENGTH]
     return (cache or cache_folder()) / f"index-{name}-v{VERSION}.sqlite"
 
 
 def cache_folder() -> Path:
-    """The folder for what can be made again: `THREADLINE_CACHE`, or the platform's."""
-    said = os.environ.get("THREADLINE_CACHE")
-    if said:
-        return Path(said)
+    """The folder for files that can be rebuilt: `THREADLINE_CACHE`, or the platform's cache folder."""
+    folder = os.environ.get("THREADLINE_CACHE")
+    if folder:
+        return Path(folder)
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "threadline" / "cache"
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "threadline"
-    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    # By its own rules a relative one does not count: each directory would have an index of its own.
-    return (named if named.is_absolute() else Path.home() / ".cache") / "threadline"
+    folder = os.environ.get("XDG_CACHE_HOME", "")
+    # The XDG specification ignores relative paths; with one, each working directory would get its own index.
+    return (Path(folder) if Path(folder).is_absolute() else Path.home() / ".cache") / "threadline"
 
 
-def open_read_only(path: Path) -> sqlite3.Connection:
-    """The index for questions; nothing can be changed through it.
+class ReadCursor(sqlite3.Cursor):
+    """A cursor that raises threadline's errors: see `ReadConnection`."""
+
+    def execute(self, sql: str, parameters: Any = (), /) -> Self:
+        """Run a statement."""
+        try:
+            return super().execute(sql, parameters)
+        except _SQLITE_ERRORS as error:
+            raise self._translate(error) from None
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override] # a generator costs less per row than `__next__` here
+        try:
+            yield from iter(super().__next__, None)
+        except _SQLITE_ERRORS as error:
+            raise self._translate(error) from None
+
+    def fetchone(self) -> Any:
+        """The next row, or None."""
+        try:
+            return super().fetchone()
+        except _SQLITE_ERRORS as error:
+            raise self._translate(error) from None
+
+    def fetchmany(self, size: int | None = 1) -> list[Any]:
+        """The next rows."""
+        try:
+            return super().fetchmany(size)
+        except _SQLITE_ERRORS as error:
+            raise self._translate(error) from None
+
+    def fetchall(self) -> list[Any]:
+        """All remaining rows."""
+        try:
+            return super().fetchall()
+        except _SQLITE_ERRORS as error:
+            raise self._translate(error) from None
+
+    def _translate(self, error: Exception) -> Exception:
+        path = self.connection.path if isinstance(self.connection, ReadConnection) else None
+        return translate_error(error, path or Path())
+
+
+class ReadConnection(sqlite3.Connection):
+    """A read-only connection to the index at `path`.
+
+    It raises `DamagedIndex` if the file is damaged and `IndexBusy` if it stays locked. A mistake in a statement is a
+    bug, and stays an `sqlite3.Error`.
+    """
+
+    path: Path | None = None
+
+    def cursor(self, factory: Any = ReadCursor) -> Any:
+        """A cursor that raises threadline's errors."""
+        return super().cursor(factory)
+
+
+def translate_error(error: Exception, path: Path) -> Exception:
+    """The error to raise instead of one of SQLite's; the same one if neither the file nor its writer is to blame."""
+    if isinstance(error, sqlite3.OperationalError):
+        message = str(error).lower()
+        if "locked" in message:
+            return busy_error(path)
+        return damaged_error(path, error) if any(sign in message for sign in _FILE_DAMAGE_SIGNS) else error
+    is_mistake = isinstance(error, sqlite3.ProgrammingError | sqlite3.InterfaceError)
+    is_damage = isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError) and not is_mistake
+    return damaged_error(path, error) if is_damage else error
+
+
+def open_read_only(path: Path, connection_class: type[sqlite3.Connection] = ReadConnection) -> sqlite3.Connection:
+    """Connect to an index read-only.
 
     Raises:
-        Unreadable: it is not there, or no index.
+        Unreadable: there is no index at that path, or it is damaged.
     """
     until = monotonic() + _REPLACE_SECONDS
     while True:
         before = _inode(path)
         try:
-            connection = _connect_read_only(path)
-        except _CORRUPTION_ERRORS as error:
-            # One that is made anew takes its place in a moment, in which there is none, or only some of it.
+            connection = _connect_read_only(path, connection_class)
+        except _SQLITE_ERRORS as error:
+            # While a rebuilt index replaces the old one, for a moment there is no file, or not all of its files.
             if (before and _inode(path) == before) or monotonic() > until or not _exists_or_is_being_replaced(path):
-                told = f"The index {str(path)!r} cannot be read ({error}); run `threadline index rebuild`."
-                raise Unreadable(told) from None
+                message = f"The index {str(path)!r} cannot be read ({error}); run `threadline index rebuild`."
+                raise DamagedIndex(message) from None
             sleep(_REPLACE_SECONDS / 50)
             continue
         if _inode(path) == before:
             return connection
-        connection.close()  # made anew meanwhile: what was opened could be some of both
+        connection.close()  # replaced meanwhile: the connection could see parts of both files
 
 
-def _connect_read_only(path: Path) -> sqlite3.Connection:
-    # A server hands it from thread to thread, and never to two at once.
+def _connect_read_only(path: Path, connection_class: type[sqlite3.Connection]) -> sqlite3.Connection:
+    # A server passes the connection from thread to thread, but two threads never use it at once.
     connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
+        f"{path.absolute().as_uri()}?mode=ro",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        factory=connection_class,
     )
+    cursor = connection.cursor(sqlite3.Cursor)
     try:
-        connection.execute("PRAGMA query_only = 1")
-        connection.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
-        connection.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
-    except _CORRUPTION_ERRORS:
+        cursor.execute("PRAGMA query_only = 1")
+        cursor.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
+        cursor.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
+    except _SQLITE_ERRORS:
         connection.close()
         raise
+    if isinstance(connection, ReadConnection):
+        connection.path = path
     return connection
 
 
+@contextmanager
+def read_transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Make several statements see the same state of the index, even if it is refreshed meanwhile."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.execute("COMMIT")
+
+
 def _exists_or_is_being_replaced(path: Path) -> bool:
-    """Whether it is there, or about to be."""
+    # Checked twice: the new file may have taken the place of the old one between the first two checks.
     return path.exists() or Path(f"{path}{NEW_SUFFIX}").exists() or path.exists()
 
 
@@ -110,22 +211,29 @@ def _inode(path: Path) -> int:
         return 0
 
 
-def damaged_error(path: Path, error: Exception) -> Unreadable:
-    """What to say of an index that is not whole."""
-    return Unreadable(f"The index {str(path)!r} is damaged ({error}); run `threadline index rebuild`.")
+def damaged_error(path: Path, error: Exception) -> DamagedIndex:
+    """The error for a damaged index."""
+    return DamagedIndex(f"The index {str(path)!r} is damaged ({error}); run `threadline index rebuild`.")
+
+
+def busy_error(path: Path) -> IndexBusy:
+    """The error for an index that another process is writing."""
+    return IndexBusy(f"Another threadline is refreshing {str(path)!r}; wait for it, or try again.")
 
 
 @contextmanager
 def write_lock(path: Path) -> Iterator[None]:
-    """Nobody else writes this index meanwhile, between transactions neither; the system frees what a killed one held.
+    """Keep other processes from writing this index, also between transactions.
+
+    The system frees the lock of a killed process.
 
     Raises:
         IndexBusy: another process is refreshing it.
-        Unreadable: its folder may not be written.
+        Unreadable: its folder is not writable.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Another database, never written to, and locked: that works on every platform, and forks do not inherit it.
+        # A locked empty database works as a lock on every platform, and forked processes do not inherit it.
         lock = sqlite3.connect(f"{path}.lock", isolation_level=None, timeout=0)
     except (OSError, sqlite3.Error) as error:
         raise Unreadable(f"The index {str(path)!r} cannot be written: {error}.") from None
@@ -134,7 +242,7 @@ def write_lock(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         lock.close()
         if "locked" in str(error):
-            raise IndexBusy(f"Another threadline is refreshing {str(path)!r}; wait for it, or try again.") from None
+            raise busy_error(path) from None
         raise Unreadable(f"The index {str(path)!r} cannot be written: {error}.") from None
     try:
         yield
@@ -143,7 +251,7 @@ def write_lock(path: Path) -> Iterator[None]:
 
 
 def _acquire_lock(lock: sqlite3.Connection) -> None:
-    """Take the lock as soon as it is free; the database itself would look every tenth of a second, and miss turns."""
+    """Take the lock as soon as it is free. SQLite itself would retry only every tenth of a second, and miss turns."""
     until = monotonic() + _BUSY_TIMEOUT_MS / 1000
     while True:
         try:
@@ -158,10 +266,10 @@ def _acquire_lock(lock: sqlite3.Connection) -> None:
 
 @contextmanager
 def open_locked(path: Path) -> Iterator[sqlite3.Connection]:
-    """The index for one that is alone with it already.
+    """Open the index for writing, if the write lock is already held.
 
     Raises:
-        Unreadable: it is damaged, or its folder may not be written.
+        Unreadable: it is damaged, or its folder is not writable.
     """
     with _open_writable(path) as connection:
         yield connection
@@ -169,11 +277,11 @@ def open_locked(path: Path) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def open_for_writing(path: Path) -> Iterator[sqlite3.Connection]:
-    """The index for a refresh, made if it is not there; one process at a time has it.
+    """Open the index for writing, creating it if needed. Only one process at a time can.
 
     Raises:
         IndexBusy: another process is refreshing it.
-        Unreadable: it is damaged, or its folder may not be written.
+        Unreadable: it is damaged, or its folder is not writable.
     """
     with write_lock(path), _open_writable(path) as connection:
         yield connection
@@ -181,12 +289,13 @@ def open_for_writing(path: Path) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def open_new(path: Path) -> Iterator[sqlite3.Connection]:
-    """A new index, which nobody else sees until it is whole: a file that was there is removed.
+    """Create an empty index at a path that nobody reads yet. An existing file is removed.
 
-    Nothing of it can be taken back, and nothing of it outlives a failure of the machine; so all is written once.
+    It is written without a journal, so that everything is written once: nothing can be rolled back, and a crash leaves
+    a useless file.
 
     Raises:
-        Unreadable: its folder may not be written.
+        Unreadable: its folder is not writable.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -196,30 +305,30 @@ def open_new(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         with _open_writable(path, is_new=True) as connection:
             yield connection
-            # Words were written in a few long runs. From now on, what comes is little, and is joined to them by and by.
+            # Words were written in a few long runs. Later refreshes add little, which automerge joins to them.
             connection.execute("INSERT INTO text(text, rank) VALUES('automerge', ?)", (_AUTOMERGE_SEGMENTS,))
             connection.execute("PRAGMA journal_mode = WAL")
     except BaseException:
-        with suppress(OSError):  # half an index is of no use, and may be what fills the disk
+        with suppress(OSError):  # half an index is useless, and may be what fills the disk
             remove_index(path)
         raise
 
 
 def remove_index(path: Path) -> None:
-    """Remove an index, and what lies beside it; a log that outlived it would be played back into the next one."""
+    """Remove an index and its journal files: a log left behind would be replayed into the next index."""
     for beside in ("", "-wal", "-shm", "-journal"):
         Path(f"{path}{beside}").unlink(missing_ok=True)
 
 
 def remove_older_versions(path: Path) -> None:
-    """Remove the indexes of the same homes that older versions of the schema have left; nobody asks them any more."""
-    named = _VERSIONED_NAME.fullmatch(path.name)
-    if named is None:
+    """Remove indexes of the same homes with an older schema version, which nothing uses any more."""
+    current = _VERSIONED_NAME.fullmatch(path.name)
+    if current is None:
         return
     for other in path.parent.iterdir():
         older = _VERSIONED_NAME.match(other.name)
-        if older is not None and older["name"] == named["name"] and int(older["version"]) < int(named["version"]):
-            with suppress(OSError):  # another user's, perhaps: it is only in the way
+        if older is not None and older["name"] == current["name"] and int(older["version"]) < int(current["version"]):
+            with suppress(OSError):  # it may belong to another user
                 other.unlink()
 
 
@@ -235,8 +344,8 @@ def _open_writable(path: Path, *, is_new: bool = False) -> Iterator[sqlite3.Conn
         yield connection
     except sqlite3.OperationalError as error:
         if "locked" in str(error):
-            raise IndexBusy(f"Another threadline is refreshing {str(path)!r}; wait for it, or try again.") from None
-        if any(sign in str(error) for sign in _CORRUPTION_SIGNS):
+            raise busy_error(path) from None
+        if any(sign in str(error) for sign in _SCHEMA_DAMAGE_SIGNS):
             raise damaged_error(path, error) from None
         raise Unreadable(f"The index {str(path)!r} cannot be written: {error}.") from None
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
@@ -246,7 +355,7 @@ def _open_writable(path: Path, *, is_new: bool = False) -> Iterator[sqlite3.Conn
 
 
 def _make_private(path: Path) -> None:
-    """What transcripts say is nobody else's business."""
+    """Make the file readable by its owner only: it contains the text of transcripts."""
     try:
         path.chmod(0o600)
     except OSError as error:
@@ -256,17 +365,16 @@ def _make_private(path: Path) -> None:
 def _prepare(connection: sqlite3.Connection, *, is_new: bool) -> None:
     connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
     connection.execute(f"PRAGMA journal_mode = {'OFF' if is_new else 'WAL'}")
-    # What is lost when the machine fails is made again; WAL keeps the file itself whole.
+    # After a crash, lost rows are indexed again; WAL keeps the file itself consistent.
     connection.execute(f"PRAGMA synchronous = {'OFF' if is_new else 'NORMAL'}")
     connection.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
     connection.execute("BEGIN IMMEDIATE")
-    known = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone()
-    if known is None:
-        from threadline.index.schema import INDEXES, TABLES, VIEWS  # noqa: PLC0415 - seldom needed, and long to load
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone() is None:
+        from threadline.index.schema import INDEXES, TABLES, VIEWS  # noqa: PLC0415 - seldom needed, and slow to load
 
-        for made in (*TABLES.values(), *VIEWS.values(), *INDEXES):
-            connection.execute(made)
-        # Words are gathered in memory and written in long runs: many short ones would be merged again and again.
+        for statement in (*TABLES.values(), *VIEWS.values(), *INDEXES):
+            connection.execute(statement)
+        # Words are collected in memory and written in long runs: many short runs would be merged again and again.
         connection.execute("INSERT INTO text(text, rank) VALUES('hashsize', ?)", (_HASH_BYTES,))
         if is_new:
             connection.execute("INSERT INTO text(text, rank) VALUES('automerge', 0)")
@@ -277,7 +385,7 @@ def _prepare(connection: sqlite3.Connection, *, is_new: bool) -> None:
 
 
 VERSION = 3
-"""An index of another version is not opened; it is made anew beside it."""
+"""The schema version, part of the file name. An index of another version is ignored, and a new one is built."""
 
 
 _INT64_LIMIT = 1 << 63
@@ -295,17 +403,17 @@ def storable_text(value: Any) -> str | None:
 
 
 def storable_int(value: Any) -> int | None:
-    """A number that a database takes: JSON may hold larger ones."""
+    """An integer, or None if it is larger than SQLite can store: JSON may contain any."""
     return value if isinstance(value, int) and -_INT64_LIMIT < value < _INT64_LIMIT else None
 
 
-def decode_path(kept: str | bytes | None) -> str:
-    """A path as the index keeps it, as it is on disk."""
-    return intern(os.fsdecode(kept)) if kept is not None else ""
+def decode_path(stored: str | bytes | None) -> str:
+    """A path as it is on disk, from the form the index stores."""
+    return intern(os.fsdecode(stored)) if stored is not None else ""
 
 
 def encode_path(path: str) -> str | bytes:
-    """A path as the index keeps it: one that is no text, as its bytes."""
+    """A path in the form the index stores: text, or bytes if it is not valid UTF-8."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -319,39 +427,39 @@ _HOUR_MS = 3_600_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _match_usual_time = re.compile(r"(\d{4}-\d\d-\d\dT\d\d):([0-5]\d):([0-5]\d)\.(\d{3})Z", re.ASCII).fullmatch
 _A_YEAR = timedelta(days=366)
-# Zones shift the first and last days of all time out of it; what stands there is kept as it is written.
+# A time zone could move the last days of the calendar out of datetime's range: such times are stored as text.
 _LATEST = datetime.max.replace(tzinfo=UTC) - _A_YEAR
 
 
 def encode_time(time: str) -> int | str:
-    """A time as the index keeps it.
+    """A timestamp as the index stores it: milliseconds since 1970 if it has the usual form, else its text.
 
     >>> encode_time("2025-07-01T10:43:45.885Z"), encode_time("2025-07-01T12:43+02:00")
     (1751366625885, '2025-07-01T12:43+02:00')
     """
-    written = _match_usual_time(time)
-    hour = _hour_start_ms(written[1]) if written is not None else None
-    if written is None or hour is None:
+    parts = _match_usual_time(time)
+    hour = _hour_start_ms(parts[1]) if parts is not None else None
+    if parts is None or hour is None:
         return time
-    return hour + 60_000 * int(written[2]) + 1_000 * int(written[3]) + int(written[4])
+    return hour + 60_000 * int(parts[2]) + 1_000 * int(parts[3]) + int(parts[4])
 
 
-def decode_time(stamped: int | str) -> str:
-    """The time as it was written.
+def decode_time(stored: int | str) -> str:
+    """The timestamp's text, from the form the index stores.
 
     >>> decode_time(1751366625885)
     '2025-07-01T10:43:45.885Z'
     """
-    if isinstance(stamped, str):
-        return stamped
-    hour, rest = divmod(stamped, _HOUR_MS)
+    if isinstance(stored, str):
+        return stored
+    hour, rest = divmod(stored, _HOUR_MS)
     return f"{_hour_text(hour)}:{rest // 60_000:02}:{rest // 1_000 % 60:02}.{rest % 1_000:03}Z"
 
 
 def epoch_milliseconds(moment: datetime, *, up: bool = False) -> int:
-    """A moment in milliseconds since 1970, rounded down, or up."""
-    since = moment - _EPOCH
-    return -(-since // timedelta(milliseconds=1)) if up else since // timedelta(milliseconds=1)
+    """Milliseconds since 1970, rounded down, or up."""
+    elapsed = moment - _EPOCH
+    return -(-elapsed // timedelta(milliseconds=1)) if up else elapsed // timedelta(milliseconds=1)
 
 
 @lru_cache(maxsize=4096)

@@ -1,18 +1,16 @@
-"""Read entries of the index from their transcripts, as documents that queries are matched against."""
+"""Read entries from their transcripts, as documents that queries are matched against."""
 
 from __future__ import annotations
 
 import os
 import re
-import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from decimal import Decimal
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 from threadline.errors import Error
-from threadline.index import IndexedLedger, extract_fields
+from threadline.index import EntryRow, Index, extract_fields
 from threadline.model.blocks import (
     McpToolResultBlock,
     McpToolUseBlock,
@@ -39,72 +37,42 @@ from threadline.search.match import Document
 from threadline.search.query import TEXT_FIELDS, And, Cost, Has, Is, Match, Query, Regex, leaves
 from threadline.search.regex import required_literals
 
-_OPEN_FILES = 64
-# A call stands a few entries before its result; in between stand calls made at the same time, and what went on.
+_MAX_OPEN_FILES = 64
+# A call is a few entries before its result. Calls made at the same time, and progress, come in between.
 _MAX_LINES_BACK = 60
 _FIELDS_TO_READ = frozenset({"tool", "branch", "model", "version", "error"})
 _PLAIN_WORD = re.compile("[0-9A-Za-z]{3,}")
-# What is taken for a plain letter when case does not count.
-_FOLDING_LETTERS = tuple(one.encode() for one in "\u212a\u017f\u0130\u0131")
+# Characters that match a plain letter if case is ignored.
+_FOLDING_LETTERS = tuple(letter.encode() for letter in "\u212a\u017f\u0130\u0131")
 _CALL_BLOCKS = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
 _RESULT_BLOCKS = (ToolResultBlock, McpToolResultBlock)
 
 
-class EntryRow(NamedTuple):
-    """What the index has of an entry; `is_own` where the entry names the session of its own transcript."""
-
-    entry_id: int
-    score: float
-    transcript_id: int
-    transcript: str
-    line: int
-    offset: int
-    length: int
-    kind: str
-    uuid: str | None
-    timestamp: str | None
-    session: str | None
-    agent: str | None
-    project: str
-    is_own: bool
-
-
-ENTRY_COLUMNS = (
-    "e.transcript_id, t.path, e.line, e.offset, e.length, e.kind, e.uuid, e.timestamp,"
-    " COALESCE(e.session, t.session), COALESCE(e.agent, t.agent), COALESCE(p.path, p.folder), e.session IS NULL"
-)
-ENTRY_JOINS = "JOIN transcripts t ON t.transcript_id = e.transcript_id JOIN projects p ON p.project_id = t.project_id"
-"""What a `Row` is made of, after the entry's number and its score."""
-
-
 def needs_reading(query: Query) -> bool:
-    """Whether the index alone cannot say if an entry is what the query asks for."""
+    """Whether entries have to be read to decide if they match: the index alone cannot tell."""
     return any(
         isinstance(leaf, Regex | Match)
         or (isinstance(leaf, Is | Has) and leaf.field in _FIELDS_TO_READ)
-        or _filters_agent(leaf)
+        or (isinstance(leaf, Is) and leaf.field == "agent")
         for leaf in leaves(query)
     )
 
 
-def _filters_agent(query: Query) -> bool:
-    return isinstance(query, Is) and query.field == "agent"
-
-
 class DocumentReader:
-    """Makes documents of rows; what takes a closer look is looked at where the query asks for it."""
+    """Turns rows into documents, with as many of their fields as a query needs. Keeps transcripts open: close it."""
 
-    def __init__(self, connection: sqlite3.Connection, query: Query) -> None:
-        self._connection = connection
-        asked = list(leaves(query))
-        self._is_read = needs_reading(query)
+    def __init__(self, index: Index, query: Query) -> None:
+        self._entries = index.entries
+        terms = list(leaves(query))
+        fields = {getattr(term, "field", None) for term in terms}
+        self._needs_reading = needs_reading(query)
         self._needles = list(_required_bytes(query))
-        self._asks_tool = any(getattr(one, "field", None) == "tool" for one in asked)
-        self._asks_agent = any(getattr(one, "field", None) == "agent" for one in asked)
-        self._costs = session_costs(connection) if any(isinstance(one, Cost) for one in asked) else {}
+        self._needs_tool = "tool" in fields
+        self._needs_agent_type = "agent" in fields
+        self._costs = index.session_costs() if any(isinstance(term, Cost) for term in terms) else {}
         self._agent_types: dict[tuple[int, str], tuple[str, ...]] = {}
         self._files: dict[str, int] = {}
-        self._last: tuple[str, int, int, bytes | None] = ("", 0, 0, None)  # it is asked for twice in a row
+        self._last_read: tuple[str, int, int, bytes | None] = ("", 0, 0, None)  # usually asked for twice in a row
 
     def close(self) -> None:
         """Close the transcripts."""
@@ -118,35 +86,38 @@ class DocumentReader:
         self.close()
 
     def entry(self, row: EntryRow) -> Entry | None:
-        """The entry of a row; None where its bytes are not there any more."""
+        """The entry of a row; None if it is no longer in the transcript."""
         raw = self._bytes(row.transcript, row.offset, row.length)
         if raw is None:
             return None
         chunk = Chunk([raw], row.offset, piece=row.length > MAX_LINE_LENGTH)
-        found = list(TranscriptReader(row.transcript).decode_line_by_line(chunk, row.line))
-        return found[0] if len(found) == 1 and found[0].kind == row.kind else None
+        entries = list(TranscriptReader(row.transcript).decode_line_by_line(chunk, row.line))
+        return entries[0] if len(entries) == 1 and entries[0].kind == row.kind else None
 
     def document(self, row: EntryRow) -> Document | None:
-        """The document of a row, as far as the query needs it; None where its entry is gone."""
-        if not self._is_read:
-            return self.known(row)
+        """The document of a row, as far as the query needs it.
+
+        None if its entry is no longer there, or cannot match.
+        """
+        if not self._needs_reading:
+            return self.indexed_document(row)
         entry = self.entry(row) if self._may_match(row) else None
-        return self.whole(row, entry) if entry is not None else None
+        return self.full_document(row, entry) if entry is not None else None
 
     def _may_match(self, row: EntryRow) -> bool:
-        """Whether its bytes have what a regular expression spells out: far cheaper than to decode them.
+        r"""Whether the bytes of an entry contain the literals of the regular expressions: far cheaper than decoding.
 
-        A letter may be written by its number.
+        A letter may also be written as `\u` and its number.
         """
         if not self._needles:
             return True
         raw = (self._bytes(row.transcript, row.offset, row.length) or b"").lower()
         if all(needle in raw for needle in self._needles) or b"\\u" in raw:
             return True
-        return not raw.isascii() and any(one in raw for one in _FOLDING_LETTERS)
+        return not raw.isascii() and any(letter in raw for letter in _FOLDING_LETTERS)
 
-    def known(self, row: EntryRow) -> Document:
-        """What the index knows of an entry without reading it."""
+    def indexed_document(self, row: EntryRow) -> Document:
+        """What the index knows about an entry, without reading it."""
         return Document(
             project=row.project,
             session=row.session,
@@ -156,13 +127,13 @@ class DocumentReader:
             cost=self._costs.get(row.session),
         )
 
-    def whole(self, row: EntryRow, entry: Entry) -> Document:
-        """All that can be known of an entry."""
+    def full_document(self, row: EntryRow, entry: Entry) -> Document:
+        """All fields of an entry. Tools and agent types are looked up only if the query has such a field."""
         chain = entry if isinstance(entry, ChainEntry) else None
         message = entry.message if isinstance(entry, AssistantEntry) else None
         return Document(
             **extract_fields(entry),
-            tool=tuple(self._tools(row, entry)) if self._asks_tool else (),
+            tool=tuple(self._tools(row, entry)) if self._needs_tool else (),
             project=row.project,
             branch=chain.git_branch if chain is not None else None,
             model=message.model if message is not None else None,
@@ -179,24 +150,23 @@ class DocumentReader:
         if not row.agent:
             return
         yield row.agent
-        named = entry.attribution_agent if isinstance(entry, AssistantEntry) else None
-        if named:
-            yield named
-        if self._asks_agent:
-            yield from self._types(row, row.agent)
+        name = entry.attribution_agent if isinstance(entry, AssistantEntry) else None
+        if name:
+            yield name
+        if self._needs_agent_type:
+            yield from self._types_of_agent(row, row.agent)
 
-    def _types(self, row: EntryRow, agent: str) -> tuple[str, ...]:
-        """The types of an agent: the one that lies beside its transcript, and the one that the index knows."""
+    def _types_of_agent(self, row: EntryRow, agent: str) -> tuple[str, ...]:
+        """The types of an agent: from the side file of its transcript, and from the index."""
         key = (row.transcript_id, agent)
         if key not in self._agent_types:
-            asked = "SELECT type FROM agents WHERE transcript_id = ? AND agent = ? AND type IS NOT NULL"
-            known = [kind for (kind,) in self._connection.execute(asked, key)]
-            beside = _agent_type_beside(row.transcript)
-            self._agent_types[key] = tuple(dict.fromkeys([*([beside] if beside else []), *known]))
+            side_file_type = _side_file_agent_type(row.transcript)
+            types = [*([side_file_type] if side_file_type else []), *self._entries.agent_types(*key)]
+            self._agent_types[key] = tuple(dict.fromkeys(types))
         return self._agent_types[key]
 
     def _tools(self, row: EntryRow, entry: Entry) -> Iterator[str]:
-        """The tools that an entry calls, and those whose results it has."""
+        """The tools that an entry calls, and those whose results it contains."""
         if isinstance(entry, ToolUseEntry):
             if entry.tool is not None and entry.tool.name:
                 yield entry.tool.name
@@ -204,56 +174,63 @@ class DocumentReader:
         for block in _blocks(entry):
             if isinstance(block, _CALL_BLOCKS) and block.name:
                 yield block.name
-        wanted = {
+        call_ids = {
             str(block.tool_use_id)
             for block in _blocks(entry)
             if isinstance(block, _RESULT_BLOCKS) and block.tool_use_id
         }
-        if wanted:
-            yield from self._called(row, wanted)
+        if call_ids:
+            yield from self._tools_of_calls(row, call_ids)
 
-    def _called(self, row: EntryRow, wanted: set[str]) -> Iterator[str]:
-        before = self._connection.execute(
-            f"SELECT e.entry_id, 0.0, {ENTRY_COLUMNS} FROM entries e {ENTRY_JOINS}"  # noqa: S608 - our own names
-            " WHERE e.transcript_id = ? AND e.line < ? AND e.line >= ? AND e.kind = 'assistant' ORDER BY e.line DESC",
-            (row.transcript_id, row.line, row.line - _MAX_LINES_BACK),
-        )
-        for one in map(EntryRow._make, before):
-            entry = self.entry(one)
+    def _tools_of_calls(self, row: EntryRow, call_ids: set[str]) -> Iterator[str]:
+        for reply in self._entries.replies_before(row, _MAX_LINES_BACK):
+            entry = self.entry(reply)
             for block in _blocks(entry) if entry is not None else ():
-                if isinstance(block, _CALL_BLOCKS) and block.id in wanted:
-                    wanted.discard(block.id)
+                if isinstance(block, _CALL_BLOCKS) and block.id in call_ids:
+                    call_ids.discard(block.id)
                     if block.name:
                         yield block.name
-            if not wanted:
+            if not call_ids:
                 return
 
     def _bytes(self, path: str, offset: int, length: int) -> bytes | None:
-        if self._last[:3] != (path, offset, length):
-            self._last = (path, offset, length, self._read(path, offset, length))
-        return self._last[3]
+        if self._last_read[:3] != (path, offset, length):
+            self._last_read = (path, offset, length, self._read(path, offset, length))
+        return self._last_read[3]
 
     def _read(self, path: str, offset: int, length: int) -> bytes | None:
         try:
             if path not in self._files:
-                if len(self._files) >= _OPEN_FILES:
+                if len(self._files) >= _MAX_OPEN_FILES:
                     self.close()
                 self._files[path] = open_transcript(path)
             descriptor = self._files[path]
             os.lseek(descriptor, offset, os.SEEK_SET)
-            found = os.read(descriptor, length)
-            while len(found) < length and (more := os.read(descriptor, length - len(found))):
-                found += more
+            data = os.read(descriptor, length)
+            while len(data) < length and (more := os.read(descriptor, length - len(data))):
+                data += more
         except (OSError, Error):
             return None
-        return found if len(found) == length else None
+        return data if len(data) == length else None
+
+
+def entries_around(index: Index, hit: Hit, count: int) -> tuple[list[Entry], list[Entry]]:
+    """Up to `count` entries of the conversation before a hit, and after it."""
+    before, after = index.entries.conversation_around(hit.entry_id, hit.place.line, count)
+    with DocumentReader(index, And(())) as documents:
+        return (
+            [entry for row in before if (entry := documents.entry(row)) is not None],
+            [entry for row in after if (entry := documents.entry(row)) is not None],
+        )
 
 
 def _required_bytes(query: Query) -> Iterator[bytes]:
-    """What the bytes of every hit have: letters and digits that regular expressions spell out."""
-    for one in query.of if isinstance(query, And) else (query,):
-        if isinstance(one, Regex) and (one.field is None or one.field in TEXT_FIELDS):
-            yield from (part.lower().encode() for run in required_literals(one) for part in _PLAIN_WORD.findall(run))
+    """Letters and digits that the bytes of every hit contain: the literals of regular expressions."""
+    for term in query.of if isinstance(query, And) else (query,):
+        if isinstance(term, Regex) and (term.field is None or term.field in TEXT_FIELDS):
+            yield from (
+                word.lower().encode() for literal in required_literals(term) for word in _PLAIN_WORD.findall(literal)
+            )
 
 
 def _blocks(entry: Entry) -> Iterable[object]:
@@ -263,7 +240,7 @@ def _blocks(entry: Entry) -> Iterable[object]:
 
 
 def _is_failure(entry: Entry) -> bool:
-    """Whether it tells of a call or a request that failed."""
+    """Whether an entry reports a failed call or a failed request."""
     if isinstance(entry, AssistantEntry) and (entry.is_api_error_message or entry.error or entry.api_error):
         return True
     if isinstance(entry, ResultEntry):
@@ -275,36 +252,10 @@ def _is_failure(entry: Entry) -> bool:
     return any(isinstance(block, _RESULT_BLOCKS) and block.is_error for block in _blocks(entry))
 
 
-def _agent_type_beside(transcript: str) -> str | None:
+def _side_file_agent_type(transcript: str) -> str | None:
     path = Path(transcript)
     meta = path.with_name(f"{path.stem}.meta.json")
     with suppress(Error):
         content = read_side_file(SideFile(meta, Home(path.parent, "path"), SideFileKind.AGENT_META, 0)).content
         return content.agent_type if isinstance(content, AgentMeta) else None
     return None
-
-
-def session_costs(connection: sqlite3.Connection) -> dict[str | None, Decimal]:
-    """What each session cost, those of which that is known."""
-    rows = IndexedLedger(connection).by("session")
-    return {row.keys["session"]: row.amount for row in rows if row.amount is not None}
-
-
-_CONVERSATION_KINDS = ("user", "assistant")
-
-
-def entries_around(connection: sqlite3.Connection, hit: Hit, count: int) -> tuple[list[Entry], list[Entry]]:
-    """So many entries of the conversation before a hit, and after it."""
-    transcript = "e.transcript_id = (SELECT transcript_id FROM entries WHERE entry_id = ?)"
-    spoken = f"e.kind IN ({', '.join('?' * len(_CONVERSATION_KINDS))})"
-    sides = []
-    with DocumentReader(connection, And(())) as documents:
-        for compared, order in (("<", "DESC"), (">", "ASC")):
-            asked = (
-                f"SELECT e.entry_id, 0.0, {ENTRY_COLUMNS} FROM entries e {ENTRY_JOINS} WHERE {transcript} AND {spoken}"  # noqa: S608 - our own names
-                f" AND e.line {compared} ? ORDER BY e.line {order} LIMIT ?"
-            )
-            rows = connection.execute(asked, (hit.entry_id, *_CONVERSATION_KINDS, hit.place.line, count)).fetchall()
-            sides.append([entry for row in rows if (entry := documents.entry(EntryRow._make(row))) is not None])
-    before, after = sides
-    return before[::-1], after

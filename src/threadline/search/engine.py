@@ -1,8 +1,7 @@
-"""Search the index: best hits first, with notes when they are not exactly what was asked for."""
+"""Run a query: best hits first, with a note if they are not exactly what was asked for."""
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
 from heapq import nlargest
@@ -10,14 +9,14 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from threadline.index import Vocabulary, extract_fields, find_titles
+from threadline.index import EntryRow, Index, extract_fields
 from threadline.model.hits import Hit, Hits
 from threadline.model.homes import is_kept
 from threadline.model.places import Place
 from threadline.model.text import count
 from threadline.model.times import parse_timestamp
 from threadline.search.deleted_prompts import DeletedPrompt, find_deleted_prompts
-from threadline.search.documents import DocumentReader, EntryRow, needs_reading
+from threadline.search.documents import DocumentReader, needs_reading
 from threadline.search.fts import make_plan
 from threadline.search.match import Document, matches
 from threadline.search.parse import parse_query
@@ -34,7 +33,7 @@ from threadline.search.query import (
     positive_terms,
     word_lookup,
 )
-from threadline.search.ranking import Ranker, Sort, best_first_key, newest_first_key, sql_condition
+from threadline.search.ranking import Ranker, Sort, best_first_key, entry_filter, newest_first_key
 from threadline.search.regex import SearchTimeout, TimeBudget
 from threadline.search.snippets import snippet
 from threadline.search.suggest import (
@@ -47,23 +46,29 @@ from threadline.search.suggest import (
 )
 
 ROWS_PER_PAGE = 300
-"""How many matching entries are looked at for a page of hits, once the page is full."""
+"""How many matching entries are examined for a page of hits, once the page is full."""
 ROWS_PER_PAGE_READ = 60
-"""The same, where entries have to be read to know whether they match."""
+"""The same, if entries have to be read to decide whether they match."""
 ROWS_PER_TRANSCRIPT = 20
-"""How many of one transcript, where no word tells which are best."""
+"""How many entries of one transcript are examined, if no word says which are best."""
 MAX_ROWS = 20_000
-"""How many where the page is not full: one session can have thousands."""
+"""How many are examined while the page is not full: one session can have thousands."""
 SOON_SECONDS = 1.0
-"""How many seconds entries are read for a page once something is found; it then says that this may not be all."""
+"""How long entries are read for a page once something is found. A note then says that there may be more."""
 MAX_SECONDS = 10.0
-"""How many where nothing is found, or all is asked for; then there is no answer."""
+"""How long entries are read if nothing is found, or if everything is asked for. After that, the search fails."""
 SESSION_SHARES = (1.0, 0.35, 0.15, 0.05)
-"""What a session's best hits count for it, the others nothing."""
+"""How much the best hits of a session add to its score. Further hits add nothing."""
+
+
+_PARTIAL_NOTE = (
+    "No single entry contains all of these words. These contain some; the rest may be elsewhere in the session."
+)
+_SOME_PARTIAL_NOTE = "Some of these do not have all of the words in one entry."
 
 
 def search(
-    connection: sqlite3.Connection,
+    index: Index,
     text: str,
     *,
     limit: int | None = 20,
@@ -74,285 +79,285 @@ def search(
     near: bool = False,
     seconds: float | None = None,
 ) -> Hits:
-    """What a query finds: of each session its best hit, or with `every` all of them.
+    """The hits of a query: the best one of each session, or with `every` all of them.
 
-    Where nothing is found and `near` is asked for, the hits are those of a query that may have been meant, and `note`
-    says which. Without a limit, everything that matches is found and counted; with one, as much as a good page needs.
-    `seconds` is how long entries may be read where the index alone has no answer.
+    If nothing is found and `near` is set, the hits are those of a similar query, and `note` says which. Without a
+    limit, all matches are found and counted; with one, as many as a good page needs. `seconds` limits how long entries
+    are read if the index alone cannot answer.
 
     Raises:
-        BadQuery: the query cannot be understood, or reading takes too long.
+        BadQuery: the query is invalid, or reading takes too long.
     """
     now = now or datetime.now(UTC)
     query = parse_query(text, now=now, zone=zone)
-    patience = TimeBudget(MAX_SECONDS, SOON_SECONDS) if seconds is None else TimeBudget(seconds)
+    budget = TimeBudget(MAX_SECONDS, SOON_SECONDS) if seconds is None else TimeBudget(seconds)
 
-    def ask(one: Query) -> Hits:
-        return run_query(connection, one, limit=limit, every=every, sort=sort, now=now, patience=patience)
+    def run(query: Query) -> Hits:
+        return run_query(index, query, limit=limit, every=every, sort=sort, now=now, budget=budget)
 
     try:
-        found = ask(query)
+        hits = run(query)
     except SearchTimeout as error:
-        reasons = "; ".join(explain_filters(connection, query))
+        reasons = "; ".join(explain_filters(index, query))
         if not reasons:
             raise
         raise SearchTimeout(
-            f"{error} By what the index knows, {reasons}{'' if reasons.endswith('?') else '.'}"
+            f"{error} According to the index, {reasons}{'' if reasons.endswith('?') else '.'}"
         ) from None
     if not near:
-        return found
+        return hits
     is_widened = limit is not None and sort == "rank" and not every
-    return _with_titles(
-        connection, _with_suggestions(connection, query, found, limit if is_widened else None, ask, now)
-    )
+    return _with_titles(index, _with_suggestions(index, query, hits, limit if is_widened else None, run, now))
 
 
-def _with_titles(connection: sqlite3.Connection, found: Hits) -> Hits:
-    """The hits with what their sessions are called."""
-    known = find_titles(connection, {hit.session for hit in found.hits if hit.session is not None})
-    return replace(found, hits=tuple([replace(hit, title=known.get(hit.session or "")) for hit in found.hits]))
+def _with_titles(index: Index, hits: Hits) -> Hits:
+    """The hits with the titles of their sessions."""
+    titles = index.titles({hit.session for hit in hits.hits if hit.session is not None})
+    return replace(hits, hits=tuple([replace(hit, title=titles.get(hit.session or "")) for hit in hits.hits]))
 
 
-def _with_suggestions(  # noqa: PLR0917 - all that is known by now
-    connection: sqlite3.Connection,
+def _with_suggestions(  # noqa: PLR0917 - the state of the search so far
+    index: Index,
     query: Query,
-    found: Hits,
+    hits: Hits,
     limit: int | None,
-    ask: Callable[[Query], Hits],
+    run: Callable[[Query], Hits],
     now: datetime,
 ) -> Hits:
-    """What was found with what lies near, or that alone where nothing was; `limit` is that of a page by rank."""
-    spelt = suggest_spelling(connection, query) if not found.hits else None
+    """The hits with partial matches, or the hits of a similar query if there are none.
+
+    `limit` is that of a page by rank; without one, no partial matches are added.
+    """
+    respelled = suggest_spelling(index, query) if not hits.hits else None
     try:
-        if spelt is not None:
-            found = _with_note(ask(spelt.query), spelt.note)
+        if respelled is not None:
+            hits = _with_note(run(respelled.query), respelled.note)
         if limit is not None:
-            found = add_partial_matches(connection, spelt.query if spelt is not None else query, found, limit, now)
-        if found.hits:
-            return replace(found, near=found.near or spelt is not None)
-        for other in suggest_queries(connection, query):
-            nearer = ask(other.query)
-            if nearer.hits:
-                return replace(_with_note(nearer, other.note), near=True)
-    except SearchTimeout:  # what was asked for has its answer, and it is none
+            hits = add_partial_matches(index, respelled.query if respelled is not None else query, hits, limit, now)
+        if hits.hits:
+            return replace(hits, near=hits.near or respelled is not None)
+        for suggestion in suggest_queries(index, query):
+            similar = run(suggestion.query)
+            if similar.hits:
+                return replace(_with_note(similar, suggestion.note), near=True)
+    except SearchTimeout:  # the query itself has an answer: nothing
         pass
-    return replace(found, note=None)
+    return replace(hits, note=None)
 
 
-def _with_note(found: Hits, note: str) -> Hits:
-    """The hits, which match something else than was asked for."""
-    return replace(found, note=" ".join(filter(None, [note, found.note])))
+def _with_note(hits: Hits, note: str) -> Hits:
+    return replace(hits, note=" ".join(filter(None, [note, hits.note])))
 
 
-def add_partial_matches(connection: sqlite3.Connection, query: Query, found: Hits, limit: int, now: datetime) -> Hits:
-    """The hits together with sessions that have the words in several entries, or most of them, best first."""
+def add_partial_matches(index: Index, query: Query, exact: Hits, limit: int, now: datetime) -> Hits:
+    """The hits together with sessions that have the words in several entries, or most of the words, best first."""
     words = query_words(query)
-    if words is None or (len(words.texts) == 1 and words.is_whole and found.hits):
-        return found
-    exact = {hit.session or hit.place.transcript: hit for hit in found.hits}
-    asked = any_of((*words.texts, *words.beginnings))
+    if words is None or (len(words.texts) == 1 and words.is_whole and exact.hits):
+        return exact
+    by_session = {hit.session or hit.place.transcript: hit for hit in exact.hits}
+    any_word = any_of((*words.texts, *words.beginnings))
     hits: list[Hit] = []
-    ranking = Ranker(connection, sql_condition(connection, query), "rank", now, ())
-    with DocumentReader(connection, all_of(words.filters)) as documents:
-        for match in find_partial_matches(connection, words, [hit for hit in found.hits if not hit.gone], ranking):
-            hit = exact.pop(match.row.session or match.row.transcript, None)
-            if hit is None and matches(all_of(words.filters), documents.known(match.row)):
-                hit = replace(_make_hit(asked, match.row, 0, documents), score=round(match.score, 6), lacks=match.lacks)
+    ranker = Ranker(index, entry_filter(index, query), "rank", now, ())
+    with DocumentReader(index, all_of(words.filters)) as documents:
+        for match in find_partial_matches(index, words, [hit for hit in exact.hits if not hit.gone], ranker):
+            hit = by_session.pop(match.row.session or match.row.transcript, None)
+            if hit is None and matches(all_of(words.filters), documents.indexed_document(match.row)):
+                hit = replace(
+                    _make_hit(any_word, match.row, 0, documents), score=round(match.score, 6), lacks=match.lacks
+                )
             hits += [hit] if hit is not None else []
             if len(hits) == limit:
                 break
-    for at, hit in enumerate(found.hits):
-        if hit.gone:  # it has no entry to be judged by: it keeps its place
+    for at, hit in enumerate(exact.hits):
+        if hit.gone:  # it has no entry to be scored by: it keeps its place
             hits.insert(at, hit)
     del hits[limit:]
-    told = (
-        found.note or "No entry has all of these words, these have some; the others may stand elsewhere in the session."
-    )
-    lacking = any(hit.lacks for hit in hits)
-    some = "Some of these do not have all of the words in one entry."
-    note = told if hits and not found.hits else " ".join(filter(None, [found.note, some if lacking else None])) or None
-    return replace(found, hits=tuple(hits), note=note, near=not found.hits)
+    if hits and not exact.hits:
+        note: str | None = exact.note or _PARTIAL_NOTE
+    else:
+        is_partial = any(hit.lacks for hit in hits)
+        note = " ".join(filter(None, [exact.note, _SOME_PARTIAL_NOTE if is_partial else None])) or None
+    return replace(exact, hits=tuple(hits), note=note, near=not exact.hits)
 
 
 def run_query(
-    connection: sqlite3.Connection,
+    index: Index,
     query: Query,
     *,
     limit: int | None = 20,
     every: bool = False,
     sort: Sort = "rank",
     now: datetime | None = None,
-    patience: TimeBudget | None = None,
+    budget: TimeBudget | None = None,
 ) -> Hits:
-    """The same for a query that is understood already.
+    """The hits of a parsed query: see `search`.
 
     Raises:
-        TookTooLong: reading takes longer than patience has, and nothing was found by then, or there is no limit.
+        SearchTimeout: the time was over before anything was found, or there is no limit.
     """
-    whole = drop_unknown_spellings(expand(query), word_lookup(connection))
-    texts = list(positive_terms(whole))
-    phrases = [text for text in texts if isinstance(text, Phrase)]
-    ranking = Ranker(connection, sql_condition(connection, query), sort, now or datetime.now(UTC), phrases)
-    planned = make_plan(whole, Vocabulary(connection))
-    with DocumentReader(connection, query if planned.rest is None else planned.rest) as documents:
-        found = _HitCollector(every=every, looked=ROWS_PER_PAGE if planned.rest is None else ROWS_PER_PAGE_READ)
-        patience = patience or TimeBudget(MAX_SECONDS, SOON_SECONDS)
-        checking = _RowChecker(query, planned.rest, documents, ranking, patience, bounded=limit is not None)
-        if planned.match is None:
-            found.take_from_each(((last, checking.checked(rows)) for last, rows in ranking.newest()), limit)
+    expanded = drop_unknown_spellings(expand(query), word_lookup(index))
+    terms = list(positive_terms(expanded))
+    phrases = [term for term in terms if isinstance(term, Phrase)]
+    ranker = Ranker(index, entry_filter(index, query), sort, now or datetime.now(UTC), phrases)
+    plan = make_plan(expanded, index.vocabulary)
+    with DocumentReader(index, query if plan.rest is None else plan.rest) as documents:
+        collector = _HitCollector(every=every, page_rows=ROWS_PER_PAGE if plan.rest is None else ROWS_PER_PAGE_READ)
+        budget = budget or TimeBudget(MAX_SECONDS, SOON_SECONDS)
+        checker = _RowChecker(query, plan.rest, documents, ranker, budget, bounded=limit is not None)
+        if plan.match is None:
+            collector.take_from_each(((last, checker.matching(rows)) for last, rows in ranker.newest()), limit)
         elif not phrases:
-            found.take(checking.checked(ranking.rest(planned.match, ())), limit)
+            collector.take(checker.matching(ranker.remaining(plan.match, ())), limit)
         else:
-            found.take(checking.checked(ranking.matching(planned.match, bounded=limit is not None)), limit)
-            if ranking.left_out and found.groups < (limit or 0):
-                # What was ranked is of too few sessions, or filters left too little of it: now everything is looked at.
-                ranking.left_out = False
-                found.take(checking.checked(ranking.rest(planned.match, checking.seen)), limit)
-        is_ranked = sort == "rank" and bool(texts)
-        most = ROWS_PER_PAGE_READ if limit is not None else None
-        gone = list(islice(find_deleted_prompts(connection, query, bounded=limit is not None), most))
-        for number, typed in enumerate(gone, 1):
-            found.add(_deleted_prompt_row(-number, typed, ranking))
-        if not phrases or gone:
-            found.sort(best_first_key if is_ranked else newest_first_key)
+            collector.take(checker.matching(ranker.matching(plan.match, bounded=limit is not None)), limit)
+            if ranker.has_left_out and collector.groups < (limit or 0):
+                # The ranked entries are of too few sessions, or filters left too few of them: examine all others.
+                ranker.has_left_out = False
+                collector.take(checker.matching(ranker.remaining(plan.match, checker.examined)), limit)
+        is_ranked = sort == "rank" and bool(terms)
+        max_deleted = ROWS_PER_PAGE_READ if limit is not None else None
+        deleted = list(islice(find_deleted_prompts(index, query, bounded=limit is not None), max_deleted))
+        for number, prompt in enumerate(deleted, 1):
+            collector.add(_deleted_prompt_row(-number, prompt, ranker))
+        if not phrases or deleted:
+            collector.sort(best_first_key if is_ranked else newest_first_key)
         hits = [
-            _make_hit(whole, row, more, documents)
+            _make_hit(expanded, row, more, documents)
             if row.entry_id > 0
-            else _deleted_prompt_hit(whole, row, more, gone[-row.entry_id - 1])
-            for row, more in found.best(limit, ranked=is_ranked)
+            else _deleted_prompt_hit(expanded, row, more, deleted[-row.entry_id - 1])
+            for row, more in collector.best(limit, ranked=is_ranked)
         ]
-    at_least = not found.is_whole or ranking.left_out or checking.is_cut_short
-    made = Hits(
+    is_incomplete = ranker.has_left_out or checker.is_cut_short
+    result = Hits(
         tuple(hits),
-        found.total,
-        at_least=at_least,
-        listed=found.groups,
-        cut_short=checking.is_cut_short,
-        maybe_more=not found.has_every_session or ranking.left_out or checking.is_cut_short,
+        collector.total,
+        at_least=not collector.is_complete or is_incomplete,
+        listed=collector.groups,
+        cut_short=checker.is_cut_short,
+        maybe_more=not collector.has_every_session or is_incomplete,
     )
-    return _with_titles(connection, replace(made, note=checking.told()) if made.cut_short else made)
+    return _with_titles(index, replace(result, note=checker.note()) if result.cut_short else result)
 
 
 class _RowChecker:
-    """Looks at rows for what full text cannot answer."""
+    """Checks rows for the part of a query that full text cannot answer."""
 
     def __init__(
         self,
         query: Query,
         rest: Query | None,
         documents: DocumentReader,
-        ranking: Ranker,
-        patience: TimeBudget,
+        ranker: Ranker,
+        budget: TimeBudget,
         *,
         bounded: bool,
     ) -> None:
         self._reads = rest is not None and needs_reading(rest)
-        self._asked = query if self._reads else rest
+        self._query = query if self._reads else rest
         self._documents = documents
-        self._ranking = ranking
-        self._patience = patience
+        self._ranker = ranker
+        self._budget = budget
         self._bounded = bounded
-        self._has_some = False
+        self._has_match = False
         self.is_cut_short = False
         self._seconds = 0.0
-        self.seen: set[int] = set()
+        self.examined: set[int] = set()
 
-    def told(self) -> str:
-        """That reading was cut short, and what to do."""
-        read = count(len(self.seen), "entry was", "entries were")
+    def note(self) -> str:
+        """The note for a search that was cut short."""
+        read = count(len(self.examined), "entry was", "entries were")
         return (
             f"This may not be all: {read} read in {self._seconds:.1f} s. Add a word, or a field such as project:"
-            " or since:7d, or give it longer with --timeout."
+            " or since:7d, or allow more time with --timeout."
         )
 
-    def checked(self, rows: Iterable[EntryRow]) -> Iterator[EntryRow]:
-        """The rows that the query asks for: by what they say, or where it is enough, by what the index knows of them.
-
-        Those that no words have put in order get their score now.
-        """
+    def matching(self, rows: Iterable[EntryRow]) -> Iterator[EntryRow]:
+        """The rows that match. Rows that full text did not rank get a score."""
         for row in rows:
-            if self._asked is None:
-                self.seen.add(row.entry_id)
+            if self._query is None:
+                self.examined.add(row.entry_id)
                 yield row
                 continue
             if self._is_enough():
-                self._seconds = self._seconds or self._patience.taken()
+                self._seconds = self._seconds or self._budget.elapsed()
                 self.is_cut_short = True
                 return
-            self.seen.add(row.entry_id)
+            self.examined.add(row.entry_id)
             document = self._documents.document(row)
-            if document is not None and self._matches(self._asked, document):
-                self._has_some = True
-                is_scored = bool(row.score) or not self._ranking.is_by_rank
-                yield row if is_scored else row._replace(score=self._ranking.score_document(row, document))
+            if document is not None and self._matches(self._query, document):
+                self._has_match = True
+                is_scored = bool(row.score) or not self._ranker.is_by_rank
+                yield row if is_scored else row._replace(score=self._ranker.score_document(row, document))
 
     def _is_enough(self) -> bool:
         """Whether there is something to show, and reading has taken long.
 
         Raises:
-            TookTooLong: there is nothing to show, and it has taken too long.
+            SearchTimeout: there is nothing to show, and reading has taken too long.
         """
         if not self._reads:
             return False
-        if self._bounded and self._has_some:
-            return self._patience.is_soft_limit_reached
-        self._patience.check()
+        if self._bounded and self._has_match:
+            return self._budget.is_soft_limit_reached
+        self._budget.check()
         return False
 
-    def _matches(self, asked: Query, document: Document) -> bool:
+    def _matches(self, query: Query, document: Document) -> bool:
         try:
-            return matches(asked, document, self._patience)
+            return matches(query, document, self._budget)
         except SearchTimeout:
-            if not self._bounded or not self._has_some:
+            if not self._bounded or not self._has_match:
                 raise
-            return False  # it is enough
+            return False
 
 
 class _HitCollector:
-    """The rows that match, one of each that is there several times, by session."""
+    """The rows that match, without copies, grouped by session."""
 
-    def __init__(self, *, every: bool, looked: int) -> None:
+    def __init__(self, *, every: bool, page_rows: int) -> None:
         self._every = every
-        self._looked = looked
+        self._page_rows = page_rows
         self._rows: list[EntryRow] = []
         self._copies: dict[tuple[str, str], int] = {}
         self._sessions: set[object] = set()
-        self.is_whole = True
+        self.is_complete = True
+        """Whether all matching rows were taken."""
         self.has_every_session = True
-        """Whether no session is left that nobody looked at."""
+        """Whether at least one matching row of every session was taken."""
 
     def take(self, rows: Iterable[EntryRow], limit: int | None) -> None:
-        """As many rows as a page needs, or all."""
-        self.is_whole = self.has_every_session = True
-        for at, row in enumerate(rows, 1):
+        """Take as many rows as a page needs, or all."""
+        self.is_complete = self.has_every_session = True
+        for taken, row in enumerate(rows, 1):
             self.add(row)
-            if limit is not None and at >= (self._looked if self.groups >= limit else MAX_ROWS):
-                self.is_whole = self.has_every_session = False
+            if limit is not None and taken >= (self._page_rows if self.groups >= limit else MAX_ROWS):
+                self.is_complete = self.has_every_session = False
                 return
 
-    def take_from_each(self, parts: Iterable[tuple[float, Iterable[EntryRow]]], limit: int | None) -> None:
-        """As many rows of each transcript as a page needs, or all. Each comes with the last time of its session.
+    def take_from_each(self, transcripts: Iterable[tuple[float, Iterable[EntryRow]]], limit: int | None) -> None:
+        """Take as many rows of each transcript as a page needs, or all.
 
-        The newest come first, so that a page is full when no other transcript can have anything newer than it shows.
+        Each transcript comes with the last time of its session, the newest first. The page is full when no other
+        transcript can contain anything newer than what it shows.
         """
         newest: dict[object, float] = {}
-        for last, rows in parts:
+        for last, rows in transcripts:
             if limit is not None and self._is_full(newest, limit, last):
-                self.is_whole = self.has_every_session = False
+                self.is_complete = self.has_every_session = False
                 return
-            for at, row in enumerate(rows, 1):
+            for taken, row in enumerate(rows, 1):
                 self.add(row)
                 group = self._group(row)
                 newest[group] = max(newest.get(group, 0.0), -newest_first_key(row)[0])
-                if limit is not None and at >= (limit if self._every else ROWS_PER_TRANSCRIPT):
-                    self.is_whole = False
+                if limit is not None and taken >= (limit if self._every else ROWS_PER_TRANSCRIPT):
+                    self.is_complete = False
                     break
 
     def _is_full(self, newest: dict[object, float], limit: int, last: float) -> bool:
         return self.groups >= limit and nlargest(limit, newest.values())[-1] >= last
 
     def sort(self, key: Callable[[EntryRow], tuple[float, int]]) -> None:
-        """Put the rows in order."""
+        """Sort the rows."""
         self._rows.sort(key=key)
 
     @property
@@ -362,17 +367,17 @@ class _HitCollector:
 
     @property
     def total(self) -> int:
-        """How many entries match, copies counted once."""
+        """How many entries match; copies count once."""
         return len(self._rows)
 
     def add(self, row: EntryRow) -> None:
-        """One more row; a copy of one that is there gives way to its original, or takes its place."""
+        """Add a row. Of an original and its copies, only the original stays."""
         if row.uuid is not None:
             at = self._copies.setdefault((row.uuid, row.kind), len(self._rows))
             if at < len(self._rows):
-                known = self._rows[at]
-                if _original_first_key(row) < _original_first_key(known):
-                    self._rows[at] = row._replace(score=max(row.score, known.score))
+                other = self._rows[at]
+                if _original_first_key(row) < _original_first_key(other):
+                    self._rows[at] = row._replace(score=max(row.score, other.score))
                 return
         self._rows.append(row)
         self._sessions.add(self._group(row))
@@ -381,20 +386,20 @@ class _HitCollector:
         return row.entry_id if self._every else (row.session or row.transcript)
 
     def best(self, limit: int | None, *, ranked: bool) -> list[tuple[EntryRow, int]]:
-        """The first row of each session, and how many others it has; by rank, those count a little for it."""
+        """The first row of each session, and how many more it has. By rank, those add a little to its score."""
         groups: dict[object, list[EntryRow]] = {}
         for row in self._rows:
             groups.setdefault(self._group(row), []).append(row)
-        listed = list(groups.values())
+        sessions = list(groups.values())
         if ranked:
-            listed.sort(key=_session_score, reverse=True)
-        return [(rows[0], len(rows) - 1) for rows in listed[:limit]]
+            sessions.sort(key=_session_score, reverse=True)
+        return [(rows[0], len(rows) - 1) for rows in sessions[:limit]]
 
 
 def _session_score(rows: list[EntryRow]) -> float:
-    """What a session is about, it says more than once; what was typed last is written down twice."""
-    said = [row for at, row in enumerate(rows) if at == 0 or row.kind != "last-prompt"]
-    return sum(row.score * share for row, share in zip(said, SESSION_SHARES, strict=False))
+    """The score of a session, which mentions its subject more than once. `last-prompt` entries only repeat a prompt."""
+    counted = [row for at, row in enumerate(rows) if at == 0 or row.kind != "last-prompt"]
+    return sum(row.score * share for row, share in zip(counted, SESSION_SHARES, strict=False))
 
 
 def _original_first_key(row: EntryRow) -> tuple[bool, int]:
@@ -422,38 +427,37 @@ def _make_hit(query: Query, row: EntryRow, more: int, documents: DocumentReader)
     )
 
 
-def _deleted_prompt_row(number: int, typed: DeletedPrompt, ranking: Ranker) -> EntryRow:
-    """A prompt that is gone, among the rows of entries that are there."""
-    prompt, place = typed.prompt, typed.place
+def _deleted_prompt_row(entry_id: int, deleted: DeletedPrompt, ranker: Ranker) -> EntryRow:
+    """A prompt whose transcript was deleted, as a row among those of entries."""
+    prompt, place = deleted.prompt, deleted.place
     row = EntryRow(
-        number,
-        0.0,
-        0,
-        place.transcript,
-        place.line,
-        place.offset,
-        place.length,
-        "user",
-        None,
-        prompt.timestamp.isoformat() if prompt.timestamp is not None else None,
-        prompt.session_id or f"{place.transcript}:{place.offset}",
-        None,
-        prompt.project or "",
+        entry_id=entry_id,
+        transcript_id=0,
+        transcript=place.transcript,
+        line=place.line,
+        offset=place.offset,
+        length=place.length,
+        kind="user",
+        uuid=None,
+        timestamp=prompt.timestamp.isoformat() if prompt.timestamp is not None else None,
+        session=prompt.session_id or f"{place.transcript}:{place.offset}",
+        agent=None,
+        project=prompt.project or "",
         is_own=True,
     )
-    return row._replace(score=ranking.score_deleted_prompt(row)) if ranking.is_by_rank else row
+    return row._replace(score=ranker.score_deleted_prompt(row)) if ranker.is_by_rank else row
 
 
-def _deleted_prompt_hit(query: Query, row: EntryRow, more: int, typed: DeletedPrompt) -> Hit:
-    shown = snippet(query, {"prompt": typed.document.prompt})
+def _deleted_prompt_hit(query: Query, row: EntryRow, more: int, deleted: DeletedPrompt) -> Hit:
+    shown = snippet(query, {"prompt": deleted.document.prompt})
     return Hit(
-        typed.place,
+        deleted.place,
         0,
-        typed.prompt.session_id,
+        deleted.prompt.session_id,
         None,
         row.project,
         row.kind,
-        typed.prompt.timestamp,
+        deleted.prompt.timestamp,
         round(row.score, 6),
         shown.field,
         shown.text,
@@ -468,48 +472,45 @@ _MAX_REASONS = 3
 _EXPLAIN_SECONDS = 2.0
 
 
-def explain_no_hits(
-    connection: sqlite3.Connection, text: str, *, zone: tzinfo | None = None, now: datetime | None = None
-) -> str:
-    """Sentences for a person whose query has no hits: which filter nothing fits, what it would be without each.
+def explain_no_hits(index: Index, text: str, *, zone: tzinfo | None = None, now: datetime | None = None) -> str:
+    """Why a query has no hits, as sentences: which filter matches nothing, how many entries match without each filter.
 
     Raises:
-        BadQuery: the query cannot be understood.
+        BadQuery: the query is invalid.
     """
-    patience = TimeBudget(_EXPLAIN_SECONDS)
+    budget = TimeBudget(_EXPLAIN_SECONDS)
     query = parse_query(text, now=now, zone=zone)
-    (entries,) = connection.execute("SELECT COUNT(*) FROM entries").fetchone()
-    told = f"Nothing in {count(entries, 'entry', 'entries')} matches {text!r}"
-    reasons = "; ".join(explain_filters(connection, query))
+    message = f"Nothing in {count(index.entries.count(), 'entry', 'entries')} matches {text!r}"
+    reasons = "; ".join(explain_filters(index, query))
     if reasons:
-        told = f"{told}: {reasons}"
-    would = list(islice(_counts_without_filters(connection, query, patience), _MAX_REASONS))
-    if would:
-        would[0] = f" W{would[0][1:]}" if told.endswith("?") else f"; {would[0]}"
-        return f"{told}{'; '.join(would)}."
+        message = f"{message}: {reasons}"
+    counts = list(islice(_counts_without_filters(index, query, budget), _MAX_REASONS))
+    if counts:
+        counts[0] = f" W{counts[0][1:]}" if message.endswith("?") else f"; {counts[0]}"
+        return f"{message}{'; '.join(counts)}."
     if reasons:
-        return told if told.endswith("?") else f"{told}."
-    for other in suggest_queries(connection, query):
-        found = _try_query(connection, other.query, patience)
-        if found is not None and found.total:
-            return f"{told}. {other.note}"
+        return message if message.endswith("?") else f"{message}."
+    for suggestion in suggest_queries(index, query):
+        hits = _try_query(index, suggestion.query, budget)
+        if hits is not None and hits.total:
+            return f"{message}. {suggestion.note}"
     if any(isinstance(leaf, Text | Regex) for leaf in leaves(query)):
-        return f"{told}; try fewer words, or the beginning of one with a star: wor*."
-    return f"{told}."
+        return f"{message}. Try fewer words, or the beginning of a word with a star: wor*."
+    return f"{message}."
 
 
-def _try_query(connection: sqlite3.Connection, query: Query, patience: TimeBudget) -> Hits | None:
-    """What a query finds; None where that takes too long to be worth a word."""
+def _try_query(index: Index, query: Query, budget: TimeBudget) -> Hits | None:
+    """The hits of a query; None if that takes too long."""
     try:
-        return run_query(connection, query, limit=1, patience=patience)
+        return run_query(index, query, limit=1, budget=budget)
     except SearchTimeout:
         return None
 
 
-def _counts_without_filters(connection: sqlite3.Connection, query: Query, patience: TimeBudget) -> Iterator[str]:
-    """How much there is without one of the filters, for each where there is something."""
-    for dropped, left in without_each_filter(query):
-        found = _try_query(connection, left, patience)
-        if found is not None and found.total:
-            more = "at least " if found.at_least else ""
-            yield f"without {dropped}, {more}{count(found.total, 'entry does', 'entries do')}"
+def _counts_without_filters(index: Index, query: Query, budget: TimeBudget) -> Iterator[str]:
+    """For each filter, how many entries match without it, if any do."""
+    for dropped, rest in without_each_filter(query):
+        hits = _try_query(index, rest, budget)
+        if hits is not None and hits.total:
+            more = "at least " if hits.at_least else ""
+            yield f"without {dropped}, {more}{count(hits.total, 'entry does', 'entries do')}"

@@ -45,13 +45,13 @@ class Document(Struct, frozen=True):
     cost: Decimal | None = None
 
 
-def matches(query: Query, document: Document, patience: TimeBudget | None = None) -> bool:
+def matches(query: Query, document: Document, budget: TimeBudget | None = None) -> bool:
     """Whether the document is what the query asks for.
 
     Raises:
-        TookTooLong: a regular expression took longer than `patience` has.
+        TookTooLong: a regular expression took longer than `budget` has.
     """
-    return _DocumentMatcher(document, patience).holds(_expand_cached(query))
+    return _DocumentMatcher(document, budget).holds(_expand_cached(query))
 
 
 def value_matches(asked: Is, value: str) -> bool:
@@ -81,9 +81,9 @@ def _expand_cached(query: Query) -> Query:
 class _DocumentMatcher:
     """One document, its tokens made when they are asked for."""
 
-    def __init__(self, document: Document, patience: TimeBudget | None) -> None:
+    def __init__(self, document: Document, budget: TimeBudget | None) -> None:
         self._document = document
-        self._patience = patience
+        self._budget = budget
         self._tokens: dict[str, list[str]] = {}
 
     def holds(self, query: Query) -> bool:
@@ -100,7 +100,7 @@ class _DocumentMatcher:
 
     def _says(self, query: Phrase | Regex) -> bool:
         if isinstance(query, Regex):
-            return any(regex_matches(query, text, self._patience) for text in self._read(query.field))
+            return any(regex_matches(query, text, self._budget) for text in self._read(query.field))
         columns = TEXT_FIELDS.values() if query.column is None else (query.column,)
         return any(_contains_phrase(query, self._tokens_of(column)) for column in columns)
 

@@ -7,7 +7,6 @@ find the same entries: a name is found in camelCase, snake_case or as separate w
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -16,7 +15,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from threadline.index import normalize_text, tokenize
+from threadline.index import Index, normalize_text, tokenize
 
 TEXT_FIELDS = {
     "title": "title",
@@ -260,10 +259,10 @@ def positive_terms(query: Query) -> Iterator[Phrase | Regex]:
         yield query
 
 
-def word_lookup(connection: sqlite3.Connection) -> Callable[[str], bool]:
-    """What says of a word whether any entry has it."""
-    asked = "SELECT 1 FROM text WHERE text MATCH ? LIMIT 1"
-    return cache(lambda word: connection.execute(asked, (f'"{word}"',)).fetchone() is not None)
+def word_lookup(index: Index) -> Callable[[str], bool]:
+    """A function that says whether any entry contains a word."""
+    text = index.full_text
+    return cache(lambda word: text.has(f'"{word}"'))
 
 
 def drop_unknown_spellings(query: Query, is_known: Callable[[str], bool]) -> Query:

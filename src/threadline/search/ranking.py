@@ -1,25 +1,21 @@
 """Find the entries that may match a query, and put the best first.
 
-BM25 has to count every entry that contains a word, which takes the longer the more there are. So BM25 judges the rare
-words; common words say little and count by the field they occur in and by how short the entry is.
+BM25 has to visit every entry that contains a word, so it takes longer the more common a word is. Therefore BM25 scores
+only the rare words. Common words say little: they count by the field they occur in and by how short the entry is.
 """
 
 from __future__ import annotations
 
 import math
-import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 from heapq import nlargest
-from itertools import chain
+from itertools import chain, islice
 from typing import Literal
 
-from msgspec import Struct
-
-from threadline.index import FIELDS
+from threadline.index import EntryFilter, EntryRow, Index
 from threadline.model.times import parse_timestamp
-from threadline.search.documents import ENTRY_COLUMNS, ENTRY_JOINS, EntryRow, session_costs
 from threadline.search.fts import fts_expression
 from threadline.search.match import Document, cost_matches, value_matches
 from threadline.search.query import And, Cost, Is, Phrase, Query, When, any_of
@@ -37,314 +33,242 @@ WEIGHTS = {
     "injected": 1.0,
     "result": 1.0,
 }
-"""How much a field's words count: what a person typed and what was said to them, before what tools printed."""
+"""How much the words of a field count: prompts and replies more than the output of tools."""
 
 MAX_DATED = 100_000
-"""How many matching entries are looked at for those that were written last."""
+"""How many matching entries are considered to find the newest ones."""
 MAX_RANKED = 2_000
-"""How many matching entries are ranked; of more than that, some of each field that counts."""
+"""How many matching entries are ranked. If more match, some of each important field are."""
 NEWEST_RANKED = 600
-"""How many are ranked, where there are more, of those that were indexed last: of each tier, and of all."""
+"""If more match than can be ranked, how many of those indexed last are: of each tier, and of all."""
 
 RECENT_ENTRIES = 130_000
-"""How many entries, those indexed last, are asked for a common word in a tier."""
+"""How many entries, those indexed last, are searched for a common word in a tier."""
 MAX_RARE_ENTRIES = 5_000
-"""How many entries may have a word that BM25 is to judge."""
+"""How many entries may contain a word for BM25 to score it."""
 
-# Full text's own weights hardly tell: one word of a short command would come before one of a longer prompt. Each tier
-# has a factor and a weight.
+# BM25's field weights have little effect: a word in a short command would beat the same word in a longer prompt.
+# Therefore each tier of fields has a factor and a weight.
 _TIERS = ((("title", "prompt"), 1.7, 8.0), (("reply",), 1.3, 5.0), (("command", "path"), 1.2, 4.0))
 _USUAL_LENGTH = 3_000
 _FEW_PROMPTS = 60
 _DEEP_ENTRIES = 400_000
 _ASSUMED_MATCHES = 20
-_BM25_SQL = f"bm25(text, {', '.join(str(WEIGHTS[name]) for name in FIELDS)})"
 _BLOCK = 300
 _TITLE_KINDS = frozenset({"ai-title", "custom-title", "summary"})
 _TITLE_FACTOR = 1.25
 _RECENCY_HALF_LIFE = timedelta(days=60)
 _RECENCY_WEIGHT = 0.3
-_ZONE_MARGIN = timedelta(days=1)
 _FEW_SESSIONS = 500
-_WITH_TOOL_SQL = """t.transcript_id IN (SELECT DISTINCT u.transcript_id FROM call_rows k
-    CROSS JOIN entries u ON u.entry_id = k.entry_id WHERE k.tool_id IN ({0}))"""
-_SELECT_LAST = """SELECT t.transcript_id,
-    COALESCE(r.last, (SELECT MAX(o.last) FROM session_rows o WHERE o.session = t.session)), t.mtime_ns
-    FROM transcripts t LEFT JOIN session_rows r USING(transcript_id)"""
 
 
-class SqlCondition(Struct, frozen=True):
-    """What SQL can check of a query: a condition on entries that holds for every hit, and its values."""
-
-    condition: str = ""
-    values: tuple[object, ...] = ()
-
-
-def sql_condition(connection: sqlite3.Connection, query: Query) -> SqlCondition:
-    """The condition that follows from the filters that must all hold."""
-    parts: list[str] = []
-    values: list[object] = []
-    for one in query.of if isinstance(query, And) else (query,):
-        if isinstance(one, Is) and one.field == "project":
-            known = connection.execute("SELECT project_id, COALESCE(path, folder) FROM projects")
-            numbers = [number for number, name in known if value_matches(one, name)]
-            parts.append(f"t.project_id IN ({', '.join('?' * len(numbers))})")
-            values += numbers
-        elif isinstance(one, Is) and one.field == "kind" and one.value.isascii() and not one.prefix:
-            parts.append("lower(e.kind) = ?")
-            values.append(one.value.lower())
-        elif isinstance(one, Is) and one.field == "session" and one.value.isascii():
-            parts.append("substr(lower(COALESCE(e.session, t.session)), 1, ?) = ?")
-            values += len(one.value), one.value.lower()
-        elif isinstance(one, Is) and one.field == "tool":
-            tools = [
-                number
-                for number, name in connection.execute("SELECT tool_id, tool FROM tools")
-                if value_matches(one, name)
-            ]
-            # All entries of transcripts that have a call of it: results are found by where their calls stand.
-            parts.append(_WITH_TOOL_SQL.format(", ".join("?" * len(tools))))
-            values += tools
-        elif isinstance(one, Cost):
-            fitting = [session for session, amount in session_costs(connection).items() if cost_matches(one, amount)]
-            if len(fitting) <= _FEW_SESSIONS:
-                parts.append(f"COALESCE(e.session, t.session) IN ({', '.join('?' * len(fitting))})")
-                values += fitting
-        elif isinstance(one, When):
-            _add_time_condition(one, parts, values)
-    return SqlCondition("".join(f" AND {part}" for part in parts), tuple(values))
+def entry_filter(index: Index, query: Query) -> EntryFilter:
+    """The part of a query that SQL can check, from the filters that must all hold. Every hit passes it."""
+    terms = query.of if isinstance(query, And) else (query,)
+    filters = [term for term in terms if isinstance(term, Is)]
+    times = [term for term in terms if isinstance(term, When)]
+    sessions = [
+        [session for session, amount in index.session_costs().items() if cost_matches(term, amount)]
+        for term in terms
+        if isinstance(term, Cost)
+    ]
+    return EntryFilter(
+        project_ids=tuple(_matching_ids(term, index.project_names()) for term in filters if term.field == "project"),
+        with_tools=tuple(_matching_ids(term, index.tool_names()) for term in filters if term.field == "tool"),
+        kinds=tuple(
+            term.value for term in filters if term.field == "kind" and term.value.isascii() and not term.prefix
+        ),
+        session_prefixes=tuple(term.value for term in filters if term.field == "session" and term.value.isascii()),
+        sessions=tuple(ids for ids in sessions if len(ids) <= _FEW_SESSIONS),
+        since=tuple(term.moment for term in times if term.field == "since"),
+        until=tuple(term.moment for term in times if term.field == "until"),
+    )
 
 
-def _add_time_condition(when: When, parts: list[str], values: list[object]) -> None:
-    """Times are compared as they are written, as far as they are written alike, with room for any zone."""
-    try:
-        edge = when.moment - _ZONE_MARGIN if when.field == "since" else when.moment + _ZONE_MARGIN
-    except OverflowError:
-        return
-    compared = ">=" if when.field == "since" else "<="
-    parts.append(f"(e.timestamp {compared} ? OR e.timestamp NOT GLOB '[12][0-9][0-9][0-9]-[01][0-9]-*')")
-    values.append(edge.strftime("%Y-%m-%dT%H:%M:%S"))
+def _matching_ids(term: Is, names: dict[int, str]) -> list[int]:
+    return [number for number, name in names.items() if value_matches(term, name)]
 
 
 class Ranker:
-    """Asks full text, and puts what it has in order.
+    """Finds entries by full text and puts them in order, best first or newest first.
 
-    BM25 has to count every entry that has a word, which takes the longer the more there are. So it judges the words
-    that are rare; those that are common say little, and count by the field that they stand in and by how short it is.
+    `has_left_out` says, after `matching`, whether more entries match than were returned.
     """
 
     def __init__(
-        self,
-        connection: sqlite3.Connection,
-        narrowed: SqlCondition,
-        sort: Sort,
-        now: datetime,
-        phrases: Iterable[Phrase],
+        self, index: Index, selection: EntryFilter, sort: Sort, now: datetime, phrases: Iterable[Phrase]
     ) -> None:
-        self._connection = connection
-        self._narrowed = narrowed
+        self._entries = index.entries
+        self._text = index.full_text
+        self._selection = selection
         self.is_by_rank = sort == "rank"
-        self.fresh = RecencyBoost(now)
+        self.recency = RecencyBoost(now)
         self._phrases = tuple(dict.fromkeys(phrases))
-        (last,) = connection.execute("SELECT MAX(entry_id) FROM entries").fetchone()
-        self._last = int(last or 0)
-        self.left_out = False
+        self._last = self._entries.last_id()
+        self.has_left_out = False
 
     def matching(self, match: str, *, bounded: bool) -> Iterator[EntryRow]:
-        """What matches an expression, best first; where it is bounded, a common word costs little more than a rare one.
+        """The entries that match an expression, in order.
 
-        `left_out` says afterwards whether there is more that matches.
+        If `bounded`, a common word takes little longer than a rare one, and some entries may be left out.
         """
         if not self.is_by_rank:
-            numbers = self._newest_of(match, bounded=bounded)
-            rows = [row for at in range(0, len(numbers), _BLOCK) for row in self.rows(numbers[at : at + _BLOCK])]
+            ids = self._newest_ids(match, bounded=bounded)
+            rows = [row for at in range(0, len(ids), _BLOCK) for row in self.rows(ids[at : at + _BLOCK])]
             yield from sorted(rows, key=newest_first_key)
             return
-        numbers = self.numbers(match, MAX_RANKED + 1 if bounded else None)
-        self.left_out = bounded and len(numbers) > MAX_RANKED
-        tiers = self._tiers(match) if numbers else []
-        if self.left_out:
-            numbers = list(dict.fromkeys([*chain(*tiers), *numbers[:NEWEST_RANKED]]))
-        yield from self._best_first(numbers, tiers)
+        ids = self.ids(match, MAX_RANKED + 1 if bounded else None)
+        self.has_left_out = bounded and len(ids) > MAX_RANKED
+        tiers = self._tiers(match) if ids else []
+        if self.has_left_out:
+            ids = list(dict.fromkeys([*chain(*tiers), *ids[:NEWEST_RANKED]]))
+        yield from self._best_first(ids, tiers)
 
-    def _newest_of(self, match: str, *, bounded: bool) -> list[int]:
-        """The numbers of entries that match, of those that were written last; of very many, those indexed last."""
-        asked = (
-            f"SELECT e.entry_id, e.timestamp FROM text CROSS JOIN entries e ON e.entry_id = text.rowid {ENTRY_JOINS}"  # noqa: S608 - our own names
-            f" WHERE text MATCH ?{self._narrowed.condition} ORDER BY text.rowid DESC"
-            + (f" LIMIT {MAX_DATED + 1}" if bounded else "")
-        )
-        dated = [(written or "", number) for number, written in self._connection.execute(asked, self._given(match))]
-        self.left_out = bounded and len(dated) > MAX_RANKED
-        return [number for _written, number in (nlargest(MAX_RANKED, dated) if self.left_out else dated)]
+    def _newest_ids(self, match: str, *, bounded: bool) -> list[int]:
+        """The ids of matching entries, newest first; if very many match, of those that were indexed last."""
+        dated = self._text.dated_ids(match, self._selection, MAX_DATED + 1 if bounded else None)
+        self.has_left_out = bounded and len(dated) > MAX_RANKED
+        return [entry_id for _timestamp, entry_id in (nlargest(MAX_RANKED, dated) if self.has_left_out else dated)]
 
-    def rest(self, match: str, without: Collection[int]) -> Iterator[EntryRow]:
-        """What else matches, the newest first."""
-        order = " ORDER BY text.rowid DESC"
-        asked = self._connection.execute(self._asking("text.rowid") + order, self._given(match))
-        while some := asked.fetchmany(_BLOCK):
-            yield from self.rows([number for (number,) in some if number not in without])
+    def remaining(self, match: str, without: Collection[int]) -> Iterator[EntryRow]:
+        """The matching entries other than these, those indexed last first."""
+        ids = (entry_id for entry_id in self._text.ids(match, self._selection) if entry_id not in without)
+        while block := list(islice(ids, _BLOCK)):
+            yield from self.rows(block)
 
     def _tiers(self, match: str) -> list[list[int]]:
-        """The numbers of entries that match in each tier, the newest first.
+        """The ids of entries that match in each tier, those indexed last first.
 
-        Where only common words are asked for, this is looked up among what was indexed last; what a person typed is
-        looked for further back, if there is little of it.
+        For common words only, just the entries indexed last are searched. Prompts are searched further back if few
+        match, because there are few of them.
         """
         tiers = []
-        is_quick = not self.left_out and self._is_quick(match)
+        is_quick = not self.has_left_out and self._is_quick(match)
         for tier, (fields, _factor, _weight) in enumerate(_TIERS):
             within = _in_fields(fields, match)
-            some = self.numbers(within) if is_quick else self.numbers(within, NEWEST_RANKED, RECENT_ENTRIES)
-            if tier == 0 and not is_quick and len(some) < _FEW_PROMPTS:
-                some = self._from(self._last - _DEEP_ENTRIES, within)
-            tiers.append(some)
+            ids = self.ids(within) if is_quick else self.ids(within, NEWEST_RANKED, RECENT_ENTRIES)
+            if tier == 0 and not is_quick and len(ids) < _FEW_PROMPTS:
+                ids = self._text.ids_after(self._last - _DEEP_ENTRIES, within, self._selection)
+            tiers.append(ids)
         return tiers
 
     def _is_quick(self, match: str) -> bool:
-        """Whether full text is soon through: one rare word is enough where all have to be there."""
+        """Whether full text answers quickly: if all words have to match, one rare word is enough."""
         if self._last <= RECENT_ENTRIES:
             return True
         return bool(self._rare) and (" OR " not in match or len(self._rare) == len(self._phrases))
 
-    def _best_first(self, numbers: list[int], tiers: Sequence[Iterable[int]]) -> Iterator[EntryRow]:
-        placed: dict[int, int] = {}
-        for tier, some in enumerate(tiers):
-            for number in some:
-                placed.setdefault(number, tier)
-        scores = self._scores(numbers)
+    def _best_first(self, ids: list[int], tiers: Sequence[Iterable[int]]) -> Iterator[EntryRow]:
+        tier_of: dict[int, int] = {}
+        for tier, members in enumerate(tiers):
+            for entry_id in members:
+                tier_of.setdefault(entry_id, tier)
+        scores = self._scores(ids)
         common = max(len(self._phrases) - len(self._rare), 0 if self._rare else 1)
 
-        def score(number: int, length: float = 1.0) -> float:
-            tier = placed.get(number, -1)
+        def score(entry_id: int, length: float = 1.0) -> float:
+            tier = tier_of.get(entry_id, -1)
             factor, weight = _TIERS[tier][1:] if tier >= 0 else (1.0, 1.0)
-            return (scores.get(number, 0.0) + common * _common_word_score(weight, length)) * factor
+            return (scores.get(entry_id, 0.0) + common * _common_word_score(weight, length)) * factor
 
-        order = sorted(numbers, key=lambda number: (-score(number), -number))
-        # A block at a time: what is behind the first few hundred is hardly ever asked for.
+        order = sorted(ids, key=lambda entry_id: (-score(entry_id), -entry_id))
+        # One block at a time: entries after the first few hundred are rarely asked for.
         for at in range(0, len(order), _BLOCK):
             rows = [
-                row._replace(score=score(row.entry_id, row.length / _USUAL_LENGTH) * self._worth(row))
+                row._replace(score=score(row.entry_id, row.length / _USUAL_LENGTH) * self._boost(row))
                 for row in self.rows(order[at : at + _BLOCK])
             ]
             yield from sorted(rows, key=best_first_key)
 
-    def _worth(self, row: EntryRow) -> float:
-        return self.fresh.of(row.timestamp) * (_TITLE_FACTOR if row.kind in _TITLE_KINDS else 1.0)
+    def _boost(self, row: EntryRow) -> float:
+        return self.recency.of(row.timestamp) * (_TITLE_FACTOR if row.kind in _TITLE_KINDS else 1.0)
 
-    def _scores(self, numbers: Collection[int]) -> dict[int, float]:
-        """What BM25 thinks of entries by the words that are rare."""
-        if not self._rare or not numbers:
+    def _scores(self, ids: Collection[int]) -> dict[int, float]:
+        """BM25 scores of entries for the rare words."""
+        if not self._rare or not ids:
             return {}
-        asked = f"SELECT rowid, {_BM25_SQL} FROM text WHERE text MATCH ? AND rowid >= ? AND rowid <= ?"  # noqa: S608 - numbers
-        wanted = set(numbers)
-        found = self._connection.execute(asked, (fts_expression(any_of(self._rare)), min(wanted), max(wanted)))
-        return {number: -score for number, score in found if number in wanted}
+        return self._text.scores(fts_expression(any_of(self._rare)), ids, WEIGHTS)
 
     @cached_property
     def _rare(self) -> list[Phrase]:
-        """The phrases that few entries have: a row of words is as rare as the rarest of them, at least."""
-        probe = f"SELECT 1 FROM text WHERE text MATCH ? LIMIT 1 OFFSET {MAX_RARE_ENTRIES}"  # noqa: S608 - a number
+        """The phrases that few entries contain. A phrase is at least as rare as its rarest word."""
         tokens = {token for phrase in self._phrases for token in phrase.tokens}
-        rare = {token for token in tokens if self._connection.execute(probe, (f'"{token}"',)).fetchone() is None}
+        rare = {token for token in tokens if not self._text.has_more_than(f'"{token}"', MAX_RARE_ENTRIES)}
         return [phrase for phrase in self._phrases if not phrase.prefix and not rare.isdisjoint(phrase.tokens)]
 
-    def numbers(self, match: str, most: int | None = None, far: int | None = None) -> list[int]:
-        """The numbers of entries that match, those indexed last first: so many, out of so many that were indexed last.
+    def ids(self, match: str, limit: int | None = None, depth: int | None = None) -> list[int]:
+        """The ids of at most `limit` matching entries, those indexed last first, among the `depth` indexed last."""
+        if depth is None or depth >= self._last:
+            return list(self._text.ids(match, self._selection, limit))
+        return self._text.ids_after(self._last - depth, match, self._selection)[:limit]
 
-        Full text is quick to begin at some row, and slow to end at one.
-        """
-        if far is None or far >= self._last:
-            limit = f" LIMIT {most}" if most is not None else ""
-            asked = f"{self._asking('text.rowid')} ORDER BY text.rowid DESC{limit}"
-            return [number for (number,) in self._connection.execute(asked, self._given(match))]
-        return self._from(self._last - far, match)[:most]
-
-    def _from(self, begin: int, match: str) -> list[int]:
-        asked = f"{self._asking('text.rowid')} AND text.rowid > ? ORDER BY text.rowid"
-        return [number for (number,) in self._connection.execute(asked, (*self._given(match), begin))][::-1]
-
-    def _asking(self, wanted: str) -> str:
-        joined = f"CROSS JOIN entries e ON e.entry_id = text.rowid {ENTRY_JOINS}" if self._narrowed.condition else ""
-        return f"SELECT {wanted} FROM text {joined} WHERE text MATCH ?{self._narrowed.condition}"  # noqa: S608 - our own names
-
-    def _given(self, match: str) -> tuple[object, ...]:
-        return (match, *self._narrowed.values)
-
-    def rows(self, numbers: Iterable[int]) -> list[EntryRow]:
-        """The rows of entries; full text may still have words of some that are gone."""
-        listed = ", ".join(map(str, numbers))
-        asked = f"SELECT e.entry_id, 0.0, {ENTRY_COLUMNS} FROM entries e {ENTRY_JOINS} WHERE e.entry_id IN ({listed})"  # noqa: S608 - numbers
-        return [EntryRow._make(row) for row in self._connection.execute(f"{asked} ORDER BY e.entry_id DESC")]
+    def rows(self, ids: Iterable[int]) -> list[EntryRow]:
+        """The rows of entries. Full text may still contain entries that were deleted: those are left out."""
+        return self._entries.rows(ids)
 
     def score_document(self, row: EntryRow, document: Document) -> float:
-        """What an entry is worth that was found by reading it: by the fields that it has, its length and its age."""
+        """The score of an entry that was found by reading it: by its fields, its length and its age."""
         tiers = (tier for tier in _TIERS if any(getattr(document, field) for field in tier[0]))
         _fields, factor, weight = next(tiers, ((), 1.0, 1.0))
-        return _common_word_score(weight, row.length / _USUAL_LENGTH) * factor * self.fresh.of(row.timestamp)
+        return _common_word_score(weight, row.length / _USUAL_LENGTH) * factor * self.recency.of(row.timestamp)
 
     def score_deleted_prompt(self, row: EntryRow) -> float:
-        """What a prompt is worth that is not in full text: as if few others had its rare words."""
+        """The score of a prompt that is not in full text, as if few other entries contained its rare words."""
         common = max(1, len(self._phrases)) - len(self._rare)
         _fields, factor, weight = _TIERS[0]
         words = common + len(self._rare) * math.log(1 + self._last / _ASSUMED_MATCHES)
-        return words * _common_word_score(weight, row.length / _USUAL_LENGTH) * factor * self._worth(row)
+        return words * _common_word_score(weight, row.length / _USUAL_LENGTH) * factor * self._boost(row)
 
     def newest(self) -> Iterator[tuple[float, Iterator[EntryRow]]]:
-        """The entries of each transcript from its end, and the last time that its session tells, the newest first."""
+        """The entries of each transcript, last line first, with the last time of its session; newest session first."""
         dated = [
-            (_seconds(last) if last is not None else mtime_ns / 1e9, number)
-            for number, last, mtime_ns in self._connection.execute(_SELECT_LAST)
+            (_seconds(end.last) if end.last is not None else end.mtime_ns / 1e9, end.transcript_id)
+            for end in self._entries.transcript_ends()
         ]
-        for last, number in sorted(dated, key=lambda one: (-one[0], one[1])):
-            yield last, self._from_its_end(number)
-
-    def _from_its_end(self, number: int) -> Iterator[EntryRow]:
-        asked = f"SELECT e.entry_id, 0.0, {ENTRY_COLUMNS} FROM entries e {ENTRY_JOINS} WHERE e.transcript_id = ?"  # noqa: S608 - our own names
-        order = f"{self._narrowed.condition} ORDER BY e.line DESC, e.entry_id DESC"
-        yield from map(EntryRow._make, self._connection.execute(asked + order, (number, *self._narrowed.values)))
+        for last, transcript_id in sorted(dated, key=lambda pair: (-pair[0], pair[1])):
+            yield last, self._entries.from_end(transcript_id, self._selection)
 
 
 def _common_word_score(weight: float, length: float) -> float:
-    """What BM25 gives to a common word that an entry has once, in a field of that weight; lengths are relative."""
+    """The BM25 score of a common word that occurs once in a field of that weight; `length` is relative to the usual."""
     return weight * 2.2 / (weight + 1.2 * (0.25 + 0.75 * length))
 
 
 def _in_fields(fields: Iterable[str], match: str) -> str:
-    """The expression, all of it in these fields; what must not be there must not be in any field."""
+    """The expression, restricted to these fields. What it excludes is excluded from all fields."""
     return f"{{{' '.join(fields)}}} : ({match})" + (f" AND ({match})" if " NOT " in match else "")
 
 
 class RecencyBoost:
-    """How much it counts that something is new; most entries of a day share it."""
+    """The factor for the age of an entry. It is computed once per day, which most entries share."""
 
     def __init__(self, now: datetime) -> None:
         self._now = now
-        self._known: dict[str, float] = {}
+        self._by_day: dict[str, float] = {}
 
     def of(self, timestamp: str | None) -> float:
-        """What a score is multiplied by: 1 for what is old, or has no time."""
+        """The factor of a score: 1 for an old entry, or one without a time."""
         day = (timestamp or "")[:10]
-        known = self._known.get(day)
-        if known is None:
-            written = parse_timestamp(timestamp)
-            age = max(timedelta(0), self._now - written) if written is not None else None
-            known = self._known[day] = 1 + (
+        factor = self._by_day.get(day)
+        if factor is None:
+            moment = parse_timestamp(timestamp)
+            age = max(timedelta(0), self._now - moment) if moment is not None else None
+            factor = self._by_day[day] = 1 + (
                 _RECENCY_WEIGHT * 0.5 ** (age / _RECENCY_HALF_LIFE) if age is not None else 0
             )
-        return known
+        return factor
 
 
 def newest_first_key(row: EntryRow) -> tuple[float, int]:
-    """What to sort rows by, for those written last to come first; what has no time comes last."""
+    """The sort key for newest first; entries without a time come last."""
     return -_seconds(row.timestamp), row.entry_id
 
 
-def _seconds(written: str | None) -> float:
-    moment = parse_timestamp(written)
+def _seconds(timestamp: str | None) -> float:
+    moment = parse_timestamp(timestamp)
     return moment.timestamp() if moment is not None else 0.0
 
 
 def best_first_key(row: EntryRow) -> tuple[float, int]:
-    """What to sort rows by, for the best to come first."""
+    """The sort key for best first."""
     return (-row.score, row.entry_id)

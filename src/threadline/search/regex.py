@@ -63,9 +63,9 @@ class TimeBudget:
     @property
     def is_soft_limit_reached(self) -> bool:
         """Whether what was found by now is enough."""
-        return self.taken() > self.soon
+        return self.elapsed() > self.soon
 
-    def taken(self) -> float:
+    def elapsed(self) -> float:
         """How many seconds it has taken by now."""
         now = monotonic()
         if self._began is None:
@@ -78,7 +78,7 @@ class TimeBudget:
         Raises:
             TookTooLong: the time is over.
         """
-        if self.taken() > self.seconds:
+        if self.elapsed() > self.seconds:
             raise SearchTimeout(
                 f"The search was not through after {self.seconds:g} seconds; "
                 "make it more exact, or add a word or a field such as project: or since:7d."

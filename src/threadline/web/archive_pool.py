@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import Struct
 
-from threadline.archive import Archive, StaleTolerantArchive
-from threadline.archive.availability import INDEX_ERRORS, HomePresence, is_index_damage
+from threadline.archive import Archive, HomePresence
 from threadline.errors import Error, IndexBusy, NotFound, Unreadable
+from threadline.index import DamagedIndex
 from threadline.model.homes import KEEP_SOURCE
 from threadline.web.errors import missing_homes_notice
 
@@ -37,7 +37,7 @@ _T = TypeVar("_T")
 
 
 class _PooledArchive(Struct):
-    archive: StaleTolerantArchive
+    archive: Archive
     since: float
 
 
@@ -50,12 +50,12 @@ class ArchivePool:
         *,
         index: bool | Path = True,
         homes_now: Callable[[], tuple[Home, ...]] | None = None,
-        apart: bool = False,
+        without_keep: bool = False,
     ) -> None:
         self._homes = homes
         self._index = index
         self._homes_now = homes_now or (lambda: homes)
-        self._apart = apart
+        self._without_keep = without_keep
         self._free: list[_PooledArchive] = []
         self._lock = threading.Lock()
         self._looking = threading.Lock()
@@ -69,7 +69,7 @@ class ArchivePool:
         return self._homes
 
     @contextmanager
-    def archive(self) -> Iterator[StaleTolerantArchive]:
+    def archive(self) -> Iterator[Archive]:
         """An archive that is nobody else's meanwhile."""
         with self._lent(self._taken() or self._opened()) as lent:
             yield lent.archive
@@ -89,17 +89,17 @@ class ArchivePool:
         Raises:
             Unreadable: there is nothing else to be shown.
         """
-        lost = self._places.lost()
+        lost = self._places.missing()
         if not lost:
             return None
         with self._looking:
             is_kept = any(home.source == KEEP_SOURCE for home in self._homes_now())
         said = missing_homes_notice(lost, is_kept=is_kept)
-        if self._places.covers_all(lost) and not is_kept:
+        if self._places.are_all(lost) and not is_kept:
             raise Unreadable(f"{said} Put it back, or end `threadline serve` and name another with --home.")
         return said
 
-    def ask(self, make: Callable[[StaleTolerantArchive], _T]) -> _T:
+    def ask(self, make: Callable[[Archive], _T]) -> _T:
         """What is made of an archive; where its index is of no use, it is made again of another.
 
         What is not found in an archive that was used before may have been written since: it is looked for in a new one.
@@ -110,12 +110,12 @@ class ArchivePool:
                 return self._made(make, used)
         return self._made(make, self._opened())
 
-    def _made(self, make: Callable[[StaleTolerantArchive], _T], lent: _PooledArchive) -> _T:
+    def _made(self, make: Callable[[Archive], _T], lent: _PooledArchive) -> _T:
         index = self._index
         try:
             with self._lent(lent):
                 return make(lent.archive)
-        except INDEX_ERRORS as error:
+        except Unreadable as error:
             # To fork beside threads is not safe.
             if not self._replaced(index, error, jobs=1, showing=None):
                 raise
@@ -130,11 +130,9 @@ class ArchivePool:
             Unreadable: it is of no use, and another could not be made.
         """
         try:
-            with StaleTolerantArchive(
-                self._homes, index=self._index, apart=self._apart, jobs=jobs, showing=showing
-            ) as archive:
-                archive.prepare()
-        except INDEX_ERRORS as error:
+            with self._archive(self._homes, jobs=jobs, showing=showing) as archive:
+                archive.open_index()
+        except Unreadable as error:
             if not self._replaced(self._index, error, jobs=jobs, showing=showing):
                 raise
 
@@ -174,21 +172,33 @@ class ArchivePool:
 
     def _is_useless(self, error: Exception) -> bool:
         """Whether it is the index that is to blame, and no transcript."""
-        if not isinstance(error, Unreadable):
-            return is_index_damage(error)
+        if isinstance(error, DamagedIndex):
+            return True
         try:
-            with StaleTolerantArchive(self._homes, index=self._index, apart=self._apart) as archive:
-                archive.prepare()
+            with self._archive(self._homes) as archive:
+                archive.open_index()
         except Unreadable:
             return True
-        except (IndexBusy, *INDEX_ERRORS):
+        except IndexBusy:
             return False
         return False
+
+    def _archive(
+        self, homes: tuple[Home, ...], *, jobs: int | None = None, showing: ProgressDisplay | None = None
+    ) -> Archive:
+        return Archive(
+            homes,
+            index=self._index,
+            jobs=jobs,
+            progress=showing,
+            without_keep=self._without_keep,
+            stale_ok=True,
+        )
 
     def _opened(self) -> _PooledArchive:
         with self._looking:  # what a home has lost meanwhile is put back by one
             homes = self._homes_now()
-        return _PooledArchive(StaleTolerantArchive(homes, index=self._index, apart=self._apart), monotonic())
+        return _PooledArchive(self._archive(homes), monotonic())
 
     def _taken(self) -> _PooledArchive | None:
         """The one that was given back last: of two that wait, one grows old and is closed."""
@@ -210,12 +220,7 @@ class ArchivePool:
 
 
 def _replacement_warning(error: Exception) -> str:
-    said = (
-        str(error)
-        if isinstance(error, Unreadable)
-        else f"The index is damaged ({error}); run `threadline index rebuild`."
-    )
-    return f"{said} Meanwhile pages use another index, made now in a temporary folder."
+    return f"{error} Meanwhile pages use another index, built now in a temporary folder."
 
 
 class TemporaryIndex:
@@ -236,8 +241,8 @@ class TemporaryIndex:
             raise Unreadable(f"No temporary folder can be made ({error.strerror or error}).") from None
         place = self._folder / "index.sqlite"
         try:
-            with Archive(homes, index=place, jobs=jobs, showing=showing) as archive:
-                archive.prepare()
+            with Archive(homes, index=place, jobs=jobs, progress=showing) as archive:
+                archive.open_index()
         except Error:
             self.remove()
             raise
@@ -276,4 +281,4 @@ def cached_figure(archive: Archive, name: str, make: Callable[[], _Figure], *giv
 
 
 def _cache_key(archive: Archive, name: str, given: Hashable) -> Hashable:
-    return (str(archive.index), archive.generation, name, given)
+    return (str(archive.index), archive.open_index().generation, name, given)

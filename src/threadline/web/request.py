@@ -23,7 +23,7 @@ from threadline.render.html import EMPTY, Child, Value
 from threadline.web.urls import QueryValue, build_url
 
 if TYPE_CHECKING:
-    from threadline.archive import StaleTolerantArchive
+    from threadline.archive import Archive
     from threadline.web.session_cache import SessionCache
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
@@ -41,7 +41,7 @@ class PageRequest(Struct, frozen=True):
 
     path: str
     query: Sequence[tuple[str, str]]
-    archive: StaleTolerantArchive
+    archive: Archive
     session_cache: SessionCache
     named: Mapping[str, str] = {}
     now: datetime = datetime.min.replace(tzinfo=UTC)

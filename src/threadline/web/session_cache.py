@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from threadline.archive import Archive, StaleTolerantArchive
+from threadline.archive import Archive
 from threadline.errors import Error, NotFound
+from threadline.find import session_transcripts
 from threadline.load import Session, find_continuations, read
 from threadline.model.calls import Call
 from threadline.model.charges import EXACT
@@ -162,9 +163,7 @@ class CachedSession:
             if entry.line.transcript == own
         }
 
-    def drawn(
-        self, name: str | None, view: View, links: SessionLinks, archive: StaleTolerantArchive, zone: tzinfo
-    ) -> AgentDrawing:
+    def drawn(self, name: str | None, view: View, links: SessionLinks, archive: Archive, zone: tzinfo) -> AgentDrawing:
         """An agent as a view wants it, with the times of a zone.
 
         Raises:
@@ -203,15 +202,15 @@ class CachedSession:
                 self._limits[name] = ContextLimits(agent, [agent.entries], windows).of(last.model) if last else None
             return self._limits[name]
 
-    def spent(self, archive: StaleTolerantArchive) -> SessionSpending:
+    def spent(self, archive: Archive) -> SessionSpending:
         """What it spent, as far as the index knows by now: it may be a moment older than the session."""
-        known = archive.generation if archive.is_indexed else ""
+        known = archive.open_index().generation if archive.is_indexed else ""
         with self._lock:
             if self._spent is None or self._spent[0] != known:
                 self._spent = (known, session_spending(self.session, archive))
             return self._spent[1]
 
-    def figures(self, name: str | None, archive: StaleTolerantArchive) -> StatsByMessage:
+    def figures(self, name: str | None, archive: Archive) -> StatsByMessage:
         """Each message in numbers."""
         return self.spent(archive).figures(self.windows(name))
 
@@ -280,11 +279,11 @@ class SessionSpending(Struct, frozen=True):
         }
 
 
-def session_spending(session: Session, archive: StaleTolerantArchive) -> SessionSpending:
+def session_spending(session: Session, archive: Archive) -> SessionSpending:
     """What a session spent."""
     if session.id is not None and archive.is_indexed:
         total = archive.ledger().where(session=str(session.id)).total
-        known = archive.amounts(str(session.id))
+        known = archive.open_index().message_amounts(str(session.id))
         return SessionSpending(total, {MessageId(message): amount for message, amount in known.items()})
     ledger = session.ledger
     return SessionSpending(
@@ -451,9 +450,9 @@ def _find_session(name: str, archive: Archive) -> SessionPlace:
 
 def _find_by_content(name: str, archive: Archive) -> Path | None:
     """The largest transcript whose rows name that session though its path does not; only an index knows."""
-    if not isinstance(archive, StaleTolerantArchive) or not archive.is_indexed:
+    if not archive.is_indexed:
         return None
-    return archive.named_inside(name)
+    return archive.open_index().find_transcript_naming(name)
 
 
 def _largest_first(transcript: Transcript) -> tuple[int, int, str]:
@@ -465,7 +464,7 @@ def _fingerprint(path: Path) -> tuple[str, int] | None:
     """What changes whenever a transcript of the session does, and how large they are; None where it is gone."""
     try:
         own = path.stat()
-        below, beside = Archive.transcripts_of(path)
+        below, beside = session_transcripts(path)
     except OSError:
         return None
     digest = hashlib.blake2b(f"{own.st_size} {own.st_mtime_ns} {own.st_ino}".encode(), digest_size=9)

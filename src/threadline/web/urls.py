@@ -215,7 +215,7 @@ def entry_url(session: str | None, agent: str | None, line: int) -> str | None:
 
 def place_url(archive: Archive, transcript: str, line: int) -> str | None:
     """The entry at a line of a transcript; None where the index does not know it."""
-    found = archive.owner_of(transcript)
+    found = archive.open_index().transcript_owner(transcript)
     if found is None or not line:
         return None
     session, agent = found

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
-from threadline.archive import StaleTolerantArchive
+from threadline.archive import Archive
 from threadline.render.html import el
 from threadline.web.pages import PAGES
 from threadline.web.request import Page, PageRequest
@@ -20,7 +20,7 @@ NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 _EMPTY = frozenset({"input", "meta", "br", "link", "img", "hr"})
 
 
-def ask(archive: StaleTolerantArchive, address: str) -> Page:
+def ask(archive: Archive, address: str) -> Page:
     """The page at an address."""
     parts = urlsplit(address)
     asked = PageRequest(
@@ -77,6 +77,6 @@ class Seen(HTMLParser):
         self._words.append(data)
 
 
-def seen(archive: StaleTolerantArchive, address: str) -> Seen:
+def seen(archive: Archive, address: str) -> Seen:
     """The page at an address, read again."""
     return Seen(ask(archive, address))

@@ -10,7 +10,7 @@ from tests import make
 from tools.demo import write
 
 import threadline
-from threadline.archive import StaleTolerantArchive
+from threadline.archive import Archive
 
 HOSTILE = "\"'></title><script>alert(1)</script><img src=x onerror=alert(1)>\x1b[31m\u202e"
 
@@ -24,9 +24,9 @@ def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def demo(demo_home: Path) -> Iterator[StaleTolerantArchive]:
+def demo(demo_home: Path) -> Iterator[Archive]:
     """Its archive."""
-    with StaleTolerantArchive(threadline.open(demo_home).homes) as archive:
+    with Archive(threadline.open(demo_home).homes, stale_ok=True) as archive:
         yield archive
 
 
@@ -52,7 +52,7 @@ def hostile_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def hostile(hostile_home: Path) -> Iterator[StaleTolerantArchive]:
+def hostile(hostile_home: Path) -> Iterator[Archive]:
     """Its archive."""
-    with StaleTolerantArchive(threadline.open(hostile_home).homes) as archive:
+    with Archive(threadline.open(hostile_home).homes, stale_ok=True) as archive:
         yield archive

@@ -11,7 +11,7 @@ from tests.claims import for_each
 from tests.web.pages.asking import Seen, ask, data, seen
 
 import threadline
-from threadline.archive import StaleTolerantArchive
+from threadline.archive import Archive
 from threadline.errors import BadQuery
 from threadline.web.pages import PAGES
 
@@ -72,7 +72,7 @@ def _is_inert(page: Seen) -> None:
 
 
 @for_each("address", _ADDRESSES)
-def test_a_page_is_whole_and_inert(demo: StaleTolerantArchive, address: str) -> None:
+def test_a_page_is_whole_and_inert(demo: Archive, address: str) -> None:
     """Whatever begins ends, nothing runs, links stay on this server, and there is one heading of the first level."""
     page = seen(demo, address)
     _is_inert(page)
@@ -82,7 +82,7 @@ def test_a_page_is_whole_and_inert(demo: StaleTolerantArchive, address: str) -> 
 
 
 @for_each("address", _ADDRESSES)
-def test_hostile_names_run_nothing(hostile: StaleTolerantArchive, address: str) -> None:
+def test_hostile_names_run_nothing(hostile: Archive, address: str) -> None:
     """Titles, projects, models, branches, tools and files full of HTML, colours and turned text are only shown."""
     page = seen(hostile, address)
     _is_inert(page)
@@ -92,7 +92,7 @@ def test_hostile_names_run_nothing(hostile: StaleTolerantArchive, address: str) 
 
 
 @for_each("address", _ADDRESSES)
-def test_a_page_has_a_twin(hostile: StaleTolerantArchive, address: str) -> None:
+def test_a_page_has_a_twin(hostile: Archive, address: str) -> None:
     """Its data is JSON, whatever the transcripts hold."""
     assert data(ask(hostile, address)) is not None
 
@@ -101,12 +101,12 @@ def test_a_page_has_a_twin(hostile: StaleTolerantArchive, address: str) -> None:
 def test_an_empty_home_has_every_page(tmp_path: Path, address: str) -> None:
     """Where there is nothing yet, a page says so, and does not fail."""
     (tmp_path / "home" / "projects").mkdir(parents=True)
-    with StaleTolerantArchive(threadline.open(tmp_path / "home").homes) as archive:
+    with Archive(threadline.open(tmp_path / "home").homes, stale_ok=True) as archive:
         assert seen(archive, address).words
 
 
 @pytest.mark.parametrize("address", _BAD)
-def test_what_says_nothing_sensible_is_refused_in_a_sentence(demo: StaleTolerantArchive, address: str) -> None:
+def test_what_says_nothing_sensible_is_refused_in_a_sentence(demo: Archive, address: str) -> None:
     """The sentence ends, and says what could be written."""
     try:
         told = data(ask(demo, address))["error"]  # a page with a form keeps it
@@ -118,7 +118,7 @@ def test_what_says_nothing_sensible_is_refused_in_a_sentence(demo: StaleTolerant
 @pytest.mark.parametrize(
     "address", ["/", "/sessions", "/usage?since=all&by=model", "/calls", "/files", "/search?q=the"]
 )
-def test_links_lead_to_pages(demo: StaleTolerantArchive, address: str) -> None:
+def test_links_lead_to_pages(demo: Archive, address: str) -> None:
     """Every link to a list is to a page that is there and understands it."""
     links = {link for link in seen(demo, address).links if not link.startswith(("/session/", "#"))}
     assert links
@@ -132,10 +132,10 @@ def test_what_changes_is_seen(tmp_path: Path) -> None:
     home = tmp_path / "home"
     path = home / "projects" / "-work-app" / f"{make.SESSION}.jsonl"
     make.write(path, *make.transcript(make.prompt("first words"), make.reply("ok")))
-    with StaleTolerantArchive(threadline.open(home).homes) as archive:
+    with Archive(threadline.open(home).homes, stale_ok=True) as archive:
         assert [one["title"] for one in data(ask(archive, "/sessions"))["sessions"]] == ["first words"]
     other = make.Pen(session="5e551011-0000-4000-8000-000000000002")
     make.write(path.with_name(f"{other.session}.jsonl"), *make.transcript(make.prompt("other words"), pen=other))
-    with StaleTolerantArchive(threadline.open(home).homes) as archive:
+    with Archive(threadline.open(home).homes, stale_ok=True) as archive:
         assert {one["title"] for one in data(ask(archive, "/sessions"))["sessions"]} == {"first words", "other words"}
         assert data(ask(archive, "/"))["spans"][-1]["done"]["sessions"] == 2

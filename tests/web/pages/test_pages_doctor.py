@@ -9,7 +9,7 @@ from tests import make
 from tests.web.pages.asking import Seen, ask, data
 
 import threadline
-from threadline.archive import StaleTolerantArchive
+from threadline.archive import Archive
 from threadline.web.pages.doctor import ExaminationProgress, Examiner
 
 _PATIENCE = 120
@@ -25,7 +25,7 @@ def _ended(examining: Examiner) -> ExaminationProgress:
     raise AssertionError("it did not end")
 
 
-def test_it_finds_what_the_archive_finds(demo: StaleTolerantArchive, demo_home: Path) -> None:
+def test_it_finds_what_the_archive_finds(demo: Archive, demo_home: Path) -> None:
     """What the other thread found is what reading here finds."""
     examining = Examiner([str(demo_home)])
     assert examining.begin("now").is_at_work
@@ -42,7 +42,7 @@ def test_a_home_that_is_gone_is_a_sentence(tmp_path: Path) -> None:
     assert "nowhere" in str(standing.failed)
 
 
-def test_a_page_shows_how_far_it_is_and_then_what_was_found(demo: StaleTolerantArchive) -> None:
+def test_a_page_shows_how_far_it_is_and_then_what_was_found(demo: Archive) -> None:
     """The page is there at once, says how far it is, by a script or by a link, and ends with what was found."""
     until = monotonic() + _PATIENCE
     page = ask(demo, "/doctor")
@@ -62,7 +62,7 @@ def test_what_the_index_knows_is_told_without_reading(tmp_path: Path) -> None:
     """Every problem that the index has is on the page at once, and leads to its entry."""
     rows = make.transcript(make.prompt("words"), b'{"type": "user", "torn\n', make.reply("ok"))
     make.write(tmp_path / "home" / "projects" / "-work" / f"{make.SESSION}.jsonl", *rows)
-    with StaleTolerantArchive(threadline.open(tmp_path / "home").homes) as archive:
+    with Archive(threadline.open(tmp_path / "home").homes, stale_ok=True) as archive:
         page = ask(archive, "/doctor")
         told = data(page)["known"]
         assert [one["line"] for one in told] == [2]

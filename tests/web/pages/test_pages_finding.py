@@ -10,13 +10,13 @@ from tests import make
 from tests.web.pages.asking import ask, data, seen
 
 import threadline
-from threadline.archive import StaleTolerantArchive
+from threadline.archive import Archive
 from threadline.model.hits import Hit
 from threadline.model.places import Place
 from threadline.web.pages.search import highlight_snippet
 
 
-def test_search_finds_what_the_archive_finds(demo: StaleTolerantArchive) -> None:
+def test_search_finds_what_the_archive_finds(demo: Archive) -> None:
     """The same hits in the same order, each with a link to its entry."""
     hits = demo.search("the test", limit=20).hits
     page = ask(demo, "/search?q=the+test&tz=UTC")
@@ -34,14 +34,14 @@ def test_words_that_were_asked_for_stand_out() -> None:
     assert [str(part) for part in highlight_snippet(hit)] == ["a ", "<mark>&lt;b&gt;</mark>", " c"]
 
 
-def test_nothing_found_says_what_would_be(demo: StaleTolerantArchive) -> None:
+def test_nothing_found_says_what_would_be(demo: Archive) -> None:
     """The sentence is the archive's own."""
     told = demo.why("zzzzqqqq since:2001-01-01")
     page = seen(demo, "/search?q=zzzzqqqq+since:2001-01-01&tz=UTC")
     assert " ".join(told.split()) in page.words
 
 
-def test_a_query_that_cannot_be_understood_is_shown_with_its_fault(demo: StaleTolerantArchive) -> None:
+def test_a_query_that_cannot_be_understood_is_shown_with_its_fault(demo: Archive) -> None:
     """The box keeps what was typed, and the sentence stands below it."""
     page = ask(demo, "/search?q=%22open")
     told = data(page)
@@ -50,7 +50,7 @@ def test_a_query_that_cannot_be_understood_is_shown_with_its_fault(demo: StaleTo
     assert 'role="alert"' in str(page.main)
 
 
-def test_calls_are_those_of_the_archive(demo: StaleTolerantArchive) -> None:
+def test_calls_are_those_of_the_archive(demo: Archive) -> None:
     """Newest first, filtered by tool and outcome, each a link to its entry."""
     told = data(ask(demo, "/calls?limit=30"))["calls"]
     assert [one["call"]["id"] for one in told] == [call.id for call in demo.calls(limit=30)]
@@ -62,7 +62,7 @@ def test_calls_are_those_of_the_archive(demo: StaleTolerantArchive) -> None:
     assert [one["call"]["id"] for one in some] == [one["call"]["id"] for one in failed if one["call"]["tool"] == tool]
 
 
-def test_a_file_tells_who_touched_it(demo: StaleTolerantArchive) -> None:
+def test_a_file_tells_who_touched_it(demo: Archive) -> None:
     """Its page has each session and each time, and as many reads and writes as the list says."""
     listed = next(file for file in demo.files(limit=500) if file.writes and file.reads)
     told = data(ask(demo, f"/files?path={quote(listed.path)}"))
@@ -81,7 +81,7 @@ def test_a_question_is_told_in_the_list(tmp_path: Path) -> None:
     asked = make.call("AskUserQuestion", {"questions": [{"question": "Which colour?"}]}, "blue")
     rows = make.transcript(make.prompt("paint it"), asked)
     make.write(tmp_path / "home/projects/-work" / f"{make.SESSION}.jsonl", *rows)
-    with StaleTolerantArchive(threadline.open(tmp_path / "home").homes) as archive:
+    with Archive(threadline.open(tmp_path / "home").homes, stale_ok=True) as archive:
         page = seen(archive, "/calls")
     assert "Which colour?" in page.words
     assert "(nothing given)" not in page.words

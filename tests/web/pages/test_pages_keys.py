@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.web.pages.asking import ask, seen
 
-from threadline.archive import StaleTolerantArchive
+from threadline.archive import Archive
 from threadline.web.assets import KEYS, LIST_KINDS, SESSION_KINDS, key_label, keys_data_block, keys_markdown_table
 from threadline.web.pages import PAGES
 
@@ -24,13 +24,13 @@ def test_no_key_does_two_things_on_a_page() -> None:
     assert len({one.name for one in KEYS}) == len(KEYS)
 
 
-def test_keys_work_on_pages_that_there_are(demo: StaleTolerantArchive) -> None:
+def test_keys_work_on_pages_that_there_are(demo: Archive) -> None:
     """Every kind of page that a key names is one."""
     kinds = {ask(demo, path).kind for path in PAGES} | set(SESSION_KINDS)
     assert {page for one in KEYS for page in one.pages} <= kinds
 
 
-def test_rows_that_keys_go_through_are_marked(demo: StaleTolerantArchive) -> None:
+def test_rows_that_keys_go_through_are_marked(demo: Archive) -> None:
     """On pages with lists, each row has the mark and a link in it."""
     for path in ("/", "/sessions", "/search?q=the", "/calls", "/files", "/usage?since=all&by=model"):
         page = seen(demo, path)
@@ -46,7 +46,7 @@ def test_the_data_block_is_the_table() -> None:
     assert [load["name"] for load in json.loads(inside[1])] == [one.name for one in KEYS]
 
 
-def test_the_page_shows_every_key(demo: StaleTolerantArchive) -> None:
+def test_the_page_shows_every_key(demo: Archive) -> None:
     """Each key stands on the page with what it does."""
     words = seen(demo, "/keys").words
     assert all(one.what in words and key_label(one.keys[0]) in words for one in KEYS)

@@ -13,14 +13,14 @@ from tests.web.pages.asking import ask, data, seen
 
 import threadline
 from threadline.account import KEY_DESCRIPTIONS
-from threadline.archive import StaleTolerantArchive
+from threadline.archive import Archive
 from threadline.web.pages.usage import choose_unit, unit_days
 
 _LOST = "0" * 8 + "-0000-4000-8000-000000000105"
 
 
 @pytest.mark.parametrize("name", KEY_DESCRIPTIONS)
-def test_rows_sum_up_to_the_total(demo: StaleTolerantArchive, name: str) -> None:
+def test_rows_sum_up_to_the_total(demo: Archive, name: str) -> None:
     """By whatever it is summed, every charge is in exactly one row."""
     told = data(ask(demo, f"/usage?since=all&by={name}&limit=2000&tz=UTC"))
     total = demo.ledger().total
@@ -29,21 +29,21 @@ def test_rows_sum_up_to_the_total(demo: StaleTolerantArchive, name: str) -> None
     assert told["by"] == [name]
 
 
-def test_a_chart_shows_every_day_between(demo: StaleTolerantArchive) -> None:
+def test_a_chart_shows_every_day_between(demo: Archive) -> None:
     """Days on which nothing was spent are in it, so that its width is time."""
     page = seen(demo, "/usage?since=30d&tz=UTC")
     assert "Cost by day and model" in page.words
     assert "2026-11-15" in page.words or "2026-11-14" in page.words
 
 
-def test_what_is_shown_of_late_is_all_where_there_is_nothing_of_late(demo: StaleTolerantArchive) -> None:
+def test_what_is_shown_of_late_is_all_where_there_is_nothing_of_late(demo: Archive) -> None:
     """The usual thirty days are shown where they have something; the figures are those of that time."""
     usual, late = data(ask(demo, "/usage?tz=UTC")), data(ask(demo, "/usage?since=30d&tz=UTC"))
     assert usual["total"] == late["total"]
     assert Decimal(data(ask(demo, "/usage?since=all"))["total"]["amount"]) >= Decimal(usual["total"]["amount"])
 
 
-def test_rows_lead_to_what_they_are_of(demo: StaleTolerantArchive) -> None:
+def test_rows_lead_to_what_they_are_of(demo: Archive) -> None:
     """A day leads to its sessions, a tool to its calls, a session to its page; what has no value leads nowhere."""
     for name, start in (("day", "/sessions?since="), ("tool", "/calls?tool="), ("session", "/session/")):
         links = seen(demo, f"/usage?since=all&by={name}").links
@@ -51,7 +51,7 @@ def test_rows_lead_to_what_they_are_of(demo: StaleTolerantArchive) -> None:
     assert not any("%28" in link for link in seen(demo, "/usage?since=all&by=tool").links)
 
 
-def test_what_is_not_shown_is_said(demo: StaleTolerantArchive) -> None:
+def test_what_is_not_shown_is_said(demo: Archive) -> None:
     """Beyond the limit, rows are counted, and the total still has them."""
     page = seen(demo, "/usage?since=all&by=session&limit=2")
     sessions = len(demo.ledger().by("session"))
@@ -77,7 +77,7 @@ def test_every_session_that_is_a_link_can_be_opened(tmp_path: Path) -> None:
     pen = make.Pen(_LOST, agentId="a1b2c3d4e", isSidechain=True)
     rows = make.transcript(make.prompt("Count"), make.reply("Two", message={"id": "msg_of_the_agent"}), pen=pen)
     make.write(folder / _LOST / "subagents" / "agent-a1b2c3d4e.jsonl", *rows)
-    with StaleTolerantArchive(threadline.open(tmp_path / "home").homes, index=tmp_path / "index.sqlite") as archive:
+    with Archive(threadline.open(tmp_path / "home").homes, index=tmp_path / "index.sqlite", stale_ok=True) as archive:
         links = [link for link in seen(archive, "/usage?since=all&by=session").links if link.startswith("/session/")]
     assert sorted(links) == sorted(f"/session/{one}" for one in (make.SESSION, _LOST))
     client = Client(tmp_path / "home")

@@ -75,7 +75,7 @@ class Examiner:
     def _read(self, begun: ExaminationProgress) -> None:
         """Read everything, without the index and by this thread alone: to fork beside others is not safe."""
         try:
-            every = archive.open(self._homes, index=False, jobs=1, showing=self._showing, keep=False)
+            every = archive.open(self._homes, index=False, jobs=1, progress=self._showing, keep=False)
             self._reading = replace(begun, found=every.examine())
         except Error as error:
             self._reading = replace(begun, failed=str(error))
@@ -105,15 +105,15 @@ _EXAMINERS: dict[tuple[str, ...], Examiner] = {}
 def doctor(asked: PageRequest) -> Page:
     """What is wrong; everything is read where it is little, or where somebody wants it."""
     archive = asked.archive
-    state = archive.generation
+    state = archive.open_index().generation
     work = _examiner_of(archive)
-    size = archive.size()
+    size = archive.open_index().total_size()
     standing = work.reading
     is_old = standing is not None and not standing.is_at_work and standing.state != state
     if asked.flag("again") or ((standing is None or is_old) and size <= _MAX_AUTOMATIC_BYTES):
         standing = work.begin(state) if standing is None or is_old or asked.flag("again") else standing
         is_old = False
-    known = cached_figure(archive, "problems", archive.problems)
+    known = cached_figure(archive, "problems", archive.open_index().list_problems)
     is_at_work = standing is not None and standing.is_at_work
     main = join(
         (

@@ -123,7 +123,7 @@ def _spans(archive: Archive, now: datetime, here: tzinfo) -> Iterator[TimeSpan]:
     for name, words in _SPANS:
         since = parse_moment(words, now=now, zone=here) if words is not None else None
         spent = ledger.where(since=since).total if since is not None else ledger.total
-        yield TimeSpan(name, words, archive.activity(since), spent)
+        yield TimeSpan(name, words, archive.open_index().activity(since), spent)
 
 
 def _work_calendar(archive: Archive, here: tzinfo) -> WorkCalendar:
@@ -171,7 +171,7 @@ def _project_rows(archive: Archive) -> list[ProjectRow]:
 
 def _problem_counts(archive: Archive) -> dict[str, int]:
     """What reading for the index found wrong, by kind."""
-    return archive.problem_counts()
+    return archive.open_index().problem_counts()
 
 
 def _totals_section(spans: list[TimeSpan], wrong: Mapping[str, int]) -> Child:

@@ -111,7 +111,7 @@ def calls(asked: PageRequest) -> Page:
 
 def tool_counts(archive: Archive) -> Mapping[str, int]:
     """How often each tool was called, most often first."""
-    return cached_figure(archive, "tools", archive.tool_counts)
+    return cached_figure(archive, "tools", archive.open_index().tool_counts)
 
 
 def _call_table(
@@ -187,7 +187,7 @@ def files(asked: PageRequest) -> Page:
     more = len(found) > shown.limit
     found = found[: shown.limit]
     alone = found[0].path if path is not None and len({each.path for each in found}) == 1 else None
-    times = archive.touches(alone, _MAX_TOUCHES) if alone is not None else []
+    times = archive.open_index().touches(alone, _MAX_TOUCHES) if alone is not None else []
     held = {str(each.session) for each in found} | {str(each.session) for each in times}
     titles = archive.titles(held)
     main = join(

@@ -149,12 +149,12 @@ def session_costs(archive: Archive) -> Mapping[str, Sum]:
 
 def all_sessions(archive: Archive) -> tuple[SessionBrief, ...]:
     """All sessions, newest first."""
-    return cached_figure(archive, "sessions", archive.briefs)
+    return cached_figure(archive, "sessions", archive.open_index().sessions)
 
 
 def all_call_counts(archive: Archive) -> Mapping[str, int]:
     """How many calls each session made."""
-    return cached_figure(archive, "calls", archive.call_counts)
+    return cached_figure(archive, "calls", archive.open_index().call_counts)
 
 
 def session_rows(
@@ -167,7 +167,9 @@ def session_rows(
     made = (
         calls
         if calls is not None
-        else archive.call_counts([session_brief.id for session_brief in some if session_brief.id is not None])
+        else archive.open_index().call_counts(
+            [session_brief.id for session_brief in some if session_brief.id is not None]
+        )
     )
     return [
         _session_row(

@@ -234,7 +234,7 @@ def _sessions_with_page(archive: Archive, sessions: Collection[str]) -> Iterator
         if transcript.session is not None
     }
     for session in sessions:
-        if session in listed or archive.named_inside(session) is not None:
+        if session in listed or archive.open_index().find_transcript_naming(session) is not None:
             yield session
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 from msgspec import Struct
 
-from threadline.archive import StaleTolerantArchive
+from threadline.archive import Archive
 from threadline.model.context import ContextLimit
 from threadline.model.session import Agent, Continuation
 from threadline.model.text import count, format_duration, join_some, short_model_name
@@ -71,7 +71,7 @@ def build_head(
     kept: CachedSession,
     agent: Agent,
     links: SessionLinks,
-    archive: StaleTolerantArchive,
+    archive: Archive,
     *,
     related: bool,
     zone: tzinfo,

@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from threadline.archive import StaleTolerantArchive
+from threadline.archive import Archive
 from threadline.model.session import Agent, Session, Turn
 from threadline.render import (
     Detail,
@@ -112,7 +112,7 @@ def turn_rows(agent: Agent) -> Iterator[dict[str, Any]]:
             }
 
 
-def recent_sessions(archive: StaleTolerantArchive, here: str, zone: tzinfo) -> Markup:
+def recent_sessions(archive: Archive, here: str, zone: tzinfo) -> Markup:
     """The sessions of late, to go to."""
     found = archive.sessions(SessionFilter(limit=_MAX_SESSIONS)).sessions
     rows = [

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from threadline.archive import StaleTolerantArchive
+from threadline.archive import Archive
 from threadline.model.calls import Outcome
 from threadline.model.charges import EXACT
 from threadline.model.context import ContextWindow
@@ -25,7 +25,7 @@ _FAILED_OUTCOMES = (Outcome.ERROR, Outcome.DENIED, Outcome.INTERRUPTED, Outcome.
 
 
 def render_usage_strip(
-    kept: CachedSession, seen: SessionView, drawn: AgentDrawing, archive: StaleTolerantArchive, part: int = 1
+    kept: CachedSession, seen: SessionView, drawn: AgentDrawing, archive: Archive, part: int = 1
 ) -> Markup:
     """The strip beside a part of the page."""
     start, stop = _item_range(drawn, part)
@@ -38,7 +38,7 @@ def render_usage_strip(
 
 
 def usage_bands(
-    kept: CachedSession, seen: SessionView, drawn: AgentDrawing, archive: StaleTolerantArchive, items: range
+    kept: CachedSession, seen: SessionView, drawn: AgentDrawing, archive: Archive, items: range
 ) -> tuple[UsageBand, ...]:
     """The bands over some of the items."""
     if not items:
@@ -110,9 +110,7 @@ _COLUMNS = (
 )
 
 
-def usage_table(
-    kept: CachedSession, seen: SessionView, archive: StaleTolerantArchive
-) -> tuple[Markup, list[dict[str, Any]]]:
+def usage_table(kept: CachedSession, seen: SessionView, archive: Archive) -> tuple[Markup, list[dict[str, Any]]]:
     """The same turn by turn and, for a session, agent by agent, as a table that adds up and as the turns' data."""
     before = f"{seen.agent}." if seen.agent is not None else ""
     spent = kept.spent(archive)
