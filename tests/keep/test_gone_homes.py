@@ -61,7 +61,7 @@ def test_a_home_that_goes_is_seen_to_go(place: Place, tmp_path: Path, monkeypatc
     assert told() == (many, (str(place.home),))
     place.home.mkdir()
     assert told() == (many, (str(place.home),))
-    assert threadline.open(place.home).gone == (str(place.home),)
+    assert threadline.open(place.home).missing_homes == (str(place.home),)
     place.home.rmdir()
     (tmp_path / "aside").rename(place.home)
     assert told() == (0, ())
