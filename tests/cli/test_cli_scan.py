@@ -107,6 +107,7 @@ def test_nothing_found_is_told(ask: Asker, demo_home: Path) -> None:
     assert "Nothing was found in " in answer.err
 
 
+@pytest.mark.slow
 def test_people_are_told_only_when_asked(ask: Asker, demo_home: Path) -> None:
     """`--personal` finds homes and addresses; without it there are none among what is found."""
     kinds = {row["kind"] for row in ask("scan", "--home", demo_home, "--personal", "--jsonl").jsonl}

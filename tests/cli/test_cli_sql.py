@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.claims import for_each
 from tests.cli import counting
 from tests.cli.asking import Asker, start, steering
 from tests.cli.test_cli_hostile import EVERYTHING, hostile_home
@@ -93,7 +94,7 @@ def test_functions_that_tell_of_tables_work(ask: Asker, home: Path) -> None:
     assert [row["name"] for row in names] == ["home_id", "path"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "question",
     [
         "DELETE FROM entries",
@@ -139,8 +140,8 @@ def test_nothing_but_reading_is_allowed(ask: Asker, home: Path, question: str) -
     assert _index(home).read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("question", "sentence"),
+@for_each(
+    "question, sentence",
     [
         ("SELEC 1", 'SQL, column 1: near "SELEC": syntax error.'),
         ("SELECT 1\nFRM entries", 'SQL, line 2, column 5: near "entries": syntax error.'),

@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from tests.claims import for_each
 from tests.cli.asking import Asker
 
 pa = pytest.importorskip("pyarrow")
@@ -78,8 +79,8 @@ def test_values_that_only_duckdb_has(ask: Asker, home: Path, tmp_path: Path) -> 
     assert not (tmp_path / "b.parquet").exists()
 
 
-@pytest.mark.parametrize(
-    ("question", "sentence"),
+@for_each(
+    "question, sentence",
     [
         ("SELECT * FROM read_text('{secret}')", "The index is only read ("),
         ("SELECT * FROM read_csv('{secret}')", "The index is only read ("),

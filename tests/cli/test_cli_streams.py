@@ -64,7 +64,13 @@ def asked(question: list[str], home: Path) -> list[str]:
     return words if "HOME" in question else [*words, "--home", str(home)]
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
+@pytest.mark.parametrize(
+    "question",
+    [
+        pytest.param(words, marks=[pytest.mark.slow] * ("--jsonl" not in words), id=" ".join(words))
+        for words in QUESTIONS
+    ],
+)
 @pytest.mark.parametrize(
     "env",
     [

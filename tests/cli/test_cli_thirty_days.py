@@ -55,7 +55,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
-@pytest.mark.parametrize("index", ["on", "off"])
+@pytest.mark.parametrize("index", ["on", pytest.param("off", marks=pytest.mark.slow)])
 def test_nothing_is_lost(ask: Asker, home: Path, tmp_path: Path, index: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kept, then swept: every answer is the one from before, but for the mark and where the transcripts lie."""
     monkeypatch.setenv("THREADLINE_INDEX", index)
@@ -90,6 +90,7 @@ def test_what_is_kept_is_marked(ask: Asker, home: Path) -> None:
     assert not any(one["kept"] for one in ask("list", "--home", home, "--no-keep", "--json").json)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["md", "json", "jsonl", "html"])
 def test_what_is_kept_is_exported(ask: Asker, home: Path, tmp_path: Path, form: str) -> None:
     """An export has every session from before, word for word."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from tests.claims import for_each
 
 from threadline.errors import BadQuery
 from threadline.redact import KINDS, Redactor, Settings
@@ -104,7 +105,8 @@ UNITS = (
 )
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.slow
+@for_each("unit", UNITS)
 def test_time_grows_with_the_text_and_no_faster(unit: str) -> None:
     """Four times as much of anything takes about four times as long: less than nine times."""
 

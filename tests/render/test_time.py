@@ -17,6 +17,8 @@ from threadline.render.terminal import wrap_hard
 from threadline.render.terminal_markdown import markdown_lines
 from threadline.render.tree import build_tree
 
+pytestmark = pytest.mark.slow
+
 SMALL = 10_000
 
 

@@ -8,6 +8,8 @@ import pytest
 from bench.relevance import Home, Outcome, figures, outcomes, queries, worst
 from bench.relevance_sessions import scripts
 
+pytestmark = pytest.mark.slow
+
 RECALL = 0.95
 MRR = 0.80
 KINDS = {"phrase", "words", "identifier", "error", "path", "cjk", "misspelling", "question", "filter"}
