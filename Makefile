@@ -8,6 +8,8 @@ OPTIONS ?=
 QUICK := not (browser or real or slow or crash) or smoke
 PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal $(OPTIONS)
 
+unexport PYTHONDONTWRITEBYTECODE # tests start hundreds of processes: without it, each compiles every module
+
 .PHONY: run test test-all check bench bench-thread bench-usage bench-index bench-search bench-relevance bench-watch bench-changes bench-page bench-redaction bench-keep bench-compare fuzz docs clean
 
 run: $(VENV)/.run ## set up, then show what there is: your own home, or a demo home where there is none

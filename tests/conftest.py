@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.effort import CI_EXAMPLES
+from tests.once import made_once
+from tools import demo
 
 TESTS = Path(__file__).parent
 
@@ -65,3 +67,9 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["HOME"] = str(home)
     os.environ["THREADLINE_CACHE"] = str(tmp_path_factory.mktemp("cache"))
     os.environ["THREADLINE_KEEP"] = str(tmp_path_factory.mktemp("keep") / "none")
+
+
+@pytest.fixture(scope="session")
+def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home of the usual size with everything a home can have, shared by all workers. No test may change it."""
+    return made_once(tmp_path_factory, "demo-home", demo.write)

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 from tests.browser import chromium, homes, hostile
-from tests.browser.once import made_once
 from tests.browser.serving import Served, serving
 from tests.browser.visiting import Visitor
+from tests.once import made_once
 
 
 @pytest.fixture(scope="package")

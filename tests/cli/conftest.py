@@ -1,20 +1,9 @@
-"""What tests of the faces share: a made-up home, and a person who asks the command."""
+"""Fixtures for tests of commands."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from tests.cli.asking import Asker
-from tools.demo import write
-
-
-@pytest.fixture(scope="session")
-def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The home that `threadline demo` writes. No test may change it."""
-    home = tmp_path_factory.mktemp("demo") / "home"
-    write(home)
-    return home
 
 
 @pytest.fixture

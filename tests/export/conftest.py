@@ -1,7 +1,7 @@
-"""What tests of exports share: a made-up home, and a person who asks the command."""
+"""Fixtures for tests of exports."""
 
 from __future__ import annotations
 
-from tests.cli.conftest import ask, demo_home
+from tests.cli.conftest import ask
 
-__all__ = ["ask", "demo_home"]
+__all__ = ["ask"]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests import make
+from tests.once import made_once
 from tools.demo import write
 
 import threadline
@@ -18,9 +19,7 @@ HOSTILE = "\"'></title><script>alert(1)</script><img src=x onerror=alert(1)>\x1b
 @pytest.fixture(scope="session")
 def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with all that homes have, at 3 MB."""
-    home = tmp_path_factory.mktemp("demo") / "home"
-    write(home, megabytes=3)
-    return home
+    return made_once(tmp_path_factory, "demo-home-3", lambda home: write(home, megabytes=3))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Things that are made once for a whole run of the tests, however many workers it has."""
+"""Folders that are made once per run and shared by all its workers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 
-def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """A folder of the run that the first worker to want it fills, while the others wait. No test may change it."""
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder that the first worker to need it fills with `make`, while the others wait. No test may change it."""
     base = factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     folder = shared / name
