@@ -535,6 +535,7 @@ def test_a_task_has_words_where_words_belong() -> None:
     assert task.metadata == {"k": 1}
 
 
+@pytest.mark.slow
 def test_commands_that_name_many_files_take_time_that_grows_with_both() -> None:
     """Four times the files of one name and four times the commands that name it: not sixteen times as long."""
 

@@ -342,10 +342,8 @@ def _seconds(entries: list[Entry]) -> float:
     return best
 
 
-@pytest.mark.parametrize(
-    "shape",
-    [pytest.param(s, marks=[pytest.mark.slow] if at % 6 else [], id=s.__name__) for at, s in enumerate(SHAPES)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
 def test_time_grows_with_the_entries(shape: Callable[[int], list[dict[str, Any]]], tmp_path: Path) -> None:
     """Four times the entries take about four times as long: not sixteen times, whatever the shape of the graph."""
     small, large = (_seconds(_entries(tmp_path, shape(size), str(size))) for size in (SMALL, 4 * SMALL))

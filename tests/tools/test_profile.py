@@ -10,6 +10,9 @@ from tools.demo import home, write
 _MEASURED = {0.5: 105_000, 0.9: 654_000, 0.99: 5_400_000}
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[int], list[bytes]]:
     """Sizes of the transcripts of a home of 60 MB, and its lines."""
