@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from threadline.find import detect_changes, look, make_fingerprint, stat_transcripts
-from threadline.find.changes import hash_ends
+from threadline.find.fingerprint import hash_ends
 from threadline.model.homes import Home, TranscriptFingerprint
 
 OUT = Path(__file__).parent / "out"

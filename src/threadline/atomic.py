@@ -6,17 +6,16 @@ New files are readable by their owner only. Readers never follow a symlink and n
 from __future__ import annotations
 
 import os
-import stat
 from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
 from threadline.errors import Unreadable
+from threadline.files import open_regular
 
 TEMPORARY_SUFFIX = ".new"
 _SMALL_FILE_LIMIT = 64 * 1024
 _counter = count()
-_READ_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _CREATE_FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _BINARY_FLAG = getattr(os, "O_BINARY", 0)
 
@@ -27,18 +26,7 @@ def open_regular_file(path: Path) -> BinaryIO:
     Raises:
         OSError: it cannot be read, or is no regular file.
     """
-    descriptor = os.open(path, _READ_FLAGS | _BINARY_FLAG)
-    try:
-        _check_regular(descriptor)
-        return os.fdopen(descriptor, "rb", buffering=0)
-    except BaseException:
-        os.close(descriptor)
-        raise
-
-
-def _check_regular(descriptor: int) -> None:
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        raise OSError(None, "it is no regular file")
+    return os.fdopen(open_regular(path, follow_symlinks=False), "rb", buffering=0)
 
 
 def read_small_file(path: Path) -> bytes:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from threadline.account import Ledger, compute_charges, shipped_rates, with_origin
 from threadline.errors import Error
-from threadline.find import other_main_transcripts, parse_session_id, session_transcripts, transcript_at
+from threadline.find import parse_session_id, session_transcripts, sibling_transcripts, transcript_at
 from threadline.model import session as model
 from threadline.model.context import Context, Request
 from threadline.model.entries import ChainEntry, Entry, PrLinkEntry
@@ -260,9 +260,9 @@ def _related_sessions(main: Path, found: tuple[Entry, ...]) -> list[OtherSession
     """The sessions of the same folder that share a beginning with this one."""
     mine = {mark for entry in found for mark in _entry_ids(entry)}
     return [
-        OtherSession(SessionId(path.stem.lower()), tuple(entries(path)))
-        for path in other_main_transcripts(main)
-        if _shares_beginning(path, mine)
+        OtherSession(SessionId(other.path.stem.lower()), tuple(entries(other.path)))
+        for other in sibling_transcripts(main)
+        if other.kind is TranscriptKind.MAIN and _shares_beginning(other.path, mine)
     ]
 
 

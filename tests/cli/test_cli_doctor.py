@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from tests.cli import counting
 from tests.cli.asking import Asker, ask_alone
 from tests.make import Pen, call, chain, line, meta, prompt, reply, transcript, write
 
+from threadline import find
 from threadline.model.entries import Entry
 from threadline.model.homes import Found, Home
 from threadline.parse import TranscriptReader
@@ -262,15 +262,14 @@ def test_what_cannot_be_read_is_a_problem_and_the_rest_is_read(
     """A transcript that vanishes between listing and opening is a problem; the others are read and checked."""
     home, path = home_of(tmp_path, *transcript(prompt("a")))
     gone = write(path.with_name("5e551011-0000-4000-8000-000000000002.jsonl"), *transcript(prompt("b")))
-    looking = import_module("threadline.find.listing")
-    really = looking.look
+    really = find.look
 
     def look(home: Home) -> Found:
         found: Found = really(home)
         gone.unlink(missing_ok=True)
         return found
 
-    monkeypatch.setattr(looking, "look", look)
+    monkeypatch.setattr(find, "look", look)
     answer = ask("doctor", "--home", home, "--check")
     assert answer.code == 0
     assert "unreadable" in answer.out

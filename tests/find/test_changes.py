@@ -12,9 +12,8 @@ import pytest
 from tests.find.a_home import ANOTHER, SESSION, write
 from tests.find.held_lines import SECOND, HeldLines, whole_lines
 
-from threadline.find import changes as seen_module
-from threadline.find import detect_changes, look, make_fingerprint, stat_transcripts
-from threadline.find.changes import END, hash_ends
+from threadline.find import detect_changes, fingerprint, look, make_fingerprint, stat_transcripts
+from threadline.find.fingerprint import END, hash_ends
 from threadline.find.walk import TranscriptWalk
 from threadline.model.homes import ChangeKind, Home, TranscriptFingerprint, TranscriptStat
 from threadline.model.places import ProblemKind
@@ -651,5 +650,5 @@ def test_a_large_file_is_compared_in_pieces(tmp_path: Path, monkeypatch: pytest.
     """The checksum does not depend on how the bytes are cut."""
     file = put(tmp_path, MAIN, LINES)
     whole = held(tmp_path).known[str(file)].checksum
-    monkeypatch.setattr(seen_module, "_PIECE", 999)
+    monkeypatch.setattr(fingerprint, "_BLOCK", 999)
     assert held(tmp_path).known[str(file)].checksum == whole

@@ -35,7 +35,7 @@ class Transcripts(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.small = patch("threadline.find.changes.END", 32)
+        self.small = patch("threadline.find.fingerprint.END", 32)
         self.small.start()
         self.folder = tempfile.TemporaryDirectory()
         self.home = Path(os.path.realpath(self.folder.name))

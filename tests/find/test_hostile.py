@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.find.a_home import ANOTHER, SESSION, found, write
 
-from threadline.find import project_paths, safe_read, transcript_at
+from threadline import files
+from threadline.find import project_paths, transcript_at
 from threadline.find.walk import TranscriptWalk
 from threadline.model.homes import Home, SideFileKind
 from threadline.model.places import ProblemKind
@@ -56,9 +57,9 @@ def test_a_file_that_becomes_a_pipe_does_not_block(tmp_path: Path) -> None:
     """Even if a file is swapped for a pipe after it was listed, reading it gives up at once."""
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="not a regular file"):
-        list(safe_read.lines(tmp_path / "pipe", 100))
+        list(files.read_lines(tmp_path / "pipe", 100))
     with pytest.raises(OSError, match="not a regular file"):
-        safe_read.read_whole(tmp_path, 100)
+        files.read_whole(tmp_path, 100)
 
 
 def test_a_socket_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,10 +268,10 @@ def test_what_vanishes_meanwhile_is_no_problem(tmp_path: Path, monkeypatch: pyte
 
     def gone(path: Path, limit: int) -> Iterator[bytes]:
         path.unlink()
-        return safe_read.lines(path, limit)
+        return files.read_lines(path, limit)
 
     monkeypatch.setattr(os, "scandir", then_delete)
-    monkeypatch.setattr(project_paths, "lines", gone)
+    monkeypatch.setattr(project_paths, "read_lines", gone)
     result = found(tmp_path)
     assert [transcript.path for transcript in result.transcripts] == [second]
     assert [project.path for project in result.projects] == [None, None, None]

@@ -28,7 +28,7 @@ from tests.make import lines, transcript
 
 import threadline
 from threadline.find import homes
-from threadline.find.changes import END
+from threadline.find.fingerprint import END
 from threadline.index import Index, rebuild_index, refresh_index
 from threadline.index.store import storable_text
 

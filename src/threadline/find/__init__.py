@@ -1,9 +1,13 @@
-"""Where things lie: homes, and in each home its projects, transcripts and side files.
+"""Find what Claude Code has written: homes, and in each home its projects, transcripts and side files.
 
-`homes` says which homes there are, `look` lists one of them. Nothing is written, nothing is opened but
-the head of a transcript per project and the files that name project paths, and no secret is opened ever.
+`homes()` returns the homes on this machine and `look(home)` lists one. `look_at_path` and `find_by_id` find what a
+user names, `session_transcripts` the files that belong to one session. `detect_changes` compares homes with
+fingerprints from an earlier read, and `HomeWatcher` reports changes as they happen. `layout` has the rules for names.
 
-Names are loaded when they are first used: whoever asks a fresh index looks at little.
+Nothing is written. Nothing is opened except the beginning of a few transcripts per project and the files that name
+project paths. Secrets are never opened.
+
+Names are imported on first use, because a query of a fresh index needs few of them.
 """
 
 from __future__ import annotations
@@ -13,7 +17,8 @@ from typing import TYPE_CHECKING
 from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from threadline.find.changes import StatKey, detect_changes, make_fingerprint
+    from threadline.find.changes import StatKey, detect_changes
+    from threadline.find.fingerprint import make_fingerprint
     from threadline.find.home_dirs import homes
     from threadline.find.layout import (
         HOME_MARKERS,
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
         is_non_transcript_path,
         is_secret_path,
         is_transcript_name,
+        is_transcript_path,
         make_transcript,
         parse_agent_id,
         parse_session_id,
@@ -39,28 +45,22 @@ if TYPE_CHECKING:
         look_with_known_transcripts,
         look_with_names,
     )
-    from threadline.find.lookup import (
-        add_session_transcripts,
-        find_by_id,
-        look_at_path,
-        other_main_transcripts,
+    from threadline.find.lookup import add_session_transcripts, find_by_id, look_at_path
+    from threadline.find.project_paths import decode_or_none
+    from threadline.find.session_files import (
+        find_main_transcript,
+        recent_transcripts,
         session_transcripts,
+        sibling_transcripts,
         transcript_at,
     )
-    from threadline.find.recent import (
-        OutOfTime,
-        find_main_transcript,
-        other_sessions_since,
-        recent_transcripts,
-        session_transcripts_since,
-    )
-    from threadline.find.safe_read import decode_or_none, read_whole
-    from threadline.find.walk import real_projects_dir, stat_transcripts
+    from threadline.find.walk import OutOfTime, list_project_folders, real_projects_dir, stat_transcripts
 
 __getattr__ = lazy_exports(
     __name__,
     {
-        "changes": ["StatKey", "detect_changes", "make_fingerprint"],
+        "changes": ["StatKey", "detect_changes"],
+        "fingerprint": ["make_fingerprint"],
         "home_dirs": ["homes"],
         "layout": [
             "HOME_MARKERS",
@@ -71,6 +71,7 @@ __getattr__ = lazy_exports(
             "is_non_transcript_path",
             "is_secret_path",
             "is_transcript_name",
+            "is_transcript_path",
             "make_transcript",
             "parse_agent_id",
             "parse_session_id",
@@ -86,22 +87,15 @@ __getattr__ = lazy_exports(
             "look_with_known_transcripts",
             "look_with_names",
         ],
-        "lookup": [
-            "add_session_transcripts",
-            "find_by_id",
-            "look_at_path",
-            "other_main_transcripts",
+        "lookup": ["add_session_transcripts", "find_by_id", "look_at_path"],
+        "project_paths": ["decode_or_none"],
+        "session_files": [
+            "find_main_transcript",
+            "recent_transcripts",
             "session_transcripts",
+            "sibling_transcripts",
             "transcript_at",
         ],
-        "recent": [
-            "OutOfTime",
-            "find_main_transcript",
-            "other_sessions_since",
-            "recent_transcripts",
-            "session_transcripts_since",
-        ],
-        "safe_read": ["decode_or_none", "read_whole"],
-        "walk": ["real_projects_dir", "stat_transcripts"],
+        "walk": ["OutOfTime", "list_project_folders", "real_projects_dir", "stat_transcripts"],
     },
 )

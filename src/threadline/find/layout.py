@@ -1,18 +1,20 @@
 """What a path inside a Claude Code home means: transcripts, side files and project folders.
 
-Transcript names, in every layout Claude Code has used:
+Names of transcripts below `projects/<folder>/`, in every layout that Claude Code has used:
 
-====================================================  ==============  =========================== below
-`projects/<folder>/`                            kind            since
-====================================================  ==============  =========================== `<session>.jsonl`
-main            about 0.2.9x `agent-<id>.jsonl`                                    agent           2.0.28 to 2.1.1
+====================================================  ==============  ===============
+name                                                  kind            since
+====================================================  ==============  ===============
+`<session>.jsonl`                                     main            about 0.2.9x
+`agent-<id>.jsonl`                                    agent           2.0.28 to 2.1.1
 `<session>/subagents/**/agent-<id>.jsonl`             agent           2.1.2
 `<session>/subagents/workflows/<run>/agent-*.jsonl`   workflow-agent  2.1.154
-`<session>/subagents/workflows/<run>/journal.jsonl`   journal         2.1.154 any other `.jsonl`
-other ====================================================  ==============  ===========================
+`<session>/subagents/workflows/<run>/journal.jsonl`   journal         2.1.154
+any other `.jsonl`                                    other
+====================================================  ==============  ===============
 
-A project's folder is named after its path, and the rule loses information (`/a/b`, `/a-b` and `/a_b` all give
-`-a-b`). There is no inverse function: `project_paths` finds the true path by evidence.
+A project's folder is named after its path, and the rule loses information: `/a/b`, `/a-b` and `/a_b` all give `-a-b`.
+It cannot be inverted; `project_paths` finds the true path by evidence.
 """
 
 from __future__ import annotations
@@ -31,16 +33,18 @@ from threadline.model.places import AgentId, SessionId
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-TRANSCRIPT_SUFFIX = ".jsonl"
+TRANSCRIPT_SUFFIX: Final = ".jsonl"
+META_SUFFIX: Final = ".meta.json"
+SESSIONS_INDEX: Final = "sessions-index.json"
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-# Versions of UUID are not told apart: the format has used several. A longer run of hex digits is no UUID.
+# Any version of UUID: the format has used several. A longer run of hex digits is not a UUID.
 _STARTS_WITH_UUID = re.compile(rf"({_UUID})(?![0-9a-z])", re.IGNORECASE)
 _MAIN_NAME = re.compile(rf"({_UUID})\.jsonl", re.IGNORECASE)
 _AGENT_NAME = re.compile(r"agent-(.+)\.jsonl", re.IGNORECASE | re.DOTALL)
 
 
 class TranscriptName(NamedTuple):
-    """What a path says: the kind of transcript, and the session, agent and workflow run it names."""
+    """The kind of transcript that a path names, and its session, agent and workflow run."""
 
     kind: TranscriptKind
     session: SessionId | None = None
@@ -49,7 +53,7 @@ class TranscriptName(NamedTuple):
 
 
 def parse_transcript_name(parts: Sequence[str]) -> TranscriptName:
-    """Read the path of a `.jsonl`, given as its parts below the project's folder."""
+    """Parse the path of a `.jsonl`; `parts` are those below the project's folder."""
     *above, name = parts
     if not above:
         return _parse_top_level_name(name)
@@ -68,30 +72,30 @@ def parse_transcript_name(parts: Sequence[str]) -> TranscriptName:
 def make_transcript(
     path: Path, home: Home, folder: str, status: os.stat_result, below: Sequence[str], *, meta: Path | None = None
 ) -> Transcript:
-    """Make the transcript at a path; `below` is that path's parts below the project's folder."""
-    named = parse_transcript_name(below)
+    """Make the transcript at a path; `below` are the path's parts below the project's folder."""
+    name = parse_transcript_name(below)
     return Transcript(
         path=path,
         home=home,
         folder=folder,
-        kind=named.kind,
+        kind=name.kind,
         size=status.st_size,
         mtime_ns=status.st_mtime_ns,
-        session=named.session,
-        agent=named.agent,
-        run=named.run,
-        meta=meta if named.agent is not None else None,
+        session=name.session,
+        agent=name.agent,
+        run=name.run,
+        meta=meta if name.agent is not None else None,
     )
 
 
 def parse_session_id(name: str) -> SessionId | None:
-    """Give the UUID that a file or directory name begins with, in the lower case that entries use."""
+    """Return the UUID that a file or directory name begins with, in lower case as entries have it."""
     match = _STARTS_WITH_UUID.match(name)
     return SessionId(match[1].lower()) if match else None
 
 
 def parse_agent_id(name: str) -> AgentId | None:
-    """Give the id in `agent-<id>.jsonl`."""
+    """Return the id in `agent-<id>.jsonl`."""
     match = _AGENT_NAME.fullmatch(name)
     return AgentId(match[1]) if match else None
 
@@ -100,8 +104,13 @@ _LAST_LETTERS = frozenset(TRANSCRIPT_SUFFIX[-1] + TRANSCRIPT_SUFFIX[-1].upper())
 
 
 def is_transcript_name(name: str) -> bool:
-    """Say whether a file of this name below a project is a transcript, of whatever kind."""
+    """Whether a file of this name below a project is a transcript of any kind."""
     return name[-1:] in _LAST_LETTERS and name.lower().endswith(TRANSCRIPT_SUFFIX)
+
+
+def meta_path(transcript: str) -> str:
+    """Return the path that the `.meta.json` of an agent's transcript has."""
+    return transcript[: -len(TRANSCRIPT_SUFFIX)] + META_SUFFIX
 
 
 def _parse_top_level_name(name: str) -> TranscriptName:
@@ -121,9 +130,9 @@ def _workflow_run(directories: Sequence[str]) -> str | None:
 
 PROJECTS: Final = "projects"
 
-# The directories of a home that are looked into, and what their files are unless `_BY_NAME` knows better.
-# Every other directory is named in `Found.not_entered`: plugins, skills and caches can hold whole
-# repositories, and none of it is what a session left behind.
+# The directories of a home that are listed, and the kind of their files unless `_KIND_PATTERNS` has another.
+# `Found.not_entered` names all others: plugins, skills and caches can contain whole repositories, and nothing that a
+# session has written.
 _KIND_BY_DIRECTORY: Final = {
     "todos": SideFileKind.TODOS,
     "tasks": SideFileKind.TASK,
@@ -144,7 +153,7 @@ _KIND_BY_DIRECTORY: Final = {
     PROJECTS: SideFileKind.OTHER,
 }
 
-# Patterns of paths below the home by the directory they lie in, first match wins; those of all others come last.
+# Patterns of paths below the home, by top-level directory; "" is for all others. The first match wins.
 _KIND_PATTERNS: Final[dict[str, tuple[tuple[str, SideFileKind], ...]]] = {
     "backups": ((r"backups/\.claude\.json.*", SideFileKind.CONFIG),),
     "tasks": ((r"tasks/([^/]*/)*\.[^/]*", SideFileKind.TASK_MARK),),
@@ -172,7 +181,7 @@ _KIND_PATTERNS: Final[dict[str, tuple[tuple[str, SideFileKind], ...]]] = {
 }
 
 NEVER_OPENED: Final = frozenset({SideFileKind.SECRET, SideFileKind.SETTINGS})
-"""Kinds that are listed from the directory entry alone: not opened, and not even asked for their size."""
+"""Kinds that are listed from the directory entry alone: never opened, and not even asked for their size."""
 
 HOME_MARKERS: Final = frozenset(
     {
@@ -189,11 +198,11 @@ HOME_MARKERS: Final = frozenset(
         ".credentials.json",
     }
 )
-"""Names by which a directory is recognised as a home; the others are common elsewhere as well."""
+"""Names that identify a directory as a home; other names in a home are common elsewhere, too."""
 
 
 def side_file_kind(parts: Sequence[str]) -> SideFileKind:
-    """Say what the file at this path below its home is; `OTHER` where nothing is known."""
+    """Return the kind of the file at this path below its home; `OTHER` if nothing is known about it."""
     if is_secret_path(parts):
         return SideFileKind.SECRET
     path = "/".join(parts)
@@ -205,45 +214,55 @@ def side_file_kind(parts: Sequence[str]) -> SideFileKind:
 
 @cache
 def _compile_patterns(directory: str) -> tuple[tuple[Callable[[str], re.Match[str] | None], SideFileKind], ...]:
-    """The patterns of what lies in a directory; made when they are first asked for, which few commands do."""
-    known = directory if directory in _KIND_BY_DIRECTORY else ""
-    return tuple((re.compile(pattern, re.DOTALL).fullmatch, kind) for pattern, kind in _KIND_PATTERNS.get(known, ()))
+    """Compile the patterns of a top-level directory on first use; few commands need them."""
+    key = directory if directory in _KIND_BY_DIRECTORY else ""
+    return tuple((re.compile(pattern, re.DOTALL).fullmatch, kind) for pattern, kind in _KIND_PATTERNS.get(key, ()))
 
 
 def session_in_path(parts: Sequence[str]) -> SessionId | None:
-    """Give the session the path names: below a project in its first part, elsewhere in any."""
+    """Return the session that a path names: below a project in its first part, elsewhere in any."""
     candidates = parts[2:3] if parts[0] == PROJECTS else parts[1:]
-    return next((named for part in candidates if (named := parse_session_id(part))), None)
+    return next((session for part in candidates if (session := parse_session_id(part))), None)
 
 
 def is_secret_path(parts: Sequence[str]) -> bool:
-    """Say whether a file must never be opened, by its name alone."""
-    # Below a project the word is the user's own: a memory may well be called security_notes.md.
-    is_ours = parts[-1].lower().startswith("security_") and parts[0] != PROJECTS
-    return is_ours or is_secret_name(parts[-1])
+    """Whether a file must never be opened; its name alone decides."""
+    # Below a project the user chooses names: a memory may be called security_notes.md.
+    is_security_state = parts[-1].lower().startswith("security_") and parts[0] != PROJECTS
+    return is_security_state or is_secret_name(parts[-1])
 
 
 NON_TRANSCRIPT_DIRS: Final = frozenset({"memory", "tool-results", "scripts"})
-"""The last names of the directories that are put aside; elsewhere, others may be called so."""
+"""Names of the directories that `is_non_transcript_path` excludes; other directories may have them, too."""
 
 
 def is_non_transcript_path(parts: Sequence[str]) -> bool:
-    """Say whether a path below a project's folder lies where a `.jsonl` is no transcript.
+    """Whether a path below a project's folder is in a directory where a `.jsonl` is not a transcript.
 
-    There it is what a tool printed, what the model noted down, or a workflow's source.
+    There it is a tool's output, the model's memory or a workflow's source.
     """
     return len(parts) > 1 and (
         parts[0] == "memory" or parts[1] == "tool-results" or tuple(parts[1:3]) == ("workflows", "scripts")
     )
 
 
+def is_transcript_path(parts: Sequence[str]) -> bool:
+    """Whether the file at this path below its home is a transcript of any kind."""
+    return (
+        parts[0] == PROJECTS
+        and is_transcript_name(parts[-1])
+        and not is_non_transcript_path(parts[2:])
+        and not is_secret_path(parts)
+    )
+
+
 def is_scanned_directory(directory: str) -> bool:
-    """Say whether a directory of the home is looked into."""
+    """Whether a top-level directory of a home is listed."""
     return directory in _KIND_BY_DIRECTORY
 
 
 MAX_FOLDER_NAME = 200
-"""Names longer than this are cut here, and a hash of the path is added."""
+"""Longer names are cut here, and a hash of the path is appended."""
 
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
 _NOT_ALPHANUMERIC = re.compile("[^A-Za-z0-9]")
@@ -252,10 +271,10 @@ _BASE36_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def folder_name(path: str | os.PathLike[str]) -> str:
-    """Name the folder under `projects/` for a project at this path (which is taken as it is, not resolved).
+    """Return the name of the folder under `projects/` for a project at this path, which is not resolved.
 
-    For paths longer than 200 characters the suffix is that of the Node builds. The native builds hash
-    differently, so compare with `folder_matches`, never with `==`.
+    A name longer than 200 characters gets the suffix of the Node builds. Native builds hash differently, so compare
+    with `folder_matches`, never with `==`.
 
     >>> folder_name("/Users/me/my_proj.v2")
     '-Users-me-my-proj-v2'
@@ -266,42 +285,42 @@ def folder_name(path: str | os.PathLike[str]) -> str:
 
 
 def folder_matches(folder: str, path: str | os.PathLike[str]) -> bool:
-    r"""Say whether a project at this path can have this folder.
+    r"""Whether a project at this path can have this folder.
 
-    Long names are compared by their first 200 characters; paths on a Windows drive without regard to case.
+    Long names are compared by their first 200 characters. Case is ignored for paths on a Windows drive.
 
     >>> folder_matches("c--Users-Ann-x", "C:\\Users\\Ann\\x")
     True
     """
-    written = os.fspath(path)
-    wanted = folder_stem(folder)
-    if is_windows_path(written):
-        return wanted.lower() in {name.lower() for name in possible_stems(written)}
-    return wanted in possible_stems(written)
+    text = os.fspath(path)
+    stem = folder_stem(folder)
+    if is_windows_path(text):
+        return stem.lower() in {name.lower() for name in possible_stems(text)}
+    return stem in possible_stems(text)
 
 
 def replace_with_dashes(path: str) -> str:
-    """Put a dash for every character but ASCII letters and digits.
+    """Replace every character except ASCII letters and digits with a dash.
 
-    Claude Code counts UTF-16 code units, so a character beyond the first plane gives two dashes (seen in
-    1.0.100 and 2.1.325: `a😀b` becomes `a--b`).
+    Claude Code counts UTF-16 code units, so a character beyond the first plane gives two dashes (observed in 1.0.100
+    and 2.1.325: `a😀b` becomes `a--b`).
     """
     return _NOT_ALPHANUMERIC.sub("-", _ASTRAL.sub("--", path))
 
 
 def folder_stem(folder: str) -> str:
-    """Give the part of a folder's name that follows from the path by one rule in all builds."""
+    """Return the part of a folder's name that all builds derive from the path in the same way."""
     return folder[: MAX_FOLDER_NAME + 1] if len(folder) > MAX_FOLDER_NAME else folder
 
 
 def possible_stems(path: str) -> set[str]:
-    """Give the stems a folder for this path can have: composed as newer builds do it, or as written."""
+    """Return the stems that a folder for this path can have: NFC-normalized as in newer builds, or as written."""
     names = {replace_with_dashes(unicodedata.normalize("NFC", path)), replace_with_dashes(path)}
     return {name if len(name) <= MAX_FOLDER_NAME else f"{name[:MAX_FOLDER_NAME]}-" for name in names}
 
 
 def is_windows_path(path: str) -> bool:
-    """Say whether this is a path on a Windows drive or share, where case does not tell names apart."""
+    """Whether this is a path on a Windows drive or share, where case does not distinguish names."""
     return _WINDOWS_PATH.match(path) is not None
 
 

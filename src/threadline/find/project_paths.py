@@ -12,10 +12,12 @@ import re
 import unicodedata
 from collections import defaultdict
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
+import msgspec
 from msgspec import Raw, Struct
 
+from threadline.files import read_lines, read_whole
 from threadline.find.layout import (
     MAX_FOLDER_NAME,
     folder_matches,
@@ -24,7 +26,6 @@ from threadline.find.layout import (
     possible_stems,
     replace_with_dashes,
 )
-from threadline.find.safe_read import decode_or_none, lines, read_whole
 from threadline.model.homes import PathSource, Project, SideFileKind, TranscriptKind
 from threadline.model.places import Place, Problem, ProblemKind
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from threadline.model.homes import Home, SideFile, Transcript
+
+T = TypeVar("T")
 
 
 def resolve_projects(
@@ -66,6 +69,7 @@ _MAX_TRANSCRIPTS: Final = 16
 _MAX_FILE_BYTES: Final = 64 << 20
 _MAX_PATH_LENGTH: Final = 32_768
 _SEPARATOR: Final = re.compile(r"[/\\]")
+_IGNORED_BYTES: Final = b"\xef\xbb\xbf\x00 \t\r\n"
 _PATH_KEYS: Final = (b'"cwd"', b'"relocatedCwd"', b'"worktreeSession"')
 _KIND_ORDER: Final = (TranscriptKind.MAIN, TranscriptKind.AGENT, TranscriptKind.WORKFLOW_AGENT)
 
@@ -164,7 +168,7 @@ class PathEvidence:
 
     def _lines(self, path: Path, limit: int) -> Iterator[bytes]:
         try:
-            yield from lines(path, limit)
+            yield from read_lines(path, limit)
         except OSError as error:
             self._note(path, error)
 
@@ -179,6 +183,14 @@ class PathEvidence:
         if not isinstance(error, FileNotFoundError):  # gone since it was listed: nothing to tell
             message = f"could not be read to learn the project's path: {error.strerror or error}"
             self.problems.append(Problem(ProblemKind.UNREADABLE, Place(str(path)), message))
+
+
+def decode_or_none(data: bytes, shape: type[T]) -> T | None:
+    """Decode JSON as a type; None if it is not JSON or does not fit."""
+    try:
+        return msgspec.json.decode(data.strip(_IGNORED_BYTES), type=shape)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
 
 
 def _select_transcripts(transcripts: Sequence[Transcript]) -> list[Transcript]:

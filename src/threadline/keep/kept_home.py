@@ -24,7 +24,14 @@ from msgspec.structs import replace
 
 from threadline.atomic import open_regular_file, read_small_file
 from threadline.errors import Error, IndexBusy, Unreadable
-from threadline.find import HOME_MARKERS, PROJECTS, parse_agent_id, parse_session_id, real_projects_dir
+from threadline.find import (
+    HOME_MARKERS,
+    PROJECTS,
+    list_project_folders,
+    parse_agent_id,
+    parse_session_id,
+    real_projects_dir,
+)
 from threadline.keep.cache import (
     STATE_VERSION,
     SavedState,
@@ -506,11 +513,7 @@ class _ProjectFolders:
 
     def _listed(self) -> list[str]:
         if not self._folders:
-            try:
-                with os.scandir(self._projects) as inside:
-                    self._folders = sorted(one.name for one in inside if one.is_dir(follow_symlinks=False))
-            except OSError:
-                self._folders = []
+            self._folders = list_project_folders(self._projects)
         return self._folders
 
 

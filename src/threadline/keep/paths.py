@@ -13,10 +13,8 @@ from uuid import UUID, uuid5
 from msgspec import Struct
 
 from threadline.find import (
-    PROJECTS,
-    is_non_transcript_path,
     is_secret_path,
-    is_transcript_name,
+    is_transcript_path,
     look_with_names,
     parse_agent_id,
     parse_transcript_name,
@@ -77,9 +75,7 @@ def is_kept_path(path: str) -> bool:
     parts = path.split("/")
     if is_secret_path(parts):
         return False
-    if parts[0] == PROJECTS and is_transcript_name(parts[-1]) and not is_non_transcript_path(parts[2:]):
-        return len(parts) > 1
-    return side_file_kind(parts) in KEPT_KINDS
+    return is_transcript_path(parts) or side_file_kind(parts) in KEPT_KINDS
 
 
 _LOST_PART_NAME = "what was cut off"

@@ -11,7 +11,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from threadline.find import decode_or_none, homes, read_whole
+from threadline.files import read_whole
+from threadline.find import decode_or_none, homes
 
 DEFAULT_DAYS = 30
 """How long Claude Code leaves a file unless its settings say otherwise, in days."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import os
-import stat
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from operator import itemgetter
@@ -20,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from threadline.errors import Error, NotFound, Unreadable
+from threadline.files import NotRegularFileError, open_regular
 from threadline.model.homes import is_secret_name
 
 # Small enough to stay in the processor's cache while it is split and decoded, which is worth a third of the time.
@@ -49,17 +49,14 @@ def open_transcript(path: str | Path) -> int:
         target = os.path.realpath(path) if os.path.islink(path) else path  # noqa: PTH114 - a path may be text
         if is_secret_name(os.path.basename(path)) or is_secret_name(os.path.basename(target)):  # noqa: PTH119 - the same
             raise Unreadable(f"{os.fspath(path)!r} holds secrets by its name, and threadline never opens those.")
-        # O_NONBLOCK: a FIFO named x.jsonl must not make us wait for a writer.
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        return open_regular(path)
     except FileNotFoundError:
         raise NotFound(f"There is no file {os.fspath(path)!r}; check the path.") from None
+    except NotRegularFileError:
+        raise Unreadable(f"{os.fspath(path)!r} is not a regular file. Name a .jsonl transcript.") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise Unreadable(f"{os.fspath(path)!r} cannot be opened: {reason}.") from None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise Unreadable(f"{os.fspath(path)!r} is not a regular file; name a .jsonl transcript.")
-    return descriptor
 
 
 def read_chunks(path: str | Path, *, offset: int = 0) -> Iterator[Chunk]:

@@ -22,12 +22,13 @@ from threadline.find import (
     OutOfTime,
     find_main_transcript,
     is_transcript_name,
-    other_sessions_since,
     parse_session_id,
     recent_transcripts,
-    session_transcripts_since,
+    session_transcripts,
+    sibling_transcripts,
+    transcript_at,
 )
-from threadline.model.homes import Home, Transcript, TranscriptKind
+from threadline.model.homes import Home, Transcript
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.sightings import Sighting, TranscriptSightings
 from threadline.model.times import parse_timestamp
@@ -135,16 +136,15 @@ class _RecentReader:
         home = named.home or Home(main.parent, "path")
         ids, began_ns = _read_beginning(main)
         last: Sighting | None = None
-        for one in session_transcripts_since(main, home, began_ns):
-            if (
-                one.kind is TranscriptKind.AGENT
-                and one.session is None
-                and not _mentions_session(one.path, named.session or "")
-            ):
-                continue
-            own = self._add(one, read_sightings(one))
-            if one.path == main:
-                last = next((seen for seen in reversed(own) if is_main_request(seen)), None)
+        with suppress(OSError):
+            transcript = transcript_at(main, home)
+            own = self._add(transcript, read_sightings(transcript))
+            last = next((sighting for sighting in reversed(own) if is_main_request(sighting)), None)
+        below, beside = session_transcripts(main, home)
+        # Agents' transcripts beside the session's may be those of others; older ones than the session are.
+        newer = [agent for agent in beside if agent.mtime_ns >= began_ns]
+        for transcript in (*below, *(t for t in newer if _mentions_session(t.path, named.session or ""))):
+            self._add(transcript, read_sightings(transcript))
         self._of_one_beginning(main, home, ids, began_ns)
         return last if last is not None and not is_compacted_at_end(main) else None
 
@@ -167,9 +167,11 @@ class _RecentReader:
 
     def _of_one_beginning(self, main: Path, home: Home, ids: set[str], began_ns: int) -> None:
         """Read sessions that begin as this one does: a fork or a continuation copies what the other one spent."""
-        for one in other_sessions_since(main, home, began_ns):
-            if os.fspath(one.path) not in self._read and ids & _read_beginning(one.path)[0]:
-                self._add(one, read_sightings(one))
+        for sibling in sibling_transcripts(main, home):
+            is_session = parse_session_id(sibling.path.name) is not None and sibling.mtime_ns >= began_ns
+            is_read = os.fspath(sibling.path) in self._read
+            if is_session and not is_read and ids & _read_beginning(sibling.path)[0]:
+                self._add(sibling, read_sightings(sibling))
 
     def _add(self, transcript: Transcript, seen: TranscriptSightings) -> list[Sighting]:
         self._read.add(os.fspath(transcript.path))

@@ -1,0 +1,157 @@
+"""Find the transcripts of one session, and those that were written recently.
+
+Reads no file: which session an `agent-*.jsonl` beside the sessions belongs to is named inside it, and `parse` and its
+callers find that out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from threadline.find.layout import (
+    PROJECTS,
+    TRANSCRIPT_SUFFIX,
+    is_transcript_name,
+    make_transcript,
+    meta_path,
+    parse_agent_id,
+    parse_session_id,
+)
+from threadline.find.walk import (
+    Directory,
+    DirectoryWalk,
+    HomeRoots,
+    find_meta,
+    is_directory,
+    is_regular_file,
+    list_project_folders,
+)
+from threadline.model.homes import Home, Transcript, TranscriptKind, counterpart_paths
+
+_PROJECT_DEPTH = 1
+
+
+def session_transcripts(main: Path, home: Home | None = None) -> tuple[list[Transcript], list[Transcript]]:
+    """Return the agents' transcripts and journals below the session's directories, and the agents' beside `main`.
+
+    Those beside it may belong to other sessions; their content names the session. An agent's own transcript has no
+    others: they belong to its session. Some of the files, or all except `main`, may exist only in the keep.
+    """
+    below = [
+        _make_transcript(Path(entry.path), home, directory.parts[0], (*directory.parts[1:], entry.name))
+        for own in session_directories(main)
+        for directory in DirectoryWalk().walk(str(own), (own.parent.name, own.name))
+        for entry in _transcript_entries(directory)
+    ]
+    agents = [transcript for transcript in below if transcript.kind is not TranscriptKind.OTHER]
+    if parse_agent_id(main.name) is not None:
+        return sorted(agents, key=_path), []
+    beside = [t for t in sibling_transcripts(main, home) if t.agent is not None]
+    return sorted(agents, key=_path), beside
+
+
+def session_directories(main: Path) -> Iterator[Path]:
+    """Yield the session's own directories: beside its transcript, and in other projects that it continued in.
+
+    In a folder that has a transcript of the same session, the directory belongs to that transcript.
+    """
+    for beside in (main.with_suffix(""), *map(Path, counterpart_paths(main.with_suffix("")))):
+        if is_directory(beside):
+            yield beside
+    folder = main.absolute().parent
+    if folder.parent.name != PROJECTS or parse_session_id(main.stem) is None:
+        return
+    for name in list_project_folders(folder.parent):
+        elsewhere = folder.parent / name / main.stem
+        has_own_transcript = os.path.exists(f"{elsewhere}{TRANSCRIPT_SUFFIX}")  # noqa: PTH110 - Path.exists may raise
+        if name != folder.name and is_directory(elsewhere) and not has_own_transcript:
+            yield elsewhere
+
+
+def sibling_transcripts(main: Path, home: Home | None = None) -> Iterator[Transcript]:
+    """Yield the other transcripts in the same folder, sorted by name, and those that the keep has of it."""
+    for folder in (main.parent, *map(Path, counterpart_paths(main.parent))):
+        for entry in sorted(_transcript_entries(DirectoryWalk().scan(str(folder))), key=lambda entry: entry.name):
+            path = folder / entry.name
+            if path != main:
+                with suppress(FileNotFoundError):  # vanished after it was listed
+                    yield _make_transcript(path, home, folder.name, (entry.name,))
+
+
+def transcript_at(path: Path, home: Home | None = None) -> Transcript:
+    """Return the transcript at a path, with what the file's name says.
+
+    Raises:
+        OSError: there is no such file, or it may not be looked at.
+    """
+    return _make_transcript(path, home, path.parent.name, (path.name,))
+
+
+def find_main_transcript(session: str, home: Home) -> Path | None:
+    """Return the main transcript of a session, by its name in any project of the home."""
+    roots = HomeRoots(home)
+    for folder in roots.project_folders():
+        path = os.path.join(roots.projects, folder, session + TRANSCRIPT_SUFFIX)  # noqa: PTH118 - paths are text
+        if os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises if a parent may not be entered
+            return Path(path)
+    return None
+
+
+def recent_transcripts(home: Home, since_ns: int, *, too_late: Callable[[], bool]) -> Iterator[Transcript]:
+    """Yield the transcripts of a home that were written since `since_ns`; folders that changed last come first.
+
+    A session's directory is entered only if its main transcript changed or is missing, or the directory itself
+    changed: a working agent makes its session's main transcript grow.
+
+    Raises:
+        OutOfTime: `too_late` returned True.
+    """
+    roots = HomeRoots(home)
+    if roots.is_projects_refused:
+        return
+    walk = DirectoryWalk(is_too_late=too_late)
+    for directory in walk.walk(roots.projects):
+        is_recent: dict[str, bool] = {}
+        for entry in _transcript_entries(directory):
+            status = walk.stat(entry)
+            is_recent[entry.name] = status is not None and status.st_mtime_ns >= since_ns
+            if status is not None and is_recent[entry.name]:
+                parts = (*directory.parts, entry.name)
+                folder = directory.parts[0] if directory.parts else ""
+                yield make_transcript(Path(entry.path), home, folder, status, parts[1:] or parts)
+        if not directory.parts:
+            directory.subdirectories.sort(key=lambda entry: (-_mtime_ns(entry), entry.name))
+            continue
+        directory.skip_non_transcript_directories()
+        if len(directory.parts) == _PROJECT_DEPTH:
+            directory.subdirectories = [
+                entry
+                for entry in directory.subdirectories
+                if is_recent.get(entry.name + TRANSCRIPT_SUFFIX, True) or _mtime_ns(entry) >= since_ns
+            ]
+
+
+def _mtime_ns(entry: os.DirEntry[str]) -> int:
+    try:
+        return entry.stat(follow_symlinks=False).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _transcript_entries(directory: Directory) -> list[os.DirEntry[str]]:
+    return [entry for entry in directory.files if is_transcript_name(entry.name)]
+
+
+def _make_transcript(path: Path, home: Home | None, folder: str, below: tuple[str, ...]) -> Transcript:
+    meta = find_meta(str(path))
+    if meta is None and parse_agent_id(path.name) is not None:
+        counterparts = map(Path, counterpart_paths(meta_path(str(path))))
+        meta = next((counterpart for counterpart in counterparts if is_regular_file(counterpart)), None)
+    return make_transcript(path, home or Home(path.parent, "path"), folder, path.stat(), below, meta=meta)
+
+
+def _path(transcript: Transcript) -> Path:
+    return transcript.path
