@@ -9,7 +9,7 @@ from tests.make import SESSION, Part, transcript, write
 
 from threadline.load import read
 from threadline.model.session import Session
-from threadline.render import TextOptions, session_text
+from threadline.render import TextOptions, session_to_text
 from threadline.thread import find_notifications
 
 
@@ -23,7 +23,5 @@ def session(folder: Path, *parts: Part, agents: dict[str, list[Any]] | None = No
 
 def shown(whole: Session, **options: Any) -> list[str]:
     """The lines of a session without its own facts."""
-    lines = list(
-        session_text.session_to_text(whole, TextOptions(**{"width": 80, **options}), find_notifications(whole))
-    )
+    lines = list(session_to_text(whole, TextOptions(**{"width": 80, **options}), find_notifications(whole)))
     return lines[next((at for at, line in enumerate(lines) if not line), 0) + 1 :]

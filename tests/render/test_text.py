@@ -52,10 +52,10 @@ def test_a_turn_reads_as_it_was(tmp_path: Path) -> None:
 
 def test_the_session_is_named_first(tmp_path: Path) -> None:
     """Title, id, project, model and time stand above all."""
-    from threadline.render import session_text  # noqa: PLC0415 - only here with its own lines
+    from threadline.render import session_to_text  # noqa: PLC0415 - only here with its own lines
 
     whole = session(tmp_path, prompt("hi"), reply("ok"), meta("custom-title", customTitle="A name"))
-    lines = list(session_text.session_to_text(whole))
+    lines = list(session_to_text(whole))
     assert lines[0] == "A name"
     assert lines[1] == f"{SESSION} · /work/app · sonnet-4-5 · 2026-01-05 09:00 (UTC)"
 

@@ -45,7 +45,7 @@ def test_the_zone_is_named(client: Client, path: str) -> None:
 
 def test_without_one_it_is_the_machine_s(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lists and sessions have the same clock."""
-    monkeypatch.setattr("threadline.web.request.zone_of", _kolkata)
+    monkeypatch.setattr("threadline.web.request.parse_zone", _kolkata)
     assert "Asia/Kolkata" in client.get(_PAGE).text
     assert "Asia/Kolkata" in client.get("/sessions").text
 

@@ -319,7 +319,7 @@ def open_hit(archive: Archive, hits: Sequence[Hit], number: int, *, colour: bool
     from threadline.cli import output as out
     from threadline.cli import screen
     from threadline.load import read
-    from threadline.render import AgentDetail, TextOptions, session_text
+    from threadline.render import AgentDetail, TextOptions, session_to_text
     from threadline.thread import find_notifications
 
     if number > len(hits):
@@ -342,7 +342,7 @@ def open_hit(archive: Archive, hits: Sequence[Hit], number: int, *, colour: bool
         turn=turn,
     )
     click.echo(f"threadline: {out.plain(str(hit.place))}", err=True)
-    lines: Iterable[str] = session_text.session_to_text(session, options, find_notifications(session))
+    lines: Iterable[str] = session_to_text(session, options, find_notifications(session))
     begin = 0
     if turn is not None or branch is not None:
         lines = list(lines)

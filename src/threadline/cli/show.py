@@ -84,12 +84,10 @@ def show(
     if output != "table":
         _print_session(found, options, output)
     else:
-        from threadline.render import session_text
+        from threadline.render import session_to_text
         from threadline.thread import find_notifications
 
-        screen.print_lines(
-            session_text.session_to_text(found, options, find_notifications(found)), coloured=coloured, pager=pager
-        )
+        screen.print_lines(session_to_text(found, options, find_notifications(found)), coloured=coloured, pager=pager)
     return EXIT_OK if len(found) else EXIT_NOTHING
 
 

@@ -39,19 +39,17 @@ def tree(session: str, *, everything: bool, no_color: bool, pager: bool, homes: 
     from threadline.cli import output as out
     from threadline.cli import screen
     from threadline.cli.resolve import read_session
-    from threadline.render import tree as drawing
+    from threadline.render import build_tree, draw_tree
 
     found = read_session(session, homes)
-    root = drawing.build_tree(found, everything=everything)
+    root = build_tree(found, everything=everything)
     if output == "json":
         out.print_json(root.as_json())
     elif output != "table":
         out.print_rows(_tree_rows(root, 0), output)
     else:
         coloured = screen.use_colour(wanted=not no_color)
-        screen.print_lines(
-            drawing.draw_tree(root, screen.page_width(), colour=coloured), coloured=coloured, pager=pager
-        )
+        screen.print_lines(draw_tree(root, screen.page_width(), colour=coloured), coloured=coloured, pager=pager)
     return EXIT_OK if len(found) else EXIT_NOTHING
 
 

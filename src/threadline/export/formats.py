@@ -97,7 +97,7 @@ def _render_plain_text(whole: Session, view: View, total: Sum) -> str:
         describe_cost,
         describe_hidden_branches,
         describe_tokens,
-        session_text,
+        session_to_text,
     )
 
     options = TextOptions(
@@ -116,7 +116,7 @@ def _render_plain_text(whole: Session, view: View, total: Sum) -> str:
         one for one in (format_duration(whole.wall_time), describe_tokens(total), describe_cost(total)) if one
     )
     told = [one for one in (figures, describe_hidden_branches(whole.main, view.branch)) if one]
-    lines = session_text.session_to_text(whole, options, find_notifications(whole), told)
+    lines = session_to_text(whole, options, find_notifications(whole), told)
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 

@@ -82,9 +82,9 @@ if TYPE_CHECKING:
     )
     from threadline.render.session_json import session_to_json
     from threadline.render.session_markdown import entry_to_markdown, session_to_markdown
-    from threadline.render.session_text import EventSource, leading_entries, live_line
+    from threadline.render.session_text import EventSource, leading_entries, live_line, session_to_text
     from threadline.render.terminal import Role, Span, Spans, Style, act_sign, cut_line, should_use_colour, wrap
-    from threadline.render.tree import TreeNode
+    from threadline.render.tree import TreeNode, build_tree, draw_tree
     from threadline.render.view import AgentDetail, Detail, TextOptions, View
 
 __getattr__ = lazy_exports(
@@ -165,9 +165,9 @@ __getattr__ = lazy_exports(
         ],
         "session_json": ["session_to_json"],
         "session_markdown": ["entry_to_markdown", "session_to_markdown"],
-        "session_text": ["EventSource", "leading_entries", "live_line"],
+        "session_text": ["EventSource", "leading_entries", "live_line", "session_to_text"],
         "terminal": ["Role", "Span", "Spans", "Style", "act_sign", "cut_line", "should_use_colour", "wrap"],
-        "tree": ["TreeNode"],
+        "tree": ["TreeNode", "build_tree", "draw_tree"],
         "view": ["AgentDetail", "Detail", "TextOptions", "View"],
     },
 )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from threadline.render.html import MAX_BANDS, StripMarks, UsageBand
-from threadline.render.html.usage_strip import STRIP_WIDTH, usage_strip
+from threadline.render.html.usage_strip import STRIP_WIDTH, draw_usage_strip
 
 
 def _bands(counts: list[tuple[int | None, int | None]]) -> list[UsageBand]:
@@ -31,7 +31,7 @@ def test_a_strip_is_small_and_stays_inside_its_box(
 ) -> None:
     """Whatever was spent: no more than 150 elements, and no band wider than the strip."""
     places = list(range(3 * len(counts)))
-    drawn = usage_strip(_bands(counts), StripMarks(places, places, places), limit=limit, twin="/table")
+    drawn = draw_usage_strip(_bands(counts), StripMarks(places, places, places), limit=limit, twin="/table")
     assert len(re.findall(r"<[a-z]", drawn)) <= 150
     widths = [float(one) for one in re.findall(r'width="([\d.]+)" height="\d+" class="band', drawn)]
     assert len(widths) == len(counts)
@@ -42,7 +42,7 @@ def test_a_strip_is_small_and_stays_inside_its_box(
 
 def test_each_band_says_what_it_is_and_where_it_leads() -> None:
     """Its title tells turn, tokens and cost; what is not known is said."""
-    drawn = usage_strip(_bands([(150_000, 120), (None, None)]), StripMarks(), limit=200_000)
+    drawn = draw_usage_strip(_bands([(150_000, 120), (None, None)]), StripMarks(), limit=200_000)
     assert "turn 0: 150,000 tokens in the window, $1.20" in drawn
     assert "turn 1: size of the window not told" in drawn
     assert 'href="/x?at=L1"' in drawn
@@ -51,4 +51,4 @@ def test_each_band_says_what_it_is_and_where_it_leads() -> None:
 
 def test_nothing_is_drawn_of_nothing() -> None:
     """A conversation without items has no strip."""
-    assert usage_strip([], StripMarks(), limit=None) == ""
+    assert draw_usage_strip([], StripMarks(), limit=None) == ""

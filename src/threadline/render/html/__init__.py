@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         render_table,
         session_table,
     )
-    from threadline.render.html.usage_strip import MAX_BANDS, StripMarks, UsageBand
+    from threadline.render.html.usage_strip import MAX_BANDS, StripMarks, UsageBand, draw_usage_strip
 
 __getattr__ = lazy_exports(
     __name__,
@@ -68,6 +68,6 @@ __getattr__ = lazy_exports(
             "render_table",
             "session_table",
         ],
-        "usage_strip": ["MAX_BANDS", "StripMarks", "UsageBand"],
+        "usage_strip": ["MAX_BANDS", "StripMarks", "UsageBand", "draw_usage_strip"],
     },
 )

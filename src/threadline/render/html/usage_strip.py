@@ -44,7 +44,9 @@ class StripMarks(Struct, frozen=True):
     compactions: Sequence[int] = ()
 
 
-def usage_strip(bands: Sequence[UsageBand], marks: StripMarks, *, limit: int | None, twin: str | None = None) -> Markup:
+def draw_usage_strip(
+    bands: Sequence[UsageBand], marks: StripMarks, *, limit: int | None, twin: str | None = None
+) -> Markup:
     """The strip. `limit` is how many tokens a window may hold, `twin` where the same is told in a table."""
     if not bands:
         return EMPTY

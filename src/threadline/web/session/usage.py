@@ -16,8 +16,17 @@ from threadline.model.places import MessageId
 from threadline.model.text import count
 from threadline.model.totals import sum_amounts
 from threadline.render import CallItem, FailureItem, agent_title, shorten
-from threadline.render.html import MAX_BANDS, Child, Column, StripMarks, UsageBand, el, join, render_table
-from threadline.render.html.usage_strip import usage_strip
+from threadline.render.html import (
+    MAX_BANDS,
+    Child,
+    Column,
+    StripMarks,
+    UsageBand,
+    draw_usage_strip,
+    el,
+    join,
+    render_table,
+)
 from threadline.web.session.view import SessionView
 from threadline.web.session_cache import AgentDrawing, CachedSession, SessionSpending
 
@@ -29,7 +38,7 @@ def render_usage_strip(
 ) -> Markup:
     """The strip beside a part of the page."""
     start, stop = _item_range(drawn, part)
-    return usage_strip(
+    return draw_usage_strip(
         usage_bands(kept, seen, drawn, archive, range(start, stop)),
         _marks(drawn, start, stop),
         limit=limit.tokens if (limit := kept.limit(seen.agent)) is not None else None,
