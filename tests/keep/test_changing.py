@@ -163,6 +163,7 @@ while number < 2000:
 """
 
 
+@pytest.mark.crash
 @pytest.mark.parametrize("code", [APPEND, REPLACE], ids=["appended to", "replaced"])
 def test_a_file_that_another_process_writes(code: str, large: Path, tmp_path: Path) -> None:
     """Kept again and again meanwhile: each version is a beginning of what was in it, never a mix, unless it says so."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.shell import ROOT, each_run
 from tools.demo import write
 
 PAGE = ROOT / "docs/keep.md"
 
 
+@pytest.mark.slow
 def test_every_command_works(tmp_path: Path) -> None:
     """Every line of the shell blocks succeeds, one after the other, and leaves what it names."""
     home = tmp_path / "home"

@@ -31,6 +31,8 @@ from tests.make import SESSION
 from threadline.errors import Unreadable
 from threadline.keep import Catalogue, Store, merge_keeps, repack
 
+pytestmark = pytest.mark.crash
+
 SOURCE = str(Path(__file__).parents[2] / "src")
 NOBODY = 65534
 MOUNT = shutil.which("mount")
@@ -68,7 +70,13 @@ def work(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     return store, _kinds(home, other)[request.param]
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS], ids=errno.errorcode.get)
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(errno.ENOSPC, marks=pytest.mark.smoke, id="ENOSPC"),
+        *(pytest.param(number, id=errno.errorcode[number]) for number in (errno.EIO, errno.EDQUOT, errno.EROFS)),
+    ],
+)
 def test_an_error_at_any_step(number: int, work: tuple[Store, Work]) -> None:
     """A disk that is full, broken or read-only from some step on: a sentence, no remains, nothing is harmed."""
     store, do = work

@@ -17,6 +17,8 @@ from tests.keep.homes import FIRST, SECOND, Looks, kept, looks, small_packs
 from threadline.errors import Unreadable
 from threadline.keep import Catalogue, Store, VerifyResult, Version, merge_keeps, restore_files, verify_keep
 
+pytestmark = pytest.mark.crash
+
 _EDGE = 6
 """So many bytes at either end of a file are flipped, each; between them some anywhere."""
 KINDS = {
@@ -111,6 +113,7 @@ def _untold(known: Known, pieces: Pieces, right: set[Key], catalogue: Catalogue)
             yield named
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_flipped_bit_is_found(kind: str, made: tuple[Store, Known, Pieces]) -> None:
     """Wherever it is: verify tells of it, names what cannot be given back, and that alone cannot be."""
