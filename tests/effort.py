@@ -13,9 +13,9 @@ def tries(full: int) -> int:
     For seeds and loops without hypothesis, and for properties whose examples are so expensive that they cannot have
     as many as the profile gives: `@settings(max_examples=tries(40))`.
     """
-    return max(1, round(full * settings.default.max_examples / CI_EXAMPLES))
+    return max(1, round(full * settings().max_examples / CI_EXAMPLES))
 
 
 def is_long() -> bool:
     """Whether this run has the time for everything (`--hypothesis-profile=long`)."""
-    return settings.default.max_examples > CI_EXAMPLES
+    return settings().max_examples > CI_EXAMPLES
