@@ -49,7 +49,9 @@ def test_the_index_tells_of_work_what_sessions_tell(tmp_path: Path) -> None:
     assert _compare(tmp_path / "home", tmp_path / "index.sqlite") > 100
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.slow] * (at % 3 > 0)) for at, case in enumerate(CASES)]
+)
 def test_odd_sessions_as_well(tmp_path: Path, case: str) -> None:
     """The same holds for every case of the corpus of sessions."""
     shutil.copytree(folder(case), tmp_path / "home/projects/-work-app")

@@ -34,7 +34,7 @@ from threadline.keep import Store, forget_session, merge_keeps, repack
 
 pytestmark = pytest.mark.crash
 
-KILLS = tries(24)
+KILLS = tries(20)
 _OFTEN = 10
 _BEGIN = """
 import sys, pathlib

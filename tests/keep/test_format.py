@@ -132,6 +132,7 @@ def test_the_page_is_enough(store: Store) -> None:
     assert len(given_back(store)[transcript(1)]) == 2
 
 
+@pytest.mark.slow
 def test_the_page_is_enough_after_packing_and_forgetting(store: Store) -> None:
     """The same holds for a keep that was written anew."""
     repack(store, HERE)
