@@ -16,6 +16,8 @@ the machine's refusals, and each text is a sentence that says what to do next.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class Error(Exception):
     """Whatever threadline raises on purpose; its text is a sentence for a person."""
@@ -43,3 +45,16 @@ class IndexBusy(Error):
 
 class Missing(Error):
     """An optional part of threadline is not installed."""
+
+
+def did_you_mean(word: str, choices: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """The choice that is spelled most like `word`, ignoring case; None if none is close.
+
+    >>> did_you_mean("Doctr", ["list", "doctor"])
+    'doctor'
+    """
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
+    folded = {choice.lower(): choice for choice in choices}
+    matches = get_close_matches(word.lower(), folded, n=1, cutoff=cutoff)
+    return folded[matches[0]] if matches else None

@@ -55,7 +55,7 @@ def test_the_table(tell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines[1].split()[:6] == ["2026-03-03", "10:00", "40m", "opus-4-5", "13,020", "0.04"]
     assert lines[2].split() == ["2026-03-03", "15:40", "gap", "43h"]
     assert "3h 19m left  opus-4-5, haiku-4-5  12,453  0.01    96%" in lines[3]
-    assert "160 tokens a minute (6 without the cache), 0.01 USD an hour" in answer.out
+    assert "160 tokens per minute (6 without the cache), 0.01 USD per hour" in answer.out
     assert "44,384 tokens, 0.05 USD by 16:00" in answer.out
     assert "2 windows: 25,473 tokens, 0.06 USD." in answer.out
     assert "Times are UTC." in answer.out
@@ -98,7 +98,7 @@ def test_the_active_one(tell: Any, ask: Asker, home: Path) -> None:
     assert [row["is_active"] for row in tell("--active", "--json").json["rows"]] == [True]
     late = ask("blocks", "--home", home, "--now", "2026-03-06T00:00", "--active")
     assert (late.code, late.out) == (1, "")
-    assert late.err == "threadline: No window is active; the last one ended at 2026-03-05 16:00 UTC.\n"
+    assert late.err == "threadline: No window is active. The last one ended at 2026-03-05 16:00 UTC.\n"
     answer = ask("blocks", "--home", home, "--now", "2026-03-06T00:00", "--active", "--json")
     assert (answer.code, answer.json["rows"]) == (1, [])
 
@@ -139,8 +139,8 @@ def test_a_zone_moves_no_window(tell: Any, ask: Asker, home: Path) -> None:
 @pytest.mark.parametrize(
     ("limit", "status", "left", "said_so"),
     [
-        ("20000", "exceeds", 7547, "7,547 left; going on so exceeds it"),
-        ("50,000", "warning", 37547, "37,547 left; going on so comes near it"),
+        ("20000", "exceeds", 7547, "7,547 left; this rate exceeds it"),
+        ("50,000", "warning", 37547, "37,547 left; this rate comes close to it"),
         ("1_000_000", "ok", 987547, "987,547 left; enough"),
         ("max", "exceeds", 567, "13,020 tokens: 567 left"),
     ],
@@ -182,7 +182,7 @@ def test_models_without_a_price_are_said(ask: Asker, tmp_path: Path) -> None:
     make.write(tmp_path / f"projects/-p/{make.SESSION}.jsonl", said(1, "2026-03-03T10:20:30.123Z", "no\x1b[31m-such"))
     answer = ask("blocks", "--home", tmp_path)
     assert answer.code == 0
-    assert "1 charge without a price: their amount is missing." in answer.out
+    assert "1 charge without a price: their amount is not included." in answer.out
     assert not steering(answer.out)
     assert ask("blocks", "--home", tmp_path, "--json").json["rows"][0]["amount"] is None
 
@@ -190,9 +190,9 @@ def test_models_without_a_price_are_said(ask: Asker, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (("--limit-tokens", "many"), "'many' is neither"),
-        (("--limit-tokens", "0"), "'0' is neither"),
-        (("--shape", "ccusage", "--csv"), "leave --jsonl and --csv out"),
+        (("--limit-tokens", "many"), "not 'many'"),
+        (("--limit-tokens", "0"), "not '0'"),
+        (("--shape", "ccusage", "--csv"), "cannot be combined with --jsonl or --csv"),
         (("--hours", "0"), "--hours"),
         (("--since", "someday"), "is no time"),
         (("--tz", "Nowhere/Land"), "no time zone"),
@@ -210,10 +210,10 @@ def test_nothing_to_show(ask: Asker, home: Path, tmp_path: Path) -> None:
     """No window in a time, or none at all, is the code 1 and a sentence."""
     answer = ask("blocks", "--home", home, "--since", "2030-01-01", "--now", "2030-02-01")
     assert answer.code == 1
-    assert "No window of 2 fits; the last one began at 2026-03-05 11:00 UTC." in answer.err
+    assert "None of 2 windows matches. The last one started at 2026-03-05 11:00 UTC." in answer.err
     (tmp_path / "empty/projects").mkdir(parents=True)
     none = ask("blocks", "--home", tmp_path / "empty")
-    assert (none.code, none.err) == (1, "threadline: No charges, so no windows.\n")
+    assert (none.code, none.err) == (1, "threadline: No windows: there are no charges.\n")
 
 
 @pytest.mark.parametrize("tz", ["local", "UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"])

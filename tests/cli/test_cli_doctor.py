@@ -49,7 +49,7 @@ def test_a_demo_home_is_healthy(ask: Asker, demo_home: Path) -> None:
     answer = ask("doctor", "--home", demo_home, "--check")
     assert answer.code == 0
     assert answer.err == ""
-    assert "Round trip exact: every transcript came back byte for byte" in answer.out
+    assert "Check passed: every transcript is reproduced byte for byte" in answer.out
     assert "Understood 100 % of bytes" in answer.out
     assert "none: every kind, block, tool result and field is known" in answer.out
     seen = ask("doctor", "--home", demo_home, "--check", "--json").json
@@ -226,7 +226,7 @@ def test_nothing_there_is_an_error_and_nothing_found_is_one(ask: Asker, tmp_path
         assert nothing.err.startswith("threadline: Nothing to read in '")
     nobody = ask("doctor")
     assert (nobody.code, nobody.out) == (1, "")
-    assert "No Claude home was found" in nobody.err
+    assert "No Claude home found" in nobody.err
     both = ask("doctor", tmp_path, "--home", tmp_path)
     assert both.code == 2
     assert "either PATH or --home" in both.err

@@ -86,22 +86,22 @@ def test_by_kind(ask: Asker, sample: Path) -> None:
 
 
 NOTHING = [
-    (["--kind", "usr"], "did you mean user? Kinds here: "),
-    (["--kind", "User"], "did you mean user? Kinds here: "),
-    (["--kind", "pr-link"], "No entry is of kind 'pr-link'. Kinds here: user, assistant, summary."),
-    (["--kind", "pr-lnk"], "did you mean pr-link?"),
-    (["--kind", "zzzzz"], "No entry is of kind 'zzzzz'. Kinds here: "),
-    (["--kind", "user,assistant"], "give --kind twice: --kind user --kind assistant."),
+    (["--kind", "usr"], "Did you mean user? Kinds here: "),
+    (["--kind", "User"], "Did you mean user? Kinds here: "),
+    (["--kind", "pr-link"], "No entries of kind 'pr-link'. Kinds here: user, assistant, summary."),
+    (["--kind", "pr-lnk"], "Did you mean pr-link?"),
+    (["--kind", "zzzzz"], "No entries of kind 'zzzzz'. Kinds here: "),
+    (["--kind", "user,assistant"], "Repeat the option instead: --kind user --kind assistant."),
     (["--kind", "tool_use"], "is a block inside assistant entries"),
     (["--kind", "tool_result"], "is a block inside user entries"),
     (["--kind", "text"], "is a block inside assistant and user entries"),
     (["--kind", "thinking"], "is a block inside assistant entries"),
-    (["--agent", "nosuch"], "agents here: a1b2, c3d4."),
-    (["--agent", "any"], "`main` is the main thread, `sub` all subagents."),
-    (["--since", "2027-01-01"], "the entries here are from 2026-01-0"),
-    (["--until", "2020-01-01"], "the entries here are from 2026-01-0"),
-    (["--problems"], "Nothing is wrong with any entry."),
-    (["--kind", "summary", "--agent", "sub"], "None of 7 entries passes --kind and --agent."),
+    (["--agent", "nosuch"], "Agents here: a1b2, c3d4."),
+    (["--agent", "any"], "Use `main` for the main thread, `sub` for all subagents."),
+    (["--since", "2027-01-01"], "The entries here are from 2026-01-0"),
+    (["--until", "2020-01-01"], "The entries here are from 2026-01-0"),
+    (["--problems"], "No entry has a problem."),
+    (["--kind", "summary", "--agent", "sub"], "None of 7 entries matches --kind and --agent 'sub'."),
 ]
 
 
@@ -119,10 +119,10 @@ def test_nothing_to_read_says_so(ask: Asker, tmp_path: Path) -> None:
     """A folder without transcripts and a transcript without entries are told apart from filters that fit nothing."""
     folder = ask("entries", tmp_path)
     assert (folder.code, folder.out) == (1, "")
-    assert folder.err == f"threadline: There is no transcript below {str(tmp_path)!r}.\n"
+    assert folder.err == f"threadline: No transcripts in {str(tmp_path)!r}.\n"
     empty = ask("entries", write(tmp_path / "a.jsonl", b""), "--kind", "user")
     assert (empty.code, empty.out) == (1, "")
-    assert "There is no entry" in empty.err
+    assert "There are no entries" in empty.err
     nobody = ask("entries", write(tmp_path / "b.jsonl", *transcript(prompt("hi"))), "--agent", "sub")
     assert "No subagent wrote here" in nobody.err
 
@@ -293,7 +293,7 @@ def test_by_the_start_of_an_id(ask: Asker, sample: Path, demo_home: Path) -> Non
     for short in ("5e5", "a", "agent-a1"):
         answer = ask("entries", short, "--home", home)
         assert answer.code == 2
-        assert "give at least 4 characters" in answer.err
+        assert "Give at least 4 characters" in answer.err
 
 
 def test_a_start_that_fits_several_lists_them(ask: Asker, tmp_path: Path) -> None:
@@ -323,7 +323,7 @@ def test_an_unknown_name_is_an_error_with_a_sentence(ask: Asker, sample: Path, c
     assert answer.err.rstrip().endswith((".", "is."))
 
 
-# What a cell has no use for, and a terminal obeys: told by its number, but in `--csv-exact`.
+# Control characters that a CSV cell shows as escapes.
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
@@ -333,8 +333,6 @@ def test_all_formats_agree(ask: Asker, demo_home: Path) -> None:
     rows = ask("entries", folder, "--jsonl").jsonl
     assert ask("entries", folder, "--json").json == rows
     cells = ask("entries", folder, "--csv").csv
-    exact = ask("entries", folder, "--csv-exact").csv
-    assert [cell["text"] for cell in exact] == [row["text"] or "" for row in rows]
     assert len(cells) == len(rows)
     for cell, row in zip(cells, rows, strict=True):
         assert list(cell) == list(row)
@@ -372,7 +370,7 @@ def test_a_transcript_that_cannot_be_read(ask: Asker, sample: Path, monkeypatch:
             raise Unreadable(f"{path} cannot be opened: no.")
         return really(path)
 
-    monkeypatch.setattr(parse, "entries", refuse)
+    monkeypatch.setattr("threadline.cli.entries.parse_entries", refuse)
     answer = ask("entries", sample.parent, "--jsonl")
     assert (answer.code, texts(answer.jsonl)) == (0, ["other"])
     assert answer.err == f"threadline: {sample} cannot be opened: no.\n"
@@ -406,7 +404,7 @@ def test_side_files_are_not_read_as_transcripts(ask: Asker, demo_home: Path, com
     for path, kind in named.items():
         answer = ask(command, path)
         assert (answer.code, answer.out) == (2, "")
-        assert f"is a side file ({kind}), not a transcript; read it with threadline.read_side_file" in answer.err
+        assert f"is a side file ({kind}), not a transcript. Read it with threadline.read_side_file" in answer.err
 
 
 @pytest.mark.parametrize("command", ["entries", "doctor"])
@@ -423,7 +421,7 @@ def test_secrets_and_settings_are_not_opened_by_name_either(
 
 
 @pytest.mark.parametrize(
-    "options", [["--json", "--csv"], ["--csv", "--csv-exact"], ["--raw", "--json"], ["--data"], ["--data", "--raw"]]
+    "options", [["--json", "--csv"], ["--csv", "--jsonl"], ["--raw", "--json"], ["--data"], ["--data", "--raw"]]
 )
 def test_options_that_contradict_each_other(ask: Asker, sample: Path, options: list[str]) -> None:
     """Two forms at once, or `--data` without one that has room for it: exit code 2, and a sentence that names both."""

@@ -62,7 +62,7 @@ def test_files_tell_the_sessions_that_touched_them(ask: Asker, demo_home: Path) 
 def test_a_project_is_not_asked_for_beside_a_session(ask: Asker, demo_home: Path, command: str) -> None:
     """And nothing that fits is said, with exit code 1."""
     refused = ask(command, "last", "--project", "app", "--home", demo_home)
-    assert (refused.code, "--project asks about all sessions; leave SESSION out." in refused.err) == (2, True)
+    assert (refused.code, "--project filters all sessions; omit SESSION to use it." in refused.err) == (2, True)
     none = ask(command, "--project", "no such project", "--home", demo_home)
     assert none.code == 1
     assert none.err.startswith("threadline: No ")
@@ -77,7 +77,7 @@ def test_of_one_session_the_last_calls_are_listed_in_its_order(ask: Asker, demo_
     assert newer == [row for row in every if row["timestamp"] >= middle]
     none = ask("calls", "last", "--until", "2001-01-01", "--home", demo_home)
     assert (none.code, none.out) == (1, "")
-    assert f"the session's are from {every[0]['timestamp'][:10]}" in none.err
+    assert f"The session's calls are from {every[0]['timestamp'][:10]}" in none.err
 
 
 def test_of_one_session_the_files_touched_last_are_listed(ask: Asker, demo_home: Path) -> None:
@@ -90,7 +90,7 @@ def test_of_one_session_the_files_touched_last_are_listed(ask: Asker, demo_home:
     assert ask("files", session, "--since", "2001-01-01", "--home", demo_home, "--json").json == every
     none = ask("files", session, "--until", "2001-01-01", "--home", demo_home)
     assert (none.code, none.out) == (1, "")
-    assert f"met {len(every)} in all" in none.err
+    assert f"touched {len(every)} in total" in none.err
 
 
 @pytest.mark.parametrize("command", ["calls", "files"])
@@ -100,9 +100,9 @@ def test_programs_get_all_unless_they_ask_for_less(ask: Asker, demo_home: Path, 
     assert every == ask(command, "--home", demo_home, "--limit", "100000", "--json").json
     assert ask(command, "--home", demo_home, "--limit", "2", "--jsonl").jsonl == every[:2]
     if len(every) > 50:
-        assert "see --limit N" in ask(command, "--home", demo_home).out
+        assert "Use --limit N" in ask(command, "--home", demo_home).out
     turned = ask(command, "--since", "2026-02-01", "--until", "2026-01-01", "--home", demo_home)
-    assert (turned.code, "nothing can lie between them" in turned.err) == (2, True)
+    assert (turned.code, "--since 2026-02-01 is after --until 2026-01-01." in turned.err) == (2, True)
 
 
 def test_a_tool_that_was_never_called_has_a_near_one(ask: Asker, demo_home: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_tool_that_was_never_called_has_a_near_one(ask: Asker, demo_home: Path
     none = ask("calls", "--tool", "Bsh", "--home", demo_home)
     assert (none.code, "no tool is 'Bsh'; did you mean Bash?" in none.err) == (1, True)
     none = ask("calls", "--since", "2099-01-01", "--home", demo_home)
-    assert (none.code, "the newest is of 20" in none.err) == (1, True)
+    assert (none.code, "The newest call is from 20" in none.err) == (1, True)
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 160])

@@ -116,12 +116,12 @@ def test_what_is_not_there_is_a_sentence(ask: Asker, home: Path) -> None:
     told = {
         "msg_01zz": (2, "No message has an id that starts with"),
         "msg_": (2, "3 messages have an id that starts with"),
-        "abcdef": (2, "is no session, message, day or place"),
+        "abcdef": (2, "is not a session, message, day or place"),
         SESSION[:8]: (2, "2 transcripts have an id that starts with"),
         "2026-02-30": (2, "There is no day"),
         f"{SESSION}:1": (2, "tells no usage; the nearest line that does is 2"),
         str(home / "nothing.jsonl"): (2, "nothing.jsonl"),
-        "2020-01-01": (1, "Nothing was spent"),
+        "2020-01-01": (1, "No usage"),
     }
     for what, (code, sentence) in told.items():
         answer = ask("explain", what, "--home", home)

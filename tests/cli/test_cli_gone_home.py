@@ -16,7 +16,7 @@ ASKED = {
     "usage": ("usage", "--json"),
     "search": ("search", "test", "--json"),
     "show": ("show", "last", "--json"),
-    "export": ("export", "last", "--to", "md", "--out", "-"),
+    "export": ("export", "last", "--format", "md", "--out", "-"),
     "overview": ("--json",),
     "history": ("history", "--json"),
     "errors": ("errors", "--json"),
@@ -44,7 +44,7 @@ def test_a_home_that_is_gone_is_answered_for(ask: Asker, home: Path, tmp_path: P
     """Without --home and with it, the answer is the same as while it was there; a sentence says that it is gone."""
     answers = {name: ask(*words) for name, words in ASKED.items()}
     home.rename(tmp_path / "aside")
-    said = f"The home '{home}' is gone; what was kept of it is read from the keep.\n"
+    said = f"threadline: Home '{home}' no longer exists. Reading the copy in the keep.\n"
     with Claims() as claims:
         for name, before in answers.items():
             with claims.about(name):
@@ -80,7 +80,7 @@ def test_homes_of_the_app_go_without_a_word(ask: Asker, home: Path, tmp_path: Pa
     ask("keep", "--home", str(of_the_app))
     shutil.rmtree(of_the_app)
     assert ask("list", "--json").err == ""
-    assert "is gone" not in ask("list").err
+    assert "no longer exists" not in ask("list").err
 
 
 def test_one_that_nobody_knows_is_not_there(ask: Asker, home: Path) -> None:

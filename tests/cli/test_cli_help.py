@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import pytest
 from tests.claims import for_each
 from tests.cli import counting
 from tests.cli.asking import Asker
 
 import threadline
+from threadline.cli import commands
 from threadline.cli.commands import COMMANDS
 from threadline.cli.keep.run import ACTIONS
 
@@ -32,13 +34,21 @@ def test_help_names_every_command(ask: Asker) -> None:
         assert f"\n  {command} " in shown
 
 
+@for_each("name", [name for name in COMMANDS if name != "keep"])
+def test_the_table_of_commands_is_what_their_help_says(name: str) -> None:
+    """The one-line help in the table is how the command's own help begins."""
+    command = commands.threadline.get_command(click.Context(commands.threadline), name)
+    assert command is not None
+    assert (command.help or "").startswith(COMMANDS[name].rstrip("."))
+
+
 def test_the_version(ask: Asker) -> None:
     """`--version` and `-V` say which version this is."""
     for option in ("--version", "-V"):
         assert ask(option).out.split()[-1] == threadline.__version__
 
 
-@pytest.mark.parametrize("command", ["", "doctor", "entries", "demo"])
+@for_each("command", ["", *(name for name in COMMANDS if name != "keep")])
 def test_help_fits_a_terminal(ask: Asker, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No line of the help is longer than the 80 columns of a terminal, examples included."""
     monkeypatch.setenv("COLUMNS", "80")
@@ -51,9 +61,9 @@ def test_a_path_or_a_slip_in_place_of_a_command(ask: Asker, demo_home: Path) -> 
     meant = {
         str(demo_home): f"`threadline --home {demo_home}`",
         str(path): f"`threadline entries {path}`",
-        "doctr": "`threadline doctor`",
+        "doctr": "Unknown command 'doctr'. Did you mean `threadline doctor`?",
         "Entries": "`threadline entries`",
-        "frobnicate": "the commands are list, search, ",
+        "frobnicate": "Unknown command 'frobnicate'. Commands: list, search, ",
     }
     for word, sentence in meant.items():
         answer = ask(word)

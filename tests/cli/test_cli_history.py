@@ -128,9 +128,9 @@ def test_homes_are_merged_by_time(ask: Asker, home: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["nothing like it"], "No prompt of 4 fits 'nothing like it'."),
-        (["parser", "--project", "other"], "1 hold the text, 1 are of such a project"),
-        (["--since", "2026-02-01"], "the newest is of 2026-01-05"),
+        (["nothing like it"], "None of 4 prompts matches 'nothing like it'."),
+        (["parser", "--project", "other"], "1 contain the text, 1 are from such a project"),
+        (["--since", "2026-02-01"], "The newest is from 2026-01-05"),
     ],
 )
 def test_why_there_is_nothing(ask: Asker, home: Path, words: list[str], sentence: str) -> None:
@@ -145,17 +145,17 @@ def test_no_history_and_no_home(ask: Asker, tmp_path: Path) -> None:
     (tmp_path / "projects").mkdir()
     answer = ask("history", "--home", tmp_path)
     assert (answer.code, answer.out) == (1, "")
-    assert "there is no history.jsonl" in answer.err
+    assert "no history.jsonl" in answer.err
     answer = ask("history")
     assert answer.code == 1
-    assert "No Claude home was found" in answer.err
+    assert "No Claude home found" in answer.err
 
 
 def test_times_that_exclude_each_other(ask: Asker, home: Path) -> None:
     """A beginning after the end is an error."""
     answer = ask("history", "--home", home, "--since", "2026-02-01", "--until", "2026-01-01")
     assert (answer.code, answer.out) == (2, "")
-    assert "nothing can lie between them" in answer.err
+    assert "--since 2026-02-01 is after --until 2026-01-01." in answer.err
 
 
 def test_damaged_rows_are_told_and_cost_no_others(ask: Asker, home: Path) -> None:
@@ -165,7 +165,7 @@ def test_damaged_rows_are_told_and_cost_no_others(ask: Asker, home: Path) -> Non
     answer = ask("history", "--home", home, "--jsonl")
     assert answer.code == 0
     assert {"hello\nthere", "Fix the Parser", "of an old version"} < set(texts(answer))
-    assert "could not be read, the first at byte" in answer.err
+    assert "could not be read. The first is at byte" in answer.err
 
 
 @pytest.mark.parametrize("text", STEER.values(), ids=STEER.keys())

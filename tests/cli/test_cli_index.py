@@ -48,7 +48,7 @@ def test_the_status_before_there_is_an_index(ask: Asker, home: Path) -> None:
     """Exit code 1, and how it is made; a program is told the same, and nothing is written."""
     answer = ask("index", "--home", home)
     assert (answer.code, answer.out) == (1, "")
-    assert "`threadline index refresh` makes it" in answer.err
+    assert "`threadline index refresh` builds it" in answer.err
     told = ask("index", "status", "--home", home, "--json")
     assert told.code == 1
     assert (told.json["exists"], told.json["changed"]) == (False, len(counting.transcripts(home)))
@@ -121,7 +121,7 @@ def test_a_damaged_index_is_told_and_rebuilt(ask: Asker, home: Path) -> None:
         for question in (["index"], ["sql", "SELECT 1", "--no-refresh"]):
             answer = ask(*question, "--home", home)
             assert (answer.code, answer.out) == (2, "")
-            assert "run `threadline index rebuild`" in answer.err
+            assert "run `threadline index rebuild`" in answer.err.replace("Run", "run")
         assert ask("index", "rebuild", "--home", home).code == 0
         after = ask("index", "--home", home, "--json").json
         assert {**after, "bytes": 0, "share": 0} == {**before, "bytes": 0, "share": 0}
@@ -136,7 +136,7 @@ def test_damage_that_shows_while_it_is_asked_is_one_sentence(ask: Asker, home: P
         connection.execute(f"DROP TABLE {table}")
     answer = ask(*command.split(), "--home", home)
     assert (answer.code, answer.err.count("\n")) == (2, 1)
-    assert "run `threadline index rebuild`" in answer.err
+    assert "run `threadline index rebuild`" in answer.err.replace("Run", "run")
 
 
 def test_an_index_that_is_busy(ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

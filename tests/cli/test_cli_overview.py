@@ -128,7 +128,7 @@ def test_no_home_is_nothing_found(ask: Asker) -> None:
     """Without a home the exit code is 1, and a sentence on standard error says what to do."""
     answer = ask()
     assert (answer.code, answer.out) == (1, "")
-    assert answer.err.startswith("threadline: No Claude home was found.")
+    assert answer.err.startswith("threadline: No Claude home found.")
     assert "threadline demo" in answer.err
     assert answer.err.count("\n") == 1
     assert ask("--json").code == 1
@@ -181,7 +181,7 @@ def test_options_before_a_command_are_passed_on(ask: Asker, demo_home: Path, tmp
     home = ("--home", demo_home)
     assert ask(*home, "doctor").out == ask("doctor", *home).out != ""
     assert ask(*home, "--json", "--jobs", "1", "doctor").json == ask("doctor", *home, "--json", "--jobs", "1").json
-    assert ask("--csv-exact", "entries", path).out == ask("entries", path, "--csv-exact").out
+    assert ask("--csv", "entries", path).out == ask("entries", path, "--csv").out
     assert ask(*home, "entries", path.stem, "--limit", "1").code == 0
     both = ask("--json", "entries", path, "--csv")
     assert (both.code, both.out) == (2, "")

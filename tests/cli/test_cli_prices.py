@@ -111,7 +111,7 @@ def test_nothing_fits(ask: Asker) -> None:
     """No such model: exit code 1, and a sentence that says which there are."""
     answer = ask("prices", "--model", "glm")
     assert (answer.code, answer.out) == (1, "")
-    assert "No price fits --model 'glm'; models are claude-3-opus, " in answer.err
+    assert "matches --model 'glm'. Models: claude-3-opus, " in answer.err
     assert ask("prices", "--model", "glm", "--json").json["rows"] == []
 
 

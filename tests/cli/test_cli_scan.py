@@ -104,7 +104,7 @@ def test_nothing_found_is_told(ask: Asker, demo_home: Path) -> None:
     """Exit code 1, an empty list, and how much was scanned, where there is nothing; the demo has no secrets."""
     answer = ask("scan", "--home", demo_home, "--json")
     assert (answer.code, answer.json) == (1, [])
-    assert "Nothing was found in " in answer.err
+    assert "No secrets found in " in answer.err
 
 
 @pytest.mark.slow
@@ -119,7 +119,7 @@ def test_a_kind_that_there_is_not(ask: Asker, home: Path) -> None:
     """A kind that there is not: exit code 2, and what was meant."""
     answer = ask("scan", "--home", home, "--kind", "github-tokn")
     assert (answer.code, answer.out) == (2, "")
-    assert "did you mean 'github-token'?" in answer.err
+    assert "Did you mean 'github-token'?" in answer.err
 
 
 @pytest.mark.parametrize("how", ["--json", "--jsonl", "--csv", None])

@@ -217,7 +217,7 @@ def test_without_an_index_or_a_home(ask: Asker, home: Path) -> None:
     """`--no-refresh` before there is an index, and no home at all: exit code 1, and what to do."""
     answer = ask("sql", "SELECT 1", "--no-refresh", "--home", home)
     assert (answer.code, answer.out) == (1, "")
-    assert "`threadline index refresh` makes it" in answer.err
+    assert "Run `threadline index refresh`" in answer.err
     assert ask("sql", "SELECT 1").code == 1
     assert ask("sql", "--home", home).code == 2
     assert ask("sql", "SELECT 1", "--schema").code == 2
@@ -234,7 +234,7 @@ def test_while_another_refreshes_the_index_answers_as_it_is(
     with write_lock(_index(home)):
         answer = ask("sql", "SELECT 1 AS one", "--home", home, "--json")
     assert (answer.code, answer.json) == (0, [{"one": 1}])
-    assert "This answer is of the index as it is." in answer.err
+    assert "Using the index as it is." in answer.err
 
 
 def test_the_schema_names_every_table_and_column(ask: Asker, home: Path) -> None:
@@ -256,8 +256,8 @@ def test_what_transcripts_say_steers_nothing(ask: Asker, tmp_path: Path, monkeyp
     """Kinds, names and texts that want to steer a terminal or a spreadsheet come as escapes, in every format."""
     monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
     home = hostile_home(tmp_path / "home", EVERYTHING)
-    for output in ("--table", "--json", "--jsonl"):
-        answer = ask("sql", "SELECT * FROM said JOIN transcripts ON transcript = path", "--home", home, output)
+    for output in ("", "--json", "--jsonl"):
+        answer = ask("sql", "SELECT * FROM said JOIN transcripts ON transcript = path", "--home", home, *output.split())
         assert answer.code == 0
         assert steering(answer.out + answer.err) == set()
     named = ask("sql", 'SELECT 1 AS "\x1b[31m\u202e"', "--home", home)

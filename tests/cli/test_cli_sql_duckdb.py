@@ -33,9 +33,9 @@ def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 def test_both_answer_alike(ask: Asker, home: Path, tmp_path: Path) -> None:
     """The same question gives the same rows in every format; nothing is left of what DuckDB was handed."""
     question = "SELECT kind, COUNT(*) AS number, MAX(line) AS line FROM said GROUP BY kind ORDER BY kind"
-    for output in ("--table", "--json", "--jsonl", "--csv"):
-        mine = ask("sql", question, "--home", home, output)
-        theirs = ask("sql", question, "--duckdb", "--home", home, output)
+    for output in ([], ["--json"], ["--jsonl"], ["--csv"]):
+        mine = ask("sql", question, "--home", home, *output)
+        theirs = ask("sql", question, "--duckdb", "--home", home, *output)
         assert (theirs.code, theirs.out, theirs.err) == (0, mine.out, "")
     assert list((tmp_path / "passing's").iterdir()) == []
 
@@ -75,32 +75,32 @@ def test_values_that_only_duckdb_has(ask: Asker, home: Path, tmp_path: Path) -> 
     assert pq.read_table(tmp_path / "a.parquet").column_names == list(row)
     strange = ask("sql", "SELECT INTERVAL 3 DAYS AS i", "--duckdb", "--home", home, "--out", tmp_path / "b.parquet")
     assert strange.code == 2
-    assert "cast the column to VARCHAR" in strange.err
+    assert "Cast the column to VARCHAR" in strange.err
     assert not (tmp_path / "b.parquet").exists()
 
 
 @for_each(
     "question, sentence",
     [
-        ("SELECT * FROM read_text('{secret}')", "The index is only read ("),
-        ("SELECT * FROM read_csv('{secret}')", "The index is only read ("),
-        ("SELECT * FROM '{secret}'", "The index is only read ("),
-        ("SELECT * FROM glob('/*')", "The index is only read ("),
+        ("SELECT * FROM read_text('{secret}')", "The index is read-only ("),
+        ("SELECT * FROM read_csv('{secret}')", "Only the index can be read"),
+        ("SELECT * FROM '{secret}'", "Only the index can be read"),
+        ("SELECT * FROM glob('/*')", "Only the index can be read"),
         ("SELECT * FROM sqlite_scan('{secret}', 'a')", "sqlite_scan"),
-        ("SELECT * FROM homes_of_python", "homes_of_python does not exist; `threadline sql --schema`"),
-        ("COPY (SELECT 1) TO '{place}'", "The index is only read (COPY)"),
-        ("ATTACH '{place}'", "The index is only read (ATTACH)"),
-        ("EXPORT DATABASE '{place}'", "The index is only read (EXPORT)"),
-        ("INSTALL sqlite", "The index is only read (LOAD)"),
-        ("SET enable_external_access = true", "The index is only read (SET)"),
-        ("CREATE TABLE a(b INT)", "The index is only read (CREATE)"),
-        ("PRAGMA version", "The index is only read (PRAGMA)"),
+        ("SELECT * FROM homes_of_python", "homes_of_python does not exist. `threadline sql --schema`"),
+        ("COPY (SELECT 1) TO '{place}'", "The index is read-only (COPY)"),
+        ("ATTACH '{place}'", "The index is read-only (ATTACH)"),
+        ("EXPORT DATABASE '{place}'", "The index is read-only (EXPORT)"),
+        ("INSTALL sqlite", "The index is read-only (LOAD)"),
+        ("SET enable_external_access = true", "The index is read-only (SET)"),
+        ("CREATE TABLE a(b INT)", "The index is read-only (CREATE)"),
+        ("PRAGMA version", "The index is read-only (PRAGMA)"),
         ("SELECT 1; SELECT 2", "Give one statement, not several."),
-        ("", "There is no question; give a SELECT."),
+        ("", "The query is empty. Give a SELECT"),
         ("SELEC 1", 'DuckDB, column 1: syntax error at or near "SELEC".'),
         ("SELECT nothing FROM charges", "DuckDB, column 8: Referenced column"),
-        ("SELECT repeat('x', 4000000000)", "needs more memory than it may have"),
-        ("SELECT list(range) FROM range(1000000000)", "needs more memory than it may have"),
+        ("SELECT repeat('x', 4000000000)", "needs too much memory"),
+        ("SELECT list(range) FROM range(1000000000)", "needs too much memory"),
         ("SELECT 'a'::INTEGER", "DuckDB: Could not convert string"),
     ],
 )
@@ -142,4 +142,4 @@ def test_what_is_not_installed_is_named(
     monkeypatch.setitem(sys.modules, package, None)
     answer = ask("sql", "SELECT COUNT(*) FROM charges", "--duckdb", "--home", home)
     assert (answer.code, answer.out) == (2, "")
-    assert f"{package} is not installed; install it with `pip install 'threadline[{extra}]'`." in answer.err
+    assert f"{package} is not installed. Run: pip install 'threadline[{extra}]'" in answer.err

@@ -418,7 +418,7 @@ def test_colours_are_for_a_pipe_as_well(ask: Asker, line: Ask, monkeypatch: pyte
 def test_what_the_user_wrote_wrong_is_a_sentence(line: Ask, tmp_path: Path) -> None:
     """A part, a zone, a home or a price file that is none: exit code 2, and what to write instead."""
     wrong: dict[str, list[str | Path]] = {
-        "{cost}, which is no part; the parts are {model}": ["--format", "{cost}"],
+        "Unknown part {cost} in --format. Parts: {model}": ["--format", "{cost}"],
         "no time zone 'Berlin-on-Sea'": ["--tz", "Berlin-on-Sea"],
         "There is no directory": ["--home", tmp_path / "gone"],
         "There is no price file": ["--prices", str(tmp_path / "gone.json")],

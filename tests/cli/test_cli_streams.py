@@ -105,10 +105,10 @@ def test_no_home_at_all() -> None:
     assert json.loads(done.stdout)["problems"] is not None
 
 
-@pytest.mark.parametrize("output", ["--table", "--json", "--jsonl", "--csv", "--raw"])
+@pytest.mark.parametrize("output", ["", "--json", "--jsonl", "--csv", "--raw"])
 def test_a_reader_that_has_seen_enough_is_no_error(demo_home: Path, output: str) -> None:
     """`threadline entries … | head -1`: exit code 0, and not a word on standard error."""
-    with start("entries", demo_home, output) as asking:
+    with start("entries", demo_home, *output.split()) as asking:
         assert asking.stdout is not None
         assert asking.stdout.readline()
         asking.stdout.close()
@@ -164,7 +164,7 @@ def test_a_full_disk_is_an_error_with_a_sentence(demo_home: Path, question: list
             timeout=60,
         )
     assert done.returncode == 2
-    assert done.stderr.startswith(b"threadline: No space left on device")
+    assert done.stderr.startswith(b"threadline: Cannot write to standard output: No space left on device")
     assert done.stderr.count(b"\n") == 1
 
 
@@ -262,10 +262,10 @@ def test_an_interrupt_while_reading(request: pytest.FixtureRequest, home: str, q
         assert b"KeyboardInterrupt" not in said
 
 
-@pytest.mark.parametrize("output", ["--table", "--json", "--jsonl", "--csv", "--raw"])
+@pytest.mark.parametrize("output", ["", "--json", "--jsonl", "--csv", "--raw"])
 def test_an_interrupt_while_writing(big_home: Path, output: str) -> None:
     """Ctrl-C while entries are printed ends it with 130, and without a traceback."""
-    with start("entries", big_home, output) as asking:
+    with start("entries", big_home, *output.split()) as asking:
         assert asking.stdout is not None
         assert asking.stderr is not None
         assert asking.stdout.readline()

@@ -95,7 +95,7 @@ def test_what_is_kept_is_marked(ask: Asker, home: Path) -> None:
 def test_what_is_kept_is_exported(ask: Asker, home: Path, tmp_path: Path, form: str) -> None:
     """An export has every session from before, word for word."""
     ask("keep", "--home", home)
-    everything = ("export", "--home", home, "--since", "2000-01-01", "--all", "--to", form, "--out")
+    everything = ("export", "--home", home, "--since", "2000-01-01", "--all", "--format", form, "--out")
     assert ask(*everything, tmp_path / "before").code == 0
     assert list(sweep(home))
     assert ask(*everything, tmp_path / "after").code == 0

@@ -24,7 +24,8 @@ def spy(event, given):
     if event.startswith(("open", "os.", "shutil.", "socket.", "subprocess.", "ctypes", "pty.")):
         seen.append([event, [one if isinstance(one, str) else str(one) for one in given]])
 from threadline.cli import run
-import click, msgspec, threadline.survey, threadline.parse, threadline.find, threadline.cli.start
+import click, msgspec, threadline.reports, threadline.summary, threadline.parse, threadline.find
+import threadline.cli.commands
 sys.addaudithook(spy)
 codes = [run(question) for question in questions]
 sys.stdout = sys.stderr
@@ -44,13 +45,15 @@ def state(home: Path) -> State:
 
 def questions(home: Path) -> list[list[str]]:
     """Every command in every format."""
-    formats = ["--table", "--json", "--jsonl", "--csv"]
+    formats = [[], ["--json"], ["--jsonl"], ["--csv"]]
     transcript = str(counting.mains(home)[0])
     asked = [
-        [*command, form] for form in formats for command in (["--home", str(home)], ["doctor", "--home", str(home)])
+        [*command, *form] for form in formats for command in (["--home", str(home)], ["doctor", "--home", str(home)])
     ]
     asked += [["doctor", "--check", str(home)], ["doctor", "--check", transcript], ["demo", str(home)]]
-    asked += [["entries", path, form] for form in [*formats, "--raw", "--problems"] for path in (str(home), transcript)]
+    asked += [
+        ["entries", path, *form] for form in [*formats, ["--raw"], ["--problems"]] for path in (str(home), transcript)
+    ]
     asked += [["entries", counting.mains(home)[0].stem[:8], "--home", str(home)]]
     return asked
 

@@ -141,7 +141,7 @@ def test_rows_are_the_same_in_every_format(ask: Asker, demo_home: Path, by: str)
     question = ("usage", "--home", demo_home, "--by", by)
     rows = ask(*question, "--json").json["rows"]
     assert ask(*question, "--jsonl").jsonl == rows
-    cells = ask(*question, "--csv-exact").csv
+    cells = ask(*question, "--csv").csv
     assert cells == [{name: "" if one is None else str(one) for name, one in row.items()} for row in rows]
 
 
@@ -228,16 +228,16 @@ def test_the_default_zone_is_this_machines(tmp_path: Path) -> None:
 def test_a_wrong_key_zone_time_or_price_file_is_an_error_that_helps(ask: Asker, demo_home: Path) -> None:
     """What cannot be understood: exit code 2, nothing on standard output, and what was meant."""
     wrong = {
-        ("--by", "dya"): "did you mean --by day?",
-        ("--by", "daily"): "did you mean --by day?",
-        ("--by", "projects"): "did you mean --by project?",
-        ("--by", "frobnicate"): "sum by day, week, month",
+        ("--by", "dya"): "Did you mean --by day?",
+        ("--by", "daily"): "Did you mean --by day?",
+        ("--by", "projects"): "Did you mean --by project?",
+        ("--by", "frobnicate"): "Keys: day, week, month",
         ("--tz", "Berlin"): "did you mean Europe/Berlin?",
         ("--since", "soon"): "is no time; write",
         ("--prices", "nowhere.json"): "There is no price file",
-        ("--session", ""): "is the start of",
-        ("--shape", "ccusage", "--by", "model"): "--by one of day, week, month, session",
-        ("--shape", "ccusage", "--csv"): "one JSON document",
+        ("--session", ""): "session ids start with ''",
+        ("--shape", "ccusage", "--by", "model"): "requires a single --by key: day, week, month, session",
+        ("--shape", "ccusage", "--csv"): "cannot be combined with --jsonl, --csv",
     }
     for words, sentence in wrong.items():
         answer = ask("usage", "--home", demo_home, *words)
@@ -268,21 +268,21 @@ def test_nothing_found_says_what_there_is(ask: Asker, tmp_path: Path) -> None:
     """Exit code 1 and a sentence: which projects, models, sessions, or what time there is."""
     home = spend(tmp_path / "home", *at("2026-01-01T10:00:00Z"))
     told = {
-        ("--project", "nowhere"): "fits --project 'nowhere'; projects are /work/app.",
-        ("--model", "gpt"): f"models are {MODEL}.",
-        ("--session", "ffff"): "sessions are 5e550001.",
-        ("--since", "2026-01-02"): "fits --since; what else fits is from 2026-01-01 to 2026-01-01.",
+        ("--project", "nowhere"): "--project 'nowhere'. Projects: /work/app.",
+        ("--model", "gpt"): f"Models: {MODEL}.",
+        ("--session", "ffff"): "Sessions: 5e550001.",
+        ("--since", "2026-01-02"): "--since. Other charges are from 2026-01-01 to 2026-01-01.",
     }
     for words, sentence in told.items():
         answer = ask("usage", "--home", home, *words)
         assert (answer.code, answer.out) == (1, ""), words
-        assert answer.err.startswith("threadline: No charge of 1 fits ")
+        assert answer.err.startswith("threadline: The only charge does not match ")
         assert sentence in answer.err
     (tmp_path / "empty/projects").mkdir(parents=True)
-    assert "Nothing was spent: no model replied in" in ask("usage", "--home", tmp_path / "empty").err
+    assert "No usage: no model replied in" in ask("usage", "--home", tmp_path / "empty").err
     none = ask("usage")
     assert (none.code, none.out) == (1, "")
-    assert "No Claude home was found." in none.err
+    assert "No Claude home found." in none.err
 
 
 def test_an_unknown_model_has_tokens_and_no_amount(ask: Asker, tmp_path: Path) -> None:
@@ -391,12 +391,13 @@ def test_order_is_by_time_or_by_amount(ask: Asker, tmp_path: Path) -> None:
     def values(key: str, *words: str) -> list[str]:
         return [row[key] for row in ask(*home, *words).jsonl]
 
-    assert values("day", "--order", "amount") == ["2026-01-02", "2026-01-03", "2026-01-01", "2026-01-04"]
-    assert values("session", "--by", "session", "--order", "time") == [session(number) for number in (1, 2, 3, 4)]
+    assert values("day", "--sort", "amount") == ["2026-01-02", "2026-01-03", "2026-01-01", "2026-01-04"]
+    assert values("session", "--by", "session", "--sort", "time") == [session(number) for number in (1, 2, 3, 4)]
     assert values("session", "--by", "session") == [session(number) for number in (2, 3, 1, 4)]
-    nested = values("model", "--by", "model,day", "--order", "time")
+    nested = values("model", "--by", "model,day", "--sort", "time")
     assert nested == [MODEL] * 3 + [OPUS] * 2
-    assert values("tool", "--by", "tool", "--order", "time") == ["(no call)"]
+    assert values("tool", "--by", "tool", "--sort", "time") == ["(no call)"]
+    assert values("day", "--order", "amount") == values("day", "--sort", "amount"), "the old name of --sort"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 200])
@@ -454,7 +455,7 @@ def test_any_time_has_a_row(ask: Asker, tmp_path: Path, when: str, zone: str) ->
     """The first and the last moments of all time, and what is none, are rows of every report by time."""
     home = spend(tmp_path, *at(when))
     for by in ("day", "week", "month", "hour"):
-        for words in ((), ("--order", "time", "--json")):
+        for words in ((), ("--sort", "time", "--json")):
             answer = ask("usage", "--home", home, "--by", by, "--tz", zone, *words)
             assert (answer.code, answer.err) == (0, "")
     question = ("usage", "--home", home, "--tz", zone)
@@ -512,11 +513,10 @@ def test_no_name_steers_the_terminal(ask: Asker, tmp_path: Path, by: str, text: 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@"])
 def test_no_cell_is_a_formula(ask: Asker, tmp_path: Path, start: str) -> None:
-    """A model or project that starts as a formula does is quoted in CSV, and as it is in exact CSV."""
+    """A model or project that looks like a formula is quoted in CSV."""
     name = f"{start}SUM(A1)"
     home = spend(tmp_path, reply("a", message={"model": name}))
     assert ask("usage", "--home", home, "--by", "model", "--csv").csv[0]["model"] == f"'{name}"
-    assert ask("usage", "--home", home, "--by", "model", "--csv-exact").csv[0]["model"] == name
 
 
 def on_a_terminal(width: int, *arguments: str | Path, **env: str) -> str:
@@ -628,10 +628,10 @@ def test_what_is_reported_alone(ask: Asker, tmp_path: Path) -> None:
     assert re.search(r"5e550001  task 1 +cost-state +\$0\.5000 +\$0\.0015 +\+\$0\.4985", shown)
     silent = ask(*home, "--session", "5e550002")
     assert (silent.code, silent.out) == (1, "")
-    assert "No session of 1 session reports an amount" in silent.err
+    assert "None of 1 session reports a cost" in silent.err
     refused = ask(*home, "--by", "day")
     assert (refused.code, refused.out) == (2, "")
-    assert "--by session alone" in refused.err
+    assert "--mode reported requires --by session" in refused.err
 
 
 def test_the_help_names_every_key(ask: Asker) -> None:
@@ -648,4 +648,4 @@ def test_what_scripts_for_ccusage_say_is_understood(ask: Asker, demo_home: Path)
     assert [row["date"] for row in ask(*home, "--since", day.replace("-", ""), "--until", day).json["daily"]] == [day]
     nothing = ask(*home, "--since", "2099-01-01")
     assert (nothing.code, nothing.json["daily"]) == (0, [])
-    assert "`threadline usage --by day` has that" in ask("daily").err
+    assert "Did you mean `threadline usage --by day`?" in ask("daily").err

@@ -51,7 +51,7 @@ def test_every_form_is_written_redacted(form: str, session: Path, ask: Asker, tm
     """A session is written in this form without its secrets and names, twice with the same bytes, and that is said."""
     first, second = tmp_path / f"a.{form}", tmp_path / f"b.{form}"
     for place in (first, second):
-        answer = ask("export", str(session), "--to", form, "--out", str(place), "--hide", "acme")
+        answer = ask("export", str(session), "--format", form, "--out", str(place), "--hide", "acme")
         assert (answer.code, answer.err) == (0, "")
         assert "of the session taken out: " in answer.out
         assert "github-token 1" in answer.out
@@ -64,7 +64,7 @@ def test_every_form_is_written_redacted(form: str, session: Path, ask: Asker, tm
 
 def test_the_raw_transcript_is_lossless(session: Path, ask: Asker, tmp_path: Path) -> None:
     """`--to jsonl --no-redact` gives the transcript byte for byte, and says that nothing was taken out."""
-    answer = ask("export", str(session), "--to", "jsonl", "--no-redact", "--out", str(tmp_path / "x.jsonl"))
+    answer = ask("export", str(session), "--format", "jsonl", "--no-redact", "--out", str(tmp_path / "x.jsonl"))
     assert (tmp_path / "x.jsonl").read_bytes() == session.read_bytes()
     assert "Nothing was taken out" in answer.out
 
@@ -74,7 +74,7 @@ def test_redacted_lines_are_a_transcript(session: Path, ask: Asker, tmp_path: Pa
     ask(
         "export",
         str(session),
-        "--to",
+        "--format",
         "jsonl",
         "--out",
         str(tmp_path / "x.jsonl"),
@@ -103,7 +103,7 @@ def test_the_default_place_is_the_current_folder(session: Path, ask: Asker) -> N
 
 def test_standard_output_has_the_file_alone(session: Path, ask: Asker) -> None:
     """With `--out -` standard output is the file, and what was done is said beside it."""
-    answer = ask("export", str(session), "--to", "md", "--out", "-")
+    answer = ask("export", str(session), "--format", "md", "--out", "-")
     assert answer.out.startswith("# ")
     assert "taken out" in answer.err
 
@@ -163,7 +163,7 @@ def test_the_report_does_not_replace_the_export(session: Path, ask: Asker, tmp_p
 def test_what_would_be_left_is_refused(form: str, session: Path, ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the second look finds something, nothing is written, and kinds and counts are told, never the thing."""
     monkeypatch.setattr("threadline.export.redacted_copies.LineRedactor.redact", lambda _self, raw, _place: raw)
-    answer = ask("export", str(session), "--to", form, "--out", "x", "--report", "r.json")
+    answer = ask("export", str(session), "--format", form, "--out", "x", "--report", "r.json")
     assert answer.code == 2
     assert "Nothing was written" in answer.err
     assert re.search(r"\bgithub-token [0-9]+\b", answer.err)
@@ -195,7 +195,7 @@ def test_own_patterns_and_words_come_from_files(session: Path, ask: Asker) -> No
     Path(".config/threadline").mkdir(parents=True)
     Path(".config/threadline/redaction.toml").write_text("words = ['Done']\n")
     answer = ask(
-        "export", str(session), "--to", "md", "--out", "-", "--patterns", "own.toml", "--hide-from", "words.txt"
+        "export", str(session), "--format", "md", "--out", "-", "--patterns", "own.toml", "--hide-from", "words.txt"
     )
     assert "<star-1>" in answer.out
     assert not re.search("Done|now", answer.out)
@@ -224,8 +224,8 @@ def test_a_bad_file_of_patterns_is_a_sentence(text: str, said: str, session: Pat
 @pytest.mark.parametrize("form", ["html", "md", "json", "txt"])
 def test_a_part_of_the_turns(form: str, session: Path, ask: Asker) -> None:
     """--from and --to give the turns between them."""
-    second = ask("export", str(session), "--to", form, "--from", "2", "--out", "-").out
-    first = ask("export", str(session), "--to", form, "--to", "1", "--out", "-").out
+    second = ask("export", str(session), "--format", form, "--from", "2", "--out", "-").out
+    first = ask("export", str(session), "--format", form, "--to", "1", "--out", "-").out
     assert "and now?" in second
     assert "I will use it" not in second
     assert "I will use it" in first
@@ -237,12 +237,13 @@ def test_a_part_of_the_turns(form: str, session: Path, ask: Asker) -> None:
     [
         (("--from", "9"), "there is no turn 9"),
         (("--branch", "3"), "there is no branch 3"),
-        (("--from", "2", "--to", "1"), "no turn lies between"),
-        (("--to", "docx"), "There is no form 'docx'"),
-        (("--to", "html", "--to", "md"), "--to was given twice"),
-        (("--to", "jsonl", "--from", "2"), "jsonl gives whole transcripts"),
-        (("--no-redact", "--hide", "word"), "give one of them"),
-        (("--site", "s", "--to", "md"), "--site is HTML"),
+        (("--from", "2", "--to", "1"), "--from 2 is after --to 1"),
+        (("--format", "docx"), "Unknown format 'docx'"),
+        (("--to", "md"), "To select the format, use --format md"),
+        (("--to", "three"), "must be the number of a turn"),
+        (("--format", "jsonl", "--from", "2"), "jsonl gives whole transcripts"),
+        (("--no-redact", "--hide", "word"), "cannot be combined with --no-redact"),
+        (("--site", "s", "--format", "md"), "--site writes HTML"),
         (("--project", "x"), "not both"),
         (("--hide-from", "none.txt"), "There is no file"),
     ],
@@ -266,9 +267,9 @@ def test_pictures_go_unless_asked_for(tmp_path: Path, ask: Asker) -> None:
     }  # fmt: skip
     path = write_session(tmp_path, row)
     for form in FORMS:
-        assert PIXEL not in ask("export", str(path), "--to", form, "--out", "-").out, form
+        assert PIXEL not in ask("export", str(path), "--format", form, "--out", "-").out, form
     assert f'src="data:image/png;base64,{PIXEL}"' in ask("export", str(path), "--images", "--out", "-").out
-    assert PIXEL in ask("export", str(path), "--images", "--to", "jsonl", "--out", "-").out
+    assert PIXEL in ask("export", str(path), "--images", "--format", "jsonl", "--out", "-").out
 
 
 def test_several_sessions_are_a_site(session: Path, ask: Asker, tmp_path: Path) -> None:
@@ -292,7 +293,7 @@ def test_several_sessions_are_a_site(session: Path, ask: Asker, tmp_path: Path) 
 def test_several_sessions_in_another_form_are_files(session: Path, ask: Asker, tmp_path: Path) -> None:
     """Several sessions as Markdown are a file each in a folder."""
     other = write_session(tmp_path, prompt("x"), reply("yes"), name=SESSION.replace("1", "2"))
-    assert ask("export", str(session), str(other), "--to", "md").code == 0
+    assert ask("export", str(session), str(other), "--format", "md").code == 0
     assert sorted(path.name for path in Path("threadline-export").iterdir()) == sorted(
         [f"{session.stem}.md", f"{other.stem}.md"]
     )
@@ -300,7 +301,7 @@ def test_several_sessions_in_another_form_are_files(session: Path, ask: Asker, t
 
 def test_sessions_are_chosen_by_project(demo_home: Path, ask: Asker) -> None:
     """--project exports all sessions of the projects whose path holds the text."""
-    answer = ask("export", "--home", str(demo_home), "--project", "kettle", "--to", "txt", "--json")
+    answer = ask("export", "--home", str(demo_home), "--project", "kettle", "--format", "txt", "--json")
     assert answer.code == 0
     assert len(answer.json["files"]) >= 2
     assert ask("export", "--home", str(demo_home), "--project", "no such thing").code == 2
@@ -310,7 +311,7 @@ def test_sessions_are_chosen_by_project(demo_home: Path, ask: Asker) -> None:
 def test_a_pdf_is_printed_where_there_is_a_browser(session: Path, ask: Asker) -> None:
     """A PDF is the same each time; without Chromium the sentence names the package."""
     if formats.find_browser() is None:
-        answer = ask("export", str(session), "--to", "pdf")
+        answer = ask("export", str(session), "--format", "pdf")
         assert answer.code == 2
         assert "`chromium`" in answer.err
         return
@@ -323,7 +324,7 @@ def test_a_pdf_is_printed_where_there_is_a_browser(session: Path, ask: Asker) ->
 def test_without_a_browser_the_package_is_named(session: Path, ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is no Chromium, a sentence says what to install."""
     monkeypatch.setenv("THREADLINE_CHROMIUM", "/no/such/browser")
-    answer = ask("export", str(session), "--to", "pdf")
+    answer = ask("export", str(session), "--format", "pdf")
     assert answer.code == 2
     assert "`chromium`" in answer.err
 
@@ -340,13 +341,13 @@ def test_an_ending_that_no_form_has_is_refused(session: Path, ask: Asker) -> Non
     answer = ask("export", str(session), "--out", "talk.docx")
     assert (answer.code, ".html, .md, .json, .jsonl, .txt, .pdf" in answer.err) == (2, True), answer.err
     assert not Path("talk.docx").exists()
-    assert ask("export", str(session), "--out", "talk.v2", "--to", "md").code == 0
+    assert ask("export", str(session), "--out", "talk.v2", "--format", "md").code == 0
     assert Path("talk.v2").read_text().startswith("# ")
 
 
 def test_a_name_that_ends_as_folders_do_is_one(session: Path, ask: Asker) -> None:
     """`--out new/` is a folder to be made, not a file of that name."""
-    assert ask("export", str(session), "--to", "txt", "--out", "new/").code == 0
+    assert ask("export", str(session), "--format", "txt", "--out", "new/").code == 0
     assert [path.name for path in Path("new").iterdir()] == [f"{SESSION}.txt"]
 
 
@@ -385,7 +386,7 @@ def test_a_word_that_looks_like_an_anchor_can_be_hidden(form: str, tmp_path: Pat
     session = write_session(
         tmp_path, prompt("the lock L1 and L12"), reply("I see L1."), prompt("open L1"), reply("No.")
     )
-    answer = ask("export", str(session), "--to", form, "--hide", "L1", "--out", "x")
+    answer = ask("export", str(session), "--format", form, "--hide", "L1", "--out", "x")
     assert (answer.code, answer.err) == (0, "")
     text = Path("x").read_text()
     assert re.search(r"the lock (?:\\?<|&lt;)word-1(?:>|&gt;) and ", text)

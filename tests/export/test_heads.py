@@ -23,7 +23,7 @@ AGENT = "a0000000000000001"
 
 def _text(form: str, session: Path, ask: Asker, *options: str) -> str:
     """What a reader sees of a session in this form."""
-    answer = ask("export", str(session), "--to", form, "--out", "-", *options)
+    answer = ask("export", str(session), "--format", form, "--out", "-", *options)
     assert answer.code == 0, answer.err
     if form != "html":
         return answer.out

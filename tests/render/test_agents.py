@@ -92,5 +92,5 @@ def test_agents_nested_beyond_reading_are_counted(tmp_path: Path) -> None:
     assert f"… {size - len(told(whole)) - 1} agents deeper" in "\n".join(
         shown(whole, agents=AgentDetail.FULL, width=200)
     )
-    for output in ("--json", "--jsonl", "--csv", "--table"):
-        assert ask_alone("tree", tmp_path / f"{SESSION}.jsonl", output).code == 0
+    for output in ([], ["--json"], ["--jsonl"], ["--csv"]):
+        assert ask_alone("tree", tmp_path / f"{SESSION}.jsonl", *output).code == 0

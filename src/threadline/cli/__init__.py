@@ -1,7 +1,11 @@
-"""The `threadline` command: entry point, exit codes and the last resort for errors.
+"""The `threadline` command: entry point, exit codes, and errors as one-line messages.
 
-Command modules are imported when they are run. Nothing here imports click, so that a missing click is reported in one
-sentence.
+`commands` has the table of commands; each is a module of its own with the same name and is imported when it runs.
+Commands share `options` (click options), `resolve` (archives, sessions, places and times that a command line names),
+`filters`, `rows` (turns, calls and entries for programs), `output` (tables, JSON, CSV) and `screen` (colours, pager,
+progress bars, messages).
+
+This module does not import click, so that a missing click is reported in one sentence.
 """
 
 from __future__ import annotations
@@ -12,30 +16,34 @@ import sys
 from contextlib import suppress
 from typing import TypeVar
 
-from threadline.errors import Error, Missing
+from threadline.errors import Error, Missing, NotFound
 
 _Value = TypeVar("_Value")
 _KEPT_ALIVE: list[object] = []
-# Commands make objects by the hundred thousand and no rings of them: looking for rings often is time lost.
+# Commands create objects by the hundred thousand and no cycles; frequent collections only cost time.
 _GC_THRESHOLD = 100_000
 
 EXIT_OK, EXIT_NOTHING, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 2, 130
-"""Exit codes: found, nothing found, an error, Ctrl-C."""
+"""Exit codes: results found, nothing found, an error, Ctrl-C."""
+
+
+class NoHome(NotFound):
+    """There is no Claude home to read. Exits with `EXIT_NOTHING`."""
 
 
 def main() -> None:
-    """Run the command and leave with its exit code; every failure is one sentence, never a traceback."""
+    """Run the command and exit with its code. Errors are printed as one sentence, never as a traceback."""
     gc.set_threshold(_GC_THRESHOLD)
     _prepare_streams()
     code = run(sys.argv[1:])
-    with suppress(OSError):  # what could not be written has been said
+    with suppress(OSError):  # a failed write has been reported
         _flush_streams(code)
-    # Not `sys.exit`: all is written, and taking objects apart one by one would be the last thing to wait for.
+    # Not `sys.exit`: everything is written, and destroying objects one by one would only take time.
     os._exit(code)
 
 
 def _flush_streams(code: int) -> int:
-    """The exit code, when all that was said has been written."""
+    """Flush both streams; return the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
@@ -43,25 +51,24 @@ def _flush_streams(code: int) -> int:
 
 
 def keep_alive(value: _Value) -> _Value:
-    """The value, which will be there until the process ends: something big that need not be taken apart before."""
+    """Keep a large value until the process ends, since destroying it would take time."""
     _KEPT_ALIVE.append(value)
     return value
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command with these arguments; give its exit code."""
+    """Run the command with these arguments; return its exit code."""
     try:
-        from threadline.cli.commands import run_command_line
+        from threadline.cli.commands import run_command_line  # noqa: PLC0415 - click may be missing
 
         return _flush_streams(run_command_line(arguments))
     except ModuleNotFoundError as error:
         if error.name != "click":
             raise
-        return _print_error(
-            Missing("The command needs click, which is not installed; run: pip install 'threadline[all]'")
-        )
+        return _print_error(Missing("click is not installed. Run: pip install 'threadline[all]'"))
     except Error as error:
-        return _print_escaped_error(error)
+        _print_escaped_error(error)
+        return EXIT_NOTHING if isinstance(error, NoHome) else EXIT_FAILED
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except OSError as error:
@@ -69,17 +76,17 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         if not _is_sqlite_error(error):
             raise
-        return _print_escaped_error(Error(f"The index is damaged ({error}); run `threadline index rebuild`."))
+        return _print_escaped_error(Error(f"The index is damaged ({error}). Run `threadline index rebuild`."))
 
 
 def _is_sqlite_error(error: Exception) -> bool:
-    """Whether SQLite raised it; most commands never load that."""
-    loaded = sys.modules.get("sqlite3")
-    return loaded is not None and isinstance(error, loaded.Error)
+    """Whether SQLite raised it; most commands never load SQLite."""
+    sqlite3 = sys.modules.get("sqlite3")
+    return sqlite3 is not None and isinstance(error, sqlite3.Error)
 
 
 def _prepare_streams() -> None:
-    """A closed stream swallows what is written to it; what a stream's encoding lacks is written as an escape."""
+    """Make writing safe: a closed stream discards text, and characters that an encoding lacks are escaped."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -89,13 +96,13 @@ def _prepare_streams() -> None:
 
 
 def _report_os_error(error: OSError) -> int:
-    """What the machine refused: a file that was named, or to take more of the answer."""
+    """Report a system error, about a file or about standard output."""
     if error.filename is not None:
         return _print_error(Error(f"{error.strerror or error}: {error.filename!r}."))
-    sys.stdout = None  # nothing more may be written, not even by the interpreter at its end
+    sys.stdout = None  # nothing more may be written, not even by the interpreter as it exits
     if isinstance(error, BrokenPipeError):
-        return EXIT_OK  # whoever was reading has seen enough
-    return _print_error(Error(f"{error.strerror or error}, while the answer was written."))
+        return EXIT_OK  # the reader closed the pipe
+    return _print_error(Error(f"Cannot write to standard output: {error.strerror or error}."))
 
 
 def _print_error(error: Error) -> int:
@@ -104,7 +111,7 @@ def _print_error(error: Error) -> int:
 
 
 def _print_escaped_error(error: Error) -> int:
-    """The same for a sentence that may name a file: names hold what files hold, and may try to steer a terminal."""
-    from threadline.render import plain
+    """Print an error whose message may quote a file name or other text that could control a terminal."""
+    from threadline.render import plain  # noqa: PLC0415 - only errors need it
 
     return _print_error(Error("\n".join(map(plain, str(error).split("\n")))))

@@ -2,53 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
-from threadline.cli import EXIT_NOTHING, EXIT_OK, screen
+from threadline.archive import Archive
 from threadline.cli import output as out
 from threadline.cli.filters import CrossSessionFilter
 from threadline.cli.options import cross_session_options, home_option, output_options
-from threadline.cli.output import shorten_path
-from threadline.cli.resolve import open_archive
-from threadline.cli.screen import report_no_home
-from threadline.model.calls import ListedCall
-from threadline.model.places import CallId
-from threadline.model.text import format_duration
-from threadline.render import OUTCOME_MARKS, summarize_call
-
-if TYPE_CHECKING:
-    from threadline.archive import Archive
-    from threadline.model.calls import Call
+from threadline.cli.resolve import open_archive, read_session
+from threadline.cli.screen import print_listing
+from threadline.model.calls import Call, ListedCall
+from threadline.model.text import format_duration, join_some
+from threadline.render import OUTCOME_MARKS, clip, one_line, plain, summarize_call
 
 _OUTCOMES = ("ok", "error", "denied", "interrupted", "pending", "lost")
 _MIN_WIDTH_FOR_AGENT = 100
+_MIN_WIDTH_FOR_PROJECT = 120
+_PROJECT_WIDTH = 24
 _EPILOG = """
 \b
 Examples:
-  threadline calls last                           all calls, also of agents
+  threadline calls last                           all calls, agents included
   threadline calls last --tool Bash --outcome error
   threadline calls last --limit 10                the last ten
-  threadline calls 55604662 --agent main --csv    without those of agents
-  threadline calls --tool Bash --outcome error    of all sessions
+  threadline calls 55604662 --agent main --csv    without agents
+  threadline calls --tool Bash --outcome error    across all sessions
   threadline calls --since 7d --project app
 """
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("session", required=False)
-@click.option("--tool", "tools", multiple=True, metavar="TOOL", help="Only this tool; may be given several times.")
+@click.option("--tool", "tools", multiple=True, metavar="TOOL", help="Only calls of this tool. Repeatable.")
 @click.option(
     "--outcome",
     "outcomes",
     multiple=True,
     type=click.Choice(_OUTCOMES),
-    metavar="HOW",
-    help=f"Only calls that ended so: {', '.join(_OUTCOMES)}; may be given several times.",
+    metavar="OUTCOME",
+    help=f"Only calls with this outcome: {', '.join(_OUTCOMES)}. Repeatable.",
 )
-@click.option("--agent", metavar="ID", help="Only this agent's, by the start of its id; `main` for the main one.")
+@click.option("--agent", metavar="ID", help="Only calls of this agent. ID may be a prefix, or `main`.")
 @cross_session_options
 @home_option
 @output_options
@@ -65,143 +62,133 @@ def calls(
     homes: tuple[str, ...],
     output: str,
 ) -> int:
-    """List the calls of a session: time, tool, input, outcome, duration, agent, turn, place.
+    """List tool calls with input, outcome and duration.
 
-    SESSION is the start of its id, a transcript, or `last`. Without it, the newest calls of all sessions, from the
-    index. On a page narrower than 100 columns, agent and line are left out, and the date where all is of one day.
+    SESSION is the start of a session id, a transcript, or `last`. Without it, lists the newest calls of all sessions,
+    from the index. Below 100 columns, the table omits agent and line, and the date if all calls are from one day.
     """
-    from threadline.cli import output as out
-    from threadline.cli import screen
-    from threadline.cli.filters import CrossSessionFilter
-    from threadline.cli.resolve import read_session
-    from threadline.cli.rows import call_row
-
-    asked = CrossSessionFilter.of(project, since, until, limit)
+    criteria = CrossSessionFilter.parse(project, since, until, limit)
     if session is None:
         if agent is not None:
-            raise click.UsageError("--agent goes with a SESSION.")
-        return print_all_calls(asked.with_default_limit(output), tools, outcomes, homes, output)
-    asked = asked.for_single_session()
-    found = read_session(session, homes)
-    timely = [call for call in found.calls if asked.holds(call.timestamp)]
-    chosen = [
+            raise click.UsageError("--agent requires a SESSION.")
+        return _list_all_calls(criteria.with_default_limit(output), tools, outcomes, homes, output)
+    return _list_session_calls(session, criteria.for_single_session(), tools, outcomes, agent, homes, output)
+
+
+def _list_session_calls(  # noqa: PLR0917 - what the command line has
+    name: str,
+    criteria: CrossSessionFilter,
+    tools: Sequence[str],
+    outcomes: Sequence[str],
+    agent: str | None,
+    homes: Sequence[str],
+    output: str,
+) -> int:
+    from threadline.cli.rows import call_row  # noqa: PLC0415 - loads the entry model, which the index does without
+
+    session = read_session(name, homes)
+    in_time = [call for call in session.calls if call.timestamp in criteria.time]
+    matches = [
         call
-        for call in timely
-        if (not tools or call.tool in tools) and (not outcomes or call.outcome in outcomes) and _is_made_by(call, agent)
-    ][-(limit or 0) :]
-    if output != "table":
-        out.print_rows(map(call_row, chosen), output)
-    elif chosen:
-        click.echo(_session_call_table(chosen))
-    if chosen or timely or not found.calls:
-        return EXIT_OK if chosen else screen.report_nothing(_explain_no_session_calls(timely, tools, outcomes))
-    first, last = (
-        f"{one.timestamp:%Y-%m-%d %H:%M}" if one.timestamp else "?" for one in (found.calls[0], found.calls[-1])
-    )
-    return screen.report_nothing(f"No calls in that time; the session's are from {first} to {last} (UTC).")
+        for call in in_time
+        if (not tools or call.tool in tools) and (not outcomes or call.outcome in outcomes) and _is_by(call, agent)
+    ][-(criteria.limit or 0) :]
 
-
-def _explain_no_session_calls(every: Sequence[Call], tools: tuple[str, ...], outcomes: tuple[str, ...]) -> str:
-    """Why no call is listed, and what there would be."""
-    from collections import Counter
-
-    from threadline.model.text import join_some
-
-    if not every:
-        return "No calls: no agent of the session called a tool."
-    used = Counter(call.tool for call in every)
-    if unused := [tool for tool in tools if tool not in used]:
-        seen = join_some(f"{tool} ({number})" for tool, number in used.most_common())
-        return f"No calls of {' or '.join(unused)}; the session's tools are {seen}."
-    if outcomes:
-        ended = Counter(str(call.outcome) for call in every if not tools or call.tool in tools)
-        return (
-            f"No calls that ended so; they ended {join_some(f'{name} ({number})' for name, number in ended.items())}."
+    def explain_nothing() -> str:
+        if in_time or not session.calls:
+            return _explain_no_session_calls(in_time, tools, outcomes)
+        first, last = (
+            f"{call.timestamp:%Y-%m-%d %H:%M}" if call.timestamp else "?"
+            for call in (session.calls[0], session.calls[-1])
         )
-    made = Counter(str(call.agent or "main") for call in every)
-    return f"No calls of that agent; those that made some: {join_some(made)}."
+        return f"No calls in that time. The session's calls are from {first} to {last} (UTC)."
+
+    return print_listing(matches, output, row=call_row, table=_session_call_table, nothing=explain_nothing)
 
 
-def _is_made_by(call: Call, agent: str | None) -> bool:
+def _is_by(call: Call, agent: str | None) -> bool:
     if agent is None:
         return True
     return call.agent is None if agent == "main" else (call.agent or "").startswith(agent)
 
 
-def _session_call_table(chosen: list[Call]) -> str:
-    from threadline.cli import output as out
-    from threadline.model.text import format_duration
-    from threadline.render import OUTCOME_MARKS, summarize_call
+def _explain_no_session_calls(calls: Sequence[Call], tools: Sequence[str], outcomes: Sequence[str]) -> str:
+    """Why no call is listed, and what would be."""
+    if not calls:
+        return "No calls: no agent of this session called a tool."
+    tool_counts = Counter(call.tool for call in calls)
+    if unused := [tool for tool in tools if tool not in tool_counts]:
+        used = join_some(f"{tool} ({number})" for tool, number in tool_counts.most_common())
+        return f"No calls of {' or '.join(unused)}. Tools in this session: {used}."
+    if outcomes:
+        counts = Counter(str(call.outcome) for call in calls if not tools or call.tool in tools)
+        others = join_some(f"{name} ({number})" for name, number in counts.items())
+        return f"No calls with that outcome. Outcomes: {others}."
+    return f"No calls by that agent. Agents with calls: {join_some(Counter(str(c.agent or 'main') for c in calls))}."
 
-    days = {call.timestamp.date() for call in chosen if call.timestamp is not None}
+
+def _session_call_table(calls: Sequence[Call]) -> str:
+    days = {call.timestamp.date() for call in calls if call.timestamp is not None}
     clock = "%H:%M:%S" if len(days) == 1 else "%m-%d %H:%M:%S"
-    # Where there is little room, it is for what was done.
-    narrow = out.terminal_width() < _MIN_WIDTH_FOR_AGENT
+    is_narrow = out.terminal_width() < _MIN_WIDTH_FOR_AGENT  # the input matters more than agent and line
     rows = [
         (
             call.timestamp.strftime(clock) if call.timestamp else "",
             f"{call.turn}" if call.turn is not None else "",
-            *(() if narrow else (out.clip(out.plain(call.agent or "main"), 8), f"{call.place.line}")),
+            *(() if is_narrow else (clip(plain(call.agent or "main"), 8), f"{call.place.line}")),
             f"{OUTCOME_MARKS[call.outcome].sign} {call.outcome}",
             format_duration(call.duration),
-            out.clip(out.plain(call.tool), 16),
-            out.one_line(summarize_call(call.tool, call.input), 400),
+            clip(plain(call.tool), 16),
+            one_line(summarize_call(call.tool, call.input), 400),
         )
-        for call in chosen
+        for call in calls
     ]
-    headings = ("time (UTC)", "turn", *(() if narrow else ("agent", "line")), "outcome", "took", "tool", "input")
-    return out.format_table(headings, rows, right=(1, 3) if narrow else (1, 3, 5), shrink=(len(headings) - 2,))
+    headings = ("time (UTC)", "turn", *(() if is_narrow else ("agent", "line")), "outcome", "took", "tool", "input")
+    return out.format_table(headings, rows, right=(1, 3) if is_narrow else (1, 3, 5), shrink=(len(headings) - 2,))
 
 
-_MIN_WIDTH_FOR_PROJECT = 120
-_PROJECT_WIDTH = 24
-
-
-def print_all_calls(
-    asked: CrossSessionFilter, tools: Sequence[str], outcomes: Sequence[str], homes: Sequence[str], output: str
+def _list_all_calls(
+    criteria: CrossSessionFilter, tools: Sequence[str], outcomes: Sequence[str], homes: Sequence[str], output: str
 ) -> int:
-    """Print them; give the exit code."""
-    with open_archive(homes) as archive:
-        if not archive.homes:
-            report_no_home()
-            return EXIT_NOTHING
-        found = archive.calls(tools=tools, outcomes=outcomes, **asked.wanted())
-        if output != "table":
-            out.print_rows(
-                (_listed_call_row(one, summarize_call(one.tool, archive.call_input(one))) for one in found), output
-            )
-        elif found:
-            click.echo(
-                _listed_call_table(found, {one.id: summarize_call(one.tool, archive.call_input(one)) for one in found})
-            )
-            if len(found) == asked.limit:
-                click.echo(f"\nThe newest {asked.limit:,}: see --limit N.")
-        return EXIT_OK if found else screen.report_nothing(_explain_no_calls(archive, asked, tools))
+    with open_archive(homes, require_home=True) as archive:
+        calls = archive.calls(tools=tools, outcomes=outcomes, **criteria.archive_arguments())
+
+        def call_input(call: ListedCall) -> str:
+            return summarize_call(call.tool, archive.call_input(call))
+
+        return print_listing(
+            calls,
+            output,
+            row=lambda call: _listed_call_row(call, call_input(call)),
+            table=lambda calls: _listed_call_table(calls, [call_input(call) for call in calls]),
+            nothing=lambda: _explain_no_calls(archive, criteria, tools),
+            limit=criteria.limit,
+        )
 
 
-def _explain_no_calls(archive: Archive, asked: CrossSessionFilter, tools: Sequence[str]) -> str:
-    """Why no call is listed, and what there would be."""
+def _explain_no_calls(archive: Archive, criteria: CrossSessionFilter, tools: Sequence[str]) -> str:
+    """Why no call is listed, and what would be."""
     unused = archive.never_called(tools)
     if unused is not None:
-        return f"No call of any session fits: {unused}" + ("" if unused.endswith("?") else ".")
+        return f"No matching calls in any session: {unused}" + ("" if unused.endswith("?") else ".")
     newest = archive.calls(limit=1)
-    if (asked.since is not None or asked.until is not None) and newest and newest[0].timestamp is not None:
-        return f"No call of any session fits; the newest is of {newest[0].timestamp:%Y-%m-%d}."
-    return "No call of any session fits; `threadline calls SESSION` lists those of one."
+    if criteria.time and newest and newest[0].timestamp is not None:
+        return f"No matching calls in any session. The newest call is from {newest[0].timestamp:%Y-%m-%d}."
+    return "No matching calls in any session. `threadline calls SESSION` lists the calls of one session."
 
 
-def _listed_call_row(call: ListedCall, given: str) -> dict[str, Any]:
-    took = call.duration
+def _listed_call_row(call: ListedCall, summary: str) -> dict[str, Any]:
+    duration = call.duration
     return {
         "timestamp": call.timestamp,
         "session": call.session,
         "project": call.project,
         "agent": call.agent,
         "tool": call.tool,
-        "input": given,
+        "input": summary,
         "outcome": str(call.outcome),
         "exit_code": call.exit_code,
-        "seconds": took.total_seconds() if took is not None else None,
+        "seconds": duration.total_seconds() if duration is not None else None,
         "started_agent": call.started_agent,
         "call": call.id,
         "place": str(call.place),
@@ -209,21 +196,20 @@ def _listed_call_row(call: ListedCall, given: str) -> dict[str, Any]:
     }
 
 
-def _listed_call_table(found: Sequence[ListedCall], given: Mapping[CallId, str]) -> str:
-    # Where there is little room, it is for what was done.
-    roomy = out.terminal_width() >= _MIN_WIDTH_FOR_PROJECT
+def _listed_call_table(calls: Sequence[ListedCall], inputs: Sequence[str]) -> str:
+    is_wide = out.terminal_width() >= _MIN_WIDTH_FOR_PROJECT  # the input matters more than duration and project
     rows = [
         (
             call.timestamp.strftime("%Y-%m-%d %H:%M") if call.timestamp else "",
             str(call.session or "")[:8],
             f"{OUTCOME_MARKS[call.outcome].sign} {call.outcome}",
-            *((format_duration(call.duration),) if roomy else ()),
-            out.clip(out.plain(call.tool), 16),
-            *((shorten_path(call.project, _PROJECT_WIDTH),) if roomy else ()),
-            out.one_line(given[call.id], 400),
+            *((format_duration(call.duration),) if is_wide else ()),
+            clip(plain(call.tool), 16),
+            *((out.shorten_path(call.project, _PROJECT_WIDTH),) if is_wide else ()),
+            one_line(text, 400),
         )
-        for call in found
+        for call, text in zip(calls, inputs, strict=True)
     ]
-    headings = ("time (UTC)", "session", "outcome", *(("took",) if roomy else ()), "tool")
-    headings = (*headings, *(("project",) if roomy else ()), "input")
-    return out.format_table(headings, rows, right=(3,) if roomy else (), shrink=(headings.index("tool"),))
+    headings = ("time (UTC)", "session", "outcome", *(("took",) if is_wide else ()), "tool")
+    headings = (*headings, *(("project",) if is_wide else ()), "input")
+    return out.format_table(headings, rows, right=(3,) if is_wide else (), shrink=(headings.index("tool"),))

@@ -1,26 +1,27 @@
-"""The command group: finds and imports commands, forwards options, and runs bare `threadline`.
+"""The command group: the table of commands, and bare `threadline`.
 
-Not called `main`: `threadline.cli.main` is the entry point (a function), and a submodule of that name would replace
-it.
+Not called `main`: `threadline.cli.main` is the entry point (a function), and a submodule of that name would replace it.
 """
 
 from __future__ import annotations
 
 import io
 import os
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 import click
 
 from threadline import __version__
-from threadline.cli import EXIT_FAILED, EXIT_NOTHING, EXIT_OK
+from threadline.cli import EXIT_FAILED, EXIT_OK
 from threadline.cli.options import format_parameter, home_option, jobs_option, output_options
+from threadline.errors import did_you_mean
 
 COMMANDS = {
     "list": "List sessions, newest first.",
     "search": "Search all sessions.",
-    "usage": "Report tokens and cost by day, project, model, session, ...",
+    "usage": "Report tokens and cost by day, project, model, session and more.",
     "blocks": "List the five-hour windows that usage limits apply to.",
     "explain": "Show how an amount was computed, line by line.",
     "watch": "Follow all sessions live.",
@@ -46,16 +47,15 @@ COMMANDS = {
     "demo": "Write a small example Claude home to try things on.",
 }
 """Every command with its one-line help, in help order. A module of this package with the same name defines it."""
-# What ccusage calls its reports.
 _CCUSAGE_REPORTS = {"daily": "day", "weekly": "week", "monthly": "month", "session": "session"}
 _COMPLETION_VARIABLE = "_THREADLINE_COMPLETE"
 
 
 class CommandGroup(click.Group):
-    """A group that imports a command when it is asked for."""
+    """A group that imports a command when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands, in the order of the help."""
+        """The commands, in help order."""
         del ctx
         return list(COMMANDS)
 
@@ -66,7 +66,7 @@ class CommandGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name."""
+        """Import a command."""
         del ctx
         if cmd_name not in COMMANDS:
             return None
@@ -76,65 +76,62 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first word names, or an error that says what may have been meant."""
+        """The command that the first argument names, or an error that suggests one."""
         if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
-            raise click.UsageError(_suggest_command(args[0]), ctx)
+            raise click.UsageError(f"Unknown command {args[0]!r}. {_suggest_command(args[0])}", ctx)
         return super().resolve_command(ctx, args)
 
 
 def _suggest_command(word: str) -> str:
-    """What to write instead of a word that is no command."""
-    from difflib import get_close_matches
-    from os.path import isdir, isfile
-    from shlex import quote
+    """What to write instead of an unknown command."""
+    from shlex import quote  # noqa: PLC0415 - only a mistake needs it
 
-    path = os.path.expanduser(word)  # noqa: PTH111 - Path.expanduser raises where there is no such user
-    if isdir(path):  # noqa: PTH112 - Path.is_dir raises where a parent may not be entered
-        return f"{word!r} is no command; did you mean `threadline --home {quote(word)}`?"
-    if isfile(path):  # noqa: PTH113 - the same
-        return f"{word!r} is no command; did you mean `threadline entries {quote(word)}`?"
+    path = os.path.expanduser(word)  # noqa: PTH111 - Path.expanduser raises if there is no such user
+    if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises if a parent folder cannot be entered
+        return f"Did you mean `threadline --home {quote(word)}`?"
+    if os.path.isfile(path):  # noqa: PTH113 - likewise
+        return f"Did you mean `threadline entries {quote(word)}`?"
     if word in _CCUSAGE_REPORTS:
-        return f"There is no command {word!r}; `threadline usage --by {_CCUSAGE_REPORTS[word]}` has that."
-    near = get_close_matches(word.lower(), COMMANDS, n=1)
-    if near:
-        return f"There is no command {word!r}; did you mean `threadline {near[0]}`?"
-    return f"There is no command {word!r}; the commands are {', '.join(COMMANDS)}."
+        return f"Did you mean `threadline usage --by {_CCUSAGE_REPORTS[word]}`?"
+    match = did_you_mean(word, COMMANDS)
+    return f"Did you mean `threadline {match}`?" if match else f"Commands: {', '.join(COMMANDS)}."
 
 
 def run_command_line(arguments: list[str]) -> int:
-    """Run the command line; give the exit code. Raises what `threadline.cli.run` turns into sentences."""
+    """Run the command line; return the exit code. `threadline.cli.run` turns exceptions into messages."""
     if _COMPLETION_VARIABLE in os.environ:
-        threadline.main(arguments, prog_name="threadline")  # answers the shell, and leaves
-    # Not `main`: it takes a closed pipe for a failure and an interrupt for an answer.
+        threadline.main(arguments, prog_name="threadline")  # answers the shell and exits
+    # Not `main`, which treats a closed pipe as a failure and swallows Ctrl-C.
     try:
         with threadline.make_context("threadline", list(arguments)) as context:
-            answer: Any = threadline.invoke(context)
-    except click.exceptions.Exit as done:
-        return done.exit_code
+            result: Any = threadline.invoke(context)
+    except click.exceptions.Exit as finished:
+        return finished.exit_code
     except click.ClickException as error:
         return _print_click_error(error)
-    return answer if isinstance(answer, int) else EXIT_OK
+    return result if isinstance(result, int) else EXIT_OK
 
 
 def _print_click_error(error: click.ClickException) -> int:
-    from threadline.render import plain
+    from threadline.render import plain  # noqa: PLC0415 - only errors need it
 
-    said = io.StringIO()
-    error.show(said)
-    click.echo("\n".join(map(plain, said.getvalue().splitlines())), err=True)
+    message = io.StringIO()
+    error.show(message)
+    click.echo("\n".join(map(plain, message.getvalue().splitlines())), err=True)
     return EXIT_FAILED
 
 
 _EPILOG = """
 \b
 Examples:
-  threadline                        what there is, in all homes
-  threadline --home ~/old/.claude   the same of another home
-  threadline --json                 the same for a program
-  threadline list                   the newest sessions
-  threadline show last              the newest one, as the conversation it was
-  threadline doctor --check         read everything, prove nothing is lost
-  threadline demo demo-home         make a home to try things on
+  threadline                        overview of all homes
+  threadline --home ~/old/.claude   overview of another home
+  threadline list                   newest sessions
+  threadline show last              newest session as a conversation
+  threadline search rate limit      search all sessions
+  threadline usage                  tokens and cost by day
+  threadline serve                  browse everything in a web page
+  threadline demo demo-home         write an example home to try things on
 """
 
 
@@ -152,45 +149,33 @@ Examples:
 def threadline(ctx: click.Context, homes: tuple[str, ...], jobs: int | None, output: str) -> int:
     """Read everything Claude Code leaves on disk, without losing a byte.
 
-    Without a command: what there is, in all homes. Exit codes: 0 found, 1 nothing, 2 an error.
+    Without a command, prints an overview of all homes. Exit codes: 0 success, 1 nothing found, 2 error.
     """
     if ctx.invoked_subcommand is None:
+        from threadline.cli.overview import print_overview  # noqa: PLC0415 - `--help` and other commands do without
+
         return print_overview(homes, jobs, output)
-    _forward_options(ctx, {"homes": homes, "jobs": jobs, format_parameter(output): output != "table"})
+    options = {"homes": homes, "jobs": jobs, format_parameter(output): output != "table"}
+    forward_options(ctx, threadline, options, "threadline", {"homes": "home"})
     return EXIT_OK
 
 
-def _forward_options(ctx: click.Context, given: dict[str, Any]) -> None:
-    """Give the options that stand before a command on to it, where it has them."""
+def forward_options(
+    ctx: click.Context, group: click.Group, options: Mapping[str, Any], program: str, names: Mapping[str, str]
+) -> None:
+    """Pass options that precede a command on to it.
+
+    `names` maps parameters to options that are called differently.
+
+    Raises:
+        UsageError: the command has no such option.
+    """
     name = ctx.invoked_subcommand or ""
-    command = threadline.get_command(ctx, name)
-    taken = {param.name for param in command.params} if command is not None else set()
-    passed = {option: value for option, value in given.items() if value}
-    for option in (option for option in passed if option not in taken):
-        said = {"homes": "home"}.get(option, option.removeprefix("as_").replace("_", "-"))
-        raise click.UsageError(f"`threadline {name}` has no option --{said}.")
-    ctx.default_map = {name: passed}
-
-
-def print_overview(named: tuple[str, ...], jobs: int | None, output: str) -> int:
-    """Print the overview; give the exit code."""
-    from threadline.cli import output as out
-    from threadline.cli.resolve import open_archive
-    from threadline.cli.screen import report_no_home
-
-    with open_archive(named, jobs) as archive:
-        seen = archive.overview()
-    if not seen.homes:
-        report_no_home()
-        if output == "json":
-            out.print_json(seen)
-        return EXIT_NOTHING
-    if output == "json":
-        out.print_json(seen)
-    elif output == "table":
-        from threadline.cli.overview import format_overview
-
-        click.echo(format_overview(seen, named))
-    else:
-        out.print_rows((out.to_json_value(project) for project in seen.projects), output)
-    return EXIT_OK if seen.transcripts else EXIT_NOTHING
+    command = group.get_command(ctx, name)
+    accepted = {param.name for param in command.params} if command is not None else set()
+    used = {parameter: value for parameter, value in options.items() if value}
+    for parameter in used:
+        if parameter not in accepted:
+            option = names.get(parameter, parameter.removeprefix("as_").replace("_", "-"))
+            raise click.UsageError(f"`{program} {name}` has no option --{option}.")
+    ctx.default_map = {name: used}

@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from threadline.cli import EXIT_OK
-from threadline.cli.options import home_option, output_options
-from threadline.cli.screen import pager_option
-
-if TYPE_CHECKING:
-    from threadline.model.context import CacheBreak, Context, ContextPart, TurnContext
-    from threadline.model.places import Place
-    from threadline.model.session import Agent, Session
+from threadline.cli import EXIT_OK, screen
+from threadline.cli import output as out
+from threadline.cli.options import colour_option, home_option, output_options, pager_option
+from threadline.cli.resolve import find_agent, parse_place, read_session
+from threadline.model.context import CacheBreak, Context, ContextPart, TurnContext
+from threadline.model.places import Place
+from threadline.model.session import Agent, Session
+from threadline.render import draw_context
+from threadline.thread import analyze_context
 
 _EPILOG = """
 \b
 Examples:
-  threadline context                  the session of last use
-  threadline context 55604662 --all   all that fills the window, however little
+  threadline context                  the newest session
+  threadline context 55604662 --all   everything in the window, however small
   threadline context last --breaks    why the cache broke, each time
-  threadline context last --turn 3    what filled it when turn 3 ended
+  threadline context last --turn 3    the window at the end of turn 3
   threadline context last --json      with every cache break and its evidence
 """
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("session", default="last")
-@click.option("--agent", metavar="ID", help="This agent's, by the start of its id; by default the main one's.")
-@click.option("--at", metavar="PLACE", help="What filled the window at this place: FILE:LINE, or a line's number.")
-@click.option("--turn", type=click.IntRange(min=0), metavar="N", help="What filled the window when this turn ended.")
-@click.option("--all", "everything", is_flag=True, help="All that fills the window, however little.")
-@click.option("--breaks", "with_breaks", is_flag=True, help="Each cache break with what its cause rests on, too.")
-@click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")
+@click.option("--agent", metavar="ID", help="Show this agent. ID may be a prefix. Default: the main agent.")
+@click.option("--at", metavar="PLACE", help="Show the window at this place: FILE:LINE, or a line number.")
+@click.option("--turn", type=click.IntRange(min=0), metavar="N", help="Show the window at the end of this turn.")
+@click.option("--all", "everything", is_flag=True, help="List everything in the window, however small.")
+@click.option(
+    "--breaks", "with_breaks", is_flag=True, help="Also list each cache break with the evidence for its cause."
+)
+@colour_option
 @pager_option
 @home_option
 @output_options
@@ -45,83 +48,60 @@ def context(
     turn: int | None,
     everything: bool,
     with_breaks: bool,
-    no_color: bool,
+    colour: bool,
     pager: bool,
     homes: tuple[str, ...],
     output: str,
 ) -> int:
-    """Show how full a session's window was, turn by turn, where its cache broke and why, and what fills it now.
+    """Show how full the context window was, and why.
 
-    SESSION is the start of its id, a transcript, or `last`. The window is what the last request sent; `cached` is the
-    share of a turn's tokens that came from the cache, `again` what was sent anew because the cache had lost it. What
-    fills the window is measured where two prompts differ by one thing only, and an estimate elsewhere.
+    Lists the window turn by turn, where the cache broke and why, and what fills the window now. SESSION is the start of
+    a session id, a transcript, or `last`. The window is what the last request sent. `cached` is the share of a turn's
+    tokens that came from the cache; `again` is what had to be sent again because it was no longer cached. The size of
+    each part is measured if two prompts differ only by it, and estimated otherwise.
     """
-    from threadline.cli import output as out
-    from threadline.cli import screen
-    from threadline.cli.resolve import read_session
-    from threadline.render import draw_context
-    from threadline.thread import analyze_context as context_of
-
-    found = read_session(session, homes)
-    chosen = _select_agent(found, agent)
-    told = context_of(found, chosen.id, _parse_agent_place(found, chosen, at), turn)
+    loaded = read_session(session, homes)
+    selected = find_agent(loaded, agent or "main")
+    analysis = analyze_context(loaded, selected.id, _parse_agent_place(loaded, selected, at), turn)
     if output == "json":
-        out.print_json(_context_document(found, told))
+        out.print_json(_context_document(loaded, analysis))
     elif output != "table":
-        out.print_rows(map(_turn_row, told.turns), output)
-    elif told.windows:
-        coloured = screen.use_colour(wanted=not no_color)
-        lines = draw_context(told, screen.page_width(), colour=coloured, everything=everything, with_breaks=with_breaks)
-        screen.print_lines(lines, coloured=coloured, pager=pager)
-    if told.windows:
+        out.print_rows(map(_turn_row, analysis.turns), output)
+    elif analysis.windows:
+        use = screen.use_colour(enabled=colour)
+        lines = draw_context(analysis, screen.page_width(), colour=use, everything=everything, with_breaks=with_breaks)
+        screen.print_lines(lines, colour=use, pager=pager)
+    if analysis.windows:
         return EXIT_OK
-    return screen.report_nothing("No requests: no model answered in this session, or not this agent of it.")
-
-
-def _select_agent(session: Session, wanted: str | None) -> Agent:
-    from threadline.errors import Ambiguous, NotFound
-
-    if wanted is None or wanted == "main":
-        return session.main
-    fitting = [agent for agent in session.agents if (agent.id or "").startswith(wanted)]
-    exact = [one for one in fitting if one.id == wanted]
-    if not fitting:
-        raise NotFound(f"The session has no agent {wanted!r}; threadline tree SESSION shows them.")
-    if len(fitting) > 1 and not exact:
-        ids = ", ".join(str(one.id) for one in fitting)
-        raise Ambiguous(f"{wanted!r} is the start of {len(fitting)} agents' ids; write more of it: {ids}.")
-    return (exact or fitting)[0]
+    return screen.report_nothing("No requests: no model replied in this session, or not to this agent.")
 
 
 def _parse_agent_place(session: Session, agent: Agent, text: str | None) -> Place | None:
-    """The place that was meant; a number is a line of the agent's own transcript."""
-    from threadline.cli.output import parse_place
-    from threadline.model.places import Place
-
+    """A place; a number is a line of the agent's own transcript."""
     own = agent.transcript if agent.id is not None else None
     if text is not None and own is not None and text.isascii() and text.isdecimal():
         return Place(str(own), int(text[:18]))
     return parse_place(session, text)
 
 
-def _context_document(session: Session, told: Context) -> dict[str, Any]:
-    limit = told.limit
+def _context_document(session: Session, context: Context) -> dict[str, Any]:
+    limit = context.limit
     return {
         "session": session.id,
-        "agent": told.agent,
-        "model": told.model,
-        "requests": len(told.windows),
-        "hit_share": _round_share(told.hit_share),
-        "place": str(told.place) if told.place is not None else None,
-        "window": told.window,
-        "measured": told.measured,
+        "agent": context.agent,
+        "model": context.model,
+        "requests": len(context.windows),
+        "hit_share": _round_share(context.hit_share),
+        "place": str(context.place) if context.place is not None else None,
+        "window": context.window,
+        "measured": context.measured,
         "limit": limit.tokens if limit is not None else None,
         "limit_why": limit.why if limit is not None else None,
-        "share": _round_share(told.share),
-        "dropped": told.dropped,
-        "turns": [_turn_row(turn) for turn in told.turns],
-        "breaks": [_break_row(one) for one in told.breaks],
-        "filling": [_filling_row(one, told.window) for one in told.filling],
+        "share": _round_share(context.share),
+        "dropped": context.dropped,
+        "turns": [_turn_row(turn) for turn in context.turns],
+        "breaks": [_break_row(cache_break) for cache_break in context.breaks],
+        "filling": [_filling_row(part, context.window) for part in context.filling],
     }
 
 
@@ -139,7 +119,7 @@ def _turn_row(turn_context: TurnContext) -> dict[str, Any]:
         "cache_read": turn_context.cache_read,
         "hit_share": _round_share(turn_context.hit_share),
         "rewritten": turn_context.rewritten,
-        "breaks": [str(each.cause) for each in turn_context.breaks],
+        "breaks": [str(cache_break.cause) for cache_break in turn_context.breaks],
         "compactions": turn_context.compactions,
         "place": str(turn_context.place),
     }

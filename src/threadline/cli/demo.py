@@ -18,12 +18,15 @@ from threadline.cli.options import output_options
 from threadline.cli.resolve import find_at_path
 from threadline.errors import BadQuery, Unreadable
 from threadline.model.homes import TranscriptKind
+from threadline.model.text import count
+from threadline.render import plain
 
 _EPILOG = """
 \b
 Examples:
   threadline demo demo-home              write it
-  threadline --home demo-home            look at it
+  threadline --home demo-home            overview of it
+  threadline serve --home demo-home      browse it in a web page
 """
 _AGENTS = (TranscriptKind.AGENT, TranscriptKind.WORKFLOW_AGENT)
 
@@ -32,10 +35,10 @@ _AGENTS = (TranscriptKind.AGENT, TranscriptKind.WORKFLOW_AGENT)
 @click.argument("directory", type=click.Path(path_type=Path))
 @output_options
 def demo(directory: Path, *, output: str) -> int:
-    """Write a small example Claude home to DIRECTORY, which must be new or empty.
+    """Write a small example Claude home to try things on.
 
-    Everything in it is invented. It contains what real homes contain: sessions of many versions, subagents, branches,
-    compactions, and a transcript damaged by a crash.
+    DIRECTORY must be new or empty. Everything in the home is invented. It contains what real homes contain: sessions of
+    many versions, subagents, branches, compactions, and a transcript damaged by a crash.
     """
     _unpack(directory)
     home = find_at_path(str(directory))
@@ -43,19 +46,17 @@ def demo(directory: Path, *, output: str) -> int:
         "directory": out.to_json_value(directory),
         "transcripts": len(home.transcripts),
         "agents": sum(transcript.kind in _AGENTS for transcript in home.transcripts),
-        "lines": sum(transcript.path.read_bytes().count(b"\n") for transcript in home.transcripts),
+        "lines": sum(len(transcript.path.read_bytes().splitlines()) for transcript in home.transcripts),
         "bytes": sum(transcript.size for transcript in home.transcripts),
         "projects": len(home.projects),
     }
     if output == "table":
-        counts = f"{out.counted(row['transcripts'], 'transcript')} ({row['agents']:,} of agents)"
-        where = f"in {out.counted(row['projects'], 'project')}, {out.format_size(row['bytes'])}"
-        click.echo(f"Wrote an example home to {out.plain(str(directory))}: {counts} {where}.")
-        click.echo(f"Look at it: threadline --home {out.plain(quote(str(directory)))}")
-    elif output == "json":
-        out.print_json(row)
+        counts = f"{count(row['transcripts'], 'transcript')} ({row['agents']:,} of agents)"
+        where = f"in {count(row['projects'], 'project')}, {out.format_size(row['bytes'])}"
+        click.echo(f"Wrote an example home to {plain(str(directory))}: {counts} {where}.")
+        click.echo(f"Next: threadline --home {plain(quote(str(directory)))}")
     else:
-        out.print_rows([row], output)
+        out.print_record(row, output)
     return EXIT_OK
 
 

@@ -1,101 +1,95 @@
-"""`threadline doctor`: read everything; report damage, unknown data and how much was understood."""
+"""`threadline doctor`: check every transcript for damage, unknown data, and how much was understood."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from threadline.cli import EXIT_FAILED, EXIT_NOTHING, EXIT_OK
+from threadline.cli import EXIT_FAILED, EXIT_NOTHING, EXIT_OK, screen
 from threadline.cli import output as out
 from threadline.cli.options import home_option, jobs_option, output_options
+from threadline.cli.resolve import find_by_name, open_archive
+from threadline.model.homes import Found
 from threadline.model.places import Place
+from threadline.model.text import count
 from threadline.reports import Examination
-
-if TYPE_CHECKING:
-    from threadline.model.homes import Found
 
 _EPILOG = """
 \b
 Examples:
   threadline doctor                       all homes
-  threadline doctor --check               and prove that every byte comes back
-  threadline doctor session.jsonl other/  transcripts, or all below a folder
-  threadline doctor 55604662              the session whose id starts so
-  threadline doctor --json | jq .drift    what this version does not know
+  threadline doctor --check               also verify every byte
+  threadline doctor session.jsonl other/  files, or all in a folder
+  threadline doctor 55604662              by the start of a session id
+  threadline doctor --json | jq .drift    what threadline does not know
   threadline doctor --csv                 problems and drift as rows
 
 \b
-Exit codes: 0 read; 1 nothing to read; 2 an error, or a failed round trip.
+Exit codes: 0 success; 1 nothing to read; 2 an error, or --check failed.
 """
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option("--check", is_flag=True, help="Read each transcript twice and prove that its entries give it back.")
+@click.option("--check", is_flag=True, help="Verify that each transcript's entries reproduce it byte for byte.")
 @home_option
 @jobs_option
 @output_options
 def doctor(paths: tuple[str, ...], *, check: bool, homes: tuple[str, ...], jobs: int | None, output: str) -> int:
-    """Read everything; say what is wrong, what is new, and how much was understood.
+    """Check every transcript for damage and unknown fields.
 
-    PATH is a transcript, a folder, a home, the start of a session's or agent's id, or `last`; all homes without one.
-    Problems are damage and oddities with their places. Drift is every kind, subtype, block, tool result and field that
-    the model does not know.
+    PATH is a transcript, a folder, a home, the start of a session or agent id, or `last`; without it, all homes are
+    checked. Problems are damaged or inconsistent data, with their places. Drift is every kind, subtype, block, tool
+    result and field that threadline does not know.
     """
-    from threadline.cli import output as out
-    from threadline.cli.resolve import open_archive
-    from threadline.cli.screen import report_no_home
-
-    named = _find_paths(paths, homes) if paths else None
+    found = _find_paths(paths, homes) if paths else None
     archive = open_archive(homes, jobs, found=() if paths else None, index=False)
-    found = archive.look() if named is None else named
+    if found is None:
+        found = archive.look()
     if not found:
-        report_no_home()
+        screen.report_no_home()
         if output == "table":
             return EXIT_NOTHING
-    seen = archive.examine(found, check=check)
-    nothing = not (seen.transcripts or seen.side_files or seen.problems)
-    if nothing and found:
-        where = ", ".join(repr(path) for path in paths or map(str, (one.home.path for one in found)))
-        click.echo(f"threadline: Nothing to read in {out.plain(where)}: no transcripts, no side files.", err=True)
+    examination = archive.examine(found, check=check)
+    is_empty = not (examination.transcripts or examination.side_files or examination.problems)
+    if is_empty and found:
+        where = ", ".join(repr(path) for path in paths or [str(home.home.path) for home in found])
+        screen.print_message(f"Nothing to read in {where}: no transcripts and no side files.")
     if output == "json":
-        out.print_json(examination_record(seen))
-    elif output == "table":
-        if not nothing:
-            click.echo(examination_page(seen))
-    else:
-        out.print_rows(finding_rows(seen), output)
-    if seen.round_trip is False:
+        out.print_json(examination_record(examination))
+    elif output != "table":
+        out.print_rows(finding_rows(examination), output)
+    elif not is_empty:
+        click.echo(examination_page(examination))
+    if examination.round_trip is False:
         return EXIT_FAILED
-    return EXIT_OK if seen.transcripts else EXIT_NOTHING
+    return EXIT_OK if examination.transcripts else EXIT_NOTHING
 
 
 def _find_paths(paths: tuple[str, ...], homes: tuple[str, ...]) -> list[Found]:
-    """What lies at the paths; `--home` says where to look for ids."""
-    from threadline.cli.resolve import find_by_name
-
-    named = [find_by_name(path, homes) for path in paths]
-    if homes and not all(is_id for _found, is_id in named):
-        raise click.UsageError("Give either PATH or --home: a home is a path, too.")
-    return [found for found, _is_id in named]
+    """What is at the paths. `--home` only says where to look for ids."""
+    results = [find_by_name(path, homes) for path in paths]
+    if homes and not all(is_id for _found, is_id in results):
+        raise click.UsageError("Use either PATH or --home: a home can be given as a PATH.")
+    return [found for found, _is_id in results]
 
 
 _MAX_ROWS = 40
 
 
-def examination_record(seen: Examination) -> dict[str, Any]:
-    """The findings for a program; the keys are stable."""
-    value: dict[str, Any] = out.to_json_value(seen)
-    # One word a thing: what the page and the entries' kind call damaged.
-    words = {"malformed_bytes": "damaged_bytes"}
-    return {**{words.get(key, key): one for key, one in value.items()}, "understood": seen.understood}
+def examination_record(examination: Examination) -> dict[str, Any]:
+    """The findings for a program. The keys are stable."""
+    value: dict[str, Any] = out.to_json_value(examination)
+    # The same word as on the page and for the kind of entries.
+    names = {"malformed_bytes": "damaged_bytes"}
+    return {**{names.get(key, key): item for key, item in value.items()}, "understood": examination.understood}
 
 
-def finding_rows(seen: Examination) -> Iterator[dict[str, Any]]:
+def finding_rows(examination: Examination) -> Iterator[dict[str, Any]]:
     """Problems and drift as rows of one table."""
-    for kind, problem in seen.problems.items():
+    for kind, problem in examination.problems.items():
         yield {
             "finding": "problem",
             "what": kind,
@@ -108,7 +102,7 @@ def finding_rows(seen: Examination) -> Iterator[dict[str, Any]]:
             "first_version": None,
             "place": problem.places[0],
         }
-    for item in seen.drift:
+    for item in examination.drift:
         yield {
             "finding": "drift",
             "what": item.what,
@@ -123,103 +117,115 @@ def finding_rows(seen: Examination) -> Iterator[dict[str, Any]]:
         }
 
 
-def examination_page(seen: Examination) -> str:
+def examination_page(examination: Examination) -> str:
     """The findings for a person."""
     sections = [
-        "\n".join(_summary_lines(seen)),
-        _kind_table(seen),
-        _version_summary(seen),
-        _problem_table(seen),
-        _drift_table(seen),
+        "\n".join(_summary_lines(examination)),
+        _kind_table(examination),
+        _version_summary(examination),
+        _problem_table(examination),
+        _drift_table(examination),
     ]
     return "\n\n".join(section for section in sections if section)
 
 
-def _summary_lines(seen: Examination) -> Iterator[str]:
+def _summary_lines(examination: Examination) -> Iterator[str]:
     counts = (
-        out.counted(seen.lines, "line"),
-        out.counted(seen.entries, "entry", "entries"),
-        out.format_size(seen.bytes),
+        count(examination.lines, "line"),
+        count(examination.entries, "entry", "entries"),
+        out.format_size(examination.bytes),
     )
-    side = sum(seen.side_files.values())
-    beside = f"; and {out.counted(side, 'side file')}" if side else ""
-    yield out.wrap_text(f"Read {out.counted(seen.transcripts, 'transcript')}: {', '.join(counts)}{beside}", indent="  ")
-    damaged = f", {out.format_size(seen.malformed_bytes)} damaged" if seen.malformed_bytes else ""
+    side = sum(examination.side_files.values())
+    beside = f"; and {count(side, 'side file')}" if side else ""
+    yield out.wrap_text(
+        f"Read {count(examination.transcripts, 'transcript')}: {', '.join(counts)}{beside}", indent="  "
+    )
+    damaged = f", {out.format_size(examination.malformed_bytes)} damaged" if examination.malformed_bytes else ""
     pending = (
-        f", {out.format_size(seen.pending_bytes)} pending (last lines without an end)" if seen.pending_bytes else ""
+        f", {out.format_size(examination.pending_bytes)} pending (last lines without an end)"
+        if examination.pending_bytes
+        else ""
     )
-    if seen.bytes:
-        yield out.wrap_text(f"Understood {format_share(seen.understood)} of bytes{damaged}{pending}", indent="  ")
-    if seen.round_trip is not None:
-        every = "every transcript that could be read" if "unreadable" in seen.problems else "every transcript"
-        yield f"Round trip exact: {every} came back byte for byte" if seen.round_trip else "ROUND TRIP FAILED"
+    if examination.bytes:
+        yield out.wrap_text(
+            f"Understood {format_share(examination.understood)} of bytes{damaged}{pending}", indent="  "
+        )
+    if examination.round_trip is not None:
+        subject = "every readable transcript" if "unreadable" in examination.problems else "every transcript"
+        yield f"Check passed: {subject} is reproduced byte for byte" if examination.round_trip else "CHECK FAILED"
 
 
 def format_share(part: float) -> str:
-    """A share in hundredths of a percent, never rounded up: 100 % is all.
+    """A percentage with two decimals, never rounded up: 100 % means all.
 
-    >>> share(0.999999)
+    >>> format_share(0.999999)
     '99.99 %'
     """
     return f"{int(part * 10_000) / 100:.2f}".rstrip("0").rstrip(".") + " %"
 
 
-def _kind_table(seen: Examination) -> str:
-    if not seen.kinds:
+def _kind_table(examination: Examination) -> str:
+    if not examination.kinds:
         return ""
-    cells = [(f"{count:,}", kind) for kind, count in seen.kinds.items()]
+    cells = [(f"{number:,}", kind) for kind, number in examination.kinds.items()]
     others = len(cells) - _MAX_ROWS
-    more = f"\n  and {out.counted(others, 'kind')} more: see --json" if others > 0 else ""
+    more = f"\n  and {count(others, 'kind')} more: see --json" if others > 0 else ""
     table = out.format_table(("count", "kind"), cells[:_MAX_ROWS], right=(0,))
     return f"{out.format_heading('Entry kinds')}\n{table}{more}"
 
 
-def _version_summary(seen: Examination) -> str:
-    if not seen.versions:
+def _version_summary(examination: Examination) -> str:
+    if not examination.versions:
         return ""
-    names = list(seen.versions)
-    most = sorted(seen.versions.items(), key=lambda item: -item[1])[:5]
-    shown = ", ".join(f"{name} ({count:,})" for name, count in most)
+    names = list(examination.versions)
+    most = sorted(examination.versions.items(), key=lambda item: -item[1])[:5]
+    shown = ", ".join(f"{name} ({number:,})" for name, number in most)
     between = f"{len(names)}, from {names[0]} to {names[-1]}; most entries: " if len(names) > 1 else ""
     return f"{out.format_heading('Versions')}\n{out.wrap_text(between + shown, '  ')}"
 
 
-def _problem_table(seen: Examination) -> str:
-    if not seen.problems:
+def _problem_table(examination: Examination) -> str:
+    if not examination.problems:
         return f"{out.format_heading('Problems')}\n  none"
     cells = [
-        (kind, f"{one.count:,}", f"{one.recovered:,}", _lost_text(kind, one.lost, seen), _shorten_place(place))
-        for kind, one in seen.problems.items()
-        for place in one.places[:1]
+        (
+            kind,
+            f"{problem.count:,}",
+            f"{problem.recovered:,}",
+            _lost_text(kind, problem.lost, examination),
+            _shorten_place(place),
+        )
+        for kind, problem in examination.problems.items()
+        for place in problem.places[:1]
     ]
     headings = ("kind", "count", "recovered", "lost", "for example")
     shown = out.format_table(headings, cells, right=(1, 2, 3), ends=True)
     return f"{out.format_heading('Problems (docs/problems.md explains each kind)')}\n{shown}"
 
 
-def _lost_text(kind: str, lost: int, seen: Examination) -> str:
-    """What a kind of problem cost. An unfinished last line is not lost: the rest of it may still come."""
-    if kind == "torn-tail" and seen.pending_bytes:
-        return f"{out.format_size(seen.pending_bytes)} pending"
+def _lost_text(kind: str, lost: int, examination: Examination) -> str:
+    """How much a kind of problem lost. An unfinished last line is not lost: the rest may still be written."""
+    if kind == "torn-tail" and examination.pending_bytes:
+        return f"{out.format_size(examination.pending_bytes)} pending"
     return out.format_size(lost) if lost else ""
 
 
 def _shorten_place(place: str) -> str:
-    """A place for a person: file and line. Where in the line, JSON tells."""
+    """A place for people: file and line, without the JSON path."""
     parsed = Place.parse(place) if "$" in place else None
     return f"{parsed.transcript}:{parsed.line}" if parsed is not None and parsed.line else place
 
 
-def _drift_table(seen: Examination) -> str:
-    if not seen.drift:
+def _drift_table(examination: Examination) -> str:
+    if not examination.drift:
         return f"{out.format_heading('Drift')}\n  none: every kind, block, tool result and field is known"
     cells = [
         (item.what, item.name, item.within, f"{item.count:,}", item.first_version or "", _shorten_place(item.place))
-        for item in seen.drift[:_MAX_ROWS]
+        for item in examination.drift[:_MAX_ROWS]
     ]
-    others = len(seen.drift) - len(cells)
+    others = len(examination.drift) - len(cells)
     headings = ("what", "name", "within", "count", "since", "for example")
     shown = out.format_table(headings, cells, right=(3,), shrink=(1, 2, 4), ends=True)
     more = f"\n  and {others:,} more: see --json" if others > 0 else ""
-    note = out.format_heading("Drift: what this version does not know (kept, reachable as entry.data)")
+    note = out.format_heading("Drift: data this version does not know (preserved, see entry.data)")
     return f"{note}\n{shown}{more}"

@@ -5,16 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from threadline.cli import EXIT_NOTHING, EXIT_OK
-from threadline.cli.options import home_option, output_options
-
-if TYPE_CHECKING:
-    from threadline.cli.filters import AttributedEntry
-    from threadline.model.homes import Transcript
+from threadline.cli import EXIT_OK, screen
+from threadline.cli import output as out
+from threadline.cli.filters import AttributedEntry, EntryFilter
+from threadline.cli.options import home_option, limit_option, output_options, since_option, until_option
+from threadline.cli.resolve import TimeRange, find_by_name
+from threadline.cli.rows import entry_row, entry_subtype, entry_text
+from threadline.errors import Error
+from threadline.model.homes import Transcript
+from threadline.parse import entries as parse_entries
+from threadline.render import clip, display_width, one_line, plain
 
 _KIND_COLUMN = 7 + 2 + 19 + 2
 _NARROW, _NARROW_KIND, _WIDE_KIND = 100, 16, 30
@@ -23,32 +26,30 @@ _EPILOG = """
 \b
 Examples:
   threadline entries session.jsonl           all entries of a transcript
-  threadline entries 55604662                of the session whose id starts so
+  threadline entries 55604662                by the start of a session id
   threadline entries last.jsonl --kind user --kind assistant
   threadline entries last.jsonl --since 2026-11-03 --until yesterday
-  threadline entries last.jsonl --agent main      without what subagents wrote
-  threadline entries ~/.claude --kind pr-link --jsonl   of a whole home
-  threadline entries last.jsonl --problems        what is damaged or odd
-  threadline entries last.jsonl --kind user --raw   the lines as they are
+  threadline entries last.jsonl --agent main      without subagents
+  threadline entries ~/.claude --kind pr-link --jsonl   a whole home
+  threadline entries last.jsonl --problems        damaged or odd entries
+  threadline entries last.jsonl --kind user --raw   the original lines
 """
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("path")
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only this kind; may be given several times.")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only entries of this kind. Repeatable.")
 @click.option(
     "--agent",
     metavar="ID",
-    help="Only what this agent wrote: `main` for the main thread, `sub` for all subagents, or an agent's id.",
+    help="Only entries by this agent: an agent id, `main` for the main thread, or `sub` for all subagents.",
 )
-@click.option(
-    "--since", metavar="WHEN", help="Only entries from then on: 2026-11-03, 2026-11-03T14:00, 12h, 7d, 2w, yesterday."
-)
-@click.option("--until", metavar="WHEN", help="Only entries up to then, the same words or `now`; a day is included.")
-@click.option("--problems", is_flag=True, help="Only entries with which something is wrong, and what that is.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="No more than this many.")
-@click.option("--data", is_flag=True, help="With --json, --jsonl or --csv: each entry's own JSON as well, whole.")
-@click.option("--raw", is_flag=True, help="Print the lines as they are in the file, byte for byte.")
+@since_option("Only from WHEN on: 2026-11-03, 2026-11-03T14:00, 12h, 7d, 2w, yesterday.")
+@until_option()
+@click.option("--problems", is_flag=True, help="Only entries with problems, and what they are.")
+@limit_option("Print at most N entries.")
+@click.option("--data", is_flag=True, help="With --json, --jsonl or --csv: include each entry's own JSON.")
+@click.option("--raw", is_flag=True, help="Print the original lines, byte for byte.")
 @home_option
 @output_options
 def entries(
@@ -65,162 +66,98 @@ def entries(
     homes: tuple[str, ...],
     output: str,
 ) -> int:
-    """Print the entries of a transcript: place, time, kind and text.
+    """Print the entries of a transcript.
 
-    PATH is a transcript, a folder or home with transcripts, the start of a session's or agent's id, or `last`. Days are
-    days in UTC.
+    Shows line, time, kind and text. PATH is a transcript, a folder or home with transcripts, the start of a session or
+    agent id, or `last`. Days are UTC days.
     """
-    from threadline.cli import output as out
-    from threadline.cli.filters import EntryFilter
-    from threadline.cli.resolve import find_by_name
-
     if raw and output != "table":
-        raise click.UsageError(f"Give either --raw or --{output}: raw lines have no other form.")
+        raise click.UsageError(f"--raw cannot be combined with --{output}.")
     if data and (raw or output == "table"):
-        raise click.UsageError("--data goes with --json, --jsonl or --csv; to see lines as they are, give --raw alone.")
-    wanted = EntryFilter(kinds, agent, since, until, problems=problems)
+        raise click.UsageError("--data requires --json, --jsonl or --csv. To see the original lines, use --raw alone.")
+    criteria = EntryFilter(kinds, agent, TimeRange.parse(since, until), problems=problems)
     found, is_id = find_by_name(path, homes)
     transcripts = found.transcripts
-    limited = islice(wanted.of(_read_all(transcripts)), limit)
+    matches = islice(criteria.apply(_read_all(transcripts)), limit)
     if raw:
-        count = _print_raw(limited)
+        number = _print_raw(matches)
     elif output == "table":
-        count = _print_table(limited, named=is_id or len(transcripts) > 1, problems=problems)
+        number = _print_table(matches, has_names=is_id or len(transcripts) > 1, problems=problems)
     else:
-        count = out.print_rows((entry_row(written, data=data) for written in limited), output)
-    if count:
+        number = out.print_rows((entry_row(attributed, data=data) for attributed in matches), output)
+    if number:
         return EXIT_OK
-    why = wanted.explain_nothing() if transcripts else f"There is no transcript below {path!r}."
-    click.echo(f"threadline: {out.plain(why)}", err=True)
-    return EXIT_NOTHING
+    return screen.report_nothing(criteria.explain_nothing() if transcripts else f"No transcripts in {path!r}.")
 
 
 def _read_all(transcripts: tuple[Transcript, ...]) -> Iterator[AttributedEntry]:
-    from threadline.cli import output as out
-    from threadline.cli.filters import AttributedEntry
-    from threadline.errors import Error
-    from threadline.parse import entries as read
-
     for transcript in transcripts:
         try:
-            for entry in read(transcript.path):
+            for entry in parse_entries(transcript.path):
                 yield AttributedEntry(entry, transcript.agent)
         except Error as error:
             if len(transcripts) == 1:
                 raise
-            click.echo(f"threadline: {out.plain(str(error))}", err=True)  # the others can still be read
+            screen.print_message(str(error))  # the others can still be read
 
 
-def _print_raw(chosen: Iterator[AttributedEntry]) -> int:
-    """The bytes of the entries. Where others were left out between two, they stand on lines of their own."""
+def _print_raw(matches: Iterator[AttributedEntry]) -> int:
+    """Print the entries' bytes. Entries that do not follow each other in the file start on a new line."""
     stream = sys.stdout.buffer
-    count = 0
+    number = 0
     end: tuple[str, int] | None = None
-    for written in chosen:
-        entry = written.entry
+    for attributed in matches:
+        entry = attributed.entry
         line = entry.line
         if end not in (None, (line.transcript, line.offset)):
             stream.write(b"\n")
         stream.write(entry.raw)
         end = None if entry.raw.endswith(b"\n") else (line.transcript, line.offset + len(entry.raw))
-        count += 1
+        number += 1
     stream.flush()
-    return count
+    return number
 
 
-def _print_table(chosen: Iterator[AttributedEntry], *, named: bool, problems: bool) -> int:
-    """One line an entry, as it comes: a transcript may have a million. Where not evident, each is named first."""
-    from threadline.cli import output as out
+def _print_table(matches: Iterator[AttributedEntry], *, has_names: bool, problems: bool) -> int:
+    """Print one line per entry as it is read, since a transcript may have a million.
 
-    ahead = list(islice(chosen, _LOOKAHEAD))
-    wide = _kind_width(ahead)
-    room = max(20, out.terminal_width() - _KIND_COLUMN - wide - 2)
-    count = 0
-    shown = None
-    for written in chain(ahead, chosen):
-        entry = written.entry
-        if named and entry.line.transcript != shown:
-            shown = entry.line.transcript
-            click.echo(("\n" if count else "") + out.format_heading(shown))
-        if not count:
-            click.echo(f"{'line':>7}  {'time (UTC)':<19}  {'kind':<{wide}}  {'problem' if problems else 'text'}")
-        moment = entry.timestamp
-        when = moment.strftime("%Y-%m-%d %H:%M:%S") if moment else ""
-        mark = "⎇ " if written.is_agent else ""
-        said = (
-            "; ".join(f"{problem.kind}: {problem.message}" for problem in written.problems)
+    With `has_names`, a heading names each transcript.
+    """
+    ahead = list(islice(matches, _LOOKAHEAD))
+    kind_width = _kind_width(ahead)
+    room = max(20, out.terminal_width() - _KIND_COLUMN - kind_width - 2)
+    number = 0
+    transcript = None
+    for attributed in chain(ahead, matches):
+        entry = attributed.entry
+        if has_names and entry.line.transcript != transcript:
+            transcript = entry.line.transcript
+            click.echo(("\n" if number else "") + out.format_heading(transcript))
+        if not number:
+            click.echo(f"{'line':>7}  {'time (UTC)':<19}  {'kind':<{kind_width}}  {'problem' if problems else 'text'}")
+        when = entry.timestamp.strftime("%Y-%m-%d %H:%M:%S") if entry.timestamp else ""
+        mark = "⎇ " if attributed.is_agent else ""
+        text = (
+            "; ".join(f"{problem.kind}: {problem.message}" for problem in attributed.problems)
             if problems
-            else _entry_text(written)
+            else entry_text(entry)
         )
-        kind = out.clip(out.plain(_kind_label(written)), wide)
-        kind += " " * (wide - out.display_width(kind))
-        click.echo(f"{entry.line.number:>7}  {when:<19}  {kind}  {out.one_line(mark + said, room)}".rstrip())
-        count += 1
-    return count
+        kind = clip(plain(_kind_label(attributed)), kind_width)
+        kind += " " * (kind_width - display_width(kind))
+        click.echo(f"{entry.line.number:>7}  {when:<19}  {kind}  {one_line(mark + text, room)}".rstrip())
+        number += 1
+    return number
 
 
 def _kind_width(ahead: list[AttributedEntry]) -> int:
-    """As wide as what is seen ahead needs, within reason; more may come after it."""
-    from threadline.cli import output as out
-
+    """The width of the kind column that the first entries need, within limits; later ones may be wider."""
     most = _NARROW_KIND if out.terminal_width() < _NARROW else _WIDE_KIND
     least = _NARROW_KIND if len(ahead) == _LOOKAHEAD else len("kind")
-    needed = max((out.display_width(out.plain(_kind_label(written))) for written in ahead), default=0)
+    needed = max((display_width(plain(_kind_label(attributed))) for attributed in ahead), default=0)
     return max(least, min(needed, most))
 
 
-def _kind_label(written: AttributedEntry) -> str:
-    subtype = _subtype(written)
-    return f"{written.entry.kind}/{subtype}" if subtype else written.entry.kind
-
-
-def _subtype(written: AttributedEntry) -> str | None:
-    entry = written.entry
-    return getattr(entry, "subtype", None) or getattr(getattr(entry, "attachment", None), "type", None)
-
-
-def _entry_text(written: AttributedEntry) -> str:
-    """What the entry says, in a few words: its text, or its calls and results."""
-    from threadline.cli.rows import entry_text
-
-    return entry_text(written.entry)
-
-
-def entry_row(written: AttributedEntry, *, data: bool) -> dict[str, Any]:
-    """An entry as a row for programs; with `data`, its JSON as it stands as well."""
-    entry = written.entry
-    row: dict[str, Any] = {
-        "place": str(entry.place),
-        "line": entry.line.number,
-        "offset": entry.line.offset,
-        "length": len(entry.raw),
-        "kind": entry.kind,
-        "subtype": _subtype(written),
-        "uuid": entry.uuid,
-        "parent_uuid": getattr(entry, "parent_uuid", None),
-        "session": entry.session_id,
-        "agent": written.agent,
-        "is_agent": written.is_agent,
-        "timestamp": entry.timestamp,
-        "version": getattr(entry, "version", None),
-        "text": _entry_text(written),
-        "problems": [
-            {"kind": str(problem.kind), "place": str(problem.place), "message": problem.message}
-            for problem in written.problems
-        ],
-    }
-    if data:
-        row["data"] = _entry_data(written)
-    return row
-
-
-def _entry_data(written: AttributedEntry) -> Any:
-    """The entry's JSON; its text where that is nested too deeply to be written again."""
-    from threadline.cli import output as out
-
-    entry = written.entry
-    try:
-        out.json_text([entry.data])
-    except RecursionError:
-        return entry.raw.decode(errors="replace")
-    return entry.data
+def _kind_label(attributed: AttributedEntry) -> str:
+    entry = attributed.entry
+    subtype = entry_subtype(entry)
+    return f"{entry.kind}/{subtype}" if subtype else entry.kind

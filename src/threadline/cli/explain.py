@@ -6,57 +6,63 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta, tzinfo
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
-from threadline.cli import EXIT_NOTHING, EXIT_OK
-from threadline.cli.options import home_option, jobs_option, output_options, timezone_option
-from threadline.cli.screen import pager_option
+from threadline.account import Ledger, load_rates
+from threadline.archive import Archive
+from threadline.cli import EXIT_OK, NoHome, screen
+from threadline.cli import output as out
+from threadline.cli.options import (
+    colour_option,
+    home_option,
+    jobs_option,
+    limit_option,
+    output_options,
+    pager_option,
+    prices_option,
+    timezone_option,
+)
+from threadline.cli.resolve import expand_path, is_file, open_archive
 from threadline.errors import Ambiguous, BadQuery, NotFound
-from threadline.model.charges import Rate, format_decimal
+from threadline.model.charges import format_decimal
 from threadline.model.homes import Found, Transcript
-from threadline.model.receipts import LineCounts, Mention, PricedTokens, RateSum, Receipt, ReceiptItem
+from threadline.model.receipts import Mention, PricedTokens, RateSum, Receipt, ReceiptItem
+from threadline.model.times import parse_zone
 from threadline.model.totals import sum_fields
-from threadline.render import reported_session_record
-
-if TYPE_CHECKING:
-    from threadline.account import Ledger
-    from threadline.archive import Archive
-    from threadline.reports import ReceiptQuery
+from threadline.render import draw_receipt, reported_session_record
+from threadline.reports import (
+    ReceiptQuery,
+    build_ledger,
+    build_receipt,
+    match_message_ids,
+    query_day,
+    query_line,
+    query_message,
+    query_transcript,
+)
 
 _DEFAULT_LIMIT = 20
 _EPILOG = """
 \b
 Examples:
-  threadline explain last                     the session of last use
+  threadline explain last                     the newest session
   threadline explain 55604662 --all           every message of a session
-  threadline explain msg_01XFDUDYJg           one message, by the start of its id
-  threadline explain 55604662:17              the message that a line belongs to
-  threadline explain yesterday --tz UTC       a day
+  threadline explain msg_01XFDUDYJg           one message, by an id prefix
+  threadline explain 55604662:17              the message on line 17
+  threadline explain yesterday --tz UTC       one day
   threadline explain last --json              exact, for a program
 """
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("what", default="last")
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help=f"Show no more than this many messages; by default {_DEFAULT_LIMIT}. The sum is always of all.",
-)
+@limit_option(f"Show at most N messages. Default: {_DEFAULT_LIMIT}. The sum always includes all.")
 @click.option("--all", "everything", is_flag=True, help="Show every message.")
-@click.option(
-    "--prices",
-    "files",
-    multiple=True,
-    metavar="FILE",
-    help="A price file, ours or LiteLLM's, whose models are added or replace; may be given several times.",
-)
+@prices_option
 @timezone_option
-@click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")
+@colour_option
 @pager_option
 @home_option
 @jobs_option
@@ -66,66 +72,45 @@ def explain(
     *,
     limit: int | None,
     everything: bool,
-    files: tuple[str, ...],
+    price_files: tuple[str, ...],
     tz: str | None,
-    no_color: bool,
+    colour: bool,
     pager: bool,
     homes: tuple[str, ...],
     jobs: int | None,
     output: str,
 ) -> int:
-    """Show how an amount came to be: each message, every line that tells of it, which one counted, and the sum.
+    """Show how an amount was computed, line by line.
 
-    WHAT is a session (the start of its id, a transcript, `last`), a message's id or its start, a day (2026-11-03,
-    today, yesterday), or a place (FILE:LINE). Every message of all homes is counted once, so that a session's receipt
-    also names those that it only has copies of; they are not in its sum. Ends with what is known to be missing.
+    Lists each message with every line that reports its usage, which line counted, and the sum. WHAT is a session (the
+    start of its id, a transcript, `last`), the start of a message id, a day (2026-11-03, today, yesterday), or a place
+    (FILE:LINE). Every message of all homes is counted once: a session's receipt also lists messages that it only
+    contains copies of, and does not include them in its sum. Ends with what is known to be missing.
     """
-    from threadline.account import load_rates
-    from threadline.cli import screen
-    from threadline.cli.resolve import open_archive
-    from threadline.cli.screen import report_no_home
-    from threadline.model.times import parse_zone as zone_of
-    from threadline.reports import build_ledger, build_receipt
-
     if limit is not None and everything:
-        raise click.UsageError("Give --limit or --all, not both.")
-    zone, table = zone_of(tz), load_rates(*files)
+        raise click.UsageError("Use --limit or --all, not both.")
+    zone, rates = parse_zone(tz), load_rates(*price_files)
     with open_archive(homes, jobs) as archive:
-        wanted = parse_target(what, archive, zone)
-        if not wanted.found:
-            report_no_home()
-            return EXIT_NOTHING
-        is_whole = wanted.found is archive.found
-        ledger = archive.ledger(table) if is_whole else build_ledger(wanted.found, table, jobs=jobs)
-        made = build_receipt(ledger, wanted.asked(ledger), wanted.found)
-    if output != "table":
-        _print_receipt(made, output)
-    elif made.items:
-        _draw_receipt(made, None if everything else limit or _DEFAULT_LIMIT, zone, coloured=not no_color, pager=pager)
-    if made.items:
+        target = parse_target(what, archive, zone)
+        if not target.found:
+            raise NoHome(screen.NO_HOME)
+        is_all = target.found is archive.found
+        ledger = archive.ledger(rates) if is_all else build_ledger(target.found, rates, jobs=jobs)
+        receipt = build_receipt(ledger, target.query(ledger), target.found)
+    if output == "json":
+        out.print_json(receipt_document(receipt))
+    elif output != "table":
+        out.print_rows(receipt_line_rows(receipt), output)
+    elif receipt.items:
+        use = screen.use_colour(enabled=colour)
+        most = None if everything else limit or _DEFAULT_LIMIT
+        lines = draw_receipt(receipt, screen.page_width(), colour=use, limit=most, path=out.shorten_path, zone=zone)
+        screen.print_lines(lines, colour=use, pager=pager)
+    if receipt.items:
         return EXIT_OK
     return screen.report_nothing(
-        f"Nothing was spent: no line tells the usage of a message of {made.kind} {made.name!r}."
+        f"No usage: no line reports the usage of a message of {receipt.kind} {receipt.name!r}."
     )
-
-
-def _print_receipt(made: Receipt, output: str) -> None:
-    from threadline.cli import output as out
-
-    if output == "json":
-        out.print_json(receipt_document(made))
-    else:
-        out.print_rows(receipt_line_rows(made), output)
-
-
-def _draw_receipt(made: Receipt, limit: int | None, zone: tzinfo, *, coloured: bool, pager: bool) -> None:
-    from threadline.cli import screen
-    from threadline.cli.output import shorten_path
-    from threadline.render import draw_receipt
-
-    use = screen.use_colour(wanted=coloured)
-    lines = draw_receipt(made, screen.page_width(), colour=use, limit=limit, path=shorten_path, zone=zone)
-    screen.print_lines(lines, coloured=use, pager=pager)
 
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -136,38 +121,34 @@ _MAX_QUOTED = 100
 
 
 class ReceiptTarget(NamedTuple):
-    """Which homes to count, and what to ask of their ledger."""
+    """What to build a ledger of, and the query to run on that ledger."""
 
     found: Sequence[Found]
-    asked: Callable[[Ledger], ReceiptQuery]
+    query: Callable[[Ledger], ReceiptQuery]
 
 
 def parse_target(what: str, archive: Archive, zone: tzinfo) -> ReceiptTarget:
-    """What was meant.
+    """Find what the argument WHAT means.
 
     Raises:
-        NotFound: it is neither a session nor a message, nor a place that is there.
-        Ambiguous: it is the start of several.
-        BadQuery: it is no day, or too short.
+        NotFound: it is neither a session nor a message nor an existing place.
+        Ambiguous: several ids start like this.
+        BadQuery: the day does not exist, or the id is too short.
     """
-    from threadline.reports import query_day, query_line, query_message
-
     day = _parse_day(what, zone)
     if day is not None:
         return ReceiptTarget(archive.found, lambda ledger: query_day(ledger, day, zone))
     if what.startswith(_MESSAGE_PREFIXES):
         return ReceiptTarget(archive.found, lambda ledger: query_message(ledger, what))
     place = _PLACE.fullmatch(what)
-    if place is not None and not _is_file(what):
+    if place is not None and not _is_existing_file(what):
         found, transcript = _find_transcript(place["file"], archive)
         return ReceiptTarget(found, lambda ledger: query_line(ledger, str(transcript.path), int(place["line"])))
     return _session_or_message_target(what, archive)
 
 
 def _session_or_message_target(what: str, archive: Archive) -> ReceiptTarget:
-    """A session, if one is named so; else whatever message the ledger knows by that id."""
-    from threadline.reports import match_message_ids, query_message, query_transcript
-
+    """A session by that name, or else a message by that id."""
     try:
         found, transcript = _find_transcript(what, archive)
     except (Ambiguous, BadQuery):
@@ -177,28 +158,25 @@ def _session_or_message_target(what: str, archive: Archive) -> ReceiptTarget:
             raise
         return ReceiptTarget(archive.found, lambda ledger: _find_message(ledger, what))
 
-    def asked(ledger: Ledger) -> ReceiptQuery:
-        same = match_message_ids(ledger, what) if not _is_path(what) and what != "last" else []
-        if same == [what]:
+    def query(ledger: Ledger) -> ReceiptQuery:
+        messages = match_message_ids(ledger, what) if not _is_path(what) and what != "last" else []
+        if messages == [what]:
             return query_message(ledger, what)
-        if same:
+        if messages:
             raise Ambiguous(
                 f"{what[:_MAX_QUOTED]!r} is the start of the id of {str(transcript.path)!r}"
-                f" and of {len(same):,} messages, such as {same[0]}; write more of it."
+                f" and of {len(messages):,} messages, such as {messages[0]}. Use more characters."
             )
         return query_transcript(ledger, transcript)
 
-    return ReceiptTarget(found, asked)
+    return ReceiptTarget(found, query)
 
 
 def _find_message(ledger: Ledger, what: str) -> ReceiptQuery:
-    from threadline.reports import match_message_ids, query_message
-
     if not match_message_ids(ledger, what):
         raise NotFound(
-            f"{what[:_MAX_QUOTED]!r} is no session, message, day or place; "
-            "write the start of an id, `last`, a transcript,"
-            " 2026-11-03, today, yesterday or FILE:LINE. `threadline list` shows sessions."
+            f"{what[:_MAX_QUOTED]!r} is not a session, message, day or place. Use the start of an id, `last`, a"
+            " transcript, 2026-11-03, today, yesterday or FILE:LINE. `threadline list` shows sessions."
         )
     return query_message(ledger, what)
 
@@ -212,39 +190,36 @@ def _parse_day(text: str, zone: tzinfo) -> str | None:
     try:
         return datetime.fromisoformat(word).date().isoformat()
     except ValueError:
-        raise BadQuery(f"There is no day {text!r}; write one such as 2026-11-03.") from None
+        raise BadQuery(f"There is no day {text!r}. Use a date such as 2026-11-03.") from None
 
 
 def _find_transcript(name: str, archive: Archive) -> tuple[Sequence[Found], Transcript]:
-    """The transcript of that name, and what to count: all homes, or its session alone where it lies in none."""
+    """A transcript, and what to count: all homes, or only its session if it is outside of them."""
     found = archive.found
     if not _is_path(name) and name != "last":
         return found, archive.transcript(name)
-    path = os.path.realpath(archive.path(name) if name == "last" else os.path.expanduser(name))  # noqa: PTH111 - text
-    for one in found:
-        for transcript in one.transcripts:
+    path = os.path.realpath(archive.path(name) if name == "last" else expand_path(name))
+    for home in found:
+        for transcript in home.transcripts:
             if str(transcript.path) == path:
                 return found, transcript
-    alone = archive.at(path, session=True)
-    return (alone,), alone.transcripts[0]
+    session = archive.at(path, session=True)
+    return (session,), session.transcripts[0]
 
 
 def _is_path(text: str) -> bool:
-    return _is_file(text) or (os.sep in text and text.endswith(".jsonl"))
+    return _is_existing_file(text) or (os.sep in text and text.endswith(".jsonl"))
 
 
-def _is_file(text: str) -> bool:
-    try:
-        return Path(os.path.expanduser(text)).is_file()  # noqa: PTH111 - Path.expanduser raises without such a user
-    except (OSError, ValueError):
-        return False
+def _is_existing_file(text: str) -> bool:
+    return is_file(expand_path(text))
 
 
 _COUNT_FIELDS = ("input", "output", "cache_write_5m", "cache_write_1h", "cache_read", "stop_reason")
 
 
 def receipt_document(receipt: Receipt) -> dict[str, Any]:
-    """The whole receipt; amounts and prices are text, so that no reader makes them floats."""
+    """The whole receipt. Amounts and prices are strings, so that no reader rounds them."""
     total = sum_fields(receipt.total)
     amount = receipt.total.amount
     return {
@@ -254,8 +229,8 @@ def receipt_document(receipt: Receipt) -> dict[str, Any]:
         "rates": [_rate_row(rate) for rate in receipt.rates],
         "messages": [_message_row(item) for item in receipt.items],
         "missing": [
-            {"kind": one.kind, "number": one.number, "text": one.text, "places": [str(place) for place in one.places]}
-            for one in receipt.missing
+            {"kind": gap.kind, "number": gap.number, "text": gap.text, "places": [str(place) for place in gap.places]}
+            for gap in receipt.missing
         ],
         "reported": reported_session_record(receipt.reported) if receipt.reported is not None else None,
         "prices": {"digest": receipt.digest},
@@ -263,7 +238,7 @@ def receipt_document(receipt: Receipt) -> dict[str, Any]:
 
 
 def _message_row(item: ReceiptItem) -> dict[str, Any]:
-    """One charge with the lines that tell of it."""
+    """One charge with the lines that report it."""
     charge = item.charge
     return {
         "message": charge.message,
@@ -283,14 +258,14 @@ def _message_row(item: ReceiptItem) -> dict[str, Any]:
         "amount": _amount_text(item),
         "flags": [str(flag) for flag in charge.flags],
         "notes": list(item.notes),
-        "rate": _rate_description(charge.rate),
+        "rate": charge.rate.describe() if charge.rate is not None else None,
         "products": [_product_row(product) for product in item.products],
         "lines": [_mention_row(mention) for mention in item.mentions],
     }
 
 
 def receipt_line_rows(receipt: Receipt) -> Iterator[dict[str, Any]]:
-    """Every line that tells of a message; only the line that counted has the amount, so that a column adds up."""
+    """One row per line that reports a message. Only the counted line has the amount, so that the column adds up."""
     for item in receipt.items:
         charge = item.charge
         for mention in item.mentions:
@@ -308,7 +283,7 @@ def receipt_line_rows(receipt: Receipt) -> Iterator[dict[str, Any]]:
 
 
 def _mention_row(mention: Mention) -> dict[str, Any]:
-    counts: LineCounts | None = mention.counts
+    counts = mention.counts
     return {
         "place": str(mention.place),
         "counted": mention.counted,
@@ -329,10 +304,6 @@ def _product_row(priced_tokens: PricedTokens) -> dict[str, Any]:
         "price": format_decimal(priced_tokens.price),
         "amount": format_decimal(priced_tokens.amount),
     }
-
-
-def _rate_description(rate: Rate | None) -> str | None:
-    return rate.describe() if rate is not None else None
 
 
 def _rate_row(rate_sum: RateSum) -> dict[str, Any]:

@@ -2,168 +2,191 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from threading import current_thread, main_thread
+from typing import Any
 
 import click
 
-from threadline.cli import EXIT_OK
-from threadline.cli.options import home_option
-from threadline.errors import BadQuery
+from threadline.archive import Archive
+from threadline.cli import EXIT_OK, screen
+from threadline.cli import output as outputs
+from threadline.cli.options import home_option, project_option, since_option, until_option
+from threadline.cli.resolve import TimeRange, open_archive, transcript_path
+from threadline.errors import BadQuery, Error, NotFound
+from threadline.export import (
+    ExportFormat,
+    ExportOptions,
+    ExportResult,
+    check_destinations,
+    count_passes,
+    export_sessions,
+    list_session_files,
+    load_settings,
+    make_staging_folder,
+    protected_folders,
+    put_in_place,
+    safe_name,
+    total_transcript_size,
+    write_report,
+)
+from threadline.model.text import count
+from threadline.render import AgentDetail, Detail, View, plain
+from threadline.summary import SessionFilter
 
-if TYPE_CHECKING:
-    from threadline.export import ExportFormat, ExportOptions, ExportResult
-
+_FORMATS = ("html", "md", "json", "jsonl", "txt", "pdf")
+_SUFFIX_ALIASES = {"markdown": "md", "htm": "html", "text": "txt"}
+_DEFAULT_FOLDER = "threadline-export"
+_MAX_KINDS = 6
 _EPILOG = """
 \b
 Examples:
-  threadline export last                            one HTML file, secrets and names taken out
-  threadline export last --to md --out session.md   Markdown
-  threadline export 55604662 --from 3 --to 7        turns 3 to 7
-  threadline export last --tools none --thinking none --to txt --out -
-  threadline export --project app --site app-site   a site of many sessions, to open from disk
+  threadline export last                               an HTML file, redacted
+  threadline export last --format md --out session.md
+  threadline export 55604662 --from 3 --to 7           turns 3 to 7
+  threadline export last --tools none --thinking none --format txt --out -
+  threadline export --project app --site app-site      a static site
   threadline export last --hide Acme --report hidden.json
-  threadline export last --to jsonl --no-redact     the transcript as it is
+  threadline export last --format jsonl --no-redact    the unchanged lines
 
 \b
-Exit codes: 0 it was written; 2 an error, or something was left that must not be shared.
+Exit codes: 0 success; 2 an error, or a secret was left (nothing is written).
 """
-_AMOUNT_CHOICE = click.Choice(["full", "fold", "none"])
+_DETAIL_CHOICE = click.Choice(["full", "fold", "none"])
 _FILE_PATH = click.Path(dir_okay=False, path_type=Path)
+
+
+def _parse_last_turn(_context: click.Context, _option: click.Parameter, text: str | None) -> int | None:
+    """Parse `--to`; explain that `--to md` is `--format md`."""
+    if text is None:
+        return None
+    if text.lower() in {*_FORMATS, *_SUFFIX_ALIASES}:
+        raise click.UsageError(f"--to selects the last turn. To select the format, use --format {text.lower()}.")
+    if not (text.isascii() and text.isdecimal()):
+        raise click.UsageError(f"--to must be the number of a turn, not {text!r}.")
+    return int(text)
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("sessions", nargs=-1, metavar="[SESSION]...")
 @click.option(
-    "--to",
-    "to",
-    multiple=True,
-    metavar="FORM|TURN",
-    help="html (default), md, json, jsonl, txt or pdf; a number is the last turn.",
+    "--format",
+    "format_name",
+    metavar="FORMAT",
+    help=f"{', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}. Default: the suffix of --out, or html.",
 )
-@click.option(
-    "--out",
-    type=click.Path(),
-    metavar="PATH",
-    help="The file, or a folder; - is standard output.",
-)
+@click.option("--out", type=click.Path(), metavar="PATH", help="Output file or folder; - is standard output.")
 @click.option(
     "--site",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="A site of files: a list, a page a session, a search.",
+    help="Write a static site: a list, a page per session, and a search.",
 )
-@click.option("--force", is_flag=True, help="Write over what is there.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 @click.option(
-    "--thinking", type=_AMOUNT_CHOICE, default="fold", show_default=True, help="Thinking: open, folded or left out."
-)
-@click.option(
-    "--tools", type=_AMOUNT_CHOICE, default="fold", show_default=True, help="Calls: open, folded or left out."
+    "--thinking", type=_DETAIL_CHOICE, default="fold", show_default=True, help="Show thinking in full, folded, or not."
 )
 @click.option(
-    "--agents",
-    type=_AMOUNT_CHOICE,
-    default="fold",
-    show_default=True,
-    help="What agents did: open, folded or left out.",
-)
-@click.option("--from", "first", type=click.IntRange(min=0), metavar="TURN", help="The first turn.")
-@click.option("--branch", type=click.IntRange(min=1), metavar="N", help="The way to branch N and the branch itself.")
-@click.option("--all", "everything", is_flag=True, help="Side agents and the program's own entries, too.")
-@click.option("--images", is_flag=True, help="Keep pictures; they are not looked into.")
-@click.option(
-    "--redact/--no-redact", default=True, help="Take out secrets, names, addresses and homes (default), or nothing."
+    "--tools", type=_DETAIL_CHOICE, default="fold", show_default=True, help="Show tool calls in full, folded, or not."
 )
 @click.option(
-    "--hide", multiple=True, metavar="WORD", help="A word to take out wherever it stands; may be given several times."
+    "--agents", type=_DETAIL_CHOICE, default="fold", show_default=True, help="Show agents in full, folded, or not."
 )
-@click.option("--hide-from", multiple=True, type=_FILE_PATH, metavar="FILE", help="Such words, one a line.")
+@click.option("--from", "first", type=click.IntRange(min=0), metavar="TURN", help="The first turn to export.")
+@click.option("--to", "last", callback=_parse_last_turn, metavar="TURN", help="The last turn to export.")
+@click.option("--branch", type=click.IntRange(min=1), metavar="N", help="Export branch N, and the path to it.")
+@click.option("--all", "everything", is_flag=True, help="Include side agents and internal entries.")
+@click.option("--images", is_flag=True, help="Include images. They are not checked for secrets.")
+@click.option(
+    "--redact/--no-redact", default=True, help="Redact secrets, names, addresses and home directories. Default: redact."
+)
+@click.option("--hide", multiple=True, metavar="WORD", help="Also redact WORD. Repeatable.")
+@click.option(
+    "--hide-from", multiple=True, type=_FILE_PATH, metavar="FILE", help="Also redact the words in FILE, one per line."
+)
 @click.option(
     "--patterns",
     multiple=True,
     type=_FILE_PATH,
     metavar="FILE",
-    help="Own patterns and words, in TOML; see docs/redaction.md.",
+    help="Also redact the patterns and words in this TOML file; see docs/redaction.md.",
 )
 @click.option(
-    "--report", type=_FILE_PATH, metavar="FILE", help="Write what was taken out where, as JSON; never what it was."
+    "--report",
+    type=_FILE_PATH,
+    metavar="FILE",
+    help="Write a JSON report of what was redacted where, without the values.",
 )
-@click.option("--project", metavar="TEXT", help="Without SESSION: sessions of projects whose path holds this.")
-@click.option("--since", metavar="WHEN", help="Without SESSION: those that went on after then: 2026-11-03, 7d.")
-@click.option("--until", metavar="WHEN", help="Without SESSION: those that began before then.")
-@click.option("--json", "as_json", is_flag=True, help="Say what was written as one JSON document.")
+@project_option("Without SESSION: export projects whose path contains TEXT.")
+@since_option("Without SESSION: export sessions active at or after WHEN: 2026-11-03, 7d.")
+@until_option("Without SESSION: export sessions started up to WHEN.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was written as one JSON document.")
 @home_option
 def export(
     sessions: tuple[str, ...],
     *,
-    to: tuple[str, ...],
+    format_name: str | None,
     out: str | None,
     site: Path | None,
     report: Path | None,
     force: bool,
     as_json: bool,
     homes: tuple[str, ...],
-    **given: Any,
+    **details: Any,
 ) -> int:
-    """Write sessions to files that can be kept, compared and shared.
+    """Write sessions to files, with secrets redacted.
 
-    SESSION is the start of an id, a transcript, or `last`. Secrets, names, addresses and home directories are taken out
-    first, each replaced by a placeholder that is the same everywhere; what is left is looked at again, and nothing is
-    written if anything remains. The same session gives the same bytes. Several sessions as HTML are a site.
+    SESSION is the start of a session id, a transcript, or `last`. Secrets, names, addresses and home directories are
+    replaced by placeholders, the same one everywhere for the same value. The result is checked again, and nothing is
+    written if a secret remains. The same session always gives the same bytes. Several sessions as HTML become a site.
     """
-    from threadline.cli.resolve import open_archive
-    from threadline.export import check_destinations, make_staging_folder, protected_folders
-    from threadline.export import export_sessions as exported
-
     with open_archive(homes) as archive:
-        mains = _find_sessions(archive, sessions, given)
-        order = _build_order(to, out, site, given, several=len(mains) > 1)
-        place = output_path(order.form, out, site, mains, is_site=order.site)
-        kept = protected_folders(mains, (home.path for home in archive.homes))
-        check_destinations([one for one in (place, report) if one is not None], kept, force=force)
-        with _unwind_on_signals(), make_staging_folder() as folder, _export_progress(mains, order) as advance:
+        mains = _find_sessions(archive, sessions, details)
+        options = _build_options(format_name, out, site, details, has_several=len(mains) > 1)
+        target = output_path(options.form, out, site, mains, is_site=options.site)
+        protected = protected_folders(mains, (home.path for home in archive.homes))
+        check_destinations([path for path in (target, report) if path is not None], protected, force=force)
+        with _unwind_on_signals(), make_staging_folder() as folder, _export_progress(mains, options) as advance:
             with _report_full_disk(folder):
-                made = exported(mains, order, Path(folder), advance)
-            written = _write_files(made, order, place, report)
-    _print_summary(written, made, order, place, as_json=as_json)
+                result = export_sessions(mains, options, Path(folder), advance)
+            rows = _write_files(result, options, target, report)
+    _print_summary(rows, result, options, target, as_json=as_json)
     return EXIT_OK
 
 
 @contextmanager
 def _unwind_on_signals() -> Iterator[None]:
-    """Let a request to end unwind what was begun: a copy of a session must not be left in a temporary folder."""
-    import signal
-    from threading import current_thread, main_thread
+    """Unwind on SIGTERM and SIGHUP, so that no copy of a session is left in a temporary folder."""
 
-    def end(number: int, _frame: object) -> None:
+    def exit_process(number: int, _frame: object) -> None:
         raise SystemExit(128 + number)
 
-    named = ("SIGTERM", "SIGHUP") if current_thread() is main_thread() else ()  # no other may say what signals do
-    asked = [one for name in named if (one := getattr(signal, name, None)) is not None]
-    # What somebody chose to ignore, as `nohup` does, stays ignored.
-    before = {one: signal.signal(one, end) for one in asked if signal.getsignal(one) is signal.SIG_DFL}
+    names = ("SIGTERM", "SIGHUP") if current_thread() is main_thread() else ()  # other threads cannot set handlers
+    signals = [number for name in names if (number := getattr(signal, name, None)) is not None]
+    # Signals that are ignored, as with `nohup`, stay ignored.
+    previous = {
+        number: signal.signal(number, exit_process) for number in signals if signal.getsignal(number) is signal.SIG_DFL
+    }
     try:
         yield
     finally:
-        for one, old in before.items():
-            signal.signal(one, old)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
 def _report_full_disk(folder: str) -> Iterator[None]:
-    """Say which place is full, where there is no room for the work.
+    """Name the temporary folder if its disk is full.
 
     Raises:
         Error: it is.
     """
-    import errno
-
-    from threadline.errors import Error
-
     try:
         yield
     except OSError as error:
@@ -171,220 +194,175 @@ def _report_full_disk(folder: str) -> Iterator[None]:
             raise
         where = str(Path(folder).parent)
         raise Error(
-            f"The temporary folder {where!r} is full; make room there, or name another with the variable TMPDIR."
+            f"The temporary folder {where!r} is full. Free some space, or set TMPDIR to another folder."
         ) from None
 
 
-def _find_sessions(archive: Any, sessions: tuple[str, ...], given: dict[str, Any]) -> list[Path]:
-    """The main transcripts that were named, or those that fit.
+def _find_sessions(archive: Archive, names: tuple[str, ...], details: dict[str, Any]) -> list[Path]:
+    """The main transcripts that were named, or those that match the filters.
 
     Raises:
-        BadQuery: none was named, and nothing says which.
-        NotFound: none fits.
+        BadQuery: there are neither names nor filters, or both.
+        NotFound: none matches.
     """
-    from threadline.errors import BadQuery, NotFound
-    from threadline.model.times import parse_moment
-    from threadline.summary import SessionFilter
-
-    said = {name: given[name] for name in ("project", "since", "until") if given[name] is not None}
-    if sessions and said:
-        raise BadQuery(f"Name sessions or give --{next(iter(said))}, not both.")
-    if sessions:
-        return [_find_session(archive, name) for name in sessions]
-    if not said:
-        raise BadQuery("Name a session (`last` is the newest), or say which with --project, --since or --until.")
-    since = parse_moment(said["since"]) if "since" in said else None
-    until = parse_moment(said["until"], end=True) if "until" in said else None
-    found = archive.sessions(SessionFilter(project=said.get("project"), since=since, until=until)).sessions
-    if not found:
-        raise NotFound("No session fits; `threadline list` shows what there is.")
-    return [one.path for one in found]
+    filters = {name: details[name] for name in ("project", "since", "until") if details[name] is not None}
+    if names and filters:
+        raise BadQuery(f"Name sessions or use --{next(iter(filters))}, not both.")
+    if names:
+        return [transcript_path(name) or archive.path(name) for name in names]
+    if not filters:
+        raise BadQuery("Name a session (`last` is the newest), or select some with --project, --since or --until.")
+    time = TimeRange.parse(details["since"], details["until"])
+    matches = archive.sessions(SessionFilter(project=details["project"], since=time.since, until=time.until)).sessions
+    if not matches:
+        raise NotFound("No session matches. `threadline list` shows all sessions.")
+    return [session.path for session in matches]
 
 
-def _find_session(archive: Any, name: str) -> Path:
-    import os
-
-    place = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises where there is no such user
-    found: Path = place if place.suffix == ".jsonl" or place.is_file() else archive.path(name)
-    return found
-
-
-def _build_order(
-    to: tuple[str, ...], out: str | None, site: Path | None, given: dict[str, Any], *, several: bool
+def _build_options(
+    format_name: str | None, out: str | None, site: Path | None, details: dict[str, Any], *, has_several: bool
 ) -> ExportOptions:
-    """What was asked for.
+    """Build the export's options from the command line's.
 
     Raises:
         BadQuery: the options contradict each other.
     """
-    from threadline.errors import BadQuery
-    from threadline.export import ExportFormat, ExportOptions, load_settings
-    from threadline.render import AgentDetail, Detail, View
-
-    form, last = parse_format_and_turn(to, out, several=several)
+    form = parse_format(format_name, out, has_several=has_several)
     if site is not None and (form is not ExportFormat.HTML or out is not None):
-        raise BadQuery("--site is HTML in a folder of its own; leave out --to and --out.")
-    if given["first"] is not None and last is not None and last < given["first"]:
-        raise BadQuery(f"--from {given['first']} is after --to {last}: no turn lies between them.")
-    asked = [name for name in ("hide", "hide_from", "patterns") if given[name]]
-    if asked and not given["redact"]:
-        raise BadQuery(f"--{asked[0].replace('_', '-')} hides something, and --no-redact nothing; give one of them.")
+        raise BadQuery("--site writes HTML to its own folder; it cannot be combined with --format or --out.")
+    if details["first"] is not None and details["last"] is not None and details["last"] < details["first"]:
+        raise BadQuery(f"--from {details['first']} is after --to {details['last']}.")
+    hiding = [name for name in ("hide", "hide_from", "patterns") if details[name]]
+    if hiding and not details["redact"]:
+        raise BadQuery(f"--{hiding[0].replace('_', '-')} cannot be combined with --no-redact.")
     view = View(
-        thinking=Detail(given["thinking"]),
-        calls=Detail(given["tools"]),
-        agents=AgentDetail(given["agents"]),
-        images=given["images"] or (form is ExportFormat.JSONL and not given["redact"]),
-        everything=given["everything"],
-        branch=given["branch"],
-        from_turn=given["first"],
-        to_turn=last,
+        thinking=Detail(details["thinking"]),
+        calls=Detail(details["tools"]),
+        agents=AgentDetail(details["agents"]),
+        images=details["images"] or (form is ExportFormat.JSONL and not details["redact"]),
+        everything=details["everything"],
+        branch=details["branch"],
+        from_turn=details["first"],
+        to_turn=details["last"],
     )
-    hidden = load_settings(given["hide"], given["hide_from"], given["patterns"]) if given["redact"] else None
-    return ExportOptions(form, view, hidden, site=site is not None or (several and form is ExportFormat.HTML))
+    settings = load_settings(details["hide"], details["hide_from"], details["patterns"]) if details["redact"] else None
+    return ExportOptions(form, view, settings, site=site is not None or (has_several and form is ExportFormat.HTML))
 
 
-def _export_progress(mains: list[Path], order: ExportOptions) -> Any:
-    from threadline.cli.screen import progress_bar
-    from threadline.export import count_passes, list_session_files, total_transcript_size
-
-    total = sum(total_transcript_size(list_session_files(main)) for main in mains if main.is_file())
-    return progress_bar("Exporting", count_passes(order) * total)
-
-
-def _write_files(
-    made: ExportResult, order: ExportOptions, place: Path | None, report: Path | None
-) -> list[dict[str, Any]]:
-    """Put what was made at its place; a row for each file.
+def parse_format(name: str | None, out: str | None, *, has_several: bool) -> ExportFormat:
+    """The format that `--format` names, or else the suffix of `--out`.
 
     Raises:
-        BadQuery: the report would stand where one of the files does.
+        BadQuery: there is no such format.
     """
-    from threadline.errors import BadQuery
-    from threadline.export import put_in_place, write_report
-
-    rows = []
-    many = len(made.files) > 1 or order.site
-    if report is not None and place is not None and many:
-        taken = {(place / file.name).resolve() for file in made.files}
-        if report.resolve() in taken:
-            raise BadQuery(f"{str(report)!r} is a file of the export itself; name another place for the report.")
-    for file in made.files:
-        there = place / file.name if place is not None and many else place
-        if there is None:
-            sys.stdout.flush()
-            sys.stdout.buffer.write(file.path.read_bytes())
-        else:
-            put_in_place(file.path, there)
-        rows.append({"path": str(there or "-"), "size": file.path.stat().st_size, "session": file.session})
-    if report is not None:
-        write_report(made, report)
-    return rows
-
-
-def _print_summary(
-    rows: list[dict[str, Any]], made: ExportResult, order: ExportOptions, place: Path | None, *, as_json: bool
-) -> None:
-    """What was written and what was taken out; beside the answer where that went to standard output."""
-    from threadline.cli import output as out
-
-    if as_json:
-        told = {
-            "form": str(order.form),
-            "redacted": order.settings is not None,
-            "hidden": made.hidden,
-            "files": rows,
-        }
-        click.echo(out.json_text(told, indent=2), err=place is None)
-        return
-    total = out.format_size(sum(row["size"] for row in rows))
-    where = "" if place is None else f"Wrote {out.plain(str(place))}"
-    if where and len(rows) > 1:
-        where += f" ({out.counted(len(rows), 'file')}, {total})"
-    elif where:
-        where += f" ({total})"
-    click.echo(f"{where}{'. ' if where else ''}{_redaction_summary(made, order)}", err=place is None)
-
-
-def _redaction_summary(made: ExportResult, order: ExportOptions) -> str:
-    from threadline.cli import output as out
-
-    if order.settings is None:
-        return "Nothing was taken out: whoever gets it can read everything, secrets included."
-    if not made.findings:
-        return "Nothing had to be taken out."
-    kinds = made.hidden
-    few = ", ".join(f"{kind} {number:,}" for kind, number in list(kinds.items())[:6])
-    more = f" and {out.counted(len(kinds) - 6, 'other kind')}" if len(kinds) > 6 else ""  # noqa: PLR2004 - as above
-    whose = "the sessions" if len({file.session for file in made.files if file.session}) > 1 else "the session"
-    return f"{out.counted(sum(kinds.values()), 'thing')} of {whose} taken out: {few}{more}."
-
-
-_FORMATS = ("html", "md", "json", "jsonl", "txt", "pdf")
-_SUFFIX_ALIASES = {"markdown": "md", "htm": "html", "text": "txt"}
-_DEFAULT_FOLDER = "threadline-export"
-
-
-def parse_format_and_turn(to: Sequence[str], out: str | None, *, several: bool) -> tuple[ExportFormat, int | None]:
-    """The form and the last turn: `--to` says either; where it does not say the form, the file's ending does.
-
-    Raises:
-        BadQuery: there is no such form, or it was given twice.
-    """
-    from threadline.export import ExportFormat
-
-    turns = [int(one) for one in to if one.isascii() and one.isdecimal()]
-    forms = [one.lower() for one in to if not (one.isascii() and one.isdecimal())]
-    if len(turns) > 1 or len(forms) > 1:
-        raise BadQuery("--to was given twice; give one form and one turn at most.")
-    form = forms[0] if forms else _format_of_suffix(out, several=several)
+    form = name.lower() if name is not None else _format_of_suffix(out, has_several=has_several)
+    form = _SUFFIX_ALIASES.get(form, form)
     if form not in _FORMATS:
-        raise BadQuery(f"There is no form {form!r}; --to takes {', '.join(_FORMATS)}, or the number of the last turn.")
-    return ExportFormat(form), turns[0] if turns else None
+        raise BadQuery(f"Unknown format {name!r}. Formats: {', '.join(_FORMATS)}.")
+    return ExportFormat(form)
 
 
-def _format_of_suffix(out: str | None, *, several: bool) -> str:
-    """The form that a file's ending means; a folder has none, nor has what has no ending.
+def _format_of_suffix(out: str | None, *, has_several: bool) -> str:
+    """The format that a file's suffix means; html for folders and files without a suffix.
 
     Raises:
-        BadQuery: an ending that no form has, as a file of that name would not hold what it says.
+        BadQuery: no format has this suffix, so the file would not contain what its name says.
     """
-    if out is None or several or is_folder(out):
+    if out is None or has_several or is_folder(out):
         return "html"
-    ending = Path(out).suffix.lower().lstrip(".")
-    form = _SUFFIX_ALIASES.get(ending, ending or "html")
+    suffix = Path(out).suffix.lower().lstrip(".")
+    form = _SUFFIX_ALIASES.get(suffix, suffix or "html")
     if form not in _FORMATS:
-        raise BadQuery(
-            f"There is no form for {f'.{ending}'!r}; end the name of --out in .{', .'.join(_FORMATS)},"
-            " or say the form with --to."
-        )
+        suffixes = ", ".join(f".{name}" for name in _FORMATS)
+        raise BadQuery(f"Unknown suffix {f'.{suffix}'!r} in --out. Use one of {suffixes}, or --format.")
     return form
 
 
 def is_folder(out: str) -> bool:
-    """Whether a folder is meant: one that is there, or a name that ends as those of folders do."""
+    """Whether a path means a folder: it is one, or ends with a slash."""
     return out.endswith(("/", os.sep)) or Path(out).is_dir()
 
 
 def output_path(
     form: ExportFormat, out: str | None, site: Path | None, mains: Sequence[Path], *, is_site: bool
 ) -> Path | None:
-    """Where it goes: a file, or a folder where there are several; None is standard output.
+    """Where to write: a file, or a folder for several; None is standard output.
 
     Raises:
-        BadQuery: several files cannot go to standard output, nor anything to one that is closed.
+        BadQuery: several files cannot go to standard output, or it is closed.
     """
-    from threadline.export import safe_name
-
-    many = is_site or len(mains) > 1
+    is_many = is_site or len(mains) > 1
     if out == "-":
-        if many:
-            raise BadQuery("Several files cannot go to standard output; name a folder with --out.")
+        if is_many:
+            raise BadQuery("Several files cannot be written to standard output. Name a folder with --out.")
         if sys.__stdout__ is None:
-            raise BadQuery("Standard output is closed, so nothing can be written to it; name a file with --out.")
+            raise BadQuery("Standard output is closed. Name a file with --out.")
         return None
-    if many:
+    if is_many:
         return site or Path(out or _DEFAULT_FOLDER)
     name = f"{safe_name(mains[0].stem)}.{form}"
     if out is None:
         return Path(name)
     return Path(out) / name if is_folder(out) else Path(out)
+
+
+def _export_progress(mains: list[Path], options: ExportOptions) -> AbstractContextManager[Callable[[int], None]]:
+    total = sum(total_transcript_size(list_session_files(main)) for main in mains if main.is_file())
+    return screen.progress_bar("Exporting", count_passes(options) * total)
+
+
+def _write_files(
+    result: ExportResult, options: ExportOptions, target: Path | None, report: Path | None
+) -> list[dict[str, Any]]:
+    """Move the files to their target; return a row for each.
+
+    Raises:
+        BadQuery: the report has the path of one of the files.
+    """
+    rows = []
+    is_many = len(result.files) > 1 or options.site
+    if report is not None and target is not None and is_many:
+        paths = {(target / file.name).resolve() for file in result.files}
+        if report.resolve() in paths:
+            raise BadQuery(f"{str(report)!r} is a file of the export itself. Choose another path for the report.")
+    for file in result.files:
+        path = target / file.name if target is not None and is_many else target
+        if path is None:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(file.path.read_bytes())
+        else:
+            put_in_place(file.path, path)
+        rows.append({"path": str(path or "-"), "size": file.path.stat().st_size, "session": file.session})
+    if report is not None:
+        write_report(result, report)
+    return rows
+
+
+def _print_summary(
+    rows: list[dict[str, Any]], result: ExportResult, options: ExportOptions, target: Path | None, *, as_json: bool
+) -> None:
+    """Print what was written and redacted; on standard error if the export went to standard output."""
+    if as_json:
+        summary = {
+            "form": str(options.form),
+            "redacted": options.settings is not None,
+            "hidden": result.hidden,
+            "files": rows,
+        }
+        click.echo(outputs.json_text(summary, indent=2), err=target is None)
+        return
+    size = outputs.format_size(sum(row["size"] for row in rows))
+    files = f"{count(len(rows), 'file')}, {size}" if len(rows) > 1 else size
+    where = "" if target is None else f"Wrote {plain(str(target))} ({files}). "
+    click.echo(f"{where}{_redaction_summary(result, options)}", err=target is None)
+
+
+def _redaction_summary(result: ExportResult, options: ExportOptions) -> str:
+    if options.settings is None:
+        return "Nothing was redacted: the export contains everything, including secrets."
+    if not result.findings:
+        return "Nothing needed redaction."
+    kinds = result.hidden
+    named = ", ".join(f"{kind} {number:,}" for kind, number in list(kinds.items())[:_MAX_KINDS])
+    more = f" and {count(len(kinds) - _MAX_KINDS, 'other kind')}" if len(kinds) > _MAX_KINDS else ""
+    return f"Redacted {count(sum(kinds.values()), 'value')}: {named}{more}."

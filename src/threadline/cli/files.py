@@ -1,4 +1,4 @@
-"""`threadline files`: files of a session at any point, as far as the transcript proves them.
+"""`threadline files`: files of a session at any point in time, as far as the transcript proves them.
 
 Without a session, the files that any session touched, from the index.
 """
@@ -6,7 +6,8 @@ Without a session, the files that any session touched, from the index.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,34 +16,35 @@ from threadline.cli import EXIT_NOTHING, EXIT_OK, screen
 from threadline.cli import output as out
 from threadline.cli.filters import CrossSessionFilter
 from threadline.cli.options import cross_session_options, home_option, output_options
-from threadline.cli.output import shorten_path
-from threadline.cli.resolve import open_archive
-from threadline.cli.screen import report_no_home
+from threadline.cli.resolve import open_archive, parse_place, read_session
+from threadline.errors import Ambiguous, BadQuery, NotFound
 from threadline.model.calls import ListedFile
+from threadline.model.text import join_some
 
 if TYPE_CHECKING:
     from threadline.load import Session
     from threadline.model.state import Evidence, FileDifference, FileState, FileVersion, State
 
+_MAX_PATH = 4096
 _EPILOG = """
 \b
 Examples:
-  threadline files last                     all files it read and wrote
-  threadline files last --at 120            as they stood after line 120
+  threadline files last                     all files it read or wrote
+  threadline files last --at 120            as of line 120
   threadline files last --path app.py --content
-  threadline files last --diff 40 120       what changed between two places
+  threadline files last --diff 40 120       changes between two lines
   threadline files 55604662 --diff 40 120 > my.patch
-  threadline files --path app.py            the sessions that touched it
+  threadline files --path app.py            sessions that touched app.py
   threadline files --since 7d --project app
 """
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("session", required=False)
-@click.option("--at", "at", metavar="PLACE", help="As they stood after this place: FILE:LINE, or a line's number.")
-@click.option("--diff", "diff", nargs=2, metavar="A B", help="What changed between two places.")
-@click.option("--path", "path", metavar="P", help="Only files whose path is this or ends with it.")
-@click.option("--content", is_flag=True, help="Print the text of the one file that --path names.")
+@click.option("--at", metavar="PLACE", help="Show the state after this place: FILE:LINE, or a line number.")
+@click.option("--diff", nargs=2, metavar="A B", help="Show what changed between two places.")
+@click.option("--path", metavar="PATH", help="Only files whose path is PATH or ends with it.")
+@click.option("--content", is_flag=True, help="Print the content of the file that --path selects.")
 @cross_session_options
 @home_option
 @output_options
@@ -60,143 +62,129 @@ def files(
     homes: tuple[str, ...],
     output: str,
 ) -> int:
-    """Show the files of a session at a place: how much of each is proven, by what, and what could have changed it.
+    """Show the files a session touched, at any point in time.
 
-    SESSION is the start of its id, a transcript, or `last`. A file is proven whole by what was written, edited or read
-    of it; commands prove nothing, and are counted. Line ends are shown as newlines, whatever the file has on disk.
-    Without SESSION, the files that any session touched, those touched last first, from the index.
+    SESSION is the start of a session id, a transcript, or `last`. For each file, shows how much of its content the
+    transcript proves, by which call, and what may have changed it since. Writes, edits and full reads prove content;
+    shell commands prove nothing and are counted. Line endings are shown as newlines.
+
+    Without SESSION, lists the files that any session touched, most recent first, from the index.
     """
-    from threadline.cli import screen
-    from threadline.cli.filters import CrossSessionFilter
-    from threadline.cli.resolve import read_session
-
-    asked = CrossSessionFilter.of(project, since, until, limit)
+    criteria = CrossSessionFilter.parse(project, since, until, limit)
     if session is None:
         if at or diff or content:
-            raise click.UsageError("--at, --diff and --content go with a SESSION.")
-        return print_all_files(asked.with_default_limit(output), path, homes, output)
-    asked = asked.for_single_session()
+            raise click.UsageError("--at, --diff and --content require a SESSION.")
+        return _list_all_files(criteria.with_default_limit(output), path, homes, output)
+    criteria = criteria.for_single_session()
     if diff and (at or content or since or until or limit):
-        more = "--at, --content, --since, --until and --limit"
-        raise click.UsageError(f"--diff names both places itself; leave out {more}.")
-    found = read_session(session, homes)
+        raise click.UsageError("--diff cannot be combined with --at, --content, --since, --until or --limit.")
+    loaded = read_session(session, homes)
     if diff:
-        return _print_difference(found, diff, path, output)
-    state = _state_at(found, at)
-    chosen = _filter_touched(found, [file for file in state.files.values() if _matches_path(file.path, path)], asked)
+        return _print_difference(loaded, diff, path, output)
+    state = _state_at(loaded, at)
+    matches = [file for file in state.files.values() if _matches_path(file.path, path)]
+    matches = _filter_touched(loaded, matches, criteria)
     if content:
-        return _print_content(found, chosen, path, output)
-    if output != "table":
-        _print_rows((_file_row(file) for file in chosen), output)
-    elif chosen:
-        click.echo(_file_table(found, chosen))
-    return EXIT_OK if chosen else screen.report_nothing(_explain_nothing(found, at, path, state, asked))
+        return _print_content(loaded, matches, path, output)
+    return screen.print_listing(
+        matches,
+        output,
+        row=_file_row,
+        table=lambda files: _file_table(loaded, files),
+        nothing=lambda: _explain_nothing(loaded, at, path, state, criteria),
+    )
 
 
-def _filter_touched(session: Session, files: list[FileState], asked: CrossSessionFilter) -> list[FileState]:
-    """Those that were touched in a time, or the last of them, in the session's order."""
-    if not (asked.since or asked.until or asked.limit):
+def _filter_touched(session: Session, files: list[FileState], criteria: CrossSessionFilter) -> list[FileState]:
+    """The files touched in a time range, or the last N touched, in the session's order."""
+    if not (criteria.time or criteria.limit):
         return files
-    from datetime import UTC, datetime
-
-    moments = {(entry.line.transcript, entry.line.number): getattr(entry, "timestamp", None) for entry in session}
+    times = {(entry.line.transcript, entry.line.number): getattr(entry, "timestamp", None) for entry in session}
     long_ago = datetime.min.replace(tzinfo=UTC)
-    last: dict[str, datetime] = {}
+    last_touched: dict[str, datetime] = {}
     for file in files:
-        times = [moments.get((one.place.transcript, one.place.line)) for one in file.evidence]
-        fitting = [when or long_ago for when in times if asked.holds(when)]
-        if fitting:
-            last[file.path] = max(fitting)
-    kept = set(sorted(last, key=lambda path: last[path])[-(asked.limit or 0) :])
-    return [file for file in files if file.path in kept]
+        touched = [times.get((evidence.place.transcript, evidence.place.line)) for evidence in file.evidence]
+        matches = [when or long_ago for when in touched if when in criteria.time]
+        if matches:
+            last_touched[file.path] = max(matches)
+    newest = set(sorted(last_touched, key=lambda path: last_touched[path])[-(criteria.limit or 0) :])
+    return [file for file in files if file.path in newest]
 
 
 def _explain_nothing(
-    session: Session, at: str | None, path: str | None, state: State, asked: CrossSessionFilter
+    session: Session, at: str | None, path: str | None, state: State, criteria: CrossSessionFilter
 ) -> str:
-    """Why no file is listed, and what there would be."""
-    from threadline.model.text import join_some
-
-    if (asked.since or asked.until) and state.files:
-        return f"No such file was touched in that time; the session met {len(state.files):,} in all."
+    """Why no file is listed, and what would be."""
+    if criteria.time and state.files:
+        return f"No matching file was touched in that time. The session touched {len(state.files):,} in total."
     if path is not None and state.files:
         names = (file.path.replace("\\", "/").rsplit("/", 1)[-1] for file in state.files.values())
-        return f"No file {path!r}; the session met {join_some(dict.fromkeys(names))}."
+        return f"No file {path!r}. The session touched {join_some(dict.fromkeys(names))}."
     if at is not None and (later := len(_state_at(session, None).files)):
-        return f"No files up to {at}; at the end of the session it has met {later:,}."
-    return "No files: the session read and wrote none."
+        return f"No files up to {at}. By its end, the session has touched {later:,}."
+    return "No files: the session did not read or write any."
 
 
 def _state_at(session: Session, at: str | None) -> State:
-    from threadline.cli.output import parse_place
-
     return session.at(parse_place(session, at))
 
 
-def _matches_path(path: str, wanted: str | None) -> bool:
-    if wanted is None or path == wanted:
+def _matches_path(path: str, suffix: str | None) -> bool:
+    if suffix is None or path == suffix:
         return True
-    return path.replace("\\", "/").endswith("/" + wanted.replace("\\", "/").lstrip("/"))
+    return path.replace("\\", "/").endswith("/" + suffix.replace("\\", "/").lstrip("/"))
 
 
-def _print_rows(rows: Iterable[dict[str, Any]], output: str) -> int:
-    from threadline.cli import output as out
-
-    return out.print_rows(rows, output)
-
-
-def _print_content(session: Session, chosen: list[FileState], path: str | None, output: str) -> int:
-    from threadline.cli.output import print_text
-    from threadline.errors import Ambiguous, BadQuery, NotFound
-
+def _print_content(session: Session, files: list[FileState], path: str | None, output: str) -> int:
     if path is None:
-        raise BadQuery("--content needs to know which file: name it with --path.")
-    if not chosen:
-        raise NotFound(f"The session met no file {path!r} up to there; threadline files SESSION lists them.")
-    if len(chosen) > 1:
-        raise Ambiguous("\n".join([f"{path!r} fits several files; name one:", *(file.path for file in chosen)]))
-    file = chosen[0]
+        raise BadQuery("--content requires --path, to select one file.")
+    if not files:
+        raise NotFound(
+            f"The session had not touched a file {path!r} by then. `threadline files SESSION` lists its files."
+        )
+    if len(files) > 1:
+        raise Ambiguous("\n".join([f"{path!r} matches several files. Choose one:", *(file.path for file in files)]))
+    file = files[0]
     if output != "table":
-        _print_rows([{**_file_row(file), "content": file.content, "lines": file.lines}], output)
+        out.print_rows([{**_file_row(file), "content": file.content, "lines": file.lines}], output)
     elif file.content is not None:
-        print_text(file.content)
+        out.print_text(file.content)
     else:
-        print_text(_numbered_lines(file.lines))
-        _print_statement(_shorten_places(session, file.statement))
+        out.print_text(_numbered_lines(file.lines))
+        screen.print_message(_shorten_places(session, file.statement))
     return EXIT_OK if file.content is not None or file.lines else EXIT_NOTHING
 
 
 def _numbered_lines(lines: dict[int, str]) -> str:
-    """The lines that are known, with their numbers; `...` stands for those that are not."""
-    made = []
+    """The proven lines with their numbers, and `...` for gaps."""
+    parts = []
     last = 0
     for number in sorted(lines):
-        made += ["...\n"] if number != last + 1 else []
-        made.append(f"{number:>6}\t{lines[number]}\n")
+        parts += ["...\n"] if number != last + 1 else []
+        parts.append(f"{number:>6}\t{lines[number]}\n")
         last = number
-    return "".join(made)
+    return "".join(parts)
 
 
 def _print_difference(session: Session, places: tuple[str, str], path: str | None, output: str) -> int:
-    from threadline.cli import screen
-    from threadline.cli.output import escape_line, print_text
-    from threadline.thread import difference
+    from threadline.thread import difference  # noqa: PLC0415 - loads the threading code, which the index does without
 
     before, after = (_state_at(session, place) for place in places)
-    chosen = [one for one in difference(before, after) if _matches_path(one.path, path)]
+    changes = [change for change in difference(before, after) if _matches_path(change.path, path)]
     if output != "table":
-        _print_rows(map(_difference_row, chosen), output)
-    for one in chosen if output == "table" else ():
-        # Programs that apply diffs pass over what stands before the names.
-        click.echo(f"# {escape_line(one.path)}: {escape_line(_shorten_places(session, one.statement))}")
-        print_text(one.text)
-    if chosen:
+        out.print_rows(map(_difference_row, changes), output)
+    for change in changes if output == "table" else ():
+        # Programs that apply a patch skip text before the file names.
+        statement = _shorten_places(session, change.statement)
+        click.echo(f"# {out.escape_line(change.path)}: {out.escape_line(statement)}")
+        out.print_text(change.text)
+    if changes:
         return EXIT_OK
-    return screen.report_nothing(f"No file is known to have changed between {places[0]} and {places[1]}.")
+    return screen.report_nothing(f"No known file changes between {places[0]} and {places[1]}.")
 
 
 def _shorten_places(session: Session, statement: str) -> str:
-    """A statement for a person who knows which session it is of: places are lines, and one is no plural."""
+    """A statement with line numbers instead of full places, for someone who knows the session."""
     for agent in (session.main, *session.agents):
         path = session.path if agent.id is None else agent.transcript
         if path is not None and path != session.path:
@@ -206,28 +194,19 @@ def _shorten_places(session: Session, statement: str) -> str:
     return re.sub(r"\b1 later acts\b", "1 later act", statement)
 
 
-def _print_statement(statement: str) -> None:
-    from threadline.cli import output as out
-
-    click.echo(f"threadline: {out.plain(statement)}", err=True)
-
-
-def _file_table(session: Session, chosen: list[FileState]) -> str:
-    from threadline.cli import output as out
-    from threadline.cli.output import format_place
-
+def _file_table(session: Session, files: Sequence[FileState]) -> str:
     rows = [
         (
             str(file.proven),
             str(file.total_lines) if file.content is not None else f"{len(file.lines)}/{file.total_lines or '?'}",
             out.format_size(file.size) if file.size is not None else "",
-            f"{file.proof.how} {format_place(session, file.proof.place)}" if file.proof is not None else "",
-            format_place(session, file.changed),
+            f"{file.proof.how} {out.format_place(session, file.proof.place)}" if file.proof is not None else "",
+            out.format_place(session, file.changed),
             str(file.ran_since or ""),
             str(len(file.doubts) or ""),
             file.path,
         )
-        for file in chosen
+        for file in files
     ]
     headings = ("proven", "lines", "size", "by, at line", "changed", "ran since", "doubts", "path")
     return out.format_table(headings, rows, right=(1, 2, 4, 5, 6))
@@ -244,7 +223,7 @@ def _file_row(file: FileState) -> dict[str, Any]:
         "proof": _evidence_row(file.proof) if file.proof is not None else None,
         "ran_since": file.ran_since,
         "doubts": [_evidence_row(doubt) for doubt in file.doubts],
-        "evidence": [_evidence_row(one) for one in file.evidence],
+        "evidence": [_evidence_row(evidence) for evidence in file.evidence],
         "statement": file.statement,
     }
 
@@ -268,27 +247,18 @@ def _version_row(version: FileVersion | None) -> dict[str, Any] | None:
     return None if version is None else {"exists": version.content is not None, **_evidence_row(version.evidence)}
 
 
-_MAX_PATH = 4096
-
-
-def print_all_files(asked: CrossSessionFilter, path: str | None, homes: Sequence[str], output: str) -> int:
-    """Print them; give the exit code."""
-    with open_archive(homes) as archive:
-        if not archive.homes:
-            report_no_home()
-            return EXIT_NOTHING
-        found = archive.files(path, **asked.wanted())
-    if output != "table":
-        out.print_rows(map(_listed_file_row, found), output)
-    elif found:
-        click.echo(_listed_file_table(found))
-        if len(found) == asked.limit:
-            click.echo(f"\nThe {asked.limit:,} touched last: see --limit N.")
-    if found:
-        return EXIT_OK
-    named = f" {path!r}" if path is not None else ""
-    return screen.report_nothing(
-        f"No session touched such a file{named}; --path takes the end of a path, with whole names."
+def _list_all_files(criteria: CrossSessionFilter, path: str | None, homes: Sequence[str], output: str) -> int:
+    with open_archive(homes, require_home=True) as archive:
+        files = archive.files(path, **criteria.archive_arguments())
+    name = f" {path!r}" if path is not None else ""
+    return screen.print_listing(
+        files,
+        output,
+        row=_listed_file_row,
+        table=_listed_file_table,
+        nothing=lambda: f"No session touched a matching file{name}. --path matches the end of a path, by whole names.",
+        limit=criteria.limit,
+        order="most recently touched",
     )
 
 
@@ -304,15 +274,15 @@ def _listed_file_row(file: ListedFile) -> dict[str, Any]:
     }
 
 
-def _listed_file_table(found: Sequence[ListedFile]) -> str:
+def _listed_file_table(files: Sequence[ListedFile]) -> str:
     rows = [
         (
             file.last.strftime("%Y-%m-%d %H:%M") if file.last else "",
             str(file.session or "")[:8],
             f"{file.reads:,}",
             f"{file.writes:,}",
-            shorten_path(file.path, _MAX_PATH),
+            out.shorten_path(file.path, _MAX_PATH),
         )
-        for file in found
+        for file in files
     ]
     return out.format_table(("last (UTC)", "session", "reads", "writes", "file"), rows, right=(2, 3), ends=True)

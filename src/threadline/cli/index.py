@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import asdict
 
-from threadline.cli import EXIT_NOTHING, EXIT_OK
+from threadline.archive import Archive
+from threadline.cli import EXIT_OK, screen
+from threadline.cli import output as out
 from threadline.cli.options import home_option, jobs_option, output_options
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from threadline.archive import Archive
-    from threadline.index import IndexStatus
+from threadline.cli.resolve import open_archive
+from threadline.index import IndexStatus
+from threadline.model.text import count
+from threadline.render import plain
 
 _EPILOG = """
 \b
 Examples:
-  threadline index                   how it stands
+  threadline index                   show its state
   threadline index refresh           read what changed
-  threadline index rebuild           make it anew, whatever state it is in
-  threadline index path              where it lies
+  threadline index rebuild           build it from scratch
+  threadline index path              print where it is stored
   threadline index status --json     for a program
-  rm "$(threadline index path)"*     it can always be made again
+  rm "$(threadline index path)"*     delete it; it can be rebuilt
 
 \b
-Exit codes: 0 done; 1 there is no home, or no index yet; 2 an error.
+Exit codes: 0 success; 1 no home, or no index yet; 2 an error.
 """
 
 
@@ -37,106 +37,74 @@ Exit codes: 0 done; 1 there is no home, or no index yet; 2 an error.
 @jobs_option
 @output_options
 def index(action: str, *, homes: tuple[str, ...], jobs: int | None, output: str) -> int:
-    """Show how the index stands, bring it up to date, or make it anew.
+    """Show, refresh or rebuild the index.
 
-    The index is one file for the homes that are read, made from transcripts alone: it can be thrown away. It lies in
-    the platform's folder for caches, or in the one that THREADLINE_CACHE names. Commands that need it refresh it
-    themselves; `refresh` does that now, and reads only what changed. `rebuild` makes another from nothing, and only
-    then puts it in the old one's place.
+    The index is one file per set of homes, derived from transcripts alone: it can be deleted at any time. It is stored
+    in the platform's cache folder, or in THREADLINE_CACHE. Commands that need it refresh it themselves. `refresh` reads
+    only what changed. `rebuild` builds a new index and replaces the old one when it is complete.
     """
-    from threadline.cli.resolve import open_archive
-    from threadline.cli.screen import report_no_home
-
-    archive = open_archive(homes, jobs, quiet=0)
-    if not archive.homes:
-        report_no_home()
-        return EXIT_NOTHING
+    archive = open_archive(homes, jobs, quiet_bytes=0, require_home=True)
     if action == "path":
-        return _print_path(archive.index, output)
+        if output == "table":
+            click.echo(plain(str(archive.index)))
+        else:
+            out.print_record({"path": str(archive.index)}, output)
+        return EXIT_OK
     if action == "status":
         return _print_status(archive, output)
-    return _update_index(archive, output, anew=action == "rebuild")
+    return _update_index(archive, output, rebuild=action == "rebuild")
 
 
-def _print_path(path: Path, output: str) -> int:
-    from threadline.cli import output as out
-
-    if output == "table":
-        click.echo(out.plain(str(path)))
-    else:
-        _print_row({"path": str(path)}, output)
-    return EXIT_OK
-
-
-def _print_row(row: dict[str, Any], output: str) -> None:
-    from threadline.cli import output as out
-
-    if output == "json":
-        out.print_json(row)
-    else:
-        out.print_rows([row], output)
-
-
-def _update_index(archive: Archive, output: str, *, anew: bool) -> int:
-    from msgspec.structs import asdict
-
-    from threadline.cli import output as out
-
-    began = monotonic()
-    done = archive.rebuild() if anew else archive.refresh()
-    seconds = monotonic() - began
+def _update_index(archive: Archive, output: str, *, rebuild: bool) -> int:
+    start = monotonic()
+    changes = archive.rebuild() if rebuild else archive.refresh()
+    seconds = monotonic() - start
     if output != "table":
-        _print_row({"path": str(archive.index), **asdict(done), "seconds": round(seconds, 3)}, output)
+        out.print_record({"path": str(archive.index), **asdict(changes), "seconds": round(seconds, 3)}, output)
         return EXIT_OK
-    read = f"{out.counted(done.transcripts, 'transcript')} read ({out.format_size(done.bytes)})"
-    parts = [read, out.counted(done.entries, "entry", "entries"), out.counted(done.charges, "charge")]
-    parts += [f"{out.counted(done.gone, 'transcript')} gone"] if done.gone else []
-    if not (done.transcripts or done.gone or done.charges):
+    parts = [
+        f"{count(changes.transcripts, 'transcript')} read ({out.format_size(changes.bytes)})",
+        count(changes.entries, "entry", "entries"),
+        count(changes.charges, "charge"),
+    ]
+    parts += [f"{count(changes.gone, 'transcript')} gone"] if changes.gone else []
+    if not (changes.transcripts or changes.gone or changes.charges):
         parts = ["Nothing changed"]
-    rate = f", {out.format_size(int(done.bytes / seconds))}/s" if done.bytes and seconds else ""
+    rate = f", {out.format_size(int(changes.bytes / seconds))}/s" if changes.bytes and seconds else ""
     click.echo(f"{'; '.join(parts)}. Took {seconds:.2f} s{rate}.")
     return EXIT_OK
 
 
 def _print_status(archive: Archive, output: str) -> int:
-    from msgspec.structs import asdict
-
-    from threadline.cli import output as out
-    from threadline.cli.screen import report_nothing
-
-    told = archive.status()
+    status = archive.status()
     if output != "table":
-        _print_row(asdict(told), output)
-    elif told.exists:
-        click.echo(_status_page(told))
-    if not told.exists:
-        waiting = f"{out.counted(told.changed, 'transcript')} ({out.format_size(told.transcripts_bytes)})"
-        return report_nothing(
-            f"There is no index at {told.path!r} yet; `threadline index refresh` makes it of {waiting}."
-        )
-    return EXIT_OK
+        out.print_record(asdict(status), output)
+    elif status.exists:
+        click.echo(_status_page(status))
+    if status.exists:
+        return EXIT_OK
+    transcripts = f"{count(status.changed, 'transcript')} ({out.format_size(status.transcripts_bytes)})"
+    return screen.report_nothing(
+        f"There is no index at {status.path!r} yet. `threadline index refresh` builds it from {transcripts}."
+    )
 
 
-def _status_page(told: IndexStatus) -> str:
-    from threadline.cli import output as out
-
-    size = out.format_size(told.bytes)
-    if told.share is not None:
-        size += f", {told.share:.1%} of the transcripts' {out.format_size(told.transcripts_bytes)}"
-    how = ", ".join(f"{number:,} {kind}" for kind, number in told.changes.items())
-    lines = {
-        "index": told.path,
+def _status_page(status: IndexStatus) -> str:
+    size = out.format_size(status.bytes)
+    if status.share is not None:
+        size += f", {status.share:.1%} of the transcripts' {out.format_size(status.transcripts_bytes)}"
+    kinds = ", ".join(f"{number:,} {kind}" for kind, number in status.changes.items())
+    changed = f"{count(status.changed, 'transcript')} ({kinds}); `threadline index refresh` reads them"
+    orphans = f"{status.orphans:,} entries are gone except for their words; `threadline index rebuild` removes those"
+    facts = {
+        "index": status.path,
         "size": size,
-        "schema": f"version {told.schema}",
-        "transcripts": f"{told.transcripts:,}",
-        "entries": f"{told.entries:,}",
-        "charges": f"{told.charges:,}",
-        "problems": f"{told.problems:,}",
-        "changed since": f"{out.counted(told.changed, 'transcript')} ({how}); `threadline index refresh` reads them"
-        if told.changed
-        else "nothing",
-        "orphans": f"{told.orphans:,} entries are gone but for their words; `threadline index rebuild` frees those"
-        if told.orphans
-        else "none",
+        "schema": f"version {status.schema}",
+        "transcripts": f"{status.transcripts:,}",
+        "entries": f"{status.entries:,}",
+        "charges": f"{status.charges:,}",
+        "problems": f"{status.problems:,}",
+        "changed since": changed if status.changed else "nothing",
+        "orphans": orphans if status.orphans else "none",
     }
-    return "\n".join(f"  {name:<13}  {out.plain(line)}" for name, line in lines.items())
+    return "\n".join(f"  {name:<13}  {plain(fact)}" for name, fact in facts.items())

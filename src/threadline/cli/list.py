@@ -5,46 +5,51 @@ The command function is called `list` and hides the builtin in this module: merg
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import click
 
-from threadline.cli import EXIT_NOTHING, EXIT_OK
-from threadline.cli.options import home_option, jobs_option, output_options
-
-if TYPE_CHECKING:
-    from threadline.archive import Archive
-    from threadline.render import Spans
-    from threadline.summary import SessionFilter, SessionList, SessionSummary
+from threadline.archive import Archive
+from threadline.cli import EXIT_NOTHING, EXIT_OK, screen
+from threadline.cli import output as out
+from threadline.cli.options import (
+    colour_option,
+    home_option,
+    jobs_option,
+    limit_option,
+    output_options,
+    project_option,
+    since_option,
+    until_option,
+)
+from threadline.cli.resolve import TimeRange, open_archive
+from threadline.model.text import count, count_agents, format_time, join_some, short_model_name
+from threadline.render import Role, Span, Spans, Style, cut_line, one_line, plain
+from threadline.summary import SessionFilter, SessionList, SessionSummary
 
 _DEFAULT_LIMIT = 30
 _EPILOG = """
 \b
 Examples:
-  threadline list                            the newest sessions of all homes
-  threadline list --project app --since 7d   of one project, of the last week
-  threadline list --title parser             by a part of the title
-  threadline list --agent-type Explore       that started such an agent
-  threadline list --limit 1000               more of them
-  threadline list --json                     all of them, for a program
+  threadline list                            newest sessions of all homes
+  threadline list --project app --since 7d   one project, last seven days
+  threadline list --title parser             title contains "parser"
+  threadline list --agent-type Explore       started an Explore agent
+  threadline list --limit 1000               more sessions
+  threadline list --json                     all sessions, for a program
 """
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--project", metavar="TEXT", help="Only of projects whose path holds this.")
-@click.option("--title", metavar="TEXT", help="Only sessions whose title holds this.")
-@click.option("--machine", metavar="NAME", help="Only of this machine: this one, or another whose sessions are kept.")
+@project_option()
+@click.option("--title", metavar="TEXT", help="Only sessions whose title contains TEXT.")
+@click.option("--machine", metavar="NAME", help="Only sessions of this machine (the keep may have several).")
 @click.option("--agent-type", metavar="TYPE", help="Only sessions that started an agent of this type.")
-@click.option("--since", metavar="WHEN", help="Only sessions that went on after then: 2026-11-03, 7d, yesterday.")
-@click.option("--until", metavar="WHEN", help="Only sessions that began before then.")
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help=f"No more than this many; by default {_DEFAULT_LIMIT}, and all with --json, --jsonl and --csv.",
-)
-@click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")
+@since_option("Only sessions active at or after WHEN: 2026-11-03, 7d, yesterday.")
+@until_option("Only sessions started up to WHEN.")
+@limit_option(f"Show at most N sessions. Default: {_DEFAULT_LIMIT}; no limit for --json, --jsonl and --csv.")
+@colour_option
 @home_option
 @jobs_option
 @output_options
@@ -57,121 +62,105 @@ def list(  # noqa: A001 - a command has the name that people type
     since: str | None,
     until: str | None,
     limit: int | None,
-    no_color: bool,
+    colour: bool,
     homes: tuple[str, ...],
     jobs: int | None,
     output: str,
 ) -> int:
-    """List sessions, newest first: title, project, when it was last used, turns, agents, model, size.
+    """List sessions, newest first.
 
-    Agents are counted to their session and never listed as one. `running` marks sessions with a living process, and
-    `kept` those that Claude Code has deleted and only the keep still has.
+    Shows title, project, time of last use, turns, agents, model and size. Agents are counted with their session, not
+    listed. `running` marks sessions with a live process; `kept` marks sessions that Claude Code has deleted and that
+    exist only in the keep.
     """
-    from threadline.cli import output as out
-    from threadline.cli import screen
-    from threadline.cli.resolve import open_archive
-    from threadline.cli.screen import report_no_home
-    from threadline.model.times import parse_moment
-    from threadline.summary import SessionFilter
-
-    wanted = SessionFilter(
+    time = TimeRange.parse(since, until)
+    criteria = SessionFilter(
         project=project,
         title=title,
         machine=machine,
         agent_type=agent_type,
-        since=parse_moment(since) if since is not None else None,
-        until=parse_moment(until, end=True) if until is not None else None,
+        since=time.since,
+        until=time.until,
         limit=limit or (_DEFAULT_LIMIT if output == "table" else None),
     )
     with open_archive(homes, jobs) as archive:
         if not archive.homes:
-            report_no_home()
-        listing = archive.sessions(wanted)
+            screen.report_no_home()
+        listing = archive.sessions(criteria)
         if output != "table":
             out.print_rows(map(out.to_json_value, listing.sessions), output)
         else:
-            coloured = screen.use_colour(wanted=not no_color)
-            for line in _page_lines(listing, coloured=coloured):
-                click.echo(line, color=coloured)
+            colour = screen.use_colour(enabled=colour)
+            for line in _page_lines(listing, colour=colour):
+                click.echo(line, color=colour)
         if listing.sessions or not archive.homes:
             return EXIT_OK if listing.sessions else EXIT_NOTHING
-        return screen.report_nothing(_explain_nothing(archive, wanted))
+        return screen.report_nothing(_explain_nothing(archive, criteria))
 
 
-def _explain_nothing(archive: Archive, wanted: SessionFilter) -> str:
-    """Why no session is listed, and what there would be."""
-    from collections import Counter
-
-    from threadline.model.text import join_some
-    from threadline.summary import SessionFilter
-
-    every = archive.sessions(SessionFilter()).sessions
-    if not every:
+def _explain_nothing(archive: Archive, criteria: SessionFilter) -> str:
+    """Why no session is listed, and what would be."""
+    sessions = archive.sessions(SessionFilter()).sessions
+    if not sessions:
         return f"No sessions in {join_some(str(home.path) for home in archive.homes)}."
-    own = {
-        "project": wanted.project,
-        "title": wanted.title,
-        "machine": wanted.machine,
-        "agent-type": wanted.agent_type,
+    options = {
+        "project": criteria.project,
+        "title": criteria.title,
+        "machine": criteria.machine,
+        "agent-type": criteria.agent_type,
+        "since": criteria.since,
+        "until": criteria.until,
     }
-    given = [f"--{name} {value!r}" for name, value in own.items() if value is not None]
-    given += [f"--{name}" for name in ("since", "until") if getattr(wanted, name) is not None]
-    told = f"No session of {len(every):,} fits {' and '.join(given)}"
-    if wanted.machine is not None and not archive.sessions(SessionFilter(machine=wanted.machine)).sessions:
-        return f"{told}; machines are {join_some(dict.fromkeys(one.machine for one in every))}."
-    if wanted.agent_type is not None and not archive.sessions(SessionFilter(agent_type=wanted.agent_type)).sessions:
-        types = Counter(kind for one in every for kind in one.agent_types)
-        seen = [f"{kind} ({number})" for kind, number in types.most_common()]
-        return (
-            f"{told}; the types of agents are {join_some(seen)}." if seen else f"{told}; no session started an agent."
-        )
-    if wanted.project is not None and not archive.sessions(SessionFilter(project=wanted.project)).sessions:
-        return f"{told}; projects are {join_some(dict.fromkeys(one.project for one in every))}."
-    if wanted.since is not None or wanted.until is not None:
-        last = [one.last for one in every if one.last is not None]
-        return f"{told}; the newest is of {max(last):%Y-%m-%d}." if last else f"{told}."
-    return f"{told}; the newest is called {every[0].title!r}."
+    return screen.no_match_message("session", len(sessions), options, _suggest_filter(archive, criteria, sessions))
 
 
-def _page_lines(listing: SessionList, *, coloured: bool) -> Iterator[str]:
-    from threadline.cli import screen
-    from threadline.render import Role, Span, Style
+def _suggest_filter(archive: Archive, criteria: SessionFilter, sessions: tuple[SessionSummary, ...]) -> str:
+    """The values that exist, of the first filter that matches nothing by itself."""
+    if criteria.machine is not None and not archive.sessions(SessionFilter(machine=criteria.machine)).sessions:
+        return f"Machines: {join_some(dict.fromkeys(session.machine for session in sessions))}."
+    if criteria.agent_type is not None and not archive.sessions(SessionFilter(agent_type=criteria.agent_type)).sessions:
+        types = Counter(kind for session in sessions for kind in session.agent_types)
+        counted = [f"{kind} ({number})" for kind, number in types.most_common()]
+        return f"Agent types: {join_some(counted)}." if counted else "No session started an agent."
+    if criteria.project is not None and not archive.sessions(SessionFilter(project=criteria.project)).sessions:
+        return f"Projects: {join_some(dict.fromkeys(session.project for session in sessions))}."
+    if criteria.since is not None or criteria.until is not None:
+        times = [session.last for session in sessions if session.last is not None]
+        return f"The newest is from {max(times):%Y-%m-%d}." if times else ""
+    return f"The newest is titled {sessions[0].title!r}."
 
-    style = Style(colour=coloured)
+
+def _page_lines(listing: SessionList, *, colour: bool) -> Iterator[str]:
+    style = Style(colour=colour)
     width = screen.page_width()
-    several = len({session.machine for session in listing.sessions}) > 1
+    has_machines = len({session.machine for session in listing.sessions}) > 1
     for session in listing.sessions:
-        for line in _session_lines(session, width, several=several):
+        for line in _session_lines(session, width, has_machines=has_machines):
             yield style.line(line)
     if listing.more:
         yield ""
-        told = f"The newest {len(listing.sessions)}; {listing.more:,} more: see --limit N."
-        yield style.line((Span(told, Role.FAINT),))
+        note = f"Showing the newest {len(listing.sessions)}. {listing.more:,} more: use --limit N."
+        yield style.line((Span(note, Role.FAINT),))
 
 
-def _session_lines(summary: SessionSummary, width: int, *, several: bool) -> Iterator[Spans]:
-    """Two lines a session: what it is, and its figures; and the machine, where there are `several`."""
-    from threadline.cli import output as out
-    from threadline.cli.output import shorten_path
-    from threadline.model.text import count, count_agents, format_time, short_model_name
-    from threadline.render import Role, Span, cut_line
-
-    mark = "running  " if summary.running else "kept  " if summary.kept else ""
-    title = out.one_line(summary.title or "(no title)", max(20, width - 10 - len(mark)))
+def _session_lines(session: SessionSummary, width: int, *, has_machines: bool) -> Iterator[Spans]:
+    """Two lines per session: title and figures; the machine only if there are several."""
+    mark = "running  " if session.running else "kept  " if session.kept else ""
+    title = one_line(session.title or "(no title)", max(20, width - 10 - len(mark)))
     yield (
-        Span(f"{str(summary.id)[:8]}  ", Role.CODE),
-        Span(mark, Role.GOOD if summary.running else Role.FAINT),
+        Span(f"{str(session.id)[:8]}  ", Role.CODE),
+        Span(mark, Role.GOOD if session.running else Role.FAINT),
         Span(title, Role.TITLE),
     )
     facts = (
-        format_time(summary.last),
-        count(summary.turns, "turn"),
-        count_agents(summary.agents, summary.agents_started),
-        short_model_name(summary.model),
-        out.format_size(summary.size),
-        f"on {out.plain(summary.machine)}" if several else "",
-        f"not read: {summary.problem}" if summary.problem else "",
+        format_time(session.last),
+        count(session.turns, "turn"),
+        count_agents(session.agents, session.agents_started),
+        short_model_name(session.model),
+        out.format_size(session.size),
+        f"on {plain(session.machine)}" if has_machines else "",
+        f"not read: {session.problem}" if session.problem else "",
     )
-    told = " · ".join(fact for fact in facts if fact)
-    room = max(20, width - 10 - len(told) - 3)
-    yield cut_line((Span(f"          {told} · {shorten_path(summary.project, room)}", Role.FAINT),), width)
+    text = " · ".join(fact for fact in facts if fact)
+    room = max(20, width - 10 - len(text) - 3)
+    yield cut_line((Span(f"          {text} · {out.shorten_path(session.project, room)}", Role.FAINT),), width)

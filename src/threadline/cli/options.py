@@ -1,4 +1,7 @@
-"""Options shared by several commands."""
+"""Options that several commands share.
+
+Imports click only: `threadline --help` loads this module.
+"""
 
 from __future__ import annotations
 
@@ -9,92 +12,140 @@ from typing import Any
 import click
 
 CommandFunction = Callable[..., Any]
+Decorator = Callable[[CommandFunction], CommandFunction]
 
 NO_KEEP = "threadline.no-keep"
-"""Where a command's context notes that the keep is left out."""
-FORMATS = ("table", "json", "jsonl", "csv", "csv-exact")
+"""The key in a click context's `meta` that `--no-keep` sets."""
+FORMATS = ("table", "json", "jsonl", "csv")
 _FORMAT_HELP = {
-    "csv-exact": "The same, every cell as it is: for programs, not for spreadsheets.",
-    "csv": "Print rows as CSV, with a heading. A cell that a spreadsheet would take for a formula gets a ' before it.",
-    "jsonl": "Print one JSON object a row.",
+    "csv": "Print rows as CSV with a header. Cells that a spreadsheet would run as a formula get a leading '.",
+    "jsonl": "Print one JSON object per line.",
     "json": "Print one JSON document.",
 }
 
 
 def output_options(function: CommandFunction) -> CommandFunction:
-    """`--json`, `--jsonl`, `--csv`, `--csv-exact`, given on as `output`: `table` when there is none."""
+    """Add `--json`, `--jsonl` and `--csv`, passed as `output`; without them it is `table`."""
 
     @wraps(function)
-    def chosen(*arguments: Any, **given: Any) -> Any:
-        wanted = [name for name in FORMATS if given.pop(format_parameter(name))]
-        if len(wanted) > 1:
-            raise click.UsageError(f"Give one of {' and '.join(f'--{name}' for name in wanted)}, not several.")
-        return function(*arguments, output=wanted[0] if wanted else "table", **given)
+    def run(*arguments: Any, **options: Any) -> Any:
+        chosen = [name for name in _FORMAT_HELP if options.pop(format_parameter(name))]
+        if len(chosen) > 1:
+            raise click.UsageError(f"Use only one of {', '.join(f'--{name}' for name in reversed(chosen))}.")
+        return function(*arguments, output=chosen[0] if chosen else "table", **options)
 
-    decorated: CommandFunction = chosen
+    decorated: CommandFunction = run
     for name, text in _FORMAT_HELP.items():
         decorated = click.option(f"--{name}", format_parameter(name), is_flag=True, help=text)(decorated)
-    return click.option("--table", format_parameter("table"), is_flag=True, hidden=True)(decorated)
+    return decorated
 
 
-def format_parameter(form: str) -> str:
-    """The name of a format's option among a command's parameters."""
-    return f"as_{form.replace('-', '_')}"
+def format_parameter(output_format: str) -> str:
+    """The parameter name of a format's option."""
+    return f"as_{output_format}"
 
 
 def home_option(function: CommandFunction) -> CommandFunction:
-    """`--home`: which homes, instead of those that are found; and `--no-keep`."""
+    """Add `--home`, passed as `homes`, and `--no-keep`, which `resolve.uses_keep` reads."""
     function = click.option(
         "--no-keep",
         is_flag=True,
         expose_value=False,
         callback=_store_no_keep,
-        help="Leave out sessions that only the keep still has; THREADLINE_KEEP=off says the same.",
+        help="Ignore sessions that exist only in the keep (same as THREADLINE_KEEP=off).",
     )(function)
     return click.option(
         "--home",
         "homes",
         multiple=True,
         metavar="DIR",
-        help="A Claude home to read, instead of those found; may be given several times.",
+        help="Read this Claude home instead of the default ones. Repeatable.",
     )(function)
 
 
-def _store_no_keep(context: click.Context, _option: click.Parameter, given: bool) -> None:
-    context.meta[NO_KEEP] = given or context.meta.get(NO_KEEP, False)
+def _store_no_keep(context: click.Context, _option: click.Parameter, value: bool) -> None:
+    context.meta[NO_KEEP] = value or context.meta.get(NO_KEEP, False)
 
 
 def jobs_option(function: CommandFunction) -> CommandFunction:
-    """`--jobs`: how many workers."""
+    """Add `--jobs`."""
     return click.option(
-        "--jobs", type=click.IntRange(min=1), metavar="N", help="How many workers to read with; by default, one a core."
+        "--jobs", type=click.IntRange(min=1), metavar="N", help="Worker processes. Default: one per CPU core."
     )(function)
 
 
+def since_option(text: str = "Only from WHEN on: 2026-11-03, 7d, yesterday.") -> Decorator:
+    """Add `--since` with this help text."""
+    return click.option("--since", metavar="WHEN", help=text)
+
+
+def until_option(text: str = "Only up to and including WHEN.") -> Decorator:
+    """Add `--until` with this help text."""
+    return click.option("--until", metavar="WHEN", help=text)
+
+
+def limit_option(text: str) -> Decorator:
+    """Add `--limit` with this help text."""
+    return click.option("--limit", type=click.IntRange(min=1), metavar="N", help=text)
+
+
+def project_option(text: str = "Only projects whose path contains TEXT.") -> Decorator:
+    """Add `--project` with this help text."""
+    return click.option("--project", metavar="TEXT", help=text)
+
+
 def cross_session_options(function: CommandFunction) -> CommandFunction:
-    """`--project`, `--since`, `--until`, `--limit`: of what sessions hold, what to list."""
-    for option in (
-        click.option(
-            "--limit",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="No more than the last N; of all sessions 50 by default, and all with --json, --jsonl and --csv.",
-        ),
-        click.option("--until", metavar="WHEN", help="Only up to then."),
-        click.option("--since", metavar="WHEN", help="Only from then on: 2026-11-03, 7d, yesterday."),
-        click.option("--project", metavar="TEXT", help="Of all sessions: only of projects whose path holds this."),
+    """Add `--project`, `--since`, `--until` and `--limit` for commands that list one session or all of them."""
+    limit = (
+        "Show at most the newest N. Default: 50 across all sessions; no limit for one session, --json, --jsonl, --csv."
+    )
+    for decorator in (
+        limit_option(limit),
+        until_option(),
+        since_option(),
+        project_option("Across all sessions: only projects whose path contains TEXT."),
     ):
-        function = option(function)
+        function = decorator(function)
     return function
 
 
-_CommandFunction = Callable[..., Any]
-
-
-def timezone_option(function: _CommandFunction) -> _CommandFunction:
-    """`--tz`: where days begin and end."""
+def timezone_option(function: CommandFunction) -> CommandFunction:
+    """Add `--tz`."""
     return click.option(
-        "--tz",
-        metavar="ZONE",
-        help="Days and hours of this time zone: Europe/Berlin, UTC, local; by default this machine's.",
+        "--tz", metavar="ZONE", help="Time zone for days and hours: Europe/Berlin, UTC, local. Default: local."
+    )(function)
+
+
+def prices_option(function: CommandFunction) -> CommandFunction:
+    """Add `--prices`, passed as `price_files`."""
+    return click.option(
+        "--prices",
+        "price_files",
+        multiple=True,
+        metavar="FILE",
+        help="Price file, threadline's or LiteLLM's: its models add to or replace the built-in ones. Repeatable.",
+    )(function)
+
+
+def colour_option(function: CommandFunction) -> CommandFunction:
+    """Add `--no-color`, passed as `colour`."""
+    return click.option(
+        "--no-color",
+        "colour",
+        is_flag=True,
+        flag_value=False,
+        default=True,
+        help="Do not use colours (same as NO_COLOR in the environment).",
+    )(function)
+
+
+def pager_option(function: CommandFunction) -> CommandFunction:
+    """Add `--no-pager`, passed as `pager`."""
+    return click.option(
+        "--no-pager",
+        "pager",
+        is_flag=True,
+        flag_value=False,
+        default=True,
+        help="Do not use a pager. On a terminal, the default is $PAGER, less or more.",
     )(function)

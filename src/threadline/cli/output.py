@@ -1,7 +1,6 @@
-"""Print tables for people, and JSON and CSV for programs.
+"""Format tables for people, and JSON and CSV for programs.
 
-Transcripts contain hostile text. Nothing that could control a terminal is printed raw, and no CSV cell is a formula
-unless `--csv-exact` asks for unmodified cells.
+Transcripts contain hostile text. Nothing that could control a terminal is printed raw, and no CSV cell is a formula.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from os.path import expanduser
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -18,40 +18,37 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 import msgspec
 
+from threadline.model.charges import format_decimal
 from threadline.model.text import count as counted
-from threadline.render import clip, clip_left, display_width, one_line, plain
+from threadline.render import (
+    Role,
+    Span,
+    Spans,
+    Style,
+    clip,
+    clip_left,
+    display_width,
+    one_line,
+    plain,
+    should_use_colour,
+    wrap,
+)
 
 if TYPE_CHECKING:
     from threadline.model.places import Place
     from threadline.model.session import Session
 
-__all__ = [
-    "clip",
-    "clip_left",
-    "counted",
-    "display_width",
-    "format_day",
-    "format_heading",
-    "format_size",
-    "format_table",
-    "json_text",
-    "one_line",
-    "plain",
-    "print_json",
-    "print_rows",
-    "terminal_width",
-    "to_json_value",
-    "wrap_text",
-]
-
+__all__ = ["counted", "one_line", "plain"]  # `cli.keep` still takes these names from here
+GAP = "  "
+"""What separates columns, and indents a page."""
 _FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 _KILO = 1000
 _WIDTH_WHEN_PIPED = 160
 _MIN_LAST_COLUMN, _MIN_COLUMN = 20, 10
-# What a CSV cell has no use for, and a terminal obeys.
+# Control characters that a terminal obeys and a CSV cell has no use for.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-# Control and format characters beyond ASCII, private use, selectors that nothing shows: what `plain` escapes, too.
+# Control and format characters beyond ASCII, private use, invisible selectors: what `plain` escapes, too.
 _TERMINAL_CONTROLS = re.compile(
     "[\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ue000-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
@@ -60,7 +57,7 @@ _TERMINAL_CONTROLS = re.compile(
 
 
 def format_size(count: int) -> str:
-    """A number of bytes for a person: 68.2 MB."""
+    """A number of bytes for people: 68.2 MB."""
     value = float(count)
     for unit in _UNITS:
         if value < _KILO or unit == _UNITS[-1]:
@@ -70,8 +67,18 @@ def format_size(count: int) -> str:
 
 
 def format_day(moment: Any) -> str:
-    """A day for a person."""
+    """A day for people."""
     return moment.strftime("%Y-%m-%d") if moment is not None else ""
+
+
+def terminal_width(*, piped: int = _WIDTH_WHEN_PIPED) -> int:
+    """The terminal's width; without a terminal, COLUMNS or else `piped`."""
+    if sys.stdout.isatty():
+        import shutil  # noqa: PLC0415 - slow to import, and only a terminal needs it
+
+        return shutil.get_terminal_size((100, 24)).columns
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns[:6]) if columns.isascii() and columns.isdecimal() and int(columns[:6]) else piped
 
 
 def format_table(
@@ -82,48 +89,47 @@ def format_table(
     shrink: Sequence[int] = (),
     ends: bool = False,
 ) -> str:
-    """Rows under headings, columns aligned; the columns in `right` are numbers.
+    """Align rows under headings.
 
-    The last column is cut where the terminal ends, with `ends` at its beginning: a path's end tells more. Where too
-    little is left for it, the columns in `shrink` give way.
+    Args:
+        headings: The first line.
+        rows: The other lines; cells may contain anything.
+        right: Columns to align right.
+        shrink: Columns that give way if the last one gets too little space.
+        ends: Cut the last column at its start rather than its end. Useful for paths.
     """
     cells = [[plain(cell) for cell in row] for row in rows]
     widths = [max(display_width(row[at]) for row in [list(headings), *cells]) for at in range(len(headings))]
-    wanted = min(widths[-1], _MIN_LAST_COLUMN)
-    while (room := terminal_width() - sum(widths[:-1]) - 2 * len(widths)) < wanted:
+    needed = min(widths[-1], _MIN_LAST_COLUMN)
+    while (room := terminal_width() - sum(widths[:-1]) - len(GAP) * len(widths)) < needed:
         widest = max(shrink, key=lambda at: widths[at], default=None)
         if widest is None or widths[widest] <= _MIN_COLUMN:
             break
         widths[widest] -= 1
-    widths[-1] = max(min(widths[-1], room), wanted)
-    lines = [_format_row(headings, widths, right)]
-    lines += [
-        _format_row([*row[:-1], clip_left(row[-1], widths[-1]) if ends else row[-1]], widths, right) for row in cells
-    ]
-    return "\n".join(lines)
-
-
-def terminal_width(*, piped: int = _WIDTH_WHEN_PIPED) -> int:
-    """The terminal's width; where there is none, what COLUMNS says, or else plenty: `piped`."""
-    if sys.stdout.isatty():
-        import shutil
-
-        return shutil.get_terminal_size((100, 24)).columns
-    said = os.environ.get("COLUMNS", "")
-    return int(said[:6]) if said.isascii() and said.isdecimal() and int(said[:6]) else piped
+    widths[-1] = max(min(widths[-1], room), needed)
+    if ends:
+        cells = [[*row[:-1], clip_left(row[-1], widths[-1])] for row in cells]
+    return "\n".join("".join(pad_cells(row, widths, right)).rstrip() for row in [headings, *cells])
 
 
 def format_heading(text: str) -> str:
-    """A heading, bold on a terminal that has colours."""
-    from threadline.cli import screen
-    from threadline.render import Role, Span, Style
+    """A heading, bold on a terminal with colours."""
+    return Style(colour=should_use_colour(os.environ, terminal=sys.stdout.isatty())).line((Span(text, Role.TITLE),))
 
-    return Style(colour=screen.use_colour()).line((Span(text, Role.TITLE),))
+
+def pad_cells(cells: Sequence[str], widths: Sequence[int], right: Sequence[int] = ()) -> list[str]:
+    """Each cell, preceded by a gap, clipped or padded to its width."""
+    padded = []
+    for at, (cell, width) in enumerate(zip(cells, widths, strict=True)):
+        text = clip(cell, width)
+        space = " " * (width - display_width(text))
+        padded.append(GAP + (space + text if at in right else text + space))
+    return padded
 
 
 def wrap_text(text: str, first: str = "", indent: str | None = None) -> str:
-    """Plain text over as many lines as the terminal needs, after `first`, its other lines after `indent`."""
-    import textwrap
+    """Wrap plain text to the terminal's width, with `first` before the first line and `indent` before the others."""
+    import textwrap  # noqa: PLC0415 - takes a millisecond to import, which `list` and `usage` can save
 
     return textwrap.fill(
         plain(text),
@@ -135,18 +141,54 @@ def wrap_text(text: str, first: str = "", indent: str | None = None) -> str:
     )
 
 
-def _format_row(cells: Sequence[str], widths: list[int], right: Sequence[int]) -> str:
-    padded = []
-    for at, (cell, width) in enumerate(zip(cells, widths, strict=True)):
-        shown = clip(cell, width)
-        space = " " * (width - display_width(shown))
-        padded.append(space + shown if at in right else shown + space)
-    return ("  " + "  ".join(padded)).rstrip()
+def wrap_note(text: str, width: int, role: Role = Role.FAINT) -> Iterator[Spans]:
+    """Wrap a note below a table."""
+    return wrap((Span(text, role),), width, first=(Span(GAP),), rest=(Span(GAP),))
+
+
+def shorten_path(path: str | Path, width: int) -> str:
+    """A path, with the user's home directory as `~`, cut at its start if it is too long."""
+    text = str(path)
+    home = expanduser("~")  # noqa: PTH111 - Path.home raises if there is none
+    if text.startswith(home + "/"):
+        text = "~" + text[len(home) :]
+    return clip_left(plain(text), width)
+
+
+def format_place(session: Session, place: Place | None) -> str:
+    """A place in a table: its line, preceded by the agent's id unless it is in the main transcript."""
+    if place is None:
+        return ""
+    if session.path is None or place.transcript == str(session.path):
+        return str(place.line)
+    stem = place.transcript.rsplit("/", 1)[-1].removesuffix(".jsonl").removeprefix("agent-")
+    return f"{stem[:8]}:{place.line}"
+
+
+def print_text(text: str) -> None:
+    """Print a file's text: unchanged into a pipe, without control characters on a terminal."""
+    if sys.stdout.isatty():
+        text = "\n".join(escape_line(line) for line in text.split("\n"))
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode(errors="surrogatepass"))
+    sys.stdout.buffer.flush()
+
+
+def escape_line(line: str) -> str:
+    """A line that cannot control a terminal. Tabs stay."""
+    return "\t".join(plain(part) for part in line.split("\t"))
 
 
 def to_json_value(value: Any) -> Any:
-    """Structs, paths, times and enums as JSON values."""
+    """Convert structs, paths, times and enums to JSON values."""
     return msgspec.to_builtins(value, enc_hook=_encode_path)
+
+
+def json_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert a record to JSON values, with amounts as strings without an exponent, so that no reader rounds them."""
+    exact = {name: format_decimal(value) if isinstance(value, Decimal) else value for name, value in record.items()}
+    converted: dict[str, Any] = to_json_value(exact)
+    return converted
 
 
 def _encode_path(value: Any) -> Any:
@@ -156,7 +198,7 @@ def _encode_path(value: Any) -> Any:
 
 
 def json_text(value: Any, *, indent: int = 0) -> str:
-    """JSON in valid UTF-8, whatever the strings hold; what could steer a terminal is escaped, as JSON can."""
+    """JSON as valid UTF-8, whatever the strings contain. Characters that could control a terminal are escaped."""
     try:
         encoded = msgspec.json.encode(value, enc_hook=_encode_path)
     except UnicodeEncodeError:
@@ -165,13 +207,13 @@ def json_text(value: Any, *, indent: int = 0) -> str:
     return text if text.isascii() and "\x7f" not in text else _TERMINAL_CONTROLS.sub(_escape_match, text)
 
 
-def _escape_match(found: re.Match[str]) -> str:
-    units = found[0].encode("utf-16-be").hex()
+def _escape_match(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def _replace_surrogates(value: Any) -> Any:
-    """The same value without half surrogate pairs, which have no UTF-8."""
+    """The same value without lone surrogates, which UTF-8 cannot encode."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list | tuple):
@@ -182,8 +224,27 @@ def _replace_surrogates(value: Any) -> Any:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document."""
+    """Print one JSON document."""
     _echo(json_text(value, indent=2))
+
+
+def print_record(record: Mapping[str, Any], output: str) -> None:
+    """Print one record for a program: a JSON object, or a single row."""
+    if output == "json":
+        print_json(record)
+    else:
+        print_rows([record], output)
+
+
+def print_rows(rows: Iterable[Mapping[str, Any]], output: str, file: IO[bytes] | None = None) -> int:
+    """Print rows as JSON, JSON Lines or CSV, one by one, to standard output or `file`; return how many."""
+    if output == "json":
+        return _print_array(rows, file)
+    number = 0
+    for line in _csv_lines(rows) if output == "csv" else map(json_text, rows):
+        _echo(line, file=file)
+        number += 1
+    return max(0, number - 1) if output == "csv" else number
 
 
 def _echo(text: str, *, end: str = "\n", file: IO[bytes] | None = None) -> None:
@@ -191,98 +252,35 @@ def _echo(text: str, *, end: str = "\n", file: IO[bytes] | None = None) -> None:
     click.echo((text + end).encode(), file=file, nl=False)
 
 
-def print_rows(rows: Iterable[Mapping[str, Any]], output: str, file: IO[bytes] | None = None) -> int:
-    """Rows as JSON, JSON Lines or CSV, each as it comes, into a file where one is given; how many there were."""
-    if output == "json":
-        return _print_array(rows, file)
-    is_csv = output in {"csv", "csv-exact"}
-    count = 0
-    for line in _csv_lines(rows, exact=output == "csv-exact") if is_csv else map(json_text, rows):
-        _echo(line, file=file)
-        count += 1
-    return max(0, count - 1) if is_csv else count
-
-
 def _print_array(rows: Iterable[Mapping[str, Any]], file: IO[bytes] | None) -> int:
-    count = 0
+    number = 0
     for row in rows:
-        _echo(("," if count else "[") + "\n" + json_text(row), end="", file=file)
-        count += 1
-    _echo("\n]" if count else "[]", file=file)
-    return count
+        _echo(("," if number else "[") + "\n" + json_text(row), end="", file=file)
+        number += 1
+    _echo("\n]" if number else "[]", file=file)
+    return number
 
 
-def _csv_lines(rows: Iterable[Mapping[str, Any]], *, exact: bool) -> Iterator[str]:
+def _csv_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    import csv  # noqa: PLC0415 - slow to import, and only `--csv` needs it
+
+    def format_line(cells: Sequence[str]) -> str:
+        line = io.StringIO()
+        csv.writer(line).writerow(cells)  # also quotes cells that contain a carriage return or newline
+        return line.getvalue().removesuffix("\r\n")
+
     names: list[str] | None = None
     for row in rows:
         if names is None:
             names = list(row)
-            yield _csv_line(names)
-        yield _csv_line([_csv_cell(row[name], exact=exact) for name in names])
+            yield format_line(names)
+        yield format_line([_csv_cell(row[name]) for name in names])
 
 
-def _csv_line(cells: Sequence[str]) -> str:
-    import csv
-
-    line = io.StringIO()
-    csv.writer(line).writerow(cells)  # quotes what holds a carriage return or newline, as its own line end does
-    return line.getvalue().removesuffix("\r\n")
-
-
-def _csv_cell(value: Any, *, exact: bool) -> str:
+def _csv_cell(value: Any) -> str:
     text = json_text(value)
     if not text.startswith('"'):
         return "" if text == "null" else text
-    words: str = msgspec.json.decode(text)
-    if exact:
-        return words
-    words = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", words)
-    return "'" + words if words.startswith(_FORMULA_PREFIXES) else words
-
-
-def shorten_path(path: str | Path, width: int) -> str:
-    """A path below the person's own folder as `~/…`, cut at its beginning where it is too long."""
-    text = str(path)
-    home = expanduser("~")  # noqa: PTH111 - Path.home raises where there is none
-    if text.startswith(home + "/"):
-        text = "~" + text[len(home) :]
-    return clip_left(plain(text), width)
-
-
-def parse_place(session: Session, text: str | None) -> Place | None:
-    """The place that was meant: `FILE:LINE`, or the number of a line of the main transcript."""
-    from threadline.errors import BadQuery
-    from threadline.model.places import Place
-
-    if text is None:
-        return None
-    if text.isascii() and text.isdecimal():
-        return Place(str(session.path or ""), int(text[:18]))
-    place = Place.parse(text)
-    if not place.line:
-        raise BadQuery(f"{text!r} is not a place; write FILE:LINE or LINE, for example session.jsonl:12 or 12.")
-    return place
-
-
-def print_text(text: str) -> None:
-    """Print a file's text: as it is into a pipe, without what could steer a terminal on one."""
-    if sys.stdout.isatty():
-        text = "\n".join(escape_line(line) for line in text.split("\n"))
-    sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode(errors="surrogatepass"))
-    sys.stdout.buffer.flush()
-
-
-def escape_line(line: str) -> str:
-    """A line that cannot steer a terminal; its tabs stay."""
-    return "\t".join(plain(part) for part in line.split("\t"))
-
-
-def format_place(session: Session, place: Place | None) -> str:
-    """A place in a table: its line, after the agent's name where it is not in the main transcript."""
-    if place is None:
-        return ""
-    if session.path is None or place.transcript == str(session.path):
-        return str(place.line)
-    stem = place.transcript.rsplit("/", 1)[-1].removesuffix(".jsonl").removeprefix("agent-")
-    return f"{stem[:8]}:{place.line}"
+    cell: str = msgspec.json.decode(text)
+    cell = _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", cell)
+    return "'" + cell if cell.startswith(_FORMULA_PREFIXES) else cell

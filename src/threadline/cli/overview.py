@@ -1,13 +1,18 @@
-"""Format the overview that bare `threadline` prints."""
+"""The overview that bare `threadline` prints."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
+import click
+
+from threadline.cli import EXIT_NOTHING, EXIT_OK, screen
 from threadline.cli import output as out
-from threadline.cli.output import shorten_path
+from threadline.cli.resolve import open_archive
 from threadline.model.homes import KEEP_SOURCE
+from threadline.model.text import count
+from threadline.render import display_width, plain
 from threadline.summary import Overview
 
 _MAX_PROJECTS = 10
@@ -16,99 +21,126 @@ _MAX_PROBLEMS = 5
 _MAX_PATH = 4096
 
 
-def format_overview(seen: Overview, named: Sequence[str] = ()) -> str:
-    """The whole page; `named` are the homes as they were given with `--home`."""
+def print_overview(homes: tuple[str, ...], jobs: int | None, output: str) -> int:
+    """Print the overview; return the exit code."""
+    with open_archive(homes, jobs) as archive:
+        overview = archive.overview()
+    if not overview.homes:
+        screen.report_no_home()
+        if output == "json":
+            out.print_json(overview)
+        return EXIT_NOTHING
+    if output == "json":
+        out.print_json(overview)
+    elif output == "table":
+        click.echo(format_overview(overview, homes))
+    else:
+        out.print_rows((out.to_json_value(project) for project in overview.projects), output)
+    return EXIT_OK if overview.transcripts else EXIT_NOTHING
+
+
+def format_overview(overview: Overview, homes: Sequence[str] = ()) -> str:
+    """The whole page. `homes` are those that `--home` named."""
     sections = [
-        "\n".join(_fact_lines(seen)),
-        _project_table(seen),
-        _largest_transcripts(seen),
-        _problem_list(seen),
-        _next_commands(seen, named),
+        "\n".join(_fact_lines(overview)),
+        _project_table(overview),
+        _largest_transcripts(overview),
+        _problem_list(overview),
+        _next_commands(overview, homes),
     ]
     return "\n\n".join(section for section in sections if section)
 
 
-def _fact_lines(seen: Overview) -> Iterator[str]:
-    for home in seen.homes:
+def _fact_lines(overview: Overview) -> Iterator[str]:
+    for home in overview.homes:
         if home.source != KEEP_SOURCE:
-            yield f"  {'home':<14}{out.plain(str(home.path))}"
-    for label, text in _labelled_facts(seen):
+            yield f"  {'home':<14}{plain(str(home.path))}"
+    for label, text in _labelled_facts(overview):
         yield out.wrap_text(text, f"  {label:<14}")
 
 
-def _labelled_facts(seen: Overview) -> Iterator[tuple[str, str]]:
-    if not seen.transcripts:
-        yield "sessions", "none yet: Claude Code has written no transcript here"
+def _labelled_facts(overview: Overview) -> Iterator[tuple[str, str]]:
+    if not overview.transcripts:
+        yield "sessions", "none yet: Claude Code has not written a transcript here"
         return
-    kept = f", {seen.kept:,} of them only in the keep" if seen.kept else ""
-    yield "sessions", f"{seen.sessions:,} in {out.counted(len(seen.projects), 'project')}{kept}"
-    yield "entries", f"{seen.entries:,} in {out.counted(seen.transcripts, 'transcript')}, {out.format_size(seen.bytes)}"
-    if seen.first is not None:
-        yield "from", f"{out.format_day(seen.first)} to {out.format_day(seen.last)} (UTC)"
-    if seen.versions:
-        versions = list(seen.versions)
-        between = versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
-        yield "versions", f"{between}, {out.counted(len(versions), 'version')} of Claude Code"
-    with_transcript = seen.agents - seen.inline_agents
+    kept = f", {overview.kept:,} of them only in the keep" if overview.kept else ""
+    yield "sessions", f"{overview.sessions:,} in {count(len(overview.projects), 'project')}{kept}"
+    transcripts = count(overview.transcripts, "transcript")
+    yield "entries", f"{overview.entries:,} in {transcripts}, {out.format_size(overview.bytes)}"
+    if overview.first is not None:
+        yield "from", f"{out.format_day(overview.first)} to {out.format_day(overview.last)} (UTC)"
+    if overview.versions:
+        versions = list(overview.versions)
+        span = versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
+        yield "versions", f"{span}, {count(len(versions), 'version')} of Claude Code"
+    with_transcript = overview.agents - overview.inline_agents
     own = f"{with_transcript:,} with a transcript of their own" if with_transcript else ""
-    inline = f"{seen.inline_agents:,} inside main transcripts" if seen.inline_agents else ""
+    inline = f"{overview.inline_agents:,} inside main transcripts" if overview.inline_agents else ""
     if own or inline:
         yield "subagents", ", and ".join(part for part in (own, inline) if part)
-    if seen.compactions:
-        yield "compactions", f"{seen.compactions:,} in {out.counted(seen.compacted_sessions, 'session')}"
-    if seen.continuations:
-        yield "continuations", f"{seen.continuations:,} (sessions that begin with a copy of another's beginning)"
-    if seen.side_files:
-        kinds = ", ".join(f"{kind} {count:,}" for kind, count in list(seen.side_files.items())[:_MAX_KINDS])
-        others = len(seen.side_files) - _MAX_KINDS
-        more = f", and {out.counted(others, 'kind')} more" if others > 0 else ""
-        yield "side files", f"{sum(seen.side_files.values()):,}: {kinds}{more}"
+    if overview.compactions:
+        yield "compactions", f"{overview.compactions:,} in {count(overview.compacted_sessions, 'session')}"
+    if overview.continuations:
+        yield "continuations", f"{overview.continuations:,} (sessions that start with a copy of an earlier one)"
+    if overview.side_files:
+        kinds = ", ".join(f"{kind} {number:,}" for kind, number in list(overview.side_files.items())[:_MAX_KINDS])
+        others = len(overview.side_files) - _MAX_KINDS
+        more = f", and {count(others, 'kind')} more" if others > 0 else ""
+        yield "side files", f"{sum(overview.side_files.values()):,}: {kinds}{more}"
 
 
-def _project_table(seen: Overview) -> str:
-    if not seen.projects:
+def _project_table(overview: Overview) -> str:
+    if not overview.projects:
         return ""
-    shown = seen.projects[:_MAX_PROJECTS]
-    some = f", newest {len(shown)} of {len(seen.projects)}" if len(seen.projects) > len(shown) else ""
+    shown = overview.projects[:_MAX_PROJECTS]
+    partial = f", newest {len(shown)} of {len(overview.projects)}" if len(overview.projects) > len(shown) else ""
     rows = [
         (
             out.format_day(project.last),
             f"{project.sessions:,}",
             f"{project.agents:,}",
             out.format_size(project.bytes),
-            shorten_path(project.project, _MAX_PATH),
+            out.shorten_path(project.project, _MAX_PATH),
         )
         for project in shown
     ]
     headings = ("last used", "sessions", "agents", "size", "project")
-    return f"{out.format_heading(f'Projects{some}')}\n{out.format_table(headings, rows, right=(1, 2, 3), ends=True)}"
+    table = out.format_table(headings, rows, right=(1, 2, 3), ends=True)
+    return f"{out.format_heading(f'Projects{partial}')}\n{table}"
 
 
-def _largest_transcripts(seen: Overview) -> str:
-    if not seen.largest:
+def _largest_transcripts(overview: Overview) -> str:
+    if not overview.largest:
         return ""
-    rows = [(out.format_size(one.bytes), f"{one.entries:,}", shorten_path(one.path, _MAX_PATH)) for one in seen.largest]
-    shown = out.format_table(("size", "entries", "transcript"), rows, right=(0, 1), ends=True)
-    return f"{out.format_heading('Largest transcripts')}\n{shown}"
+    rows = [
+        (
+            out.format_size(transcript.bytes),
+            f"{transcript.entries:,}",
+            out.shorten_path(transcript.path, _MAX_PATH),
+        )
+        for transcript in overview.largest
+    ]
+    table = out.format_table(("size", "entries", "transcript"), rows, right=(0, 1), ends=True)
+    return f"{out.format_heading('Largest transcripts')}\n{table}"
 
 
-def _problem_list(seen: Overview) -> str:
-    if not seen.problems:
+def _problem_list(overview: Overview) -> str:
+    if not overview.problems:
         return ""
-    shown = "\n".join(f"  {out.plain(str(problem))}" for problem in seen.problems[:_MAX_PROBLEMS])
-    others = len(seen.problems) - _MAX_PROBLEMS
+    shown = "\n".join(f"  {plain(str(problem))}" for problem in overview.problems[:_MAX_PROBLEMS])
+    others = len(overview.problems) - _MAX_PROBLEMS
     more = f"\n  and {others:,} more: see threadline doctor" if others > 0 else ""
     return f"{out.format_heading('Problems')}\n{shown}{more}"
 
 
-def _next_commands(seen: Overview, named: Sequence[str]) -> str:
-    """What to type next, for the same homes."""
-    if not seen.transcripts:
-        return "Next: threadline demo demo-home, a made-up home to look at"
-    homes = "".join(f" --home {quote(home)}" for home in named)
-    commands = [f"threadline {command}{homes}" for command in ("doctor", "list", "show last")]
+def _next_commands(overview: Overview, homes: Sequence[str]) -> str:
+    """What to try next, for the same homes."""
+    if not overview.transcripts:
+        return "Next: threadline demo demo-home, which writes an example home"
+    options = "".join(f" --home {quote(home)}" for home in homes)
+    commands = [f"threadline {command}{options}" for command in ("doctor", "list", "show last")]
     lines = [f"Next: {commands[0]}"]
     for command in commands[1:]:
         longer = f"{lines[-1]} · {command}"
-        lines[-1:] = [longer] if out.display_width(longer) <= out.terminal_width() else [lines[-1], f"      {command}"]
-    return "\n".join(map(out.plain, lines))
+        lines[-1:] = [longer] if display_width(longer) <= out.terminal_width() else [lines[-1], f"      {command}"]
+    return "\n".join(map(plain, lines))

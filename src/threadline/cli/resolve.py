@@ -1,21 +1,31 @@
-"""Open what a command line names: the archive, its index, a session or a transcript."""
+"""Turn what a command line names into objects: archives, sessions, transcripts, agents, places and times."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Sequence
+from datetime import datetime, tzinfo
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+from msgspec import Struct
+
+from threadline import archive as archives
+from threadline.archive import Archive
+from threadline.cli import NoHome, screen
 from threadline.cli.options import NO_KEEP
+from threadline.errors import Ambiguous, BadQuery, IndexBusy, NotFound
+from threadline.model.homes import Found, Home
+from threadline.model.places import Place
+from threadline.model.times import parse_moment
 
 if TYPE_CHECKING:
-    from threadline.archive import Archive
     from threadline.load import Session
-    from threadline.model.homes import Found, Home
+    from threadline.model.session import Agent
+    from threadline.model.session import Session as SessionData
 
-_QUIET_BYTES = 8 * 1024 * 1024
 _MAX_MESSAGES = 3
 _DESKTOP_APP_FOLDER = "local-agent-mode-sessions"
 _OFF_WORDS = frozenset({"0", "off", "no", "false"})
@@ -26,49 +36,48 @@ def open_archive(
     jobs: int | None = None,
     *,
     found: Iterable[Home] | None = None,
-    most: int | None = None,
+    refresh_bytes: int = archives.AUTO_REFRESH_BYTES,
     index: bool = True,
-    quiet: int = _QUIET_BYTES,
+    quiet_bytes: int = screen.QUIET_BYTES,
+    require_home: bool = False,
 ) -> Archive:
-    """The archive of the homes that were named, or else of those that are found; or of those that were `found`.
+    """Open the archive that a command asks for.
 
-    `most` is how many bytes may be read to bring the index up to date. Without `index`, or with `THREADLINE_INDEX=off`,
-    it is left alone: everything is then read from the transcripts. Up to `quiet` bytes, indexing shows no bar: what is
-    done in a moment, and on the way to something else, is not worth a word.
+    Args:
+        homes: The homes that `--home` names; if there are none, the default ones.
+        jobs: Worker processes.
+        found: Homes that were already looked up; `homes` is then ignored.
+        refresh_bytes: How many bytes may be read to bring the index up to date.
+        index: Whether to use the index. `THREADLINE_INDEX=off` also disables it; all is then read from transcripts.
+        quiet_bytes: Indexing up to this many bytes shows no progress bar.
+        require_home: Whether to raise if there is no home.
 
     Raises:
-        NotFound: a home that was named is not there, and not in the keep either.
+        NotFound: a home that `--home` names is neither on disk nor in the keep.
+        NoHome: there is none, and `require_home` is set.
     """
-    from functools import partial
-
-    from threadline import archive
-
-    is_used = index and uses_index()
+    uses = index and uses_index()
     keep = uses_keep()
-    most = archive.AUTO_REFRESH_BYTES if most is None else most
-    showing = partial(_progress_for, quiet)
+    progress = partial(screen.archive_progress, quiet_bytes=quiet_bytes)
     if found is not None:
-        without_keep = archive.is_keep_ignored(keep)
-        return archive.Archive(
+        return Archive(
             tuple(found),
-            index=is_used,
+            index=uses,
             jobs=jobs,
-            progress=showing,
-            max_refresh_bytes=most,
-            without_keep=without_keep,
+            progress=progress,
+            max_refresh_bytes=refresh_bytes,
+            without_keep=archives.is_keep_ignored(keep),
         )
-    made = archive.open(homes, index=is_used, jobs=jobs, progress=showing, max_refresh_bytes=most, keep=keep)
-    if made.keep_problems:
-        _print_keep_problems(made.keep_problems)
-    if made.missing_homes:
-        _print_missing_homes(made.missing_homes)
-    return made
+    archive = archives.open(homes, index=uses, jobs=jobs, progress=progress, max_refresh_bytes=refresh_bytes, keep=keep)
+    _print_keep_problems(archive.keep_problems)
+    _print_missing_homes(archive.missing_homes)
+    if require_home and not archive.homes:
+        raise NoHome(screen.NO_HOME)
+    return archive
 
 
 def uses_keep() -> bool:
-    """Whether sessions are read that only the keep has: not with `--no-keep`."""
-    import click
-
+    """Whether to read sessions that exist only in the keep: unless `--no-keep` was given."""
     context = click.get_current_context(silent=True)
     return context is None or not context.meta.get(NO_KEEP)
 
@@ -78,28 +87,72 @@ def uses_index() -> bool:
     return os.environ.get("THREADLINE_INDEX", "").strip().lower() not in _OFF_WORDS
 
 
+def _print_keep_problems(problems: Sequence[str]) -> None:
+    for problem in problems[:_MAX_MESSAGES]:
+        screen.print_message(problem)
+    if len(problems) > _MAX_MESSAGES:
+        screen.print_message(f"{len(problems) - _MAX_MESSAGES:,} more problems: run `threadline keep verify`.")
+
+
+def _print_missing_homes(homes: Sequence[str]) -> None:
+    # The desktop app deletes a home together with the session it was created for.
+    missing = [home for home in homes if _DESKTOP_APP_FOLDER not in home]
+    if not missing:
+        return
+    more = f" and {len(missing) - _MAX_MESSAGES:,} more" if len(missing) > _MAX_MESSAGES else ""
+    names = ", ".join(repr(home) for home in missing[:_MAX_MESSAGES]) + more
+    subject = f"Home {names} no longer exists" if len(missing) == 1 else f"Homes {names} no longer exist"
+    screen.print_message(f"{subject}. Reading the copy in the keep.")
+
+
+def ensure_index(archive: Archive, *, refresh: bool) -> bool:
+    """Whether there is an index to query. It is refreshed first, unless another process is doing that."""
+    path = archive.index
+    if not refresh:
+        if not path.exists():
+            screen.report_nothing(
+                f"There is no index at {str(path)!r} yet. Run `threadline index refresh`, or omit --no-refresh."
+            )
+            return False
+        archive.use_stale_index()
+        return True
+    try:
+        archive.open_index()
+    except IndexBusy as error:
+        if not path.exists():
+            raise
+        screen.print_message(f"{error} Using the index as it is.")
+        archive.use_stale_index()
+    return True
+
+
+def expand_path(text: str) -> Path:
+    """A path, with `~` expanded."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111 - Path.expanduser raises if there is no such user
+
+
+def is_file(path: str | Path) -> bool:
+    """Whether there is such a file; False if that cannot be determined."""
+    return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises if a parent folder cannot be entered
+
+
 def find_at_path(path: str) -> Found:
-    """All that lies at a path. An empty one is a shell's variable that is not set, never the current folder.
+    """Everything at a path: a transcript, a folder or a home.
 
     Raises:
         NotFound: there is nothing at that path.
-        BadQuery: it is empty, or a file of a home that is no transcript.
+        BadQuery: it is empty, or a file of a home that is not a transcript.
     """
-    from threadline.errors import BadQuery
-
-    if not path:
-        raise BadQuery("The path is empty; name a transcript, a folder or a home.")
-    return open_archive((), found=()).at(path)  # what is named by its path needs no home
+    if not path:  # an unset shell variable, which must not mean the current folder
+        raise BadQuery("The path is empty. Name a transcript, a folder or a home.")
+    return open_archive((), found=()).at(path)  # a path needs no home
 
 
 def find_by_name(name: str, homes: Sequence[str]) -> tuple[Found, bool]:
-    """All that lies at a path, or else the transcript whose session's or agent's id starts so; and whether it is so.
+    """Everything at a path, or the transcript of a session or agent by the start of its id, or of the `last` session.
 
-    `last` is the newest session's.
+    The flag says whether the name was an id rather than a path.
     """
-    from threadline.errors import NotFound
-    from threadline.model.homes import Found
-
     try:
         return find_at_path(name), False
     except NotFound:
@@ -109,89 +162,95 @@ def find_by_name(name: str, homes: Sequence[str]) -> tuple[Found, bool]:
         return Found(transcript.home, (), (transcript,), (), ()), True
 
 
-def _print_keep_problems(problems: Sequence[str]) -> None:
-    """What of the keep could not be read."""
-    import click
-
-    from threadline.render import plain
-
-    for told in problems[:_MAX_MESSAGES]:
-        click.echo(plain(told), err=True)
-    if len(problems) > _MAX_MESSAGES:
-        click.echo(f"And {len(problems) - _MAX_MESSAGES:,} more: `threadline keep verify` says them.", err=True)
+def transcript_path(name: str) -> Path | None:
+    """The path that a session was named by; None if the name is an id or `last`."""
+    path = expand_path(name)
+    return path if path.suffix == ".jsonl" or is_file(path) else None
 
 
-def _print_missing_homes(homes: Sequence[str]) -> None:
-    """Which homes are gone, so that nobody wonders where Claude Code has what is shown."""
-    import click
-
-    from threadline.render import plain
-
-    # Homes of the desktop app go with the session they were made for.
-    told = [home for home in homes if _DESKTOP_APP_FOLDER not in home]
-    if not told:
-        return
-    more = f" and {len(told) - _MAX_MESSAGES:,} more" if len(told) > _MAX_MESSAGES else ""
-    named = ", ".join(repr(home) for home in told[:_MAX_MESSAGES]) + more
-    said = f"The home {named} is gone" if len(told) == 1 else f"The homes {named} are gone"
-    what = "of it" if len(told) == 1 else "of them"
-    click.echo(plain(f"{said}; what was kept {what} is read from the keep."), err=True)
-
-
-def _progress_for(quiet: int, label: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
-    from contextlib import nullcontext
-
-    from threadline.cli.screen import progress_bar
-
-    if label == "Scanning":
-        return progress_bar(label, total, rate=True)
-    if label not in {"Indexing", "Unpacking"}:
-        return progress_bar(label, total)
-    return progress_bar(label, total, rate=True) if total > quiet else nullcontext(lambda _done: None)
-
-
-def read_session(session: str, homes: Sequence[str] = ()) -> Session:
-    """Read the session that was named.
+def session_path(name: str, homes: Sequence[str] = ()) -> Path:
+    """The main transcript of a session, named by the start of its id, its path, or `last` (the first of `list`).
 
     Raises:
-        NotFound: there is none of that name.
-        Ambiguous: there are several; the text lists them.
+        NotFound: there is no such session.
+        Ambiguous: several ids start like this; the message lists them.
     """
-    from threadline.load import read
-
-    return read(session_path(session, homes))
-
-
-def session_path(session: str, homes: Sequence[str] = ()) -> Path:
-    """The main transcript of the session that was named; `last` is the one that `threadline list` shows first."""
-    place = Path(os.path.expanduser(session))  # noqa: PTH111 - Path.expanduser raises where there is no such user
-    if place.suffix == ".jsonl" or place.is_file():
-        return place
+    path = transcript_path(name)
+    if path is not None:
+        return path
     with open_archive(homes) as archive:
-        return archive.path(session)
+        return archive.path(name)
 
 
-def ensure_index(archive: Archive, *, fresh: bool) -> bool:
-    """Whether there is an index to ask; it is refreshed if that is wanted and nobody else is at it."""
-    import click
+def read_session(name: str, homes: Sequence[str] = ()) -> Session:
+    """Read the session that `session_path` finds."""
+    from threadline.load import read  # noqa: PLC0415 - loads the reader, which `list` and `usage` do without
 
-    from threadline.cli import output as out
-    from threadline.cli.screen import report_nothing
-    from threadline.errors import IndexBusy
+    return read(session_path(name, homes))
 
-    path = archive.index
-    if not fresh:
-        if not path.exists():
-            made_by = "`threadline index refresh` makes it, or leave out --no-refresh"
-            report_nothing(f"There is no index at {str(path)!r} yet; {made_by}.")
-            return False
-        archive.use_stale_index()
-        return True
-    try:
-        archive.open_index()
-    except IndexBusy as error:
-        if not path.exists():
-            raise
-        click.echo(f"threadline: {out.plain(str(error))} This answer is of the index as it is.", err=True)
-        archive.use_stale_index()
-    return True
+
+def find_agent(session: SessionData, prefix: str) -> Agent:
+    """An agent of a session by the start of its id; `main` is the main one.
+
+    Raises:
+        NotFound: there is no such agent.
+        Ambiguous: several ids start like this.
+    """
+    if prefix == "main":
+        return session.main
+    matches = [agent for agent in session.agents if (agent.id or "").startswith(prefix)]
+    exact = [agent for agent in matches if agent.id == prefix]
+    if not matches:
+        raise NotFound(f"The session has no agent {prefix!r}. `threadline tree SESSION` lists its agents.")
+    if len(matches) > 1 and not exact:
+        ids = ", ".join(str(agent.id) for agent in matches)
+        raise Ambiguous(f"{len(matches)} agent ids start with {prefix!r}. Use more characters: {ids}.")
+    return (exact or matches)[0]
+
+
+def parse_place(session: SessionData, text: str | None) -> Place | None:
+    """The place that `FILE:LINE`, or a line number of the main transcript, means.
+
+    Raises:
+        BadQuery: the text is not a place.
+    """
+    if text is None:
+        return None
+    if text.isascii() and text.isdecimal():
+        return Place(str(session.path or ""), int(text[:18]))
+    place = Place.parse(text)
+    if not place.line:
+        raise BadQuery(f"{text!r} is not a place. Use FILE:LINE or LINE, for example session.jsonl:12 or 12.")
+    return place
+
+
+class TimeRange(Struct, frozen=True):
+    """What `--since` and `--until` mean; None is open-ended."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @classmethod
+    def parse(
+        cls, since: str | None, until: str | None = None, *, now: datetime | None = None, zone: tzinfo | None = None
+    ) -> TimeRange:
+        """Parse both options.
+
+        Raises:
+            BadQuery: a time cannot be understood, or the range ends before it starts.
+        """
+        start = parse_moment(since, now=now, zone=zone) if since is not None else None
+        end = parse_moment(until, now=now, end=True, zone=zone) if until is not None else None
+        if start is not None and end is not None and start > end:
+            raise BadQuery(f"--since {since} is after --until {until}.")
+        return cls(start, end)
+
+    def __bool__(self) -> bool:
+        """Whether it excludes any time."""
+        return self.since is not None or self.until is not None
+
+    def __contains__(self, when: datetime | None) -> bool:
+        """Whether a time is in the range. No time is in an open range only."""
+        if when is None:
+            return not self
+        return (self.since is None or when >= self.since) and (self.until is None or when <= self.until)

@@ -1,4 +1,4 @@
-"""Turns, calls and entries of a session as rows with the same keys in every command.
+"""Rows for programs: turns, calls and entries of a session, with the same keys in every command.
 
 Imports the whole entry model: `list`, `usage` and the overview must not import this module.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from threadline.cli import output as out
+from threadline.cli.filters import AttributedEntry
 from threadline.model.blocks import (
     ContentBlock,
     ImageBlock,
@@ -25,7 +27,7 @@ from threadline.render import summarize_call
 
 
 def thread_row(entry: Entry) -> dict[str, Any]:
-    """An entry of the active thread, as it can be compared from outside."""
+    """An entry of the active thread: enough to compare it with other tools."""
     return {"uuid": entry.uuid, "kind": entry.kind, "place": str(entry.place)}
 
 
@@ -41,15 +43,15 @@ def conversation_row(entry: Entry, turn: int | None, agent: str | None = None) -
 
 
 def call_row(call: Call) -> dict[str, Any]:
-    """A call, with its input whole and not its output: that can be huge, and its place leads there."""
-    took = call.duration
+    """A call with its whole input, but without its output: that can be huge, and `place` leads there."""
+    duration = call.duration
     return {
         "timestamp": call.timestamp,
         "tool": call.tool,
         "input": summarize_call(call.tool, call.input),
         "outcome": str(call.outcome),
         "evidence": call.evidence,
-        "seconds": took.total_seconds() if took is not None else None,
+        "seconds": duration.total_seconds() if duration is not None else None,
         "agent": call.agent,
         "turn": call.turn,
         "call": call.id,
@@ -58,15 +60,15 @@ def call_row(call: Call) -> dict[str, Any]:
 
 
 def turn_row(turn: Turn, calls: Iterable[Call]) -> dict[str, Any]:
-    """A turn: what was asked, what was said, and the calls that were made."""
+    """A turn: its prompt, reply and calls."""
     act = turn.act
-    took = turn.duration
+    duration = turn.duration
     return {
         "number": turn.number,
         "act": str(act.kind) if act is not None else None,
         "prompt": act.text if act is not None else None,
         "started": turn.started,
-        "seconds": took.total_seconds() if took is not None else None,
+        "seconds": duration.total_seconds() if duration is not None else None,
         "reply": turn.reply,
         "calls": [call_row(call) for call in calls],
         "entries": len(turn.entries),
@@ -74,9 +76,51 @@ def turn_row(turn: Turn, calls: Iterable[Call]) -> dict[str, Any]:
     }
 
 
-# Of what is not understood, this many bytes tell enough: it may be a hole of gigabytes.
+def entry_row(attributed: AttributedEntry, *, data: bool = False) -> dict[str, Any]:
+    """An entry of a transcript; with `data`, including its own JSON."""
+    entry = attributed.entry
+    row: dict[str, Any] = {
+        "place": str(entry.place),
+        "line": entry.line.number,
+        "offset": entry.line.offset,
+        "length": len(entry.raw),
+        "kind": entry.kind,
+        "subtype": entry_subtype(entry),
+        "uuid": entry.uuid,
+        "parent_uuid": getattr(entry, "parent_uuid", None),
+        "session": entry.session_id,
+        "agent": attributed.agent,
+        "is_agent": attributed.is_agent,
+        "timestamp": entry.timestamp,
+        "version": getattr(entry, "version", None),
+        "text": entry_text(entry),
+        "problems": [
+            {"kind": str(problem.kind), "place": str(problem.place), "message": problem.message}
+            for problem in attributed.problems
+        ],
+    }
+    if data:
+        row["data"] = _entry_data(entry)
+    return row
+
+
+def entry_subtype(entry: Entry) -> str | None:
+    """The subtype of a system entry, or the type of an attachment."""
+    return getattr(entry, "subtype", None) or getattr(getattr(entry, "attachment", None), "type", None)
+
+
+def _entry_data(entry: Entry) -> Any:
+    """The entry's JSON; its text if that is nested too deeply to be encoded again."""
+    try:
+        out.json_text([entry.data])
+    except RecursionError:
+        return entry.raw.decode(errors="replace")
+    return entry.data
+
+
+# An entry that could not be parsed may have gigabytes; this much is enough to recognise it.
 _MAX_RAW_BYTES = 4096
-# The field that says most, of each kind that has no message; looked for in this order.
+# The most descriptive field of each kind without a message, in order of preference.
 _DESCRIPTIVE_FIELDS = (
     "ai_title",
     "custom_title",
@@ -103,7 +147,7 @@ _INPUT_FIELDS = ("command", "file_path", "pattern", "query", "url", "description
 
 
 def entry_text(entry: Entry) -> str:
-    """What the entry says: its text, its call or result, or the field that tells most."""
+    """An entry's text, calls and results, or its most descriptive field."""
     if isinstance(entry, UserEntry | AssistantEntry):
         blocks = entry.message.blocks if entry.message is not None else ()
         return "\n".join(text for block in blocks for text in _block_texts(block))
@@ -132,8 +176,8 @@ def _block_texts(block: ContentBlock) -> Iterator[str]:
 def _input_text(value: Any) -> str:
     if not isinstance(value, dict):
         return "" if value is None else str(value)
-    named = (value[name] for name in _INPUT_FIELDS if isinstance(value.get(name), str))
-    return next(named, ", ".join(map(str, value)))
+    values = (value[name] for name in _INPUT_FIELDS if isinstance(value.get(name), str))
+    return next(values, ", ".join(map(str, value)))
 
 
 def _content_text(entry: Entry) -> str:

@@ -4,59 +4,61 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from threadline.archive import Archive
 from threadline.cli import EXIT_NOTHING, EXIT_OK, screen
 from threadline.cli import output as out
-from threadline.cli.options import home_option, output_options
-from threadline.cli.output import shorten_path
-from threadline.cli.screen import pager_option
-from threadline.model.hits import SNIPPET_LENGTH
-from threadline.model.text import format_time
-from threadline.render import Role, Span, Style, cut_line, wrap
+from threadline.cli.options import colour_option, home_option, output_options, pager_option
+from threadline.cli.resolve import ensure_index, open_archive
+from threadline.errors import did_you_mean
+from threadline.model.hits import SNIPPET_LENGTH, Hit, Hits
+from threadline.model.text import count, format_time
+from threadline.model.times import parse_zone
+from threadline.render import Role, Span, Spans, Style, cut_line, one_line, plain, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from threadline.archive import Archive
-    from threadline.model.hits import Hit, Hits
     from threadline.model.session import Session
-    from threadline.render import Spans
     from threadline.search import Sort
 
 _DEFAULT_LIMIT = 20
 _MIN_SIMILARITY = 0.8
 _EXCLUDED_WORD = re.compile("-[^-].")
+_MIN_WIDTH = 20
+_SNIPPET_LINES = 3
+_MORE_IN_SESSION = " more in this session"
 _EPILOG = """
 \b
 Examples:
-  threadline search rate limit                both words, in one entry
-  threadline search '"rate limit"'            these words in a row
-  threadline search parseTimestamp            also parse_timestamp
-  threadline search error:ENOENT since:7d     what failed so, in the last week
-  threadline search prompt:deploy -staging    what was typed, without a word
+  threadline search rate limit                both words in one entry
+  threadline search '"rate limit"'            an exact phrase
+  threadline search parseTimestamp            also finds parse_timestamp
+  threadline search error:ENOENT since:7d     failures of the last seven days
+  threadline search prompt:deploy -staging    typed prompts, excluding a word
   threadline search '/retry in \\d+ s/'        a regular expression
-  threadline search deploy --all --sort time  every entry, the newest first
-  threadline search deploy --context 2        with what was said around it
-  threadline search deploy --open             go to the best hit
-  threadline search deploy --open 3           go to the third
+  threadline search deploy --all --sort time  every entry, newest first
+  threadline search deploy --context 2        with surrounding entries
+  threadline search deploy --open             show the best hit in its session
+  threadline search deploy --open 3           show the third hit
   threadline search deploy --jsonl            for a program
 """
 
 
 class _SearchCommand(click.Command):
-    """A command whose words may begin with a minus: `-harbour` is no `-h`. `--open` may be without a number."""
+    """Accepts words that start with a minus (`-harbour` is not `-h`), and `--open` without a number."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The arguments, those that are words with a space before them."""
-        given: list[str] = []
-        for one, after in zip_longest(args, args[1:], fillvalue=""):
-            is_first = one == "--open" and not (after.isascii() and after.isdecimal())
-            given.append("--open=1" if is_first else f" {one}" if _EXCLUDED_WORD.match(one) else one)
-        return super().parse_args(ctx, given)
+        """Parse the arguments; excluded words get a leading space, so that click takes them for words."""
+        prepared: list[str] = []
+        for argument, following in zip_longest(args, args[1:], fillvalue=""):
+            is_bare_open = argument == "--open" and not (following.isascii() and following.isdecimal())
+            is_excluded = _EXCLUDED_WORD.match(argument)
+            prepared.append("--open=1" if is_bare_open else f" {argument}" if is_excluded else argument)
+        return super().parse_args(ctx, prepared)
 
 
 @click.command(cls=_SearchCommand, epilog=_EPILOG, context_settings={"ignore_unknown_options": True})
@@ -67,33 +69,33 @@ class _SearchCommand(click.Command):
     default=_DEFAULT_LIMIT,
     show_default=True,
     metavar="N",
-    help="No more sessions than this, or with --all no more entries.",
+    help="Show at most N sessions, or with --all at most N entries.",
 )
 @click.option(
     "--sort",
     type=click.Choice(["rank", "time"]),
     default="rank",
     show_default=True,
-    help="What was most likely meant first, or the newest.",
+    help="Best match first, or newest first.",
 )
-@click.option("--all", "every", is_flag=True, help="All hits of a session, not only its best.")
-@click.option("--context", type=click.IntRange(0, 100), default=0, metavar="N", help="So many entries around each hit.")
+@click.option("--all", "every", is_flag=True, help="Show all hits of a session, not only the best one.")
+@click.option("--context", type=click.IntRange(0, 100), default=0, metavar="N", help="Show N entries around each hit.")
 @click.option(
     "--open",
     "opened",
     type=click.IntRange(min=1),
     metavar="[N]",
-    help="Show the turn of the Nth hit, the first unless said, instead of the hits.",
+    help="Show the turn that contains hit N (default: 1) instead of the list of hits.",
 )
-@click.option("--exact", is_flag=True, help="Only what matches: no other spelling, and nothing that lacks a word.")
+@click.option("--exact", is_flag=True, help="Only exact matches: no similar spellings, no partial matches.")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="Read no longer than this; by default 1 once something is found, else 10.",
+    help="Stop after this time. Default: 1 once there is a hit, otherwise 10.",
 )
-@click.option("--no-refresh", is_flag=True, help="Ask the index as it is, and do not read what changed since.")
-@click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")
+@click.option("--no-refresh", is_flag=True, help="Use the index as it is, without reading recent changes.")
+@colour_option
 @pager_option
 @home_option
 @output_options
@@ -108,65 +110,56 @@ def search(
     exact: bool,
     timeout: float | None,
     no_refresh: bool,
-    no_color: bool,
+    colour: bool,
     pager: bool,
     homes: tuple[str, ...],
     output: str,
 ) -> int:
-    """Find entries that a QUERY asks for: words, "phrases", -without, OR, field:value, /expressions/.
+    """Search all sessions.
 
-    Of each session its best hit is shown: title, time (UTC), project, field, the words around, and its place.
-    docs/search.md has the whole language. Where nothing matches, it says what would have.
+    QUERY is words, "phrases", -excluded words, OR, field:value and /regular expressions/; docs/search.md describes it.
+    Shows the best hit of each session: title, time (UTC), project, field, snippet and place. If nothing matches,
+    suggests what would.
     """
-    from threadline.cli import output as out
-    from threadline.cli import screen
-    from threadline.cli.resolve import ensure_index, open_archive
-    from threadline.cli.screen import report_no_home
-    from threadline.model.times import parse_zone
-
     _reject_misspelt_options(words)
     if opened is not None and output != "table":
-        raise click.UsageError("--open shows a session to be read; leave out --json, --jsonl and --csv.")
-    text = " ".join(words)
-    is_page = output == "table"
-    with open_archive(homes, quiet=0) as archive:
-        if not archive.homes:
-            report_no_home()
-            return EXIT_NOTHING
-        if not ensure_index(archive, fresh=not no_refresh):
+        raise click.UsageError("--open cannot be combined with --json, --jsonl or --csv.")
+    query = " ".join(words)
+    with open_archive(homes, quiet_bytes=0, require_home=True) as archive:
+        if not ensure_index(archive, refresh=not no_refresh):
             return EXIT_NOTHING
         hits = archive.search(
-            text, limit=limit, every=every, sort=cast("Sort", sort), zone=parse_zone(), near=not exact, seconds=timeout
+            query, limit=limit, every=every, sort=cast("Sort", sort), zone=parse_zone(), near=not exact, seconds=timeout
         )
         if opened is not None:
-            _report_note(archive, text, hits)
-            return open_hit(archive, hits.hits, opened, colour=not no_color, pager=pager) if hits.hits else EXIT_NOTHING
-        if not is_page:
+            _report_note(archive, query, hits)
+            return _open_hit(archive, hits.hits, opened, colour=colour, pager=pager) if hits.hits else EXIT_NOTHING
+        if output != "table":
             out.print_rows((_hit_row(archive, hit, context) for hit in hits.hits), output)
+            if hits.near or hits.cut_short or not hits.hits:
+                _report_note(archive, query, hits)
         else:
-            _report_note(archive, text, hits)
-            coloured = screen.use_colour(wanted=not no_color)
-            for line in hit_page(archive, hits, context, coloured=coloured, every=every):
-                click.echo(line, color=coloured)
-        if not is_page and (hits.near or hits.cut_short or not hits.hits):
-            _report_note(archive, text, hits)
+            _report_note(archive, query, hits)
+            use = screen.use_colour(enabled=colour)
+            for line in hit_page(archive, hits, context, colour=use, every=every):
+                click.echo(line, color=use)
     return EXIT_OK if hits.hits and not hits.near else EXIT_NOTHING
 
 
 def _reject_misspelt_options(words: Sequence[str]) -> None:
-    """What looks like an option that is spelt wrong is no word to be found."""
-    from difflib import get_close_matches
-
-    known = [option for param in click.get_current_context().command.params for option in param.opts]
+    """Reject words that look like a misspelt option."""
+    options = [option for param in click.get_current_context().command.params for option in param.opts]
+    long_options = [option for option in options if option.startswith("--")]
     for word in words:
-        near = get_close_matches(word.split("=")[0], [one for one in known if one.startswith("--")], 1, _MIN_SIMILARITY)
-        if word.startswith("--") and near:
-            raise click.UsageError(f"There is no option {word}; did you mean {near[0]}? To find it: '\"{word}\"'.")
+        match = (
+            did_you_mean(word.split("=")[0], long_options, cutoff=_MIN_SIMILARITY) if word.startswith("--") else None
+        )
+        if match:
+            raise click.UsageError(f"No such option {word}. Did you mean {match}? To search for it, use '\"{word}\"'.")
 
 
 def _hit_row(archive: Archive, hit: Hit, context: int) -> dict[str, Any]:
-    from threadline.cli import output as out
-    from threadline.cli.rows import conversation_row
+    from threadline.cli.rows import conversation_row  # noqa: PLC0415 - loads the entry model, which only context needs
 
     before, after = archive.around(hit, context) if context else ([], [])
     return {
@@ -185,30 +178,22 @@ def _hit_row(archive: Archive, hit: Hit, context: int) -> dict[str, Any]:
         "lacks": list(hit.lacks),
         "gone": hit.gone,
         "kept": hit.kept,
-        "before": [out.to_json_value(conversation_row(one, None, hit.agent)) for one in before],
-        "after": [out.to_json_value(conversation_row(one, None, hit.agent)) for one in after],
+        "before": [out.to_json_value(conversation_row(entry, None, hit.agent)) for entry in before],
+        "after": [out.to_json_value(conversation_row(entry, None, hit.agent)) for entry in after],
     }
 
 
-def _report_note(archive: Archive, text: str, hits: Hits) -> None:
-    """Say what there is instead, where nothing matches."""
-    from threadline.cli import screen
-    from threadline.model.times import parse_zone
-
+def _report_note(archive: Archive, query: str, hits: Hits) -> None:
+    """Print the note on the hits, or why there are none."""
     if hits.note is not None:
-        screen.report_nothing(hits.note)
+        screen.print_message(hits.note)
     elif not hits.hits:
-        screen.report_nothing(archive.why(text, zone=parse_zone()))
+        screen.print_message(archive.why(query, zone=parse_zone()))
 
 
-_MIN_WIDTH = 20
-_SNIPPET_LINES = 3
-_MORE_IN_SESSION = " more in this session"
-
-
-def hit_page(archive: Archive, hits: Hits, context: int, *, coloured: bool, every: bool = False) -> Iterator[str]:
-    """The lines of the page; with `every`, all entries were asked for."""
-    style = Style(colour=coloured)
+def hit_page(archive: Archive, hits: Hits, context: int, *, colour: bool, every: bool = False) -> Iterator[str]:
+    """The lines of the page; with `every`, hits are entries rather than sessions."""
+    style = Style(colour=colour)
     width = screen.page_width()
     numbers = len(str(len(hits.hits)))
     for number, hit in enumerate(hits.hits, 1):
@@ -216,32 +201,32 @@ def hit_page(archive: Archive, hits: Hits, context: int, *, coloured: bool, ever
             yield ""
         for line in _hit_lines(archive, hit, f"{number:>{numbers}}", width, context):
             yield style.line(line)
-    left = " ".join(_omitted_notes(hits, every=every))
-    if left:
+    notes = " ".join(_omitted_notes(hits, every=every))
+    if notes:
         yield ""
-        yield style.line((Span(left, Role.FAINT),))
+        yield style.line((Span(notes, Role.FAINT),))
 
 
 def _omitted_notes(hits: Hits, *, every: bool) -> Iterator[str]:
-    """What is not shown, and which option shows it."""
+    """How many hits are not shown, and which option shows them."""
     exact = [hit for hit in hits.hits if not hit.lacks]
     least = "At least " if hits.at_least else ""
     beyond = hits.total - sum(1 + hit.more for hit in exact)
     sessions = hits.listed - len(exact)
     if every and beyond > 0:
-        yield f"{least}{out.counted(beyond, 'more entry', 'more entries')}: see --limit N."
+        yield f"{least}{count(beyond, 'more entry', 'more entries')}: use --limit N."
     elif sessions > 0 and beyond > 0:
-        entries = out.counted(beyond, "entry", "entries")
-        yield f"{least}{out.counted(sessions, 'more session')} ({entries}): see --limit N."
-    elif hits.maybe_more and not every:  # nobody went on to look for others, once there were enough
-        yield "There may be more sessions: see --limit N."
+        entries = count(beyond, "entry", "entries")
+        yield f"{least}{count(sessions, 'more session')} ({entries}): use --limit N."
+    elif hits.maybe_more and not every:  # the search stops once it has enough sessions
+        yield "There may be more sessions: use --limit N."
     inside = sum(hit.more for hit in exact)
     if inside and not every:
-        yield f"{least}{out.counted(inside, 'more entry', 'more entries')} in those shown: see --all."
+        yield f"{least}{count(inside, 'more entry', 'more entries')} in the sessions shown: use --all."
 
 
 def _hit_lines(archive: Archive, hit: Hit, number: str, width: int, context: int) -> Iterator[Spans]:
-    """What session it is, where in it, and what it says."""
+    """The session, the facts, the snippet with its context, and the place."""
     margin = Span(" " * (len(number) + 2))
     room = max(_MIN_WIDTH, width - len(margin.text))
     title = hit.title or "(no title)"
@@ -249,26 +234,26 @@ def _hit_lines(archive: Archive, hit: Hit, number: str, width: int, context: int
     yield (
         Span(f"{number}  ", Role.FAINT),
         Span(f"{session}  " if session else "", Role.CODE),
-        Span(out.one_line(title, room - len(session) - 2), Role.TITLE),
+        Span(one_line(title, room - len(session) - 2), Role.TITLE),
     )
-    told = " · ".join(_hit_facts(archive, hit, width))
-    if room - len(told) < _MIN_WIDTH:
-        told = told.replace(_MORE_IN_SESSION, " more")
-    left = max(_MIN_WIDTH, room - len(told) - 3)
-    yield cut_line((margin, Span(f"{told} · {shorten_path(hit.project, left)}", Role.FAINT)), width)
+    facts = " · ".join(_hit_facts(archive, hit, width))
+    if room - len(facts) < _MIN_WIDTH:
+        facts = facts.replace(_MORE_IN_SESSION, " more")
+    left = max(_MIN_WIDTH, room - len(facts) - 3)
+    yield cut_line((margin, Span(f"{facts} · {out.shorten_path(hit.project, left)}", Role.FAINT)), width)
     before, after = archive.around(hit, context) if context else ([], [])
     for entry in before:
         yield _context_line(entry, margin, room)
-    shown = [span for span in _highlighted_snippet(archive, hit) if span.text]
-    if shown:
-        yield from islice(wrap(shown, width, first=(margin,), rest=(margin,)), _SNIPPET_LINES)
+    snippet = [span for span in _highlighted_snippet(archive, hit) if span.text]
+    if snippet:
+        yield from islice(wrap(snippet, width, first=(margin,), rest=(margin,)), _SNIPPET_LINES)
     for entry in after:
         yield _context_line(entry, margin, room)
     yield (margin, Span(_hit_place(hit, room), Role.FAINT))
 
 
 def _hit_facts(archive: Archive, hit: Hit, width: int) -> Iterator[str]:
-    """When, what it is, and what else there is to know. A title has no time of its own: then it is the session's."""
+    """Time, field and other facts. A title has no time of its own, so the session's is shown."""
     when = hit.timestamp
     if when is None and hit.session is not None:
         when = archive.facts(hit.session).last
@@ -276,35 +261,35 @@ def _hit_facts(archive: Archive, hit: Hit, width: int) -> Iterator[str]:
         yield format_time(when)
     yield hit.field or hit.kind
     if hit.agent:
-        yield f"agent {out.plain(hit.agent)[:8]}"
+        yield f"agent {plain(hit.agent)[:8]}"
     if hit.gone:
-        yield "its transcript is gone"
+        yield "transcript deleted"
     if hit.kept:
         yield "kept"
     if hit.more:
-        yield f"+{hit.more:,}{' more of what is left' if hit.gone else _MORE_IN_SESSION}"
+        yield f"+{hit.more:,}{' more prompts' if hit.gone else _MORE_IN_SESSION}"
     if hit.lacks:
-        yield out.one_line(f"without {', '.join(hit.lacks)}", width // 2)
+        yield one_line(f"without {', '.join(hit.lacks)}", width // 2)
 
 
 def _hit_place(hit: Hit, room: int) -> str:
-    """The place; on a terminal, as much of it as a line holds."""
-    return shorten_path(str(hit.place), room) if sys.stdout.isatty() else out.plain(str(hit.place))
+    """The place; on a terminal, shortened to one line."""
+    return out.shorten_path(str(hit.place), room) if sys.stdout.isatty() else plain(str(hit.place))
 
 
 def _context_line(entry: Any, margin: Span, room: int) -> Spans:
-    from threadline.cli.rows import entry_text
+    from threadline.cli.rows import entry_text  # noqa: PLC0415 - loads the entry model, which only context needs
 
-    text = out.one_line(entry_text(entry), max(_MIN_WIDTH, room - 18))
+    text = one_line(entry_text(entry), max(_MIN_WIDTH, room - 18))
     return (margin, Span(f"{entry.line.number:>5} {entry.kind:<9}  {text}", Role.FAINT))
 
 
 def _highlighted_snippet(archive: Archive, hit: Hit) -> Iterator[Span]:
-    """The snippet, with what was asked for standing out; where that is the title again, what was typed first."""
-    if hit.title is not None and out.plain(hit.snippet).split() == out.plain(hit.title).split():
+    """The snippet with its matches emphasised; if it only repeats the title, the first prompt instead."""
+    if hit.title is not None and plain(hit.snippet).split() == plain(hit.title).split():
         first = archive.facts(hit.session).typed if hit.session is not None else None
-        typed = out.one_line(first or "", SNIPPET_LENGTH)
-        yield Span(typed if typed.split() != out.plain(hit.title).split() else "")
+        prompt = one_line(first or "", SNIPPET_LENGTH)
+        yield Span(prompt if prompt.split() != plain(hit.title).split() else "")
         return
     at = 0
     for start, end in hit.highlights:
@@ -314,60 +299,59 @@ def _highlighted_snippet(archive: Archive, hit: Hit) -> Iterator[Span]:
     yield Span(hit.snippet[at:])
 
 
-def open_hit(archive: Archive, hits: Sequence[Hit], number: int, *, colour: bool, pager: bool = True) -> int:
-    """Show the turn of a hit; the number counts from 1. A pager begins where the hit stands, if it can."""
-    from threadline.cli import output as out
-    from threadline.cli import screen
-    from threadline.load import read
-    from threadline.render import AgentDetail, TextOptions, session_to_text
-    from threadline.thread import find_notifications
+def _open_hit(archive: Archive, hits: Sequence[Hit], number: int, *, colour: bool, pager: bool = True) -> int:
+    """Show the turn that contains a hit, numbered from 1. The pager starts at the hit if it can."""
+    from threadline.load import read  # noqa: PLC0415 - a list of hits needs no reader
+    from threadline.render import AgentDetail, TextOptions, session_to_text  # noqa: PLC0415 - likewise
+    from threadline.thread import find_notifications  # noqa: PLC0415 - likewise
 
     if number > len(hits):
-        return screen.report_nothing(f"There is no hit {number}; the query has {out.counted(len(hits), 'hit')}.")
+        return screen.report_nothing(f"No hit {number}: the query has {count(len(hits), 'hit')}.")
     hit = hits[number - 1]
     if hit.gone:
-        click.echo(f"threadline: the transcript of this prompt is gone; {hit.place} still has it.", err=True)
+        screen.print_message(f"The transcript of this prompt was deleted. The prompt is from {hit.place}.")
         for line in archive.typed(hit).split("\n"):
-            click.echo(out.plain(line))
+            click.echo(plain(line))
         return EXIT_OK
     session = read(hit.place.transcript)
     turn, branch = _find_turn_or_branch(session, hit.place.line)
-    coloured = screen.use_colour(wanted=colour)
+    colour = screen.use_colour(enabled=colour)
     options = TextOptions(
         width=screen.page_width(),
-        colour=coloured,
+        colour=colour,
         agents=AgentDetail.FOLD,
         everything=True,
         branch=branch,
         turn=turn,
     )
-    click.echo(f"threadline: {out.plain(str(hit.place))}", err=True)
+    screen.print_message(str(hit.place))
     lines: Iterable[str] = session_to_text(session, options, find_notifications(session))
-    begin = 0
+    first_line = 0
     if turn is not None or branch is not None:
         lines = list(lines)
-        begin = _find_hit_line(hit, lines)
-    screen.print_lines(lines, coloured=coloured, pager=pager, begin=begin)
+        first_line = _find_hit_line(hit, lines)
+    screen.print_lines(lines, colour=colour, pager=pager, first_line=first_line)
     return EXIT_OK if len(session) else EXIT_NOTHING
 
 
 def _find_hit_line(hit: Hit, lines: Sequence[str]) -> int:
-    """The line that has most of a hit's words together with the two after it; 0 where what was asked for is in none."""
-    asked = {
+    """The line with most of a hit's words, together with the two lines after it; 0 if no line has a match."""
+    matched = {
         hit.snippet[start:end].split()[0].lower() for start, end in hit.highlights if hit.snippet[start:end].split()
     }
     words = {word.lower() for word in hit.snippet.strip("…").split()}
     shown = [click.unstyle(line).lower() for line in lines]
     best, at = 0, 0
     for number, line in enumerate(shown, 1):
-        if any(one in line for one in asked):
-            has = len(words.intersection(" ".join(shown[number - 1 : number + 2]).split()))
-            best, at = max((best, at), (has, number), key=lambda one: one[0])
+        if any(word in line for word in matched):
+            common = len(words.intersection(" ".join(shown[number - 1 : number + 2]).split()))
+            if common > best:
+                best, at = common, number
     return at
 
 
 def _find_turn_or_branch(session: Session, line: int) -> tuple[int | None, int | None]:
-    """The turn that a line stands in, or the branch; neither where it stands in none: then all is shown."""
+    """The turn or the branch that contains a line; neither if the line is in none, and then all is shown."""
     for number, branch in enumerate(session.branches, 1):
         if any(entry.line.number == line for entry in branch.entries):
             return None, number

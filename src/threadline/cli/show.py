@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from threadline.cli import EXIT_NOTHING, EXIT_OK
-from threadline.cli.options import home_option, output_options
-from threadline.cli.screen import pager_option
-
-if TYPE_CHECKING:
-    from threadline.model.calls import Call
-    from threadline.model.session import Session
-    from threadline.render import TextOptions
+from threadline.cli import EXIT_NOTHING, EXIT_OK, screen
+from threadline.cli import output as out
+from threadline.cli.options import colour_option, home_option, output_options, pager_option
+from threadline.cli.resolve import read_session
+from threadline.cli.rows import conversation_row, thread_row, turn_row
+from threadline.errors import NotFound
+from threadline.model.calls import Call
+from threadline.model.session import Session
+from threadline.model.text import count
+from threadline.render import AgentDetail, TextOptions, leading_entries, session_to_text
+from threadline.thread import find_notifications
 
 _EPILOG = """
 \b
 Examples:
-  threadline show last                     the session of last use
-  threadline show 55604662 --agents full   with all that its agents did
+  threadline show last                     the newest session
+  threadline show 55604662 --agents full   with everything its agents did
   threadline show last --turn 3            one turn
-  threadline show last --branch 1          what an edit or a rewind left
-  threadline show last --all | less -R     nothing folded, nothing hidden
+  threadline show last --branch 1          a branch left by an edit
+  threadline show last --all | less -R     nothing folded or hidden
   threadline show last --thread --json     what Claude Code would resume
 """
 
@@ -35,15 +38,13 @@ Examples:
     type=click.Choice(["full", "fold", "none"]),
     default="fold",
     show_default=True,
-    help="All that agents did, a line for each, or nothing.",
+    help="Show agents in full, as one line each, or not at all.",
 )
-@click.option("--branch", type=click.IntRange(min=1), metavar="N", help="The way to branch N and the branch itself.")
-@click.option("--turn", type=click.IntRange(min=0), metavar="N", help="Turn N alone; 0 is what came before the first.")
-@click.option("--thread", is_flag=True, help="Only the thread that Claude Code would resume.")
-@click.option(
-    "--all", "everything", is_flag=True, help="Everything: nothing folded, side agents, the program's entries."
-)
-@click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")
+@click.option("--branch", type=click.IntRange(min=1), metavar="N", help="Show branch N, and the path to it.")
+@click.option("--turn", type=click.IntRange(min=0), metavar="N", help="Show only turn N. 0 is before the first prompt.")
+@click.option("--thread", is_flag=True, help="Show only the thread that Claude Code would resume.")
+@click.option("--all", "everything", is_flag=True, help="Fold nothing; include side agents and internal entries.")
+@colour_option
 @pager_option
 @home_option
 @output_options
@@ -55,95 +56,76 @@ def show(
     turn: int | None,
     thread: bool,
     everything: bool,
-    no_color: bool,
+    colour: bool,
     pager: bool,
     homes: tuple[str, ...],
     output: str,
 ) -> int:
-    """Show a session as the conversation it was.
+    """Print a session as a conversation.
 
-    SESSION is the start of its id, a transcript, or `last`. Times are in UTC. On a terminal a pager shows it: what
-    PAGER says, or less (with -FRX unless LESS says otherwise), or more; none where TERM is dumb.
+    SESSION is the start of a session id, a transcript, or `last`. Times are in UTC. On a terminal, output goes through
+    a pager: $PAGER, less (with -FRX unless LESS is set) or more; none if TERM is dumb.
     """
-    from threadline.cli import screen
-    from threadline.cli.resolve import read_session
-    from threadline.render import AgentDetail, TextOptions
-
-    found = read_session(session, homes)
-    coloured = screen.use_colour(wanted=not no_color)
+    loaded = read_session(session, homes)
+    colour = screen.use_colour(enabled=colour)
     options = TextOptions(
         width=screen.page_width(),
-        colour=coloured,
+        colour=colour,
         agents=AgentDetail(agents),
         everything=everything,
         branch=branch,
         turn=turn,
         thread=thread,
     )
-    _check_numbers(found, options)
-    if output != "table":
-        _print_session(found, options, output)
+    _check_numbers(loaded, options)
+    if output == "table":
+        lines = session_to_text(loaded, options, find_notifications(loaded))
+        screen.print_lines(lines, colour=colour, pager=pager)
+    elif output == "json":
+        out.print_json(_session_document(loaded, options))
     else:
-        from threadline.render import session_to_text
-        from threadline.thread import find_notifications
-
-        screen.print_lines(session_to_text(found, options, find_notifications(found)), coloured=coloured, pager=pager)
-    return EXIT_OK if len(found) else EXIT_NOTHING
+        out.print_rows(_entry_rows(loaded, options), output)
+    return EXIT_OK if len(loaded) else EXIT_NOTHING
 
 
-def _check_numbers(found: Session, options: TextOptions) -> None:
-    """Refuse numbers that the session does not have."""
-    from threadline.errors import NotFound
-    from threadline.model.text import count
-
-    have = len(found.branches)
-    if options.branch is not None and options.branch > have:
-        raise NotFound(f"The session has {count(have, 'branch', 'branches')}; there is no branch {options.branch}.")
-    numbers = [turn.number for turn in found.turns]
-    if options.turn is not None and options.turn not in numbers:
-        have = sum(turn.act is not None for turn in found.turns)
-        raise NotFound(f"The session has {count(have, 'turn')}; there is no turn {options.turn}.")
+def _check_numbers(session: Session, options: TextOptions) -> None:
+    """Reject branch and turn numbers that the session does not have."""
+    branches = len(session.branches)
+    if options.branch is not None and options.branch > branches:
+        raise NotFound(f"No branch {options.branch}: the session has {count(branches, 'branch', 'branches')}.")
+    if options.turn is not None and options.turn not in [turn.number for turn in session.turns]:
+        turns = sum(turn.act is not None for turn in session.turns)
+        raise NotFound(f"No turn {options.turn}: the session has {count(turns, 'turn')}.")
 
 
-def _print_session(found: Session, options: TextOptions, output: str) -> None:
-    from threadline.cli import output as out
-    from threadline.cli.rows import thread_row, turn_row
-
-    if output != "json":
-        out.print_rows(_entry_rows(found, options), output)
-    elif options.thread:
-        out.print_json({"session": found.id, "entries": [thread_row(entry) for entry in found.thread.visible]})
-    else:
-        calls: dict[int | None, list[Call]] = {}
-        for call in found.main.calls:
-            calls.setdefault(call.turn, []).append(call)
-        turns = [turn for turn in found.turns if options.turn in (None, turn.number)]
-        out.print_json(
-            {
-                "session": found.id,
-                "title": found.title.text,
-                "path": found.path,
-                "kept": found.kept,
-                "started": found.started,
-                "ended": found.ended,
-                "models": found.models,
-                "turns": [turn_row(turn, calls.get(turn.number, ())) for turn in turns],
-            }
-        )
-
-
-def _entry_rows(found: Session, options: TextOptions) -> Iterator[dict[str, Any]]:
-    """The entries that are shown, a row each; with `--agents full`, those of agents after them."""
-    from threadline.cli.rows import conversation_row, thread_row
-    from threadline.render import leading_entries
-
+def _session_document(session: Session, options: TextOptions) -> dict[str, Any]:
     if options.thread:
-        yield from map(thread_row, found.thread.visible)
+        return {"session": session.id, "entries": [thread_row(entry) for entry in session.thread.visible]}
+    calls: dict[int | None, list[Call]] = {}
+    for call in session.main.calls:
+        calls.setdefault(call.turn, []).append(call)
+    turns = [turn for turn in session.turns if options.turn in (None, turn.number)]
+    return {
+        "session": session.id,
+        "title": session.title.text,
+        "path": session.path,
+        "kept": session.kept,
+        "started": session.started,
+        "ended": session.ended,
+        "models": session.models,
+        "turns": [turn_row(turn, calls.get(turn.number, ())) for turn in turns],
+    }
+
+
+def _entry_rows(session: Session, options: TextOptions) -> Iterator[dict[str, Any]]:
+    """One row per entry shown; with `--agents full`, the agents' entries follow."""
+    if options.thread:
+        yield from map(thread_row, session.thread.visible)
         return
-    turns = {id(entry): turn.number for turn in found.turns for entry in turn.entries}
-    for entry in leading_entries(found.main, branch=options.branch):
+    turns = {id(entry): turn.number for turn in session.turns for entry in turn.entries}
+    for entry in leading_entries(session.main, branch=options.branch):
         if options.turn in (None, turns.get(id(entry))):
             yield conversation_row(entry, turns.get(id(entry)))
-    for agent in found.agents if options.agents == "full" else ():
+    for agent in session.agents if options.agents == "full" else ():
         if agent.side is None or options.everything:
             yield from (conversation_row(entry, None, agent.id) for entry in agent.conversation)

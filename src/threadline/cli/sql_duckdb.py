@@ -1,6 +1,6 @@
 """Run SQL queries in DuckDB over the tables that the query names, exported as Parquet files.
 
-DuckDB's own SQLite reader is an extension that is downloaded, so that it is not used. No other file can be read.
+DuckDB's own SQLite reader is not used because it has to be downloaded. Queries cannot read any other file.
 """
 
 from __future__ import annotations
@@ -31,89 +31,89 @@ _Value = TypeVar("_Value")
 
 
 class DuckdbAnswer:
-    """The rows of a question as they come; `columns` has their names, each of them once."""
+    """The rows of a query as they come. Names in `columns` are unique."""
 
-    def __init__(self, connection: Any, question: str, seconds: float, worker: Executor) -> None:
+    def __init__(self, connection: Any, query: str, seconds: float, worker: Executor) -> None:
         self._connection = connection
-        self._question = question
-        self._left = self._given = seconds
+        self._query = query
+        self._left = self._timeout = seconds
         self._worker = worker
-        self._wrong = import_library("duckdb", "duckdb").Error
+        self._error = import_library("duckdb", "duckdb").Error
         self._check()
-        self._bound = self._waited(lambda: connection.sql(question))
-        self.columns = unique_names(self._bound.columns)
+        self._relation = self._run(lambda: connection.sql(query))
+        self.columns = unique_names(self._relation.columns)
 
     def __iter__(self) -> Iterator[Sequence[Any]]:
-        self._waited(lambda: self._connection.execute(self._question))
-        while rows := self._waited(lambda: self._connection.fetchmany(_FETCH_ROWS)):
+        self._run(lambda: self._connection.execute(self._query))
+        while rows := self._run(lambda: self._connection.fetchmany(_FETCH_ROWS)):
             yield from rows
 
     def write_parquet(self, path: Path) -> int:
-        """All rows into a Parquet file, with DuckDB's own types; how many there were.
+        """Write all rows to a Parquet file, with DuckDB's own types; return how many.
 
         Raises:
-            BadQuery: a column is of a type that Parquet has not.
+            BadQuery: Parquet does not support the type of a column.
         """
         arrow = import_library("pyarrow", "frames")
         parquet = import_library("pyarrow.parquet", "frames")
-        reader = self._waited(lambda: self._bound.to_arrow_reader(CHUNK_ROWS))
+        reader = self._run(lambda: self._relation.to_arrow_reader(CHUNK_ROWS))
         rows = 0
         try:
             with parquet.ParquetWriter(
                 path, _rename_columns(reader.schema, self.columns), compression="zstd"
             ) as writer:
-                while batch := self._waited(lambda: next(reader, None)):
+                while batch := self._run(lambda: next(reader, None)):
                     writer.write_batch(batch.rename_columns(self.columns))
                     rows += batch.num_rows
         except arrow.ArrowNotImplementedError as error:
-            raise BadQuery(f"Parquet cannot hold this answer ({error}); cast the column to VARCHAR.") from None
+            raise BadQuery(f"Parquet does not support this result ({error}). Cast the column to VARCHAR.") from None
         return rows
 
     def _check(self) -> None:
-        from duckdb import StatementType
+        from duckdb import StatementType  # noqa: PLC0415 - an optional library
 
-        statements = self._waited(lambda: self._connection.extract_statements(self._question))
+        statements = self._run(lambda: self._connection.extract_statements(self._query))
         if not statements:
-            raise BadQuery("There is no question; give a SELECT. `threadline sql --schema` shows what there is.")
+            raise BadQuery("The query is empty. Give a SELECT; `threadline sql --schema` shows the tables.")
         if len(statements) > 1:
             raise BadQuery("Give one statement, not several.")
         if statements[0].type not in {StatementType.SELECT, StatementType.EXPLAIN}:
-            raise BadQuery(f"The index is only read ({statements[0].type.name}): give a SELECT.")
+            raise BadQuery(f"The index is read-only ({statements[0].type.name}). Only SELECT statements are allowed.")
 
-    def _waited(self, call: Callable[[], _Value]) -> _Value:
-        """What the call gives, on a worker: DuckDB lets nothing in before it is done, not even Ctrl-C."""
-        began = monotonic()
+    def _run(self, call: Callable[[], _Value]) -> _Value:
+        """Run a call on a worker: DuckDB blocks everything until it is done, even Ctrl-C."""
+        start = monotonic()
         future = self._worker.submit(call)
         try:
             return future.result(max(self._left, 0))
         except Late:
             self._stop(future)
-            raise BadQuery(timeout_message(self._given)) from None
+            raise BadQuery(timeout_message(self._timeout)) from None
         except KeyboardInterrupt:
             self._stop(future)
             raise
         except MemoryError:
-            raise BadQuery("The question needs more memory than it may have; ask for less at once.") from None
-        except (self._wrong, OSError) as error:  # the second is what Arrow makes of the first
-            raise BadQuery(self._sentence(str(error))) from None
+            raise BadQuery("The query needs too much memory. Select less at once.") from None
+        except (self._error, OSError) as error:  # Arrow turns the first into the second
+            raise BadQuery(self._format_error(str(error))) from None
         finally:
-            self._left -= monotonic() - began
+            self._left -= monotonic() - start
 
     def _stop(self, future: Future[Any]) -> None:
         self._connection.interrupt()
         future.exception()
 
-    def _sentence(self, said: str) -> str:
-        kind, _, told = said.partition("\n")[0].partition(": ")
-        told = told.rstrip(".!")
+    def _format_error(self, error: str) -> str:
+        kind, _, message = error.partition("\n")[0].partition(": ")
+        message = message.rstrip(".!")
         if kind.startswith("Out of Memory"):
-            return f"The question needs more memory than it may have ({told}); ask for less at once."
+            return f"The query needs too much memory ({message}). Select less at once."
         if kind.startswith("Permission"):
-            return f"The index is only read ({told}): other files are refused."
-        named = _ERROR_TOKEN.search(told)
-        at = error_position(self._question, next(filter(None, named.groups()))) if named is not None else ""
-        hint = "; `threadline sql --schema` shows what there is" if kind in {"Catalog Error", "Binder Error"} else ""
-        return f"DuckDB{at}: {told}{hint}."
+            return f"Only the index can be read, not other files ({message})."
+        token = _ERROR_TOKEN.search(message)
+        at = error_position(self._query, next(filter(None, token.groups()))) if token is not None else ""
+        hint = " `threadline sql --schema` shows the tables." if kind in {"Catalog Error", "Binder Error"} else ""
+        return f"DuckDB{at}: {message}.{hint}"
 
 
 def _rename_columns(schema: Any, names: Sequence[str]) -> Any:
@@ -122,51 +122,53 @@ def _rename_columns(schema: Any, names: Sequence[str]) -> Any:
 
 
 @contextmanager
-def query_duckdb(archive: Archive, question: str, seconds: float) -> Iterator[DuckdbAnswer]:
-    """Ask in DuckDB, over the tables and views of the index that the question names.
+def query_duckdb(archive: Archive, query: str, seconds: float) -> Iterator[DuckdbAnswer]:
+    """Run a query in DuckDB, over the tables and views of the index that it names.
 
     Raises:
-        BadQuery: it cannot be understood, wants more than to read, or takes too long or too much.
+        BadQuery: the query is invalid, not read-only, or takes too long or too much memory.
         Missing: DuckDB or pyarrow is not installed.
-        Unreadable: the index is damaged or not there.
+        Unreadable: the index is damaged or missing.
     """
     import_library("duckdb", "duckdb")
-    words = set(re.findall(r"\w+", question.lower()))
+    words = set(re.findall(r"\w+", query.lower()))
     with TemporaryDirectory(prefix="threadline-") as folder:
         tables, spilled = Path(folder) / "tables", Path(folder) / "spilled"
-        for made in (tables, spilled):
-            made.mkdir()
-        named = [name for name in exportable_tables() if name in words]
-        for _ in write_tables(archive, tables, named, seconds):
+        tables.mkdir()
+        spilled.mkdir()
+        names = [name for name in exportable_tables() if name in words]
+        for _ in write_tables(archive, tables, names, seconds):
             pass
         with (
-            closing(_open_connection(tables, named, spilled)) as connection,
+            closing(_open_connection(tables, names, spilled)) as connection,
             _limit_memory(),
             ThreadPoolExecutor(1) as worker,
         ):
             try:
-                yield DuckdbAnswer(connection, question, seconds, worker)
+                yield DuckdbAnswer(connection, query, seconds, worker)
             finally:
-                # Rows that nobody has asked for would be waited for.
+                # Otherwise it would wait for rows that nobody reads.
                 connection.interrupt()
 
 
-def _open_connection(tables: Path, named: Sequence[str], spilled: Path) -> Any:
-    """A DuckDB in memory that can read these tables, and no other file."""
+def _open_connection(tables: Path, names: Sequence[str], spilled: Path) -> Any:
+    """An in-memory DuckDB that can read these tables and no other file."""
     duckdb = import_library("duckdb", "duckdb")
     allowed = str(tables).replace("'", "''")
     try:
         connection = duckdb.connect(":memory:", config=_settings(spilled))
-        for name in named:
+        for name in names:
             connection.read_parquet(str(tables / f"{name}.parquet")).create_view(name)
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute(f"SET allowed_directories = ['{allowed}']")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
     except duckdb.Error as error:
-        said = str(error).partition("\n")[0].rstrip(".")
-        told = f"This duckdb ({duckdb.__version__}) cannot be asked: {said}"
-        raise Missing(f"{told}; install another with `pip install 'threadline[duckdb]'`.") from None
+        message = str(error).partition("\n")[0].rstrip(".")
+        raise Missing(
+            f"duckdb {duckdb.__version__} does not work: {message}."
+            " Install another version: pip install 'threadline[duckdb]'"
+        ) from None
     return connection
 
 
@@ -178,16 +180,16 @@ def _settings(spilled: Path) -> dict[str, str]:
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
         "allow_persistent_secrets": "false",
-        # Else a table that is not there would be looked for among the variables of this program.
+        # Otherwise a missing table would be looked up among this program's variables.
         "python_enable_replacements": "false",
     }
 
 
 @contextmanager
 def _limit_memory() -> Iterator[None]:
-    """No more memory than this, where the system can see to it: DuckDB's own limit does not count every value."""
+    """Limit the address space if the system can: DuckDB's own limit does not count every value."""
     try:
-        import resource
+        import resource  # noqa: PLC0415 - Windows has none
 
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     except (ImportError, OSError):

@@ -6,9 +6,10 @@ of the input may be missing or malformed, and any failure falls back to what Cla
 
 from __future__ import annotations
 
+import os
 import re
 import sys
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from math import isfinite
 from typing import Any
@@ -17,29 +18,31 @@ import click
 import msgspec
 from msgspec import Struct
 
-from threadline.account import Ledger, Rates, load_rates
-from threadline.cli import EXIT_OK
-from threadline.cli.options import home_option
+from threadline.account import Ledger, load_rates
+from threadline.cli import EXIT_OK, screen
+from threadline.cli import output as out
+from threadline.cli.options import colour_option, home_option, prices_option
 from threadline.cli.resolve import open_archive
+from threadline.errors import BadQuery, Error
 from threadline.model.charges import EXACT
-from threadline.model.times import parse_moment
+from threadline.model.times import parse_moment, parse_zone
 from threadline.model.totals import Sum, UsageWindow
-from threadline.render import Role, Span, Style, one_line
+from threadline.render import Role, Span, Style, one_line, should_use_colour
 from threadline.reports import RecentUsage, SessionRef, homes_including, resolve_session
 
 _EPILOG = """
 \b
 Examples:
-  threadline statusline --install         what to write into settings.json
-  threadline statusline --cost both       Claude Code's own figure beside ours
+  threadline statusline --install         print the settings to add
+  threadline statusline --cost both       computed and reported cost
   threadline statusline --format '{model} {session} {share}'
   threadline statusline --json < saved.json
 \b
 In ~/.claude/settings.json:
   {"statusLine": {"type": "command", "command": "threadline statusline"}}
 \b
-What --format may hold: {model}, {session}, {reported}, {today}, {block},
-{left}, {burn}, {context}, {share}; what is not known is a -.
+Parts for --format: {model}, {session}, {reported}, {today}, {block},
+{left}, {burn}, {context}, {share}. An unknown value is shown as -.
 """
 _SNIPPET = """{
   "statusLine": {
@@ -56,29 +59,22 @@ _DEFAULT_MILLISECONDS = 300
     "--cost",
     type=click.Choice(["computed", "reported", "both"]),
     default="computed",
-    help="The session's cost from its transcripts (the default), as Claude Code reports it, or both.",
+    help="The session's cost computed from its transcripts, as Claude Code reports it, or both. Default: computed.",
 )
-@click.option("--format", "template", metavar="TEXT", help="The line as a template; the parts are named below.")
-@click.option("--tz", metavar="ZONE", help="Where today begins: Europe/Berlin, UTC; by default where this machine is.")
-@click.option(
-    "--prices",
-    "files",
-    multiple=True,
-    metavar="FILE",
-    help="A price file, ours or LiteLLM's, whose models are added or replace; may be given several times.",
-)
+@click.option("--format", "template", metavar="TEXT", help="Template for the line; parts are listed below.")
+@click.option("--tz", metavar="ZONE", help="Time zone in which today starts: Europe/Berlin, UTC. Default: local.")
+@prices_option
 @click.option(
     "--time",
     "milliseconds",
     type=click.IntRange(min=0),
     default=_DEFAULT_MILLISECONDS,
     metavar="MS",
-    help="Milliseconds for other sessions' transcripts; "
-    f"by default {_DEFAULT_MILLISECONDS}. What there is no time for is left"
-    " out, and a + says so.",
+    help="Time limit in milliseconds for reading other sessions. Transcripts that do not fit are skipped and a + is"
+    f" shown. Default: {_DEFAULT_MILLISECONDS}.",
 )
-@click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")
-@click.option("--install", is_flag=True, help="Only print what to write into settings.json; nothing is changed.")
+@colour_option
+@click.option("--install", is_flag=True, help="Print what to add to settings.json. Nothing is changed.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON document.")
 @home_option
 def statusline(
@@ -86,68 +82,55 @@ def statusline(
     cost: str,
     template: str | None,
     tz: str | None,
-    files: tuple[str, ...],
+    price_files: tuple[str, ...],
     milliseconds: int,
-    no_color: bool,
+    colour: bool,
     install: bool,
     as_json: bool,
     homes: tuple[str, ...],
 ) -> int:
-    """Answer Claude Code's statusline with one line: model, session, today, the five hours' window, context.
+    """Print one line for Claude Code's status line.
 
-    Reads the JSON that Claude Code gives on standard input, this session's transcripts, and of the others only those
-    that changed within a day: however much a home holds, that takes no longer. A + stands behind an amount that is
-    only the least it can be, a ~ before a window whose begin is not certain.
+    Shows model, cost of the session and of today, the current five-hour window, and context usage. Reads the JSON that
+    Claude Code passes on standard input, this session's transcripts, and transcripts of other sessions that changed
+    within a day, so that the size of the home does not matter. A + after an amount means "at least"; a ~ before a
+    window means that its start is uncertain.
     """
     if install:
         click.echo(_SNIPPET)
         return EXIT_OK
     _check_template(template)
-    from threadline.errors import Error
 
-    told = read_input()
+    passed = read_input()
+    now = datetime.now(UTC)
     try:
-        found = gather_figures(told, homes, files, tz=tz, seconds=milliseconds / 1000, now=_now())
+        figures = gather_figures(passed, homes, price_files, tz=tz, seconds=milliseconds / 1000, now=now)
     except Error:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever it is, a prompt must not break: what was told is shown
-        click.echo(f"threadline: The transcripts could not be read ({type(error).__name__}).", err=True)
-        found = figures_from_input(told, _now())
+    except Exception as error:  # noqa: BLE001 - nothing may break the prompt: show what Claude Code passed in
+        screen.print_message(f"The transcripts could not be read ({type(error).__name__}).")
+        figures = figures_from_input(passed, now)
     if as_json:
-        from threadline.cli import output as out
-
-        out.print_json(found.record())
+        out.print_json(figures.record())
     else:
-        click.echo(_format_statusline(found, cost, template, coloured=not no_color), color=True)
+        click.echo(_format_statusline(figures, cost, template, colour=colour), color=True)
     return EXIT_OK
 
 
-def _now() -> datetime:
-    from datetime import UTC, datetime
-
-    return datetime.now(UTC)
-
-
 def _check_template(template: str | None) -> None:
-    from threadline.errors import BadQuery
-
-    wrong = [name for name in _TEMPLATE_PART.findall(template or "") if name not in PARTS]
-    if wrong:
-        named = ", ".join(f"{{{name}}}" for name in PARTS)
-        raise BadQuery(f"The template names {{{wrong[0]}}}, which is no part; the parts are {named}.")
+    unknown = [name for name in _TEMPLATE_PART.findall(template or "") if name not in PARTS]
+    if unknown:
+        parts = ", ".join(f"{{{name}}}" for name in PARTS)
+        raise BadQuery(f"Unknown part {{{unknown[0]}}} in --format. Parts: {parts}.")
 
 
-def _format_statusline(found: StatuslineFigures, cost: str, template: str | None, *, coloured: bool) -> str:
-    import os
-
-    from threadline.render import should_use_colour
-
-    # Claude Code reads the line through a pipe and shows its colours, so that a pipe is no reason to leave them out.
-    in_colour = coloured and should_use_colour(os.environ, terminal=True)
+def _format_statusline(figures: StatuslineFigures, cost: str, template: str | None, *, colour: bool) -> str:
+    # Claude Code reads the line through a pipe and shows its colours, so a pipe does not disable them.
+    colour = colour and should_use_colour(os.environ, terminal=True)
     if template is None:
-        return default_line(found, cost, coloured=in_colour)
-    shown = format_parts(found, cost)
-    return _TEMPLATE_PART.sub(lambda part: shown[part[1]] or "-", template)
+        return default_line(figures, cost, colour=colour)
+    parts = format_parts(figures, cost)
+    return _TEMPLATE_PART.sub(lambda part: parts[part[1]] or "-", template)
 
 
 _MAX_INPUT_BYTES = 64 * 1024 * 1024
@@ -158,9 +141,10 @@ _MAX_NUMBER = 1e15
 
 
 class StatuslineInput(Struct, frozen=True):
-    """What Claude Code tells. `tokens` are those of the last prompt, `limit` is how large the window may grow.
+    """What Claude Code passes in.
 
-    `share` is how full Claude Code says the window is; `reported` what it says that the session cost so far, in USD.
+    `reported` is the session's cost so far, in USD. `tokens` are those of the last prompt, `limit` is the size of the
+    context window, and `share` is how full it is.
     """
 
     model: str | None = None
@@ -173,12 +157,12 @@ class StatuslineInput(Struct, frozen=True):
     is_long: bool = False
 
     def limit_for(self, tokens: int) -> int:
-        """How large the window may grow: as told, or else a million where something tells of that, or 200,000."""
+        """The size of the context window: as passed in, or a million if something indicates that, or 200,000."""
         return self.limit or (_LONG_CONTEXT if self.is_long or tokens > _DEFAULT_CONTEXT else _DEFAULT_CONTEXT)
 
 
 def read_input() -> StatuslineInput:
-    """What standard input tells; nothing where a person is at the keyboard, or where it is no JSON."""
+    """Parse standard input; empty if that is a terminal or not JSON."""
     if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
         return StatuslineInput()
     try:
@@ -189,21 +173,21 @@ def read_input() -> StatuslineInput:
 
 
 def parse_input(data: bytes) -> StatuslineInput:
-    """What such bytes tell."""
-    given = _decode_json(data)
-    identity, name = _get_text(given, "model", "id"), _get_text(given, "model", "display_name")
-    cost, share = _get_number(given, "cost", "total_cost_usd"), _get_number(given, "context_window", "used_percentage")
-    sent = [_get_count(given, "context_window", "current_usage", one) for one in _PROMPT_TOKEN_FIELDS]
+    """Parse Claude Code's JSON; missing or malformed fields are None."""
+    value = _decode_json(data)
+    model_id, name = _get_text(value, "model", "id"), _get_text(value, "model", "display_name")
+    cost, share = _get_number(value, "cost", "total_cost_usd"), _get_number(value, "context_window", "used_percentage")
+    tokens = [_get_count(value, "context_window", "current_usage", field) for field in _PROMPT_TOKEN_FIELDS]
     return StatuslineInput(
-        model=name or identity or _get_text(given, "model"),
-        session=_get_text(given, "session_id"),
-        transcript=_get_text(given, "transcript_path"),
+        model=name or model_id or _get_text(value, "model"),
+        session=_get_text(value, "session_id"),
+        transcript=_get_text(value, "transcript_path"),
         reported=Decimal(str(cost)) if cost is not None else None,
-        tokens=sum(one or 0 for one in sent) or None,
-        limit=_get_count(given, "context_window", "context_window_size") or None,
-        share=share / 100 if share else None,  # none is said after a compaction, when nobody knows
-        is_long=any(mark in f"{identity} {name}".lower() for mark in _LONG_CONTEXT_MARKS)
-        or _get_path(given, "exceeds_200k_tokens") is True,
+        tokens=sum(number or 0 for number in tokens) or None,
+        limit=_get_count(value, "context_window", "context_window_size") or None,
+        share=share / 100 if share else None,  # 0 after a compaction, when it is unknown
+        is_long=any(mark in f"{model_id} {name}".lower() for mark in _LONG_CONTEXT_MARKS)
+        or _get_path(value, "exceeds_200k_tokens") is True,
     )
 
 
@@ -211,7 +195,7 @@ def _decode_json(data: bytes) -> Any:
     try:
         return msgspec.json.decode(data)
     except (ValueError, RecursionError):
-        import json  # half a character in a path is enough for the fast decoder to refuse
+        import json  # noqa: PLC0415 - more lenient: msgspec rejects half a character in a path
 
         try:
             return json.loads(data.decode(errors="replace"))
@@ -226,29 +210,28 @@ def _get_path(value: Any, *keys: str) -> Any:
 
 
 def _get_text(value: Any, *keys: str) -> str | None:
-    found = _get_path(value, *keys)
-    return found if isinstance(found, str) and found.strip() else None
+    text = _get_path(value, *keys)
+    return text if isinstance(text, str) and text.strip() else None
 
 
 def _get_number(value: Any, *keys: str) -> int | float | None:
-    found = _get_path(value, *keys)
-    is_number = isinstance(found, int | float) and not isinstance(found, bool)
-    return found if is_number and abs(found) < _MAX_NUMBER and isfinite(found) and found >= 0 else None
+    number = _get_path(value, *keys)
+    is_number = isinstance(number, int | float) and not isinstance(number, bool)
+    return number if is_number and abs(number) < _MAX_NUMBER and isfinite(number) and number >= 0 else None
 
 
 def _get_count(value: Any, *keys: str) -> int | None:
-    found = _get_number(value, *keys)
-    return int(found) if found is not None else None
+    number = _get_number(value, *keys)
+    return int(number) if number is not None else None
 
 
-_MAX_INDEXED_BYTES = 8 * 1024 * 1024
 _ONE_DAY = timedelta(hours=24)
 
 
 class StatuslineFigures(Struct, frozen=True):
-    """All that a statusline may show. `day` is today in the reader's zone."""
+    """Everything a status line may show. `day` is today in the user's time zone."""
 
-    told: StatuslineInput
+    passed: StatuslineInput
     recent: RecentUsage
     now: datetime
     day: str | None
@@ -263,95 +246,76 @@ class StatuslineFigures(Struct, frozen=True):
 
     @property
     def left(self) -> timedelta | None:
-        """How long the window goes on."""
+        """How long the window remains open."""
         return self.window.ends - self.now if self.window is not None else None
 
     def record(self) -> dict[str, Any]:
         """The figures for a program."""
-        found = self.recent
+        recent = self.recent
         return {
-            "model": self.told.model,
+            "model": self.passed.model,
             "session": {
-                "id": found.named.session,
+                "id": recent.named.session,
                 **_sum_record(self.session),
-                "reported": self.told.reported,
-                "difference": _reported_difference(self.session, self.told.reported),
+                "reported": self.passed.reported,
+                "difference": _reported_difference(self.session, self.passed.reported),
             },
-            "today": {"day": self.day, **_sum_record(self.today), "is_whole": found.is_whole},
-            "window": self._window(),
+            "today": {"day": self.day, **_sum_record(self.today), "is_whole": recent.is_whole},
+            "window": {**self.window.record(), "is_certain": self.is_certain} if self.window is not None else None,
             "context": {"tokens": self.tokens, "limit": self.limit, "share": self.share},
-            "not_read": {"transcripts": found.not_read, "is_listed": found.is_listed},
-            "problems": [f"{problem.place}: {problem.message}" for problem in found.ledger.problems],
+            "not_read": {"transcripts": recent.not_read, "is_listed": recent.is_listed},
+            "problems": [f"{problem.place}: {problem.message}" for problem in recent.ledger.problems],
             "prices": {"digest": self.digest},
         }
 
-    def _window(self) -> dict[str, Any] | None:
-        if self.window is None:
-            return None
-        return {**self.window.record(), "is_certain": self.is_certain}
-
 
 def gather_figures(
-    told: StatuslineInput,
-    given: tuple[str, ...],
-    files: tuple[str, ...],
+    passed: StatuslineInput,
+    home_names: tuple[str, ...],
+    price_files: tuple[str, ...],
     *,
     tz: str | None,
     seconds: float,
     now: datetime,
 ) -> StatuslineFigures:
-    """The figures at a moment.
+    """The figures at a given time.
 
     Raises:
-        Error: a home, a price file or a time zone that was named is not there.
+        Error: a home, price file or time zone does not exist.
     """
-    from threadline.model.times import parse_zone
-
-    here = parse_zone(tz)
-    begins, ends = parse_moment("today", now=now, zone=here), parse_moment("today", now=now, zone=here, end=True)
-    table = load_rates(*files)
-    homes = open_archive(given).homes
-    asked = resolve_session(told.transcript, told.session, homes)
+    zone = parse_zone(tz)
+    begins, ends = parse_moment("today", now=now, zone=zone), parse_moment("today", now=now, zone=zone, end=True)
+    rates = load_rates(*price_files)
+    homes = open_archive(home_names).homes
+    session = resolve_session(passed.transcript, passed.session, homes)
     since = min(begins, now - _ONE_DAY)
-    with open_archive((), found=homes_including(asked, homes), most=_MAX_INDEXED_BYTES) as archive:
-        found = archive.recent(asked, table, since=since, seconds=seconds)
-        return _build_figures(told, found, table, begins, ends, now, here)
+    with open_archive((), found=homes_including(session, homes), refresh_bytes=screen.QUIET_BYTES) as archive:
+        recent = archive.recent(session, rates, since=since, seconds=seconds)
+        window, is_certain = recent.window(now)
+        tokens, limit, share = _context_usage(passed, recent)
+        return StatuslineFigures(
+            passed=passed,
+            recent=recent,
+            now=now,
+            day=f"{now.astimezone(zone):%Y-%m-%d}",
+            session=recent.of_session(),
+            today=recent.within(begins, ends),
+            window=window,
+            is_certain=is_certain,
+            tokens=tokens,
+            limit=limit,
+            share=share,
+            digest=rates.digest,
+        )
 
 
-def _build_figures(  # noqa: PLR0917 - all that is known by now
-    told: StatuslineInput,
-    found: RecentUsage,
-    table: Rates,
-    begins: datetime,
-    ends: datetime,
-    now: datetime,
-    here: tzinfo,
-) -> StatuslineFigures:
-    window, is_certain = found.window(now)
-    tokens, limit, share = _context_usage(told, found)
+def figures_from_input(passed: StatuslineInput, now: datetime) -> StatuslineFigures:
+    """The figures that Claude Code passed in, without reading anything."""
+    rates = load_rates()
+    nothing = RecentUsage(SessionRef(passed.session), now, Ledger((), rates), None, is_listed=False)
+    tokens, limit, share = _context_usage(passed, nothing)
     return StatuslineFigures(
-        told=told,
-        recent=found,
-        now=now,
-        day=f"{now.astimezone(here):%Y-%m-%d}",
-        session=found.of_session(),
-        today=found.within(begins, ends),
-        window=window,
-        is_certain=is_certain,
-        tokens=tokens,
-        limit=limit,
-        share=share,
-        digest=table.digest,
-    )
-
-
-def figures_from_input(told: StatuslineInput, now: datetime) -> StatuslineFigures:
-    """What Claude Code told alone."""
-    table = load_rates()
-    nothing = RecentUsage(SessionRef(told.session), now, Ledger((), table), None, is_listed=False)
-    tokens, limit, share = _context_usage(told, nothing)
-    return StatuslineFigures(
-        told=told,
+        passed=passed,
         recent=nothing,
         now=now,
         day=None,
@@ -362,25 +326,25 @@ def figures_from_input(told: StatuslineInput, now: datetime) -> StatuslineFigure
         tokens=tokens,
         limit=limit,
         share=share,
-        digest=table.digest,
+        digest=rates.digest,
     )
 
 
-def _context_usage(told: StatuslineInput, found: RecentUsage) -> tuple[int | None, int | None, float | None]:
-    """Tokens in the window, its limit, and the share. What Claude Code tells is newer than what it has written."""
-    last = found.last
-    tokens = told.tokens or (last.prompt_tokens if last is not None else None)
+def _context_usage(passed: StatuslineInput, recent: RecentUsage) -> tuple[int | None, int | None, float | None]:
+    """Tokens in the context window, its size, and the share. Input from Claude Code is newer than its transcripts."""
+    last = recent.last
+    tokens = passed.tokens or (last.prompt_tokens if last is not None else None)
     if tokens is None:
-        return None, told.limit, told.share
-    limit = told.limit_for(tokens)
+        return None, passed.limit, passed.share
+    limit = passed.limit_for(tokens)
     return tokens, limit, tokens / limit
 
 
-def _sum_record(one: Sum | None) -> dict[str, Any]:
-    if one is None:
+def _sum_record(total: Sum | None) -> dict[str, Any]:
+    if total is None:
         return {"amount": None, "charges": None, "unpriced": None}
-    amount = one.amount if one.amount is not None or one.unpriced else Decimal(0)
-    return {"amount": amount, "charges": one.charges, "unpriced": one.unpriced}
+    amount = total.amount if total.amount is not None or total.unpriced else Decimal(0)
+    return {"amount": amount, "charges": total.charges, "unpriced": total.unpriced}
 
 
 def _reported_difference(computed: Sum | None, reported: Decimal | None) -> Decimal | None:
@@ -389,57 +353,58 @@ def _reported_difference(computed: Sum | None, reported: Decimal | None) -> Deci
 
 
 PARTS = ("model", "session", "reported", "today", "block", "left", "burn", "context", "share")
-"""What a template may name."""
+"""The parts that a template may contain."""
 
 _MAX_NAME = 40
 _THOUSAND, _MILLION = 1000, 1_000_000
 _FULL_SHARE, _NEARLY_FULL_SHARE = 0.9, 0.7
 _CENT = Decimal("0.01")
 _ROUNDING = Context(prec=60, rounding=ROUND_HALF_EVEN)
-# What was spent within a few minutes says nothing about an hour.
+# A few minutes of usage say nothing about an hour.
 _MIN_BURN_TIME = timedelta(minutes=5)
 _SEPARATOR = Span(" | ", Role.FAINT)
 
 
-def format_parts(found: StatuslineFigures, cost: str = "computed") -> dict[str, str]:
-    """Each part of the line; empty where nothing is known of it."""
-    window = found.window
-    least = not found.recent.is_whole
+def format_parts(figures: StatuslineFigures, cost: str = "computed") -> dict[str, str]:
+    """Each part of the line; empty if it is unknown."""
+    window = figures.window
+    least = not figures.recent.is_whole
     burn = _burn_rate(window)
     return {
-        "model": one_line(found.told.model or "", _MAX_NAME),
-        "session": _session_text(found, cost),
-        "reported": format_dollars(found.told.reported),
-        "today": _format_sum(found.today, least=least) if found.today is not None else "",
-        "block": ("" if found.is_certain else "~") + _format_sum(window.sum, least=least) if window is not None else "",
-        "left": _format_time_left(found),
+        "model": one_line(figures.passed.model or "", _MAX_NAME),
+        "session": _session_text(figures, cost),
+        "reported": format_dollars(figures.passed.reported),
+        "today": _format_sum(figures.today, least=least) if figures.today is not None else "",
+        "block": ("" if figures.is_certain else "~") + _format_sum(window.sum, least=least)
+        if window is not None
+        else "",
+        "left": _format_time_left(figures),
         "burn": f"{format_dollars(burn)}/h" if burn is not None else "",
-        "context": _format_tokens(found.tokens),
-        "share": f"{found.share:.0%}" if found.share is not None else "",
+        "context": _format_tokens(figures.tokens),
+        "share": f"{figures.share:.0%}" if figures.share is not None else "",
     }
 
 
-def default_line(found: StatuslineFigures, cost: str, *, coloured: bool) -> str:
-    """The whole line; what is not known is left out."""
-    told = format_parts(found, cost)
-    shown = [
-        (Span(told["model"], Role.STRONG),),
-        _labelled_spans("session", told["session"]),
-        _labelled_spans("today", told["today"]),
-        _labelled_spans(
-            "block", ", ".join(filter(None, (told["block"], told["left"] and f"{told['left']} left", told["burn"])))
-        ),
-        _context_spans(found, told),
+def default_line(figures: StatuslineFigures, cost: str, *, colour: bool) -> str:
+    """The whole line, without unknown parts."""
+    parts = format_parts(figures, cost)
+    block = filter(None, (parts["block"], parts["left"] and f"{parts['left']} left", parts["burn"]))
+    sections = [
+        (Span(parts["model"], Role.STRONG),),
+        _labelled_spans("session", parts["session"]),
+        _labelled_spans("today", parts["today"]),
+        _labelled_spans("block", ", ".join(block)),
+        _context_spans(figures, parts),
     ]
     spans: list[Span] = []
-    for some in shown:
-        if any(span.text for span in some):
-            spans += [*([_SEPARATOR] if spans else []), *some]
-    return Style(colour=coloured).line(spans)
+    for section in sections:
+        if any(span.text for span in section):
+            spans += [*([_SEPARATOR] if spans else []), *section]
+    return Style(colour=colour).line(spans)
 
 
 def format_dollars(amount: Decimal | None) -> str:
-    """`$1.23`; nothing where there is no amount."""
+    """`$1.23`; empty if there is no amount."""
     return f"${_ROUNDING.quantize(amount, _CENT):,}" if amount is not None else ""
 
 
@@ -447,19 +412,19 @@ def _labelled_spans(label: str, text: str) -> tuple[Span, ...]:
     return (Span(f"{label} ", Role.FAINT), Span(text)) if text else ()
 
 
-def _context_spans(found: StatuslineFigures, told: dict[str, str]) -> tuple[Span, ...]:
-    share = found.share or 0
+def _context_spans(figures: StatuslineFigures, parts: dict[str, str]) -> tuple[Span, ...]:
+    share = figures.share or 0
     role = Role.BAD if share >= _FULL_SHARE else Role.NOTICE if share >= _NEARLY_FULL_SHARE else Role.BODY
-    text = f"{told['context']} ({told['share']})" if told["context"] and told["share"] else told["share"]
+    text = f"{parts['context']} ({parts['share']})" if parts["context"] and parts["share"] else parts["share"]
     return (Span("context ", Role.FAINT), Span(text, role)) if text else ()
 
 
-def _session_text(found: StatuslineFigures, cost: str) -> str:
-    computed = _format_sum(found.session) if found.session is not None else ""
-    reported = format_dollars(found.told.reported)
+def _session_text(figures: StatuslineFigures, cost: str) -> str:
+    computed = _format_sum(figures.session) if figures.session is not None else ""
+    reported = format_dollars(figures.passed.reported)
     if cost == "both" and computed and reported:
         return f"{computed} (reported {reported})"
-    if not computed and not found.told.reported:  # nothing spent, so that nothing is written yet
+    if not computed and not figures.passed.reported:  # no usage yet, so nothing has been written
         return reported
     if cost == "reported" or not computed:
         return f"{reported} reported" if reported else computed
@@ -467,25 +432,25 @@ def _session_text(found: StatuslineFigures, cost: str) -> str:
 
 
 def _burn_rate(window: UsageWindow | None) -> Decimal | None:
-    """What an hour costs; None while the window has not gone on for long enough to tell."""
+    """The cost per hour; None until the window has been in use for long enough."""
     if window is None or window.burn is None or window.first is None or window.last is None:
         return None
     return window.burn.amount_per_hour if window.last - window.first >= _MIN_BURN_TIME else None
 
 
-def _format_sum(one: Sum, *, least: bool = False) -> str:
-    """An amount; a + where it is only the least that it can be, and no figure where nothing of it has a price."""
-    if one.amount is None and one.unpriced:
+def _format_sum(total: Sum, *, least: bool = False) -> str:
+    """An amount, with a + if it may be more; no figure if none of the charges has a price."""
+    if total.amount is None and total.unpriced:
         return "no price"
-    return format_dollars(one.amount or Decimal(0)) + ("+" if least or one.unpriced else "")
+    return format_dollars(total.amount or Decimal(0)) + ("+" if least or total.unpriced else "")
 
 
-def _format_time_left(found: StatuslineFigures) -> str:
-    left = found.left
+def _format_time_left(figures: StatuslineFigures) -> str:
+    left = figures.left
     if left is None:
         return ""
-    whole = max(0, int(left.total_seconds() // 60))
-    return f"{whole // 60}h {whole % 60:02d}m" if whole >= 60 else f"{whole}m"  # noqa: PLR2004 - minutes of an hour
+    minutes = max(0, int(left.total_seconds() // 60))
+    return f"{minutes // 60}h {minutes % 60:02d}m" if minutes >= 60 else f"{minutes}m"  # noqa: PLR2004 - per hour
 
 
 def _format_tokens(count: int | None) -> str:

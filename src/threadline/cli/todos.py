@@ -1,68 +1,68 @@
-"""`threadline todos`: the todo and task lists of a session at any point."""
+"""`threadline todos`: the todo and task lists of a session at any point in time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import click
 
-from threadline.cli import EXIT_OK
+from threadline.cli import output as out
 from threadline.cli.options import home_option, output_options
-
-if TYPE_CHECKING:
-    from threadline.model.session import Session
-    from threadline.model.state import State
+from threadline.cli.resolve import parse_place, read_session
+from threadline.cli.screen import print_listing
+from threadline.model.places import Place
+from threadline.model.session import AgentKind, Session
+from threadline.model.state import State
+from threadline.render import one_line
+from threadline.thread import state_at
 
 _SIGNS = {"completed": "✓", "in_progress": "▶", "pending": "·"}
 _MAX_LABEL = 24
 _EPILOG = """
 \b
 Examples:
-  threadline todos last               the lists as they stand
-  threadline todos last --at 120      as they stood after line 120
+  threadline todos last               the lists at the end of the session
+  threadline todos last --at 120      the lists after line 120
   threadline todos 55604662 --jsonl
 """
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("session")
-@click.option("--at", "at", metavar="PLACE", help="As they stood after this place: FILE:LINE, or a line's number.")
+@click.option("--at", metavar="PLACE", help="Show the state after this place: FILE:LINE, or a line number.")
 @home_option
 @output_options
 def todos(session: str, *, at: str | None, homes: tuple[str, ...], output: str) -> int:
-    """Show the todo lists of a session's agents and its task list, as they stood at a place.
+    """Show todo and task lists, at any point in time.
 
-    SESSION is the start of its id, a transcript, or `last`.
+    Includes the lists of agents. SESSION is the start of a session id, a transcript, or `last`.
     """
-    from threadline.cli import output as out
-    from threadline.cli import screen
-    from threadline.cli.output import parse_place
-    from threadline.cli.resolve import read_session
-    from threadline.thread import state_at
+    loaded = read_session(session, homes)
 
-    found = read_session(session, homes)
-    rows = list(_list_rows(state_at(found, parse_place(found, at))))
-    if output != "table":
-        out.print_rows(rows, output)
-    elif rows:
-        click.echo(_list_table(found, rows))
-    if rows:
-        return EXIT_OK
-    if at is not None and any(_list_rows(state_at(found, None))):
-        return screen.report_nothing(f"No todos or tasks up to {at}; without --at, those at the end of the session.")
-    return screen.report_nothing("No todos or tasks: no agent of the session kept a list, or the last one was emptied.")
+    def explain_nothing() -> str:
+        if at is not None and any(_list_rows(state_at(loaded, None))):
+            return f"No todos or tasks up to {at}. Omit --at to see those at the end of the session."
+        return "No todos or tasks: no agent of this session kept a list, or the last one was emptied."
+
+    return print_listing(
+        list(_list_rows(state_at(loaded, parse_place(loaded, at)))),
+        output,
+        row=lambda row: row,
+        table=lambda rows: _list_table(loaded, rows),
+        nothing=explain_nothing,
+    )
 
 
 def _list_rows(state: State) -> Iterator[dict[str, Any]]:
-    for one in state.todos:
-        for number, todo in enumerate(one.todos, 1):
-            yield _list_row("todo", todo.id or str(number), todo.status, todo.content, one.place, agent=one.agent)
-    for known in state.tasks:
-        task = known.task
-        yield _list_row(
-            "task", task.id, task.status, task.subject, known.place, owner=task.owner, blocked_by=task.blocked_by
-        )
+    for todo_list in state.todos:
+        for number, todo in enumerate(todo_list.todos, 1):
+            todo_id = todo.id or str(number)
+            yield _list_row("todo", todo_id, todo.status, todo.content, todo_list.place, agent=todo_list.agent)
+    for state_of_task in state.tasks:
+        task = state_of_task.task
+        more = {"owner": task.owner, "blocked_by": task.blocked_by}
+        yield _list_row("task", task.id, task.status, task.subject, state_of_task.place, **more)
 
 
 def _list_row(
@@ -80,22 +80,15 @@ def _list_row(
     }
 
 
-def _agent_label(session: Session, agent: str) -> str:
-    """What an agent is called: one without an id of its own, by what it was to do."""
-    from threadline.cli import output as out
-    from threadline.model.session import AgentKind
-
-    found = session.agent(agent)
-    if found is None or found.kind is not AgentKind.INLINE:
-        return agent[:8]
-    return out.one_line(found.description or found.prompt or agent, _MAX_LABEL)
+def _agent_label(session: Session, agent_id: str) -> str:
+    """An agent's id, or its task if the id is not its own."""
+    agent = session.agent(agent_id)
+    if agent is None or agent.kind is not AgentKind.INLINE:
+        return agent_id[:8]
+    return one_line(agent.description or agent.prompt or agent_id, _MAX_LABEL)
 
 
-def _list_table(session: Session, rows: list[dict[str, Any]]) -> str:
-    from threadline.cli import output as out
-    from threadline.cli.output import format_place
-    from threadline.model.places import Place
-
+def _list_table(session: Session, rows: Sequence[dict[str, Any]]) -> str:
     cells = [
         (
             row["list"] if row["agent"] is None else f"{row['list']} {_agent_label(session, row['agent'])}",
@@ -103,7 +96,7 @@ def _list_table(session: Session, rows: list[dict[str, Any]]) -> str:
             f"{_SIGNS.get(row['status'], ' ')} {row['status'] or ''}",
             row["owner"] or "",
             ", ".join(row["blocked_by"]),
-            format_place(session, Place.parse(row["place"])),
+            out.format_place(session, Place.parse(row["place"])),
             " ".join((row["text"] or "").split()),
         )
         for row in rows

@@ -3,58 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from threadline.cli import EXIT_NOTHING, EXIT_OK
-from threadline.cli.options import home_option, output_options
-from threadline.cli.screen import pager_option
-
-if TYPE_CHECKING:
-    from threadline.render import TreeNode
+from threadline.cli import EXIT_NOTHING, EXIT_OK, screen
+from threadline.cli import output as out
+from threadline.cli.options import colour_option, home_option, output_options, pager_option
+from threadline.cli.resolve import read_session
+from threadline.render import TreeNode, build_tree, draw_tree
 
 _EPILOG = """
 \b
 Examples:
-  threadline tree last             the session of last use
-  threadline tree 55604662 --all   with agents the program runs for itself
-  threadline tree last --json      the same for a program, nested
+  threadline tree last             the newest session
+  threadline tree 55604662 --all   with agents that Claude Code runs itself
+  threadline tree last --json      nested, for a program
 """
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("session")
-@click.option("--all", "everything", is_flag=True, help="Side agents (compaction, suggestions, side questions), too.")
-@click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Include side agents (compaction, suggestions, side questions)."
+)
+@colour_option
 @pager_option
 @home_option
 @output_options
-def tree(session: str, *, everything: bool, no_color: bool, pager: bool, homes: tuple[str, ...], output: str) -> int:
+def tree(session: str, *, everything: bool, colour: bool, pager: bool, homes: tuple[str, ...], output: str) -> int:
     """Show a session's turns, branches, compactions and agents as a tree.
 
-    SESSION is the start of its id, a transcript, or `last`. On a terminal a pager shows it: what PAGER says, or less
-    (with -FRX unless LESS says otherwise), or more; none where TERM is dumb.
+    SESSION is the start of a session id, a transcript, or `last`. On a terminal, output goes through a pager: $PAGER,
+    less (with -FRX unless LESS is set) or more; none if TERM is dumb.
     """
-    from threadline.cli import output as out
-    from threadline.cli import screen
-    from threadline.cli.resolve import read_session
-    from threadline.render import build_tree, draw_tree
-
-    found = read_session(session, homes)
-    root = build_tree(found, everything=everything)
+    loaded = read_session(session, homes)
+    root = build_tree(loaded, everything=everything)
     if output == "json":
         out.print_json(root.as_json())
     elif output != "table":
         out.print_rows(_tree_rows(root, 0), output)
     else:
-        coloured = screen.use_colour(wanted=not no_color)
-        screen.print_lines(draw_tree(root, screen.page_width(), colour=coloured), coloured=coloured, pager=pager)
-    return EXIT_OK if len(found) else EXIT_NOTHING
+        colour = screen.use_colour(enabled=colour)
+        screen.print_lines(draw_tree(root, screen.page_width(), colour=colour), colour=colour, pager=pager)
+    return EXIT_OK if len(loaded) else EXIT_NOTHING
 
 
 def _tree_rows(node: TreeNode, depth: int) -> Iterator[dict[str, Any]]:
-    """A row for each line of the tree."""
+    """One row per line of the tree."""
     figures = node.figures
     yield {
         "depth": depth,

@@ -6,30 +6,42 @@ import os
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import tzinfo
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.account import Ledger, Rates, load_rates
+from threadline.account import KEY_DESCRIPTIONS, NONE, SESSION_KEY_DESCRIPTIONS, Ledger, Rates, load_rates
 from threadline.archive import Archive
 from threadline.cli import EXIT_NOTHING, EXIT_OK, keep_alive, screen
 from threadline.cli import output as out
-from threadline.cli.filters import ChargeFilter
-from threadline.cli.options import home_option, jobs_option, output_options, timezone_option
-from threadline.cli.resolve import open_archive
-from threadline.cli.screen import pager_option, progress_bar, report_no_home
+from threadline.cli.options import (
+    colour_option,
+    home_option,
+    jobs_option,
+    limit_option,
+    output_options,
+    pager_option,
+    prices_option,
+    project_option,
+    since_option,
+    timezone_option,
+    until_option,
+)
+from threadline.cli.resolve import TimeRange, open_archive
+from threadline.errors import Ambiguous, BadQuery, did_you_mean
 from threadline.model.charges import Charge
 from threadline.model.homes import Found
 from threadline.model.reconciliation import ReportedDay
+from threadline.model.text import count, join_some
+from threadline.model.times import in_zone, parse_zone
 from threadline.reports import UsageReport, build_usage_report, price_digests, row_as_json, usage_document
-
-if TYPE_CHECKING:
-    from datetime import datetime
+from threadline.summary import SessionFilter
 
 _TIME_KEYS = frozenset({"day", "week", "month", "hour"})
 _DEFAULT_LIMIT = 40
+_ID_LENGTH = 8
 _CCUSAGE_REPORTS: dict[str, Literal["daily", "weekly", "monthly", "session"]] = {
     "day": "daily",
     "week": "weekly",
@@ -41,64 +53,48 @@ _EPILOG = """
 Examples:
   threadline usage                                by day
   threadline usage --since 'this month' --by model
-  threadline usage --by project,model             with a subtotal a project
-  threadline usage --by session --project app     what each session cost
-  threadline usage --by tool --since 30d          shared out by tool calls
+  threadline usage --by project,model             with a subtotal per project
+  threadline usage --by session --project app     cost of each session
+  threadline usage --by tool --since 30d          divided among tool calls
   threadline usage --by month --breakdown         each month by model
   threadline usage --by day --tz America/New_York
-  threadline usage --mode both                    against what was reported
+  threadline usage --mode both                    compare with reported costs
   threadline usage --json                         exact, for a program
-  threadline usage --by month --shape ccusage     as `ccusage monthly --json`
+  threadline usage --by month --shape ccusage     as ccusage monthly --json
 
 \b
 Keys for --by: day, week, month, hour, session, project, model, agent,
 agent-type, tool, skill, branch, version, home, machine, part, thread.
-Several nest.
 """
 
 
 @click.command(epilog=_EPILOG)
-@click.option(
-    "--by", "by", multiple=True, metavar="KEY[,KEY…]", help="What to sum by; several nest. By default the day."
-)
-@click.option("--since", metavar="WHEN", help="Only from then on: 2026-11-03, 7d, yesterday, 'this week'.")
-@click.option("--until", metavar="WHEN", help="Only up to then; a day is meant whole.")
-@click.option("--project", metavar="TEXT", help="Only of projects whose path holds this.")
-@click.option("--model", metavar="TEXT", help="Only of models whose id holds this.")
-@click.option("--session", metavar="ID", help="Only of the session whose id starts so, its agents included; or `last`.")
+@click.option("--by", "by", multiple=True, metavar="KEY[,KEY…]", help="Group by these keys, nested. Default: day.")
+@since_option("Only from WHEN on: 2026-11-03, 7d, yesterday, 'this week'.")
+@until_option()
+@project_option()
+@click.option("--model", metavar="TEXT", help="Only models whose id contains TEXT.")
+@click.option("--session", metavar="ID", help='Only this session and its agents. ID may be a prefix, or "last".')
 @timezone_option
+@prices_option
+@click.option("--breakdown", is_flag=True, help="Split each row by model.")
+@click.option("--apart", is_flag=True, help="Split each row into main thread, abandoned branches, agents, side agents.")
 @click.option(
-    "--prices",
-    "files",
-    multiple=True,
-    metavar="FILE",
-    help="A price file, ours or LiteLLM's, whose models are added or replace; may be given several times.",
+    "--sort",
+    type=click.Choice(("time", "amount")),
+    help="Order of groups. Default: time for dates, amount otherwise.",
 )
-@click.option("--breakdown", is_flag=True, help="Below each row, the same by model.")
-@click.option("--apart", is_flag=True, help="Below each row, main thread, left branches, agents and side agents apart.")
-@click.option(
-    "--order", type=click.Choice(("time", "amount")), help="By default, times by time and all else by amount."
-)
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="No more values of the first key: the newest, or the greatest. "
-    f"By default {_DEFAULT_LIMIT} in a table not by time.",
-)
+@click.option("--order", type=click.Choice(("time", "amount")), hidden=True)
+@limit_option(f"Show at most N groups. Default: {_DEFAULT_LIMIT} in a table, or all when grouping by date.")
 @click.option(
     "--mode",
     type=click.Choice(("computed", "reported", "both")),
     default="computed",
-    help="Amounts from tokens and prices; what Claude Code itself reports; or both, and by what they differ.",
+    help="Amounts computed from tokens and prices, those Claude Code reports, or both compared. Default: computed.",
 )
-@click.option(
-    "--shape",
-    type=click.Choice(("ccusage",)),
-    help="JSON in the shape of another program's, by day, week, month or session.",
-)
-@click.option("--exact", is_flag=True, help="Every digit in the table: no 12.3 M, no cents.")
-@click.option("--no-color", is_flag=True, help="No colours; NO_COLOR in the environment says the same.")
+@click.option("--shape", type=click.Choice(("ccusage",)), help="Print ccusage's JSON, by day, week, month or session.")
+@click.option("--exact", is_flag=True, help="Show every digit in the table: no 12.3 M, no rounded cents.")
+@colour_option
 @pager_option
 @home_option
 @jobs_option
@@ -112,103 +108,161 @@ def usage(
     model: str | None,
     session: str | None,
     tz: str | None,
-    files: tuple[str, ...],
+    price_files: tuple[str, ...],
     breakdown: bool,
     apart: bool,
+    sort: str | None,
     order: str | None,
     limit: int | None,
     mode: str,
     shape: str | None,
     exact: bool,
-    no_color: bool,
+    colour: bool,
     pager: bool,
     homes: tuple[str, ...],
     jobs: int | None,
     output: str,
 ) -> int:
-    """Sum what was spent: tokens and USD, every message counted once over all transcripts of all homes.
+    """Report tokens and cost by day, project, model, session and more.
 
-    Agents belong to their session. A model without a known price has tokens and no amount, and a line says so.
+    Every message is counted once across all transcripts of all homes. Agents count towards their session. A model
+    without a known price has tokens but no amount, and a note says so.
     """
-    from threadline.cli.filters import ChargeFilter
-    from threadline.model.times import parse_zone
-
-    # Another program's rows have the models in them in any case.
-    nested = breakdown and shape is None
-    names = parse_keys(by or ("session" if mode == "reported" else "day",), apart=apart, breakdown=nested)
-    _check_combination(names, shape, mode, output, limit)
-    here = parse_zone(tz)
-    wanted = ChargeFilter(
-        project,
-        model,
-        session,
-        _parse_moment(since, here) if since is not None else None,
-        _parse_moment(until, here, end=True) if until is not None else None,
+    # ccusage's rows include the models anyway.
+    keys = parse_keys(
+        by or ("session" if mode == "reported" else "day",), apart=apart, breakdown=breakdown and shape is None
     )
-    asked = UsageOptions(
-        names=tuple(names),
-        wanted=wanted,
-        zone=here,
-        prices=files,
+    _check_combination(keys, shape, mode, output, limit)
+    zone = parse_zone(tz)
+    options = UsageOptions(
+        keys=tuple(keys),
+        criteria=ChargeFilter(project, model, session, TimeRange.parse(since, until, zone=zone)),
+        zone=zone,
+        price_files=price_files,
         homes=homes,
         jobs=jobs,
         mode=mode,
-        shape=_CCUSAGE_REPORTS[names[0]] if shape is not None else None,
-        order=order,
-        limit=limit or (_DEFAULT_LIMIT if output == "table" and names[0] not in _TIME_KEYS else None),
+        shape=_CCUSAGE_REPORTS[keys[0]] if shape is not None else None,
+        sort=sort or order,
+        limit=limit or (_DEFAULT_LIMIT if output == "table" and keys[0] not in _TIME_KEYS else None),
         output=output,
         exact=exact,
-        colour=not no_color,
+        colour=colour,
         pager=pager,
     )
-    return run_usage(asked)
+    rates = load_rates(*options.price_files)
+    with open_archive(options.homes, options.jobs) as archive:
+        return _report_usage(options, archive, rates)
 
 
-def _parse_moment(text: str, here: tzinfo, *, end: bool = False) -> datetime:
-    from threadline.model.times import parse_moment
-
-    return parse_moment(text, end=end, zone=here)
-
-
-def _check_combination(names: Sequence[str], shape: str | None, mode: str, output: str, limit: int | None) -> None:
+def _check_combination(keys: Sequence[str], shape: str | None, mode: str, output: str, limit: int | None) -> None:
     if shape is not None:
-        if names[1:] or names[0] not in _CCUSAGE_REPORTS:
-            raise click.UsageError(
-                f"--shape {shape} goes --by one of {', '.join(_CCUSAGE_REPORTS)}, and by that alone."
-            )
+        if keys[1:] or keys[0] not in _CCUSAGE_REPORTS:
+            raise click.UsageError(f"--shape {shape} requires a single --by key: {', '.join(_CCUSAGE_REPORTS)}.")
         if output not in {"table", "json"} or mode != "computed" or limit is not None:
-            raise click.UsageError(f"--shape {shape} is one JSON document of computed figures, with all of its rows.")
-    if mode == "reported" and (shape is not None or names != ["session"]):
-        raise click.UsageError("Claude Code reports an amount for a session: --mode reported goes --by session alone.")
+            raise click.UsageError(
+                f"--shape {shape} cannot be combined with --jsonl, --csv, --limit, or another --mode than computed."
+            )
+    if mode == "reported" and (shape is not None or keys != ["session"]):
+        raise click.UsageError("--mode reported requires --by session: Claude Code reports costs per session.")
 
 
 def parse_keys(by: Sequence[str], *, apart: bool = False, breakdown: bool = False) -> list[str]:
-    """The keys that were asked for, each once.
+    """The keys to group by, each once.
 
     Raises:
-        BadQuery: there is no such key; the sentence says which was near.
+        BadQuery: a key is unknown; the message suggests one.
     """
-    from threadline.account import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS
-    from threadline.errors import BadQuery
-
-    known = (*KEY_DESCRIPTIONS, *SESSION_KEY_DESCRIPTIONS)
-    given = [word.strip().lower() for some in by for word in some.split(",") if word.strip()]
-    for name in given:
-        if name not in known:
-            raise BadQuery(f"There is no key {name!r}; {_suggest_key(name, known)}")
-    given = given or ["day"]
-    given += ["thread"] if apart else []
-    given += ["model"] if breakdown else []
-    return list(dict.fromkeys(given))
+    choices = (*KEY_DESCRIPTIONS, *SESSION_KEY_DESCRIPTIONS)
+    keys = [word.strip().lower() for words in by for word in words.split(",") if word.strip()]
+    for key in keys:
+        if key not in choices:
+            raise BadQuery(f"Unknown key {key!r}. {_suggest_key(key, choices)}")
+    keys = keys or ["day"]
+    keys += ["thread"] if apart else []
+    keys += ["model"] if breakdown else []
+    return list(dict.fromkeys(keys))
 
 
-def _suggest_key(name: str, known: Sequence[str]) -> str:
-    from difflib import get_close_matches
-
+def _suggest_key(word: str, choices: Sequence[str]) -> str:
     spellings = {"daily": "day", "weekly": "week", "monthly": "month", "hourly": "hour", "type": "agent-type"}
-    near = get_close_matches(name.replace("_", "-").rstrip("s"), known, n=1)
-    meant = spellings.get(name) or (near[0] if near else None)
-    return f"did you mean --by {meant}?" if meant else f"sum by {', '.join(known)}."
+    match = spellings.get(word) or did_you_mean(word.replace("_", "-").rstrip("s"), choices)
+    return f"Did you mean --by {match}?" if match else f"Keys: {', '.join(choices)}."
+
+
+class ChargeFilter(Struct, frozen=True):
+    """Which charges to sum: those that match every criterion. `session` is the start of an id, or `last`."""
+
+    project: str | None = None
+    model: str | None = None
+    session: str | None = None
+    time: TimeRange = TimeRange()
+
+    def apply(self, ledger: Ledger, archive: Archive) -> Ledger:
+        """The ledger of the charges that match."""
+        matches = self._filter_session(self._filter_model(self._filter_project(ledger)), ledger, archive)
+        return matches.where(since=self.time.since, until=self.time.until) if self.time else matches
+
+    def explain_nothing(self, ledger: Ledger, archive: Archive, zone: tzinfo) -> str:
+        """Why no charge matches, and what would."""
+        if not ledger.charges:
+            return f"No usage: no model replied in {join_some(str(home.path) for home in archive.homes)}."
+        options = {
+            "project": self.project,
+            "model": self.model,
+            "session": self.session,
+            "since": self.time.since,
+            "until": self.time.until,
+        }
+        hint = self._suggest_filter(ledger, archive, zone)
+        return screen.no_match_message("charge", ledger.total.charges, options, hint)
+
+    def _suggest_filter(self, ledger: Ledger, archive: Archive, zone: tzinfo) -> str:
+        """The values that exist, of the first criterion that matches nothing."""
+        project = self._filter_project(ledger)
+        if not project.charges:
+            return f"Projects: {join_some(_key_values(ledger, 'project'))}."
+        model = self._filter_model(project)
+        if not model.charges:
+            return f"Models: {join_some(_key_values(project, 'model'))}."
+        session = self._filter_session(model, ledger, archive)
+        if not session.charges:
+            return f"Sessions: {join_some(value[:_ID_LENGTH] for value in _key_values(model, 'session'))}."
+        days = [in_zone(charge.timestamp, zone).date() for charge in session if charge.timestamp is not None]
+        return f"Other charges are from {min(days)} to {max(days)}." if days else ""
+
+    def _filter_project(self, ledger: Ledger) -> Ledger:
+        return ledger if self.project is None else ledger.where(project=self.project)
+
+    def _filter_model(self, ledger: Ledger) -> Ledger:
+        return ledger if self.model is None else ledger.where(model=self.model)
+
+    def _filter_session(self, ledger: Ledger, all_charges: Ledger, archive: Archive) -> Ledger:
+        if self.session is None:
+            return ledger
+        return ledger.where(session=_resolve_session_id(self.session, all_charges, archive))
+
+
+def _key_values(ledger: Ledger, name: str) -> list[str]:
+    return [row.keys[name] for row in ledger.by(name)]
+
+
+def _resolve_session_id(prefix: str, ledger: Ledger, archive: Archive) -> str:
+    """The id of a session; the prefix itself if no id starts with it, so that nothing matches.
+
+    Raises:
+        Ambiguous: several ids start with it.
+    """
+    if prefix == "last":
+        newest = archive.sessions(SessionFilter(limit=1)).sessions
+        return str(newest[0].id) if newest else prefix
+    start = prefix.lower()
+    ids = [value for value in _key_values(ledger, "session") if value != NONE]
+    matches = sorted(id_ for id_ in ids if id_.lower().startswith(start))
+    exact = [id_ for id_ in matches if id_.lower() == start]
+    if len(matches) > 1 and not exact:
+        raise Ambiguous(f"{len(matches)} session ids start with {prefix!r}. Use more characters: {join_some(matches)}.")
+    return (exact or matches or [prefix])[0]
 
 
 _MIN_WIDTH = 40
@@ -218,17 +272,17 @@ _STATISTICS_FILE = "stats-cache.json"
 
 
 class UsageOptions(Struct, frozen=True):
-    """What was asked on the command line."""
+    """The options of a usage report."""
 
-    names: tuple[str, ...]
-    wanted: ChargeFilter
+    keys: tuple[str, ...]
+    criteria: ChargeFilter
     zone: tzinfo
-    prices: tuple[str, ...] = ()
+    price_files: tuple[str, ...] = ()
     homes: tuple[str, ...] = ()
     jobs: int | None = None
     mode: str = "computed"
     shape: Literal["daily", "weekly", "monthly", "session"] | None = None
-    order: str | None = None
+    sort: str | None = None
     limit: int | None = None
     output: str = "table"
     exact: bool = False
@@ -236,133 +290,131 @@ class UsageOptions(Struct, frozen=True):
     pager: bool = True
 
 
-def run_usage(asked: UsageOptions) -> int:
-    """Print the answer; give the exit code."""
-    table = load_rates(*asked.prices)
-    with open_archive(asked.homes, asked.jobs) as archive:
-        return _report_usage(asked, archive, table)
-
-
-def _report_usage(asked: UsageOptions, archive: Archive, table: Rates) -> int:
+def _report_usage(options: UsageOptions, archive: Archive, rates: Rates) -> int:
     if not archive.homes:
-        report_no_home()
-    whole = keep_alive(archive.ledger(table, calls="tool" in asked.names or asked.mode != "computed"))
-    chosen = asked.wanted.of(whole, archive)
-    if asked.mode == "reported":
-        return _print_reported(asked, archive, whole, chosen)
-    if asked.shape is not None:
-        from threadline.reports import ccusage_report as shaped
+        screen.report_no_home()
+    ledger = keep_alive(archive.ledger(rates, calls="tool" in options.keys or options.mode != "computed"))
+    selected = options.criteria.apply(ledger, archive)
+    if options.mode == "reported":
+        return _print_reported(options, archive, ledger, selected)
+    if options.shape is not None:
+        from threadline.reports import ccusage_report  # noqa: PLC0415 - few ask for this shape
 
-        out.print_json(shaped(chosen, asked.shape, zone=asked.zone))
-        return EXIT_OK  # as ccusage does: a script that reads an empty list has been answered
-    _print_report(_build_report(asked, archive, whole, chosen), asked, archive)
-    if len(chosen) or not archive.homes:
-        return EXIT_OK if len(chosen) else EXIT_NOTHING
-    return screen.report_nothing(asked.wanted.why(whole, archive, asked.zone))
-
-
-def _total_bytes(found: Sequence[Found]) -> int:
-    return sum(transcript.size for home in found for transcript in home.transcripts)
+        out.print_json(ccusage_report(selected, options.shape, zone=options.zone))
+        return EXIT_OK  # like ccusage: an empty list is a result
+    _print_report(_build_report(options, archive, ledger, selected), options, archive)
+    if len(selected) or not archive.homes:
+        return EXIT_OK if len(selected) else EXIT_NOTHING
+    return screen.report_nothing(options.criteria.explain_nothing(ledger, archive, options.zone))
 
 
-def _build_report(asked: UsageOptions, archive: Archive, whole: Ledger, chosen: Ledger) -> UsageReport:
-    made = build_usage_report(
-        chosen,
-        asked.names,
-        asked.zone,
-        extra=_extra_keys(asked, archive, chosen),
-        order=asked.order,
-        limit=asked.limit,
-        since=asked.wanted.since,
-        until=asked.wanted.until,
+def _build_report(options: UsageOptions, archive: Archive, ledger: Ledger, selected: Ledger) -> UsageReport:
+    criteria = options.criteria
+    report = build_usage_report(
+        selected,
+        options.keys,
+        options.zone,
+        extra=_extra_keys(options, archive, selected),
+        order=options.sort,
+        limit=options.limit,
+        since=criteria.time.since,
+        until=criteria.time.until,
     )
-    if asked.mode == "both":
-        from threadline.cli.usage_reported import filter_reported
+    if options.mode == "both":
+        from threadline.cli.usage_reported import filter_reported  # noqa: PLC0415 - loads worker processes
 
-        told = filter_reported(archive.found, whole, chosen, asked.wanted, zone=asked.zone, jobs=asked.jobs)
-        return replace(made, reported=told, is_part=asked.wanted != ChargeFilter())
-    return replace(made, swept=_deleted_days(asked, archive, whole)) if asked.output in _OUTPUTS_WITH_NOTES else made
+        reported = filter_reported(archive.found, ledger, selected, criteria, zone=options.zone, jobs=options.jobs)
+        return replace(report, reported=reported, is_part=criteria != ChargeFilter())
+    if options.output in _OUTPUTS_WITH_NOTES:
+        return replace(report, swept=_deleted_days(options, archive, ledger))
+    return report
 
 
-def _extra_keys(asked: UsageOptions, archive: Archive, chosen: Ledger) -> Mapping[str, Callable[[Charge], str]]:
-    """What only reading more tells, where it is asked for."""
-    if "agent-type" in asked.names:
-        from threadline.reports import fill_agent_types
+def _extra_keys(options: UsageOptions, archive: Archive, selected: Ledger) -> Mapping[str, Callable[[Charge], str]]:
+    """Keys that need more than the ledger, if the report uses them."""
+    if "agent-type" in options.keys:
+        from threadline.reports import fill_agent_types  # noqa: PLC0415 - reads transcripts, which most reports do not
 
-        fill_agent_types(archive.found, chosen)
-    if "thread" not in asked.names:
+        fill_agent_types(archive.found, selected)
+    if "thread" not in options.keys:
         return {}
-    from threadline.reports import thread_key
+    from threadline.reports import thread_key  # noqa: PLC0415 - likewise
 
-    with progress_bar("Threading", _total_bytes(archive.found)) as advance:
-        return {"thread": thread_key(archive.found, chosen, jobs=asked.jobs, progress=advance)}
+    total = sum(transcript.size for home in archive.found for transcript in home.transcripts)
+    with screen.progress_bar("Threading", total) as advance:
+        return {"thread": thread_key(archive.found, selected, jobs=options.jobs, progress=advance)}
 
 
-def _deleted_days(asked: UsageOptions, archive: Archive, whole: Ledger) -> tuple[ReportedDay, ...]:
-    """The days of which only Claude Code's statistics tell; asked only where a report is of days."""
-    named = (asked.wanted.project, asked.wanted.model, asked.wanted.session)
-    is_of_days = asked.names[0] in _DAY_KEYS and all(value is None for value in named)
-    if not is_of_days or not any((home.path / _STATISTICS_FILE).is_file() for home in archive.homes):
+def _deleted_days(options: UsageOptions, archive: Archive, ledger: Ledger) -> tuple[ReportedDay, ...]:
+    """Days that only Claude Code's statistics still know; looked up only for reports by date."""
+    criteria = options.criteria
+    is_by_date = options.keys[0] in _DAY_KEYS and criteria.project is criteria.model is criteria.session is None
+    if not is_by_date or not any((home.path / _STATISTICS_FILE).is_file() for home in archive.homes):
         return ()
-    from threadline.reports import find_deleted_days, is_day_within
+    from threadline.reports import find_deleted_days, is_day_within  # noqa: PLC0415 - only if there are statistics
 
-    since, until = asked.wanted.since, asked.wanted.until
-    alone = [Found(home, (), (), (), ()) for home in archive.homes]
-    days = find_deleted_days(archive.found if len(alone) > 1 else alone, whole, [], zone=asked.zone)
-    return tuple(day for day in days if is_day_within(day, since, until, asked.zone))
+    statistics = [Found(home, (), (), (), ()) for home in archive.homes]
+    days = find_deleted_days(archive.found if len(statistics) > 1 else statistics, ledger, [], zone=options.zone)
+    return tuple(day for day in days if is_day_within(day, criteria.time.since, criteria.time.until, options.zone))
 
 
-def _print_report(made: UsageReport, asked: UsageOptions, archive: Archive) -> None:
-    if asked.output == "json":
-        out.print_json(usage_document(made))
-    elif asked.output != "table":
-        out.print_rows(map(row_as_json, made.rows), asked.output)
-    elif made.total.charges:
-        from threadline.cli.usage_table import usage_page
-        from threadline.render import can_show_blocks
+def _print_report(report: UsageReport, options: UsageOptions, archive: Archive) -> None:
+    if options.output == "json":
+        out.print_json(usage_document(report))
+    elif options.output != "table":
+        out.print_rows(map(row_as_json, report.rows), options.output)
+    elif report.total.charges:
+        from threadline.cli.usage_table import usage_page  # noqa: PLC0415 - output for programs does without
+        from threadline.render import can_show_blocks  # noqa: PLC0415 - likewise
 
-        coloured = screen.use_colour(wanted=asked.colour)
+        colour = screen.use_colour(enabled=options.colour)
+        sessions = {row.keys["session"] for row in report.rows} if "session" in report.by else set()
         lines = usage_page(
-            made,
+            report,
             width=max(_MIN_WIDTH, out.terminal_width()),
-            coloured=coloured,
-            titles=_session_titles(archive, {row.keys["session"] for row in made.rows}) if "session" in made.by else {},
-            exact=asked.exact,
+            colour=colour,
+            titles=_session_titles(archive, sessions) if sessions else {},
+            exact=options.exact,
             bars=sys.stdout.isatty(),
             ascii_only=not can_show_blocks(os.environ, sys.stdout.encoding),
         )
-        screen.print_lines(lines, coloured=coloured, pager=asked.pager)
+        screen.print_lines(lines, colour=colour, pager=options.pager)
 
 
 def _session_titles(archive: Archive, sessions: Collection[str]) -> dict[str, str]:
-    """What sessions are called, with a mark for those that only the keep still has."""
+    """The titles of sessions, with a mark for those that exist only in the keep."""
     kept = archive.kept_sessions
     titles = archive.titles(sessions)
     return {session: f"{'kept · ' if session in kept else ''}{titles.get(session, '')}" for session in sessions}
 
 
-def _print_reported(asked: UsageOptions, archive: Archive, whole: Ledger, chosen: Ledger) -> int:
-    """What Claude Code reports, by itself."""
-    from threadline.cli import usage_reported
+def _print_reported(options: UsageOptions, archive: Archive, ledger: Ledger, selected: Ledger) -> int:
+    """Print the costs that Claude Code reports."""
+    from threadline.cli import usage_reported  # noqa: PLC0415 - loads worker processes
 
-    told = usage_reported.filter_reported(archive.found, whole, chosen, asked.wanted, zone=asked.zone, jobs=asked.jobs)
-    if asked.output == "json":
-        from threadline.render import reconciliation_record
+    reported = usage_reported.filter_reported(
+        archive.found, ledger, selected, options.criteria, zone=options.zone, jobs=options.jobs
+    )
+    has_rows = bool(reported.sessions or reported.swept)
+    if options.output == "json":
+        from threadline.render import reconciliation_record  # noqa: PLC0415 - only here
 
-        rows = list(usage_reported.reported_rows(told))
-        total = usage_reported.reported_total(told)
         out.print_json(
-            {"total": total, "rows": rows, "prices": price_digests(whole), "reported": reconciliation_record(told)}
+            {
+                "total": usage_reported.reported_total(reported),
+                "rows": list(usage_reported.reported_rows(reported)),
+                "prices": price_digests(ledger),
+                "reported": reconciliation_record(reported),
+            }
         )
-    elif asked.output != "table":
-        out.print_rows(usage_reported.reported_rows(told), asked.output)
-    elif told.sessions or told.swept:
-        coloured = screen.use_colour(wanted=asked.colour)
-        titles = _session_titles(archive, {session.session for session in told.sessions[: asked.limit]})
+    elif options.output != "table":
+        out.print_rows(usage_reported.reported_rows(reported), options.output)
+    elif has_rows:
+        colour = screen.use_colour(enabled=options.colour)
+        titles = _session_titles(archive, {session.session for session in reported.sessions[: options.limit]})
         width = max(_MIN_WIDTH, out.terminal_width())
-        lines = usage_reported.reported_page(told, width=width, coloured=coloured, titles=titles, limit=asked.limit)
-        screen.print_lines(lines, coloured=coloured, pager=asked.pager)
-    if told.sessions or told.swept or not archive.homes:
-        return EXIT_OK if told.sessions or told.swept else EXIT_NOTHING
-    many = f"{told.silent:,} {'session' if told.silent == 1 else 'sessions'}"
-    return screen.report_nothing(f"No session of {many} reports an amount; see --mode computed.")
+        lines = usage_reported.reported_page(reported, width=width, colour=colour, titles=titles, limit=options.limit)
+        screen.print_lines(lines, colour=colour, pager=options.pager)
+    if has_rows or not archive.homes:
+        return EXIT_OK if has_rows else EXIT_NOTHING
+    return screen.report_nothing(f"None of {count(reported.silent, 'session')} reports a cost. See --mode computed.")

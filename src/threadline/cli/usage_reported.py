@@ -1,7 +1,7 @@
-"""What Claude Code itself reports as cost, compared with the computed amounts (`usage --mode reported|both`).
+"""Costs that Claude Code reports, compared with computed amounts (`usage --mode reported|both`).
 
-Reported amounts are shown beside computed ones and never added to totals. Apart from `usage_table` because it imports
-worker processes, which a plain `usage` must not load.
+Reported amounts are shown next to computed ones and never added to totals. Separate from `usage_table` because it loads
+worker processes, which a plain `usage` does not need.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from threadline.account import Ledger
-from threadline.cli.filters import ChargeFilter
+from threadline.cli.output import GAP, pad_cells
+from threadline.cli.usage import ChargeFilter
 from threadline.model.homes import Found
 from threadline.model.reconciliation import ReportedSession, ReportedUsage
 from threadline.model.totals import sum_amounts
@@ -23,7 +24,6 @@ from threadline.render import (
     Span,
     Spans,
     Style,
-    clip,
     cut_line,
     display_width,
     exact_amount,
@@ -35,34 +35,35 @@ from threadline.render import (
 )
 from threadline.reports import is_day_within, reconcile
 
-_GAP = "  "
 _ID_LENGTH = 8
 _MIN_WIDTH, _MAX_TITLE = 10, 400
 _NO_DIFFERENCE = "same"
 _HEADINGS = ("session", "source", "reported", "computed", "difference")
+_AMOUNT_COLUMNS = (2, 3, 4)
 
 
 def filter_reported(
     found: Sequence[Found],
-    whole: Ledger,
-    chosen: Ledger,
-    wanted: ChargeFilter,
+    ledger: Ledger,
+    selected: Ledger,
+    criteria: ChargeFilter,
     *,
     zone: tzinfo,
     jobs: int | None = None,
 ) -> ReportedUsage:
-    """What is reported of the sessions that are wanted, and of the days in that time; amounts are of whole sessions."""
-    told = reconcile(found, whole, jobs, zone=zone)
-    if wanted == ChargeFilter():
-        return told
-    ids = {one.session or "" for one in chosen}
-    sessions = tuple(session for session in told.sessions if session.session in ids)
+    """The reported costs of the selected sessions and days. Amounts are always of whole sessions."""
+    reported = reconcile(found, ledger, jobs, zone=zone)
+    if criteria == ChargeFilter():
+        return reported
+    ids = {charge.session or "" for charge in selected}
+    sessions = tuple(session for session in reported.sessions if session.session in ids)
     silent = ids - {session.session for session in sessions}
-    amounts = [row.amount for row in whole.where(lambda one: (one.session or "") in silent).by("session")]
-    named = any(value is not None for value in (wanted.project, wanted.model, wanted.session))
-    days = () if named else tuple(one for one in told.swept if is_day_within(one, wanted.since, wanted.until, zone))
+    amounts = [row.amount for row in ledger.where(lambda charge: (charge.session or "") in silent).by("session")]
+    is_by_time = criteria.project is criteria.model is criteria.session is None
+    since, until = criteria.time.since, criteria.time.until
+    days = tuple(day for day in reported.swept if is_day_within(day, since, until, zone)) if is_by_time else ()
     return replace(
-        told,
+        reported,
         sessions=sessions,
         silent=len(silent),
         silent_computed=sum_amounts(amount for amount in amounts if amount is not None),
@@ -70,73 +71,70 @@ def filter_reported(
     )
 
 
-def reported_notes(told: ReportedUsage, width: int) -> Iterator[Spans]:
-    """The reconciliation, to stand below a table."""
-    yield (Span(f"{_GAP}Reported by Claude Code", Role.TITLE),)
-    for line in reconciliation_lines(told):
-        yield from wrap((Span(line, Role.FAINT),), width, first=(Span(_GAP),), rest=(Span(_GAP * 2),))
+def reported_notes(reported: ReportedUsage, width: int) -> Iterator[Spans]:
+    """The reconciliation, for the end of a page."""
+    yield (Span(f"{GAP}Reported by Claude Code", Role.TITLE),)
+    for line in reconciliation_lines(reported):
+        yield from wrap((Span(line, Role.FAINT),), width, first=(Span(GAP),), rest=(Span(GAP * 2),))
 
 
-def reported_rows(told: ReportedUsage) -> Iterator[dict[str, Any]]:
-    """A row for each session that reports an amount, for programs."""
-    for session in told.sessions:
+def reported_rows(reported: ReportedUsage) -> Iterator[dict[str, Any]]:
+    """One row per session with a reported cost, for programs."""
+    for session in reported.sessions:
         yield reported_session_record(session)
 
 
-def reported_total(told: ReportedUsage) -> dict[str, Any]:
-    """The total of what is reported, for programs."""
+def reported_total(reported: ReportedUsage) -> dict[str, Any]:
+    """The total of all reported costs, for programs."""
     return {
-        "sessions": len(told.sessions),
-        "reported": exact_amount(told.reported),
-        "computed": exact_amount(told.computed),
-        "difference": exact_amount(told.difference),
+        "sessions": len(reported.sessions),
+        "reported": exact_amount(reported.reported),
+        "computed": exact_amount(reported.computed),
+        "difference": exact_amount(reported.difference),
     }
 
 
 def reported_page(
-    told: ReportedUsage,
+    reported: ReportedUsage,
     *,
     width: int,
-    coloured: bool = False,
+    colour: bool = False,
     titles: Mapping[str, str] | None = None,
     limit: int | None = None,
 ) -> Iterator[str]:
-    """The reported amounts as a table of their own, the greatest difference first, and the reconciliation."""
-    style = Style(colour=coloured)
-    table = [*_table_lines(told, width, titles or {}, limit), ()] if told.sessions else []
-    for line in (*table, *reported_notes(told, width)):
+    """A table of reported costs, largest difference first, and the reconciliation."""
+    style = Style(colour=colour)
+    table = [*_table_lines(reported, width, titles or {}, limit), ()] if reported.sessions else []
+    for line in (*table, *reported_notes(reported, width)):
         yield style.line(line)
 
 
-def _table_lines(told: ReportedUsage, width: int, titles: Mapping[str, str], limit: int | None) -> Iterator[Spans]:
-    shown, others = told.sessions[:limit], told.sessions[len(told.sessions[:limit]) :]
-    cells = [_session_cells(one, titles) for one in shown]
+def _table_lines(reported: ReportedUsage, width: int, titles: Mapping[str, str], limit: int | None) -> Iterator[Spans]:
+    shown, others = reported.sessions[:limit], reported.sessions[len(reported.sessions[:limit]) :]
+    cells = [_session_cells(session, titles) for session in shown]
     if others:
-        rest = replace(told, sessions=others)
-        name = f"{len(others):,} more: see --limit"
-        cells.append((name, "", _format_usd(rest.reported), _format_usd(rest.computed), _total_difference(rest)))
-    total = ("total", "", _format_usd(told.reported), _format_usd(told.computed), _total_difference(told))
-    every = [_HEADINGS, *cells, total]
-    sizes = [max(display_width(row[at]) for row in every) for at in range(len(_HEADINGS))]
-    room = width - len(_GAP) - sum(sizes[1:]) - len(_GAP) * (len(sizes) - 1)
-    sizes[0] = max(_MIN_WIDTH, min(sizes[0], room))
-    for row in every:
-        first = clip(row[0], sizes[0])
-        text = f"{_GAP}{first}{' ' * (sizes[0] - display_width(first))}{_GAP}{row[1]:<{sizes[1]}}"
-        text += "".join(f"{_GAP}{cell:>{size}}" for cell, size in zip(row[2:], sizes[2:], strict=True))
+        cells.append(_sum_cells(f"{len(others):,} more: see --limit", replace(reported, sessions=others)))
+    total = _sum_cells("total", reported)
+    rows = [_HEADINGS, *cells, total]
+    widths = [max(display_width(row[at]) for row in rows) for at in range(len(_HEADINGS))]
+    room = width - len(GAP) * len(widths) - sum(widths[1:])
+    widths[0] = max(_MIN_WIDTH, min(widths[0], room))
+    for row in rows:
         role = Role.FAINT if row is _HEADINGS else Role.TITLE if row is total else Role.BODY
-        yield cut_line((Span(text, role),), width)
+        yield cut_line((Span("".join(pad_cells(row, widths, _AMOUNT_COLUMNS)), role),), width)
 
 
 def _session_cells(session: ReportedSession, titles: Mapping[str, str]) -> tuple[str, ...]:
-    titled = one_line(titles.get(session.session, ""), _MAX_TITLE)
-    name = f"{plain(session.session)[:_ID_LENGTH]}{_GAP if titled else ''}{titled}"
-    off = _NO_DIFFERENCE if session.agrees else _format_signed(session.difference)
-    return name, session.source.value, _format_usd(session.reported), _format_usd(session.computed), off
+    title = one_line(titles.get(session.session, ""), _MAX_TITLE)
+    name = f"{plain(session.session)[:_ID_LENGTH]}{GAP if title else ''}{title}"
+    difference = _NO_DIFFERENCE if session.agrees else _format_signed(session.difference)
+    return name, session.source.value, _format_usd(session.reported), _format_usd(session.computed), difference
 
 
-def _total_difference(told: ReportedUsage) -> str:
-    return _NO_DIFFERENCE if all(session.agrees for session in told.sessions) else _format_signed(told.difference)
+def _sum_cells(label: str, reported: ReportedUsage) -> tuple[str, ...]:
+    agrees = all(session.agrees for session in reported.sessions)
+    difference = _NO_DIFFERENCE if agrees else _format_signed(reported.difference)
+    return label, "", _format_usd(reported.reported), _format_usd(reported.computed), difference
 
 
 def _format_usd(amount: Decimal) -> str:
