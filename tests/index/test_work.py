@@ -19,8 +19,6 @@ from tools.demo import write as write_demo
 from threadline.find import homes
 from threadline.index import open_read_only, refresh_index
 
-# What another transcript of the session answers is not looked for.
-_ANSWERED_ELSEWHERE = {"forked-agent-that-copied-its-history", "result-in-another-file-of-the-session"}
 SESSION = "5e551011-0000-4000-8000-000000000001"
 NAME = f"projects/-work-app/{SESSION}.jsonl"
 
@@ -55,8 +53,7 @@ def test_the_index_tells_of_work_what_sessions_tell(tmp_path: Path) -> None:
 def test_odd_sessions_as_well(tmp_path: Path, case: str) -> None:
     """The same holds for every case of the corpus of sessions."""
     shutil.copytree(folder(case), tmp_path / "home/projects/-work-app")
-    but = frozenset({"calls"} if case in _ANSWERED_ELSEWHERE else ())
-    _compare(tmp_path / "home", tmp_path / "index.sqlite", but=but)
+    _compare(tmp_path / "home", tmp_path / "index.sqlite")
 
 
 def _use(number: int, tool: str) -> dict[str, Any]:

@@ -28,14 +28,7 @@ from tests.interfaces import entry
 from tests.interfaces.cases import CORPORA, cases
 from tests.interfaces.interfaces import Answers, ask_all
 
-KNOWN_DISAGREEMENTS: tuple[tuple[str, str, str], ...] = (
-    # A result in another file is not looked for.
-    (
-        "calls",
-        "library with index, sql, command with index, web",
-        "sessions/result-in-another-file-of-the-session",
-    ),
-)
+KNOWN_DISAGREEMENTS: tuple[tuple[str, str, str], ...] = ()
 """A question, interfaces, and cases in which these answer it wrongly. To be emptied, never added to."""
 
 LEDGER_KEYS = ("day", "session, model", "project, branch", "agent", "tool", "home, machine")

@@ -17,6 +17,7 @@ from zlib import crc32
 from msgspec import Struct
 
 from threadline.errors import Error
+from threadline.index.schema import SESSION_SQL
 from threadline.index.store import storable_int, storable_text
 from threadline.model.attachments import EditedTextFile, FileAttachment
 from threadline.model.blocks import (
@@ -56,6 +57,8 @@ from threadline.thread import (
     verdict_without_result,
 )
 from threadline.thread import calls as verdicts
+
+# ruff: noqa: S608 - statements are made of our own words
 
 LIST_TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskGet", "TaskUpdate", "TaskList"})
 """The tools that keep lists."""
@@ -329,7 +332,7 @@ CallKey = tuple[int, int]
 _TOOL_ID = "(SELECT tool_id FROM tools WHERE tool = ?)"
 _INSERT_CALL = f"INSERT INTO call_rows VALUES(?, ?, ?, {_TOOL_ID}, ?, ?, ?, ?, ?, ?)"
 _UPDATE_RESULT = "UPDATE call_rows SET (result_entry_id, outcome, exit_code, started) = (?, ?, ?, ?)"
-_UPDATE_USE = f"UPDATE call_rows SET (entry_id, position, tool_id, agent, moment) = (?, ?, {_TOOL_ID}, ?, ?)"  # noqa: S608 - our own names
+_UPDATE_USE = f"UPDATE call_rows SET (entry_id, position, tool_id, agent, moment) = (?, ?, {_TOOL_ID}, ?, ?)"
 _MOVE_FILES = "UPDATE file_rows SET (entry_id, position) = (?, ?)"
 _UPDATE_OUTCOME = "UPDATE call_rows SET outcome = ?"
 _WHERE_KEY = " WHERE entry_id = ? AND position = ?"
@@ -410,6 +413,21 @@ class CallRows(Struct, array_like=True, gc=False):
             connection.execute(_UPDATE_OUTCOME + _WHERE_KEY, (row.outcome, *key))
         return key
 
+    def write_open(self, connection: sqlite3.Connection, number: int, ids: EntryIds) -> bool:
+        """Write calls without a result, and results without a call; return whether there are new ones, or answers."""
+        open_calls = [(number, row.call) for row in self.rows if row.result is None]
+        answered = [(number, row.call) for row in self.rows if row.result is not None]
+        connection.executemany("INSERT OR IGNORE INTO open_calls VALUES(?, ?)", open_calls)
+        if not self.is_whole:
+            connection.executemany("DELETE FROM open_calls WHERE transcript_id = ? AND call = ?", answered)
+        stray = [
+            (call, number, ids.of(at))
+            for call, at, _, _ in self.loose
+            if self.is_whole or connection.execute(_SELECT_BY_CALL, (call, call, number)).fetchone() is None
+        ]
+        connection.executemany("INSERT OR REPLACE INTO stray_results VALUES(?, ?, ?)", stray)
+        return bool(open_calls or answered or stray)
+
     def late(self, connection: sqlite3.Connection, number: int, ids: EntryIds) -> Iterator[LateResult]:
         """Write down results of calls from before that were not remembered any more, as a rule since they had one."""
         path = os.fsdecode(self.path)
@@ -435,6 +453,63 @@ class CallRows(Struct, array_like=True, gc=False):
                     is_again=True,
                 )
                 yield LateResult(known[:2], known[6], again)
+
+
+_SELECT_OPEN_CALLS = """SELECT o.call, o.transcript_id FROM transcripts t JOIN open_calls o USING(transcript_id)
+    WHERE t.session = ?1
+    UNION ALL SELECT o.call, o.transcript_id FROM agent_rows a JOIN transcripts t USING(transcript_id)
+    JOIN open_calls o USING(transcript_id) WHERE a.session = ?1 AND t.session IS NULL AND a.agent = t.agent"""
+# Of several results the main transcript's counts, as for `threadline.read`.
+_SELECT_RESULT_ELSEWHERE = f"""SELECT s.entry_id, t.transcript_id, t.path, r.offset, r.line, t.kind = 'main' AS is_main
+    FROM stray_results s JOIN transcripts t USING(transcript_id) JOIN entries r ON r.entry_id = s.entry_id
+    WHERE s.call = ?1 AND t.transcript_id <> ?2 AND {SESSION_SQL} = ?3
+    UNION ALL SELECT r.entry_id, t.transcript_id, t.path, r.offset, r.line, t.kind = 'main'
+    FROM call_rows c JOIN entries r ON r.entry_id = c.result_entry_id
+    JOIN transcripts t ON t.transcript_id = r.transcript_id
+    WHERE substr(c.call, -3) = substr(?1, -3) AND c.call = ?1 AND t.transcript_id <> ?2 AND {SESSION_SQL} = ?3
+    ORDER BY is_main DESC, 3 DESC LIMIT 1"""
+
+
+def link_results_elsewhere(connection: sqlite3.Connection, number: int) -> None:
+    """Give calls without a result the one that another transcript of their session has.
+
+    The transcript of that number was just written. It may contain results for calls of the others, or calls that they
+    answer.
+    """
+    (session,) = connection.execute(f"SELECT {SESSION_SQL} FROM transcripts t WHERE transcript_id = ?", (number,))
+    if session[0] is None:
+        return
+    for call, transcript in connection.execute(_SELECT_OPEN_CALLS, session).fetchall():
+        result = connection.execute(_SELECT_RESULT_ELSEWHERE, (call, transcript, *session)).fetchone()
+        if result is not None:
+            _borrow_result(connection, call, transcript, result)
+
+
+def _borrow_result(connection: sqlite3.Connection, call: str, transcript: int, result: tuple[Any, ...]) -> None:
+    result_entry, result_transcript, result_path, offset, line, _ = result
+    row = connection.execute(_SELECT_BY_CALL, (call, call, transcript)).fetchone()
+    if row is None or row[3] == result_entry:
+        return
+    entry_id, position, tool, _, use_offset, use_line, _ = row
+    entry = read_entry_at(os.fsdecode(result_path), offset, line)
+    blocks = result_blocks(entry) if isinstance(entry, UserEntry | AssistantEntry) else ()
+    block = next((block for block in blocks if storable_text(block.tool_use_id) == call), None)
+    if block is None or not isinstance(entry, UserEntry | AssistantEntry):
+        return
+    key = (entry_id, position)
+    connection.execute(f"DELETE FROM borrowed_results{_WHERE_KEY}", key)
+    connection.execute(
+        "INSERT INTO borrowed_results SELECT entry_id, position, ?, ?, outcome FROM call_rows" + _WHERE_KEY,
+        (result_transcript, result_entry, *key),
+    )
+    end = judge_result(tool, entry, block)
+    values = (result_entry, str(end.outcome), end.exit_code, storable_text(end.started))
+    connection.execute(_UPDATE_RESULT + _WHERE_KEY, (*values, *key))
+    (path,) = connection.execute("SELECT path FROM transcripts WHERE transcript_id = ?", (transcript,)).fetchone()
+    use = AnsweredCall(call, tool, entry, block, 0, end, os.fsdecode(path), None, use_offset, use_line)
+    files = TouchFold(None)
+    files.answered(use)
+    write_touches(connection, files.rows, {call: key}, EntryIds(connection, transcript, 0))
 
 
 def _call_values(row: CallRow, ids: EntryIds) -> tuple[Any, ...]:

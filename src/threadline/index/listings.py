@@ -23,7 +23,9 @@ from threadline.model.times import parse_timestamp
 _CallRow = tuple[Any, ...]
 _CALL_COLUMNS = f"""c.moment, c.entry_id, c.position, c.call, k.tool, c.outcome, e.timestamp, r.timestamp, c.exit_code,
     COALESCE(e.session, t.session), {AGENT_SQL.format(row="c")}, c.started, COALESCE(p.path, p.folder), t.path, e.line,
-    e.offset, e.length, r.line, r.offset, r.length"""
+    e.offset, e.length, r.line, r.offset, r.length,
+    CASE WHEN r.transcript_id <> t.transcript_id
+        THEN (SELECT o.path FROM transcripts o WHERE o.transcript_id = r.transcript_id) END"""
 _CALL_JOINS = """CROSS JOIN tools k ON k.tool_id = c.tool_id
     CROSS JOIN projects p ON p.project_id = t.project_id
     LEFT JOIN entries r ON r.entry_id = c.result_entry_id"""
@@ -124,7 +126,7 @@ def _outcome_literal(outcome: str | None) -> str:
 
 
 def _listed_call(row: _CallRow) -> ListedCall:
-    _, _, _, call, tool, outcome, began, ended, code, session, agent, started, project, path, *places = row
+    _, _, _, call, tool, outcome, began, ended, code, session, agent, started, project, path, *places, result_path = row
     transcript = os.fsdecode(path)
     return ListedCall(
         id=CallId(call),
@@ -138,7 +140,7 @@ def _listed_call(row: _CallRow) -> ListedCall:
         started_agent=AgentId(started) if started is not None else None,
         project=os.fsdecode(project),
         place=Place(transcript, *places[:3]),
-        result_place=Place(transcript, *places[3:]) if places[3] is not None else None,
+        result_place=Place(os.fsdecode(result_path or path), *places[3:]) if places[3] is not None else None,
     )
 
 

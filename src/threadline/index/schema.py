@@ -469,6 +469,25 @@ CALLS = TableGroup(
         type TEXT, -- the type of agent that the call asked for
         PRIMARY KEY(transcript_id, agent, step)
     ) WITHOUT ROWID""",
+        "open_calls": """CREATE TABLE open_calls(
+        transcript_id INTEGER NOT NULL, -- the transcript of the call
+        call TEXT NOT NULL, -- a call without a result in its own transcript
+        PRIMARY KEY(transcript_id, call)
+    ) WITHOUT ROWID""",
+        "stray_results": """CREATE TABLE stray_results(
+        call TEXT NOT NULL, -- a call that the transcript of the result does not contain
+        transcript_id INTEGER NOT NULL, -- the transcript of the result
+        entry_id INTEGER NOT NULL, -- the entry of the result
+        PRIMARY KEY(call, transcript_id)
+    ) WITHOUT ROWID""",
+        "borrowed_results": """CREATE TABLE borrowed_results(
+        entry_id INTEGER NOT NULL, -- the entry of the call's use
+        position INTEGER NOT NULL, -- of the use among the blocks of the entry
+        transcript_id INTEGER NOT NULL, -- another transcript of the session, which has the call's result
+        result_entry_id INTEGER NOT NULL, -- the entry of the result
+        outcome TEXT, -- the call's outcome without that result
+        PRIMARY KEY(entry_id, position)
+    ) WITHOUT ROWID""",
         "todo_rows": """CREATE TABLE todo_rows(
         transcript_id INTEGER NOT NULL, -- the transcript that tells it
         list TEXT NOT NULL, -- todo or task
@@ -623,12 +642,23 @@ CALLS = TableGroup(
         "CREATE INDEX file_rows_by_moment ON file_rows(moment)",
         "CREATE INDEX agent_rows_by_session ON agent_rows(session)",
         "CREATE INDEX start_rows_by_agent ON start_rows(agent)",
+        "CREATE INDEX stray_results_by_transcript ON stray_results(transcript_id)",
+        "CREATE INDEX borrowed_results_by_transcript ON borrowed_results(transcript_id)",
+        """CREATE TRIGGER give_back_results AFTER DELETE ON borrowed_results BEGIN
+            DELETE FROM file_rows WHERE entry_id = old.entry_id AND position = old.position;
+            UPDATE call_rows SET (result_entry_id, outcome, exit_code, started) = (NULL, old.outcome, NULL, NULL)
+                WHERE entry_id = old.entry_id AND position = old.position AND result_entry_id = old.result_entry_id;
+        END""",
         "CREATE INDEX todo_rows_by_transcript ON todo_rows(transcript_id)",
     ),
-    of_transcript=("compaction_rows", "agent_rows", "start_rows", "todo_rows"),
-    of_entries=("call_rows", "file_rows"),
+    of_transcript=(
+        *("compaction_rows", "agent_rows", "start_rows", "todo_rows"),
+        *("open_calls", "stray_results", "borrowed_results"),
+    ),
+    of_entries=("call_rows", "file_rows", "borrowed_results"),
     private=(
         *("tools", "call_rows", "paths", "file_rows", "compaction_rows", "agent_rows", "start_rows", "todo_rows"),
+        *("open_calls", "stray_results", "borrowed_results"),
     ),
 )
 

@@ -41,6 +41,7 @@ from threadline.index.calls import (
     TouchFold,
     TouchRow,
     delete_touches,
+    link_results_elsewhere,
     write_touches,
 )
 from threadline.index.schema import FIELDS
@@ -225,6 +226,8 @@ class WorkRows(Struct, array_like=True, gc=False):
             write_touches(connection, files.rows, {late.answered.call: late.key}, ids)
         write_compactions(connection, self.compactions, number, ids, is_whole=self.calls.is_whole)
         self.agents.write(connection, number)
+        if self.calls.write_open(connection, number, ids):
+            link_results_elsewhere(connection, number)
 
 
 _decode_work = msgspec.msgpack.Decoder(WorkRows).decode
