@@ -145,7 +145,7 @@ def test_a_charge_leads_back_to_every_line() -> None:
         _sighting(rows="0 u1 100 u2", offset=100),
         _sighting(rows="200 u3", offset=200, output=0, input=0),
         _sighting(rows="0 u1 500 u2", origin=there),
-        _sighting(rows="300 p1", repeated=True),
+        _sighting(rows="300 p1", is_repeat=True),
     ]
     (charge,) = _charges(*seen)
     assert (charge.place.transcript, charge.place.line, charge.place.json_path) == ("/a.jsonl", 2, "$.message.usage")

@@ -216,7 +216,7 @@ def test_since_and_until_belong_to_the_time(tmp_path: Path) -> None:
 def test_keys_that_there_are_not_are_refused(tmp_path: Path) -> None:
     """The sentence names those that there are."""
     found = _ledger(_home(tmp_path, _row(1)))
-    with pytest.raises(BadQuery, match=r"There is no key 'colour'; group by day, week"):
+    with pytest.raises(BadQuery, match=r"Unknown key 'colour'. Group by day, week"):
         found.by("colour")
     with pytest.raises(BadQuery, match="twice"):
         found.by("day", "day")

@@ -154,14 +154,17 @@ def test_an_alias_names_one_model() -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "no JSON"),
-        (b"{", "no JSON"),
-        (b"[]", "no JSON object"),
-        (b'"text"', "no JSON object"),
-        (b"\xff\xfe", "no JSON"),
-        (b'{"a\xff": 1}', "no JSON"),
-        (b'{"a": ' + b"[" * 100_000, "no JSON"),
-        (b"{}", "neither the `schema` and `models` of threadline's, nor entries with `input_cost_per_token`"),
+        (b"", "not valid JSON"),
+        (b"{", "not valid JSON"),
+        (b"[]", "not contain a JSON object"),
+        (b'"text"', "not contain a JSON object"),
+        (b"\xff\xfe", "not valid JSON"),
+        (b'{"a\xff": 1}', "not valid JSON"),
+        (b'{"a": ' + b"[" * 100_000, "not valid JSON"),
+        (
+            b"{}",
+            "neither `schema` and `models`, as threadline's price files have, nor entries with `input_cost_per_token`",
+        ),
         (b'{"a": {"b": 1}}', "neither"),
     ],
 )
@@ -171,21 +174,21 @@ def test_what_is_no_price_file(tmp_path: Path, data: bytes, said: str) -> None:
     path.write_bytes(data)
     with pytest.raises(BadQuery) as caught:
         read_price_source(path)
-    assert str(caught.value).startswith(f"{path} is no price file: ")
+    assert str(caught.value).startswith(f"{path} is not a price file: ")
     assert said in str(caught.value)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is not there, a directory, a name that can be none, and one without an end: a sentence each."""
-    with pytest.raises(NotFound, match="There is no price file"):
+    with pytest.raises(NotFound, match="not found"):
         read_price_source(tmp_path / "nowhere.json")
-    with pytest.raises(Unreadable, match="cannot be read"):
+    with pytest.raises(Unreadable, match="Cannot read the price file"):
         read_price_source(tmp_path)
-    with pytest.raises(Unreadable, match="cannot be read"):
+    with pytest.raises(Unreadable, match="Cannot read the price file"):
         read_price_source("a\0b")
     monkeypatch.setattr("threadline.account.rates._MAX_FILE_SIZE", 10)
     (tmp_path / "large.json").write_bytes(b" " * 11)
-    with pytest.raises(BadQuery, match="more than 10 bytes"):
+    with pytest.raises(BadQuery, match="larger than 10 bytes"):
         read_price_source(tmp_path / "large.json")
 
 
@@ -193,7 +196,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_device_ends_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """What never ends is read no further than a price file could be."""
     monkeypatch.setattr("threadline.account.rates._MAX_FILE_SIZE", 100_000)
-    with pytest.raises(BadQuery, match="more than 100,000 bytes"):
+    with pytest.raises(BadQuery, match="larger than 100,000 bytes"):
         read_price_source(os.devnull.replace("null", "zero"))
 
 

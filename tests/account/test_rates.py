@@ -194,7 +194,7 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(100):
         table.rate(f"model-{number}", "2026-08-01", 1)
         table.rate("x" * (1000 + number), "2026-08-01", 1)
-    assert len(table._answers) <= 10
+    assert len(table._cache) <= 10
     assert table.rate("claude-opus-5", "2026-08-01", 1) is first
 
 

@@ -78,9 +78,9 @@ def test_every_line_has_its_own_counts_and_reason(tmp_path: Path) -> None:
         (4, 412, True),
     ]
     assert [mention.why for mention in item.mentions] == [
-        "output 3 is a placeholder, the counted line says 412",
-        "says the same",
-        "tells most of 3 lines",
+        "output 3 is a placeholder, the counted line has 412",
+        "has the same counts",
+        "the most complete of 3 lines",
     ]
     assert [mention.counts and mention.counts.stop_reason for mention in item.mentions] == [
         None,
@@ -120,9 +120,9 @@ def test_a_copy_that_tells_more_counts_and_the_original_owns(tmp_path: Path) -> 
     original, copy = item.mentions
     assert (item.here, item.charge.session, item.charge.output) == (True, SESSION, 14_869)
     assert original.why == (
-        "the original, of which a copy tells more; output 35 is a placeholder, the counted line says 14,869"
+        "the original, but a copy is more complete; output 35 is a placeholder, the counted line has 14,869"
     )
-    assert (copy.counted, copy.why) == (True, "tells most of 2 lines, though it is a copy")
+    assert (copy.counted, copy.why) == (True, "the most complete of 2 lines, though it is a copy")
 
 
 def test_what_a_session_only_copied_is_not_in_its_sum(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_what_a_session_only_copied_is_not_in_its_sum(tmp_path: Path) -> None:
     made = of(tmp_path, OTHER)
     assert [(item.here, item.charge.session) for item in made.items] == [(True, OTHER), (False, SESSION)]
     assert [mention.why for mention in made.items[1].mentions] == [
-        "both lines say the same",
+        "both lines are equal",
         f"a copy in a fork, session {OTHER[:8]}",
     ]
     assert (made.total.charges, made.total.output) == (1, 70)
@@ -155,8 +155,8 @@ def test_progress_repeats_an_agent(tmp_path: Path) -> None:
     made = read_ledger(tmp_path)
     whole = build_receipt(made, query_session(made, SESSION))
     assert [(mention.counted, mention.why) for mention in only(whole).mentions] == [
-        (True, "both lines say the same"),
-        (False, "an agent's progress repeats it"),
+        (True, "both lines are equal"),
+        (False, "a repeat in an agent's progress"),
     ]
     alone = build_receipt(made, query_agent(made, "a1b2c3", str(agent)))
     assert (alone.kind, alone.total.amount) == ("agent", whole.total.amount)
@@ -215,8 +215,8 @@ def test_notes_say_why_a_charge_is_special(tmp_path: Path) -> None:
     made = of(tmp_path)
     notes = {(item.charge.message[6:10], item.charge.part): " ".join(item.notes) for item in made.items}
     assert notes["01aaaa"[2:], ""] == "Output is a lower bound: version 2.1.20 did not write the final count."
-    assert notes["bbbb", ""].startswith("It has no price: there is no model 'glm-4.7' among the prices")
-    assert notes["cccc", ""].startswith("One of 2 calls under this id")
+    assert notes["bbbb", ""].startswith("No price: the price list has no model 'glm-4.7'")
+    assert notes["cccc", ""].startswith("One of 2 calls with this id")
     assert notes["dddd", "advisor"].startswith("An advisor's pass")
     (passed,) = [item for item in made.items if item.charge.part]
     assert [(mention.counted, mention.why) for mention in passed.mentions] == [
@@ -266,7 +266,7 @@ def test_a_place_is_the_message_of_its_line(tmp_path: Path) -> None:
     made = read_ledger(tmp_path)
     told = build_receipt(made, query_line(made, path, 2))
     assert [mention.place.line for mention in only(told).mentions] == [2, 3]
-    with pytest.raises(NotFound, match="the nearest line that does is 3"):
+    with pytest.raises(NotFound, match="The nearest line with usage is 3"):
         query_line(made, path, 4)
 
 

@@ -15,9 +15,9 @@ from threadline.account import load_rates
 from threadline.find import look
 from threadline.model.reconciliation import TOLERANCE, DifferenceCause, ReportedSession, ReportedUsage
 from threadline.parse import read_cost_states
-from threadline.render import reconciliation_lines, reconciliation_record
+from threadline.render import reconciliation_lines
 from threadline.render.reconciliation import reported_session_lines
-from threadline.reports import build_ledger, reconcile
+from threadline.reports import build_ledger, reconcile, reconciliation_record
 
 FIRST, SECOND = (f"5e551011-0000-4000-8000-00000000000{number}" for number in (1, 2))
 # 1,000 tokens in and 100 out, by the prices of claude-sonnet-4-5.
@@ -321,7 +321,7 @@ def test_statistics_that_are_damaged(tmp_path: Path) -> None:
     cache(tmp_path, ("yesterday", 1, 10), ("2025-12-01", 1, 10))
     found = told(tmp_path)
     assert [day.date for day in found.swept] == ["2025-12-01"]
-    assert "no date" in found.problems[0].message
+    assert "not a date" in found.problems[0].message
     write(tmp_path / "stats-cache.json", b"{")
     assert [problem.kind.value for problem in told(tmp_path).problems] == ["foreign-bytes"]
 

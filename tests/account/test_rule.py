@@ -175,8 +175,8 @@ def test_a_uuid_proves_what_a_low_entropy_id_cannot() -> None:
 
 def test_repeated_counts_only_alone() -> None:
     """What a parent repeats of an agent counts where nothing else has the id; else never, even if it says more."""
-    told = _sighting("p1", (7, 7, 7), 900, repeated=True)
-    (alone,) = _calls(told, _sighting("p2", (7, 7, 7), 800, repeated=True))
+    told = _sighting("p1", (7, 7, 7), 900, is_repeat=True)
+    (alone,) = _calls(told, _sighting("p2", (7, 7, 7), 800, is_repeat=True))
     assert alone.counted is told
     own = _sighting("u1")
     (call,) = _calls(told, own)
@@ -186,7 +186,7 @@ def test_repeated_counts_only_alone() -> None:
 def test_repeated_goes_to_the_call_that_it_repeats() -> None:
     """Of two calls under an id, the repeated one is set aside beside the one that was sent the same."""
     one, other = _sighting("u1", (1, 0, 0)), _sighting("u2", (2, 0, 0))
-    found = _calls(one, other, _sighting("p1", (2, 0, 0), 1, repeated=True))
+    found = _calls(one, other, _sighting("p1", (2, 0, 0), 1, is_repeat=True))
     assert {len(call.sightings): call.counted for call in found} == {1: one, 2: other}
 
 
@@ -199,14 +199,14 @@ def test_repeated_goes_where_it_agrees_best(data: st.DataObject, key: str) -> No
             data.draw(st.sampled_from([(1, 0, 0), (2, 0, 0), (0, 0, 0)])),
             key=key,
             origin=_origin(data.draw(st.sampled_from(["s1", "s2", "s3"])), transcript=f"/{at}.jsonl"),
-            repeated=data.draw(st.booleans()),
+            is_repeat=data.draw(st.booleans()),
             time=f"2026-01-05T09:00:00.{data.draw(st.integers(0, 3))}00Z",
         )
         for at in range(data.draw(st.integers(1, 8)))
     ]
-    own = [one for one in seen if not one.repeated]
+    own = [one for one in seen if not one.is_repeat]
     parts = [list(call.sightings) for call in resolve_calls({key: own})[key]] if own else []
-    left = [one for one in seen if one.repeated and not _laid_by_hand(one, parts, key)]
+    left = [one for one in seen if one.is_repeat and not _laid_by_hand(one, parts, key)]
     if left:
         parts += [list(call.sightings) for call in resolve_calls({key: left})[key]]
     assert [[id(sighting) for sighting in call.sightings] for call in _calls(*seen)] == [
@@ -224,7 +224,7 @@ def _laid_by_hand(repeated: Sighting, parts: list[list[Sighting]], key: str) -> 
         return False
     best, _ = min(
         found,
-        key=lambda pair: (pair[1].sent != repeated.sent, pair[1].repeated, pair[1].time, pair[1].origin.transcript),
+        key=lambda pair: (pair[1].sent != repeated.sent, pair[1].is_repeat, pair[1].time, pair[1].origin.transcript),
     )
     best.append(repeated)
     return True
@@ -243,7 +243,7 @@ def test_a_thousand_rows_and_their_repetitions_are_not_held_against_each_other(
     precedence = dedupe._precedence
     monkeypatch.setattr(dedupe, "_precedence", counted)
     own = [_sighting(f"u{at}", (at + 1, 0, 0)) for at in range(1000)]
-    again = [_sighting(f"p{at}", (at + 1, 0, 0), repeated=True) for at in range(1000)]
+    again = [_sighting(f"p{at}", (at + 1, 0, 0), is_repeat=True) for at in range(1000)]
     assert [len(call.sightings) for call in _calls(*own, *again)] == [2] * 1000
     assert len(looked) < 20_000
 

@@ -67,7 +67,7 @@ def test_a_page_fits_and_cannot_steer(ask: Asker, home: Path, monkeypatch: pytes
     assert max(map(len, answer.out.splitlines())) <= width
     assert "412 output × 25 = 0.0103" in answer.out  # noqa: RUF001 - the sign for times
     flat = " ".join(answer.out.split())
-    assert "output 3 is a placeholder, the counted line says 412" in flat
+    assert "output 3 is a placeholder, the counted line has 412" in flat
     assert "known to be missing" in flat
     assert "1 charge has no price" in flat
 
@@ -119,7 +119,7 @@ def test_what_is_not_there_is_a_sentence(ask: Asker, home: Path) -> None:
         "abcdef": (2, "is not a session, message, day or place"),
         SESSION[:8]: (2, "2 transcripts have an id that starts with"),
         "2026-02-30": (2, "There is no day"),
-        f"{SESSION}:1": (2, "tells no usage; the nearest line that does is 2"),
+        f"{SESSION}:1": (2, "has no usage; the nearest line with usage is 2"),
         str(home / "nothing.jsonl"): (2, "nothing.jsonl"),
         "2020-01-01": (1, "No usage"),
     }

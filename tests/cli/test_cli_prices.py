@@ -136,7 +136,7 @@ def test_a_bad_file_is_a_sentence(ask: Asker, tmp_path: Path) -> None:
     assert f"{path}: $.models.m.periods[0] is not as it should be: Object missing required field" in answer.err
     missing = ask("prices", "--prices", tmp_path / "none.json")
     assert (missing.code, missing.out) == (2, "")
-    assert "There is no price file" in missing.err
+    assert "not found" in missing.err
 
 
 def test_an_import_is_a_price_file(ask: Asker, tmp_path: Path) -> None:

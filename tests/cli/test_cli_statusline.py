@@ -421,7 +421,7 @@ def test_what_the_user_wrote_wrong_is_a_sentence(line: Ask, tmp_path: Path) -> N
         "Unknown part {cost} in --format. Parts: {model}": ["--format", "{cost}"],
         "no time zone 'Berlin-on-Sea'": ["--tz", "Berlin-on-Sea"],
         "There is no directory": ["--home", tmp_path / "gone"],
-        "There is no price file": ["--prices", str(tmp_path / "gone.json")],
+        "not found": ["--prices", str(tmp_path / "gone.json")],
     }
     for sentence, options in wrong.items():
         answer = line({}, *options)

@@ -237,7 +237,7 @@ def test_a_sighting_comes_back_as_it_was_packed(
         [f"{id_} {name}" for id_, name in calls],
         web_searches=searches,
         speed=speed,
-        repeated=repeated,
+        is_repeat=repeated,
         passes=passes,
     )
     assert restore_sighting(decode_sighting(encode_sighting(told)), "key", "model", "time", rows[0][0]) == told

@@ -126,13 +126,13 @@ def indexed(connection: sqlite3.Connection, session: Session) -> Rows:
 
     return {
         "calls": asked(
-            """SELECT t.path || ':' || e.line, k.tool, c.outcome, t.path || ':' || r.line, c.exit_code, c.started,
+            """SELECT t.path || ':' || e.line, k.tool, c.outcome, o.path || ':' || r.line, c.exit_code, c.started,
             CASE WHEN c.agent IS NULL THEN t.agent
             WHEN EXISTS(SELECT 1 FROM agent_rows m WHERE m.transcript_id = t.transcript_id AND m.agent = '')
             THEN c.agent END
             FROM call_rows c JOIN tools k USING(tool_id) JOIN entries e USING(entry_id)
             JOIN transcripts t USING(transcript_id) LEFT JOIN entries r ON r.entry_id = c.result_entry_id
-            WHERE t.path IN ({})"""
+            LEFT JOIN transcripts o ON o.transcript_id = r.transcript_id WHERE t.path IN ({})"""
         ),
         "files": asked(
             "SELECT DISTINCT path, how, transcript || ':' || line FROM touched"

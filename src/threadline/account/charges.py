@@ -16,32 +16,32 @@ _ADVISOR, _FALLBACK = "advisor_message", "fallback_message"
 _DAY_LENGTH = 10
 
 
-def compute_charges(seen: Iterable[Sighting], rates: Rates) -> Iterator[Charge]:
-    """Every call that the sightings tell of, charged once by the rate of its day.
+def compute_charges(sightings: Iterable[Sighting], rates: Rates) -> Iterator[Charge]:
+    """Charge every call that the sightings tell of once, by the rate of its day.
 
-    Each is charged as it comes, as if there were no other of its key, while the rest is still being read: nine of ten
-    are alone. Only keys with several are gone through by the rule when all have been seen.
+    Each sighting is charged as it comes, as if there were no other with its key: nine of ten are the only one. Only
+    keys with several sightings are held until all have been read, and then deduplicated.
     """
-    alone: dict[str, Charge] = {}
-    several: dict[str, list[Sighting]] = {}
-    usual: dict[tuple[str | None, str], Tiers] = {}
-    for sighting in seen:
-        known = alone.get(sighting.key)
-        if known is not None:
-            several.setdefault(sighting.key, [known.owner]).append(sighting)
+    first_charges: dict[str, Charge] = {}
+    shared: dict[str, list[Sighting]] = {}
+    tiers_by_day: dict[tuple[str | None, str], Tiers] = {}
+    for sighting in sightings:
+        first = first_charges.get(sighting.key)
+        if first is not None:
+            shared.setdefault(sighting.key, [first.owner]).append(sighting)
             continue
-        question = (sighting.model, sighting.time[:_DAY_LENGTH])
-        tiers = usual.get(question)
+        model_and_day = (sighting.model, sighting.time[:_DAY_LENGTH])
+        tiers = tiers_by_day.get(model_and_day)
         if tiers is None:
-            tiers = usual[question] = rates.tiers(*question)
+            tiers = tiers_by_day[model_and_day] = rates.tiers(*model_and_day)
         threshold, short, long = tiers
         rate = long if sighting.input + sighting.cache_write + sighting.cache_read > threshold else short
-        alone[sighting.key] = Charge(sighting, sighting, (sighting,), rate, "", sighting.web_searches)
-    settled = resolve_calls(several, (charge.owner for key, charge in alone.items() if key not in several))
-    for key, charge in alone.items():
+        first_charges[sighting.key] = Charge(sighting, sighting, (sighting,), rate, "", sighting.web_searches)
+    calls = resolve_calls(shared, (charge.owner for key, charge in first_charges.items() if key not in shared))
+    for key, charge in first_charges.items():
         sighting = charge.owner
-        if key in settled:
-            for call in settled[key]:
+        if key in calls:
+            for call in calls[key]:
                 yield from charge_call(call, rates)
         elif has_special_pricing(sighting):
             yield from charge_call(ApiCall(sighting, sighting, (sighting,)), rates)
@@ -50,24 +50,24 @@ def compute_charges(seen: Iterable[Sighting], rates: Rates) -> Iterator[Charge]:
 
 
 def charge_single(sighting: Sighting, rates: Rates) -> Iterator[Charge]:
-    """What a message that has one sighting is charged."""
+    """Charge a message that has only one sighting."""
     if has_special_pricing(sighting):
         yield from charge_call(ApiCall(sighting, sighting, (sighting,)), rates)
         return
     threshold, short, long = rates.tiers(sighting.model, sighting.time[:_DAY_LENGTH])
-    rate = long if sighting.input + sighting.cache_write + sighting.cache_read > threshold else short
+    rate = long if sighting.prompt_tokens > threshold else short
     yield Charge(sighting, sighting, (sighting,), rate, "", sighting.web_searches)
 
 
 def has_special_pricing(sighting: Sighting) -> bool:
-    """Whether something about it has a price of its own."""
+    """Whether something about a message has a price of its own."""
     return bool(
         sighting.speed or sighting.geo or sighting.tier or sighting.passes is not None or sighting.time[-1:] != "Z"
     )
 
 
 def charge_call(call: ApiCall, rates: Rates) -> Iterator[Charge]:
-    """What a call is charged, and what other models did for it."""
+    """Charge a call, and what other models did for it."""
     if call.counted.passes is not None:
         yield from _charge_passes(call, rates)
     else:
@@ -78,7 +78,7 @@ def _rate_for(counted: Sighting, time: str, rates: Rates) -> Rate | None:
     return rates.rate(
         counted.model,
         time[:_DAY_LENGTH] if time[-1:] == "Z" and time[4:5] == "-" and time[10:11] == "T" else _utc_day(time),
-        counted.input + counted.cache_write + counted.cache_read,
+        counted.prompt_tokens,
         speed=counted.speed,
         geo=counted.geo,
         tier=counted.tier,
@@ -91,22 +91,22 @@ def _make_charge(call: ApiCall, counted: Sighting, rates: Rates, part: str = "")
 
 
 def _charge_passes(call: ApiCall, rates: Rates) -> Iterator[Charge]:
-    """A message that took passes of several models: each is charged by its own model, an advisor's on top."""
+    """Charge each pass of a message by its own model. An advisor's pass comes on top of the message's counts."""
     counted = call.counted
-    told = counted.passes or []
-    own = [one for one in told if one.type != _ADVISOR]
-    others = [one for one in own if one.model is not None and one.model != counted.model]
+    passes = counted.passes or []
+    own = [usage_pass for usage_pass in passes if usage_pass.type != _ADVISOR]
+    others = [usage_pass for usage_pass in own if usage_pass.model is not None and usage_pass.model != counted.model]
     if others and _sum_passes(own) == _token_counts(counted):
         rest = _without_passes(counted, others)
         yield _make_charge(call, rest, rates)
-        for one in others:
-            yield _make_charge(call, _pass_as_sighting(counted, one), rates, "fallback")
+        for usage_pass in others:
+            yield _make_charge(call, _pass_as_sighting(counted, usage_pass), rates, "fallback")
     else:
-        serving = [one.model for one in own if one.type == _FALLBACK and one.model]
+        serving = [usage_pass.model for usage_pass in own if usage_pass.type == _FALLBACK and usage_pass.model]
         yield _make_charge(call, replace(counted, model=serving[-1]) if serving else counted, rates)
-    for one in told:
-        if one.type == _ADVISOR:
-            yield _make_charge(call, _pass_as_sighting(counted, one), rates, "advisor")
+    for usage_pass in passes:
+        if usage_pass.type == _ADVISOR:
+            yield _make_charge(call, _pass_as_sighting(counted, usage_pass), rates, "advisor")
 
 
 def _token_counts(sighting: Sighting | UsagePass) -> tuple[int, ...]:
@@ -118,14 +118,14 @@ def _sum_passes(passes: list[UsagePass]) -> tuple[int, ...]:
 
 
 def _without_passes(counted: Sighting, others: list[UsagePass]) -> Sighting:
-    left = [whole - other for whole, other in zip(_token_counts(counted), _sum_passes(others), strict=True)]
-    return _with_counts(counted, left)
+    counts = [whole - other for whole, other in zip(_token_counts(counted), _sum_passes(others), strict=True)]
+    return _with_counts(counted, counts)
 
 
 def _pass_as_sighting(counted: Sighting, usage_pass: UsagePass) -> Sighting:
-    made = _with_counts(counted, _token_counts(usage_pass))
-    made.model = usage_pass.model or counted.model
-    return made
+    sighting = _with_counts(counted, _token_counts(usage_pass))
+    sighting.model = usage_pass.model or counted.model
+    return sighting
 
 
 def _with_counts(counted: Sighting, counts: Iterable[int]) -> Sighting:
@@ -142,6 +142,6 @@ def _with_counts(counted: Sighting, counts: Iterable[int]) -> Sighting:
 
 
 def _utc_day(time: str) -> str:
-    """The day in UTC, for a rate's period, of a time that is not written as usual."""
+    """Return the day in UTC of a time that is not written the usual way; rates have periods of days."""
     moment = parse_timestamp(time)
     return moment.date().isoformat() if moment is not None else ""

@@ -4,11 +4,11 @@ A message can appear in many transcripts: streaming writes a row several times, 
 history, and a parent's transcript repeats the messages of its agents. Every call must be counted once, so the
 sightings of all transcripts are collected before anything is grouped by session, day or model.
 
-- Sightings of one key are one call if they share a row's uuid or agree on what was sent. Otherwise they are
-several calls that happen to share an id.
+- Sightings of one key are one call if they share a row's uuid or agree on what was sent. Otherwise they are several
+  calls that happen to share an id.
 - Rows whose counters are all zero belong to whatever call the key has.
-- Ids that are only a time or a number collide between parallel agents. They identify a call only within one agent
-of one session, unless a uuid proves more.
+- Ids that are only a time or a number collide between parallel agents. They identify a call only within one agent of
+  one session, unless a uuid proves more.
 - What a parent's transcript repeats of an agent counts only if no other row with that id does.
 """
 
@@ -28,131 +28,149 @@ from msgspec import Struct
 
 from threadline.model.homes import Transcript
 from threadline.model.side_agents import side_agent_kind_by_id
-from threadline.model.sightings import Origin, Sighting, TranscriptSightings
+from threadline.model.sightings import Sighting, TranscriptSightings
 from threadline.model.times import parse_timestamp
 
 _MIN_UNIQUE_LENGTH = 16
 _MIN_DISTINCT_CHARACTERS = 8
 _ID_PREFIX = re.compile(r"^[A-Za-z]{1,12}[_-](?:(?:bdrk|vrtx)_)?")
 _TIME_PREFIX = re.compile(r"^20\d{12}(?:\d{3})?")
-_NOTHING_SENT = (0, 0, 0)
 
 
 class ApiCall(Struct, frozen=True, gc=False):
-    """One call to the API: the sighting that tells it best, the one that owns it, and all of them."""
+    """One call to the API: the sighting whose counts are taken, the one that owns it, and all of them."""
 
     counted: Sighting
     owner: Sighting
     sightings: tuple[Sighting, ...]
 
 
-def resolve_calls(several: Mapping[str, list[Sighting]], alone: Iterable[Sighting] = ()) -> dict[str, list[ApiCall]]:
-    """The calls that the sightings of each key tell of, each once. `alone` are all sightings of keys that have one."""
-    parts = {key: group_by_call(key, group) for key, group in several.items()}
-    own = (one for group in several.values() if len({one.origin.transcript for one in group}) == 1 for one in group)
-    spread = _CollectedEvidence([part for some in parts.values() for part in some], chain(alone, own))
-    return {key: [resolve_owner(part, spread) for part in some] for key, some in parts.items()}
+def resolve_calls(shared: Mapping[str, list[Sighting]], single: Iterable[Sighting] = ()) -> dict[str, list[ApiCall]]:
+    """Return the API calls behind the sightings of each key.
+
+    `shared` are the sightings of keys that have several, `single` the sightings of all other keys.
+    """
+    calls = {key: group_by_call(key, sightings) for key, sightings in shared.items()}
+    own = (
+        sighting
+        for sightings in shared.values()
+        if len({sighting.origin.transcript for sighting in sightings}) == 1
+        for sighting in sightings
+    )
+    evidence = _CollectedEvidence([call for groups in calls.values() for call in groups], chain(single, own))
+    return {key: [resolve_owner(call, evidence) for call in groups] for key, groups in calls.items()}
 
 
-def group_by_call(key: str, group: list[Sighting]) -> list[list[Sighting]]:
-    """The sightings of one key, parted into calls."""
-    return list(_group_with_repeats(group, random=is_unique_id(key)))
+def group_by_call(key: str, sightings: list[Sighting]) -> list[list[Sighting]]:
+    """Group the sightings of one key into API calls.
+
+    A parent's transcript may repeat an agent's messages. A repeat joins the call it repeats; it forms a call of its own
+    only if no transcript has the original.
+    """
+    unique_id = is_unique_id(key)
+    originals = [sighting for sighting in sightings if not sighting.is_repeat]
+    if not originals or len(originals) == len(sightings):
+        return list(_split_by_content(sightings, unique_id=unique_id))
+    calls = list(_split_by_content(originals, unique_id=unique_id))
+    matcher = RepeatMatcher(calls, _global_scope if unique_id else _agent_scope)
+    unmatched = [sighting for sighting in sightings if sighting.is_repeat and not matcher.add_repeat(sighting)]
+    return [*calls, *(_split_by_content(unmatched, unique_id=unique_id) if unmatched else ())]
 
 
-def resolve_owner(part: list[Sighting], spread: CopyEvidence) -> ApiCall:
-    """The call that some sightings tell of."""
-    return ApiCall(spread.first(most_complete(part)), spread.first(part), tuple(part))
+def resolve_owner(sightings: list[Sighting], evidence: CopyEvidence) -> ApiCall:
+    """Return the call that these sightings tell of, owned by the earliest original."""
+    return ApiCall(evidence.original(most_complete(sightings)), evidence.original(sightings), tuple(sightings))
 
 
-def most_complete(part: list[Sighting]) -> list[Sighting]:
-    """The sightings of a call of which none tells more."""
-    worth = list(map(_completeness, part))
-    most = max(worth)
-    return [one for one, told in zip(part, worth, strict=True) if told == most]
+def most_complete(sightings: list[Sighting]) -> list[Sighting]:
+    """Return the sightings of a call that are at least as complete as all others."""
+    keys = list(map(_completeness, sightings))
+    best = max(keys)
+    return [sighting for sighting, key in zip(sightings, keys, strict=True) if key == best]
 
 
 class CopyEvidence(ABC):
-    """Tells originals from copies that bear the same times, as those of a fork do.
+    """Distinguishes originals from copies with the same times, such as a fork's.
 
     Of transcripts that share messages, the original has rows of its own among them (titles, bookkeeping), while a copy
-    has the shared ones in one run: in the original they are spread further. And a copy goes on later than its original
-    stood when it was copied: what is the original's own begins first, if it went on at all.
+    has the shared ones in one run: in the original they span more bytes. And a copy continues later than its original
+    was when it was copied: the rows that only the original has begin first, if it continued at all.
     """
 
     @abstractmethod
-    def ends(self, shared: frozenset[str], transcript: str) -> tuple[int, int]:
-        """The first and last offset of what exactly these transcripts share, in one of them."""
+    def offset_range(self, shared: frozenset[str], transcript: str) -> tuple[int, int]:
+        """Return the first and last offset, in one transcript, of what exactly these transcripts share."""
 
     @abstractmethod
-    def own(self, transcript: str) -> str:
-        """When what only this transcript tells began; empty where there is nothing."""
+    def own_start(self, transcript: str) -> str:
+        """Return when the rows that only this transcript has begin; empty if there are none."""
 
-    def first(self, part: list[Sighting]) -> Sighting:
-        """The earliest original."""
-        found = earliest(part)
-        if len(found) == 1:
-            return found[0]
-        shared = transcripts_of(found)
-        ends = [self.ends(shared, sighting.origin.transcript) for sighting in found]
-        widest = max(last - first for first, last in ends)
-        left = [one for one, (first, last) in zip(found, ends, strict=True) if last - first == widest]
-        return min(left, key=self._order) if len(left) > 1 else left[0]
+    def original(self, sightings: list[Sighting]) -> Sighting:
+        """Return the earliest original."""
+        first = earliest(sightings)
+        if len(first) == 1:
+            return first[0]
+        shared = transcripts_of(first)
+        ranges = [self.offset_range(shared, sighting.origin.transcript) for sighting in first]
+        widest = max(end - start for start, end in ranges)
+        candidates = [sighting for sighting, (start, end) in zip(first, ranges, strict=True) if end - start == widest]
+        return min(candidates, key=self._order) if len(candidates) > 1 else candidates[0]
 
     def _order(self, sighting: Sighting) -> tuple[object, ...]:
         transcript = sighting.origin.transcript
-        return self.own(transcript), sighting.origin.rank, transcript, sighting.offsets[0]
+        return self.own_start(transcript), sighting.origin.rank, transcript, sighting.offsets[0]
 
 
 class _CollectedEvidence(CopyEvidence):
-    """The same, of all that was read."""
+    """Evidence from sightings in memory: `calls` that several transcripts share, and each transcript's own rows."""
 
-    def __init__(self, parts: list[list[Sighting]], own: Iterable[Sighting]) -> None:
-        self._ends: dict[tuple[frozenset[str], str], tuple[int, int]] = {}
-        self._wanted = {one.origin.transcript for part in parts for one in part}
-        self._told = own
-        for part in parts:
-            found = earliest(part)
-            shared = transcripts_of(found)
+    def __init__(self, calls: list[list[Sighting]], own: Iterable[Sighting]) -> None:
+        self._ranges: dict[tuple[frozenset[str], str], tuple[int, int]] = {}
+        self._transcripts = {sighting.origin.transcript for call in calls for sighting in call}
+        self._own_sightings = own
+        for call in calls:
+            first = earliest(call)
+            shared = transcripts_of(first)
             if len(shared) > 1:
-                for sighting in found:
+                for sighting in first:
                     self._widen((shared, sighting.origin.transcript), sighting.offsets[0])
 
     def _widen(self, key: tuple[frozenset[str], str], offset: int) -> None:
-        first, last = self._ends.get(key, (offset, offset))
-        self._ends[key] = min(first, offset), max(last, offset)
+        start, end = self._ranges.get(key, (offset, offset))
+        self._ranges[key] = min(start, offset), max(end, offset)
 
-    def ends(self, shared: frozenset[str], transcript: str) -> tuple[int, int]:
-        return self._ends.get((shared, transcript), (0, 0))
+    def offset_range(self, shared: frozenset[str], transcript: str) -> tuple[int, int]:
+        return self._ranges.get((shared, transcript), (0, 0))
 
-    def own(self, transcript: str) -> str:
-        return self._own.get(transcript, "")
+    def own_start(self, transcript: str) -> str:
+        return self._own_starts.get(transcript, "")
 
     @cached_property
-    def _own(self) -> dict[str, str]:
-        """Asked for only where the spread does not tell, which is seldom."""
-        began: dict[str, str] = {}
-        for one in self._told:
-            transcript = one.origin.transcript
-            if transcript in self._wanted:
-                began[transcript] = min(began.get(transcript, one.time), one.time)
-        return began
+    def _own_starts(self) -> dict[str, str]:
+        """Computed only if the offsets do not decide, which is rare."""
+        starts: dict[str, str] = {}
+        for sighting in self._own_sightings:
+            transcript = sighting.origin.transcript
+            if transcript in self._transcripts:
+                starts[transcript] = min(starts.get(transcript, sighting.time), sighting.time)
+        return starts
 
 
-def transcripts_of(some: Iterable[Sighting]) -> frozenset[str]:
-    """The transcripts that tell of a message."""
-    return frozenset(sighting.origin.transcript for sighting in some)
+def transcripts_of(sightings: Iterable[Sighting]) -> frozenset[str]:
+    """Return the transcripts that contain these sightings."""
+    return frozenset(sighting.origin.transcript for sighting in sightings)
 
 
-def earliest(part: list[Sighting]) -> list[Sighting]:
-    """The sightings of which none is plainly later, or more of a copy, than another."""
-    before = min(map(_precedence, part))
-    return [sighting for sighting in part if _precedence(sighting) == before]
+def earliest(sightings: list[Sighting]) -> list[Sighting]:
+    """Return the sightings that no other one precedes: none is earlier, or less of a copy."""
+    first = min(map(_precedence, sightings))
+    return [sighting for sighting in sightings if _precedence(sighting) == first]
 
 
 def _completeness(sighting: Sighting) -> tuple[object, ...]:
-    """Which sighting tells most; of those that tell as much, the earliest original counts."""
+    """Sort key: the greatest says most about the call. Of several that say as much, the earliest original counts."""
     return (
-        not sighting.repeated,
+        not sighting.is_repeat,
         sighting.output,
         sighting.prompt_tokens,
         sighting.stopped,
@@ -163,66 +181,52 @@ def _completeness(sighting: Sighting) -> tuple[object, ...]:
 
 
 def _precedence(sighting: Sighting) -> tuple[object, ...]:
-    """Which sighting is the earliest original, as far as a sighting itself can tell."""
+    """Sort key: the least is the earliest original, as far as a sighting itself can tell."""
     origin = sighting.origin
-    return sighting.repeated, origin.forked, origin.side, origin.began, sighting.time
+    return sighting.is_repeat, origin.forked, origin.side, origin.began, sighting.time
 
 
 def _stable_order(sighting: Sighting) -> tuple[object, ...]:
-    """The same, and then some order that does not depend on which file was read first."""
+    """Sort key: precedence, then an order that does not depend on which file was read first."""
     return *_precedence(sighting), sighting.offsets[0], sighting.origin.transcript
 
 
-def _group_with_repeats(group: list[Sighting], *, random: bool) -> Iterator[list[Sighting]]:
-    """Sightings of one key, parted into calls. What a parent repeats of an agent is a call where nothing else is."""
-    own = [sighting for sighting in group if not sighting.repeated]
-    if not own or len(own) == len(group):
-        yield from _split_by_content(group, random=random)
+def _split_by_content(sightings: list[Sighting], *, unique_id: bool) -> Iterator[list[Sighting]]:
+    """Split the sightings of one key by the uuids of their rows and by what was sent."""
+    if unique_id and len({sighting.sent for sighting in sightings if any(sighting.sent)}) <= 1:
+        yield sightings
         return
-    parts = list(_split_by_content(own, random=random))
-    near = RepeatMatcher(parts, _global_scope if random else _agent_scope)
-    left = [sighting for sighting in group if sighting.repeated and not near.add_repeat(sighting)]
-    yield from parts
-    if left:
-        yield from _split_by_content(left, random=random)
-
-
-def _split_by_content(group: list[Sighting], *, random: bool) -> Iterator[list[Sighting]]:
-    """Sightings of one key, parted by uuids and by what was sent."""
-    if random and len({sighting.sent for sighting in group if any(sighting.sent)}) <= 1:
-        yield group
-        return
-    parts = UnionFind(len(group))
-    scope = _global_scope if random else _agent_scope
-    known: dict[object, int] = {}
-    for at, sighting in enumerate(group):
+    calls = UnionFind(len(sightings))
+    scope = _global_scope if unique_id else _agent_scope
+    first_with: dict[object, int] = {}
+    for number, sighting in enumerate(sightings):
         if any(sighting.sent):
-            parts.join(known.setdefault((scope(sighting), sighting.sent), at), at)
+            calls.union(first_with.setdefault((scope(sighting), sighting.sent), number), number)
         for uuid in sighting.uuids:
             if uuid:
-                parts.join(known.setdefault(uuid, at), at)
-    _assign_empty_rows(group, parts, scope)
-    yield from parts.lists(group)
+                calls.union(first_with.setdefault(uuid, number), number)
+    _assign_empty_rows(sightings, calls, scope)
+    yield from calls.groups(sightings)
 
 
-def _assign_empty_rows(group: list[Sighting], parts: UnionFind, scope: Callable[[Sighting], object]) -> None:
-    """Rows with nothing but zeros belong to a call that the same agent made under the id, if there is one."""
-    order = sorted(range(len(group)), key=lambda at: _stable_order(group[at]))
-    full = {parts.root(at) for at in order if any(group[at].sent)}
-    homes: dict[object, int] = {}
+def _assign_empty_rows(sightings: list[Sighting], calls: UnionFind, scope: Callable[[Sighting], object]) -> None:
+    """Assign rows with nothing but zeros to a call that the same agent made under the id, if there is one."""
+    order = sorted(range(len(sightings)), key=lambda number: _stable_order(sightings[number]))
+    full = {calls.find(number) for number in order if any(sightings[number].sent)}
+    call_in_scope: dict[object, int] = {}
     empty: dict[int, list[int]] = {}
-    for at in order:
-        if parts.root(at) in full:
-            homes.setdefault(scope(group[at]), at)
+    for number in order:
+        if calls.find(number) in full:
+            call_in_scope.setdefault(scope(sightings[number]), number)
         else:
-            empty.setdefault(parts.root(at), []).append(at)
+            empty.setdefault(calls.find(number), []).append(number)
     for members in empty.values():
-        # One home for all of them: copies that lie in several sessions must not tie their calls together.
-        scopes = [scope(group[at]) for at in members]
-        home = next((homes[one] for one in scopes if one in homes), members[0])
-        parts.join(home, members[0])
-        for one in scopes:
-            homes.setdefault(one, home)
+        # One call for all of them: copies in several sessions must not tie their calls together.
+        scopes = [scope(sightings[number]) for number in members]
+        call = next((call_in_scope[each] for each in scopes if each in call_in_scope), members[0])
+        calls.union(call, members[0])
+        for each in scopes:
+            call_in_scope.setdefault(each, call)
 
 
 def _agent_scope(sighting: Sighting) -> object:
@@ -236,103 +240,103 @@ def _global_scope(sighting: Sighting) -> object:
 
 
 class RepeatMatcher:
-    """The calls of one id, by what they can be known by: their scope and the uuids of their rows."""
+    """Finds the call that a repeat belongs to, by its scope and the uuids of its rows."""
 
-    def __init__(self, parts: list[list[Sighting]], scope: Callable[[Sighting], object]) -> None:
+    def __init__(self, calls: list[list[Sighting]], scope: Callable[[Sighting], object]) -> None:
         self._scope = scope
-        # By what was sent as well, and by None for anything: of those that are known by the same, the earliest.
-        self._first: dict[tuple[object, object], tuple[tuple[object, ...], list[Sighting]]] = {}
-        for part in parts:
-            for one in part:
-                self._add(one, part)
+        # By mark and what was sent, and by mark alone (None): the earliest call with these.
+        self._earliest: dict[tuple[object, object], tuple[tuple[object, ...], list[Sighting]]] = {}
+        for call in calls:
+            for sighting in call:
+                self._add(sighting, call)
 
-    def add_repeat(self, repeated: Sighting) -> bool:
-        """Lay a repeated sighting to the call that it repeats: the one that agrees best with it, if any has its id."""
-        for sent in (repeated.sent, None):
-            near = [found for mark in self._marks(repeated) if (found := self._first.get((mark, sent))) is not None]
-            if near:
-                _, part = min(near, key=itemgetter(0))
-                part.append(repeated)
-                self._add(repeated, part)
+    def add_repeat(self, repeat: Sighting) -> bool:
+        """Add a repeat to the call it agrees with best; return False if there is none."""
+        for sent in (repeat.sent, None):
+            matches = [match for mark in self._marks(repeat) if (match := self._earliest.get((mark, sent))) is not None]
+            if matches:
+                _, call = min(matches, key=itemgetter(0))
+                call.append(repeat)
+                self._add(repeat, call)
                 return True
         return False
 
-    def _add(self, sighting: Sighting, part: list[Sighting]) -> None:
+    def _add(self, sighting: Sighting, call: list[Sighting]) -> None:
         order = _stable_order(sighting)
         for mark in self._marks(sighting):
             for sent in (sighting.sent, None):
-                held = self._first.get((mark, sent))
-                if held is None or order < held[0]:
-                    self._first[mark, sent] = order, part
+                match = self._earliest.get((mark, sent))
+                if match is None or order < match[0]:
+                    self._earliest[mark, sent] = order, call
 
     def _marks(self, sighting: Sighting) -> list[object]:
         return [self._scope(sighting), *filter(None, sighting.uuids)]
 
 
 class UnionFind:
-    """Numbers that are joined step by step into parts."""
+    """Disjoint sets of the numbers 0 to `size` - 1."""
 
     def __init__(self, size: int) -> None:
-        self._above = list(range(size))
+        self._parents = list(range(size))
 
-    def root(self, at: int) -> int:
-        """Return the representative of a number's part."""
-        while self._above[at] != at:
-            self._above[at] = self._above[self._above[at]]
-            at = self._above[at]
-        return at
+    def find(self, number: int) -> int:
+        """Return the representative of a number's set."""
+        parents = self._parents
+        while parents[number] != number:
+            parents[number] = parents[parents[number]]
+            number = parents[number]
+        return number
 
-    def join(self, left: int, right: int) -> None:
-        """Merge the parts of two numbers."""
-        first, second = sorted((self.root(left), self.root(right)))
-        self._above[second] = first
+    def union(self, left: int, right: int) -> None:
+        """Merge the sets of two numbers; the lower representative stays."""
+        low, high = sorted((self.find(left), self.find(right)))
+        self._parents[high] = low
 
-    def lists(self, group: list[Sighting]) -> Iterator[list[Sighting]]:
-        """Yield the sightings of each part."""
-        made: dict[int, list[Sighting]] = {}
-        for at, sighting in enumerate(group):
-            made.setdefault(self.root(at), []).append(sighting)
-        yield from made.values()
+    def groups(self, sightings: list[Sighting]) -> Iterator[list[Sighting]]:
+        """Yield the sightings of each set, in their order."""
+        groups: dict[int, list[Sighting]] = {}
+        for number, sighting in enumerate(sightings):
+            groups.setdefault(self.find(number), []).append(sighting)
+        yield from groups.values()
 
 
 @lru_cache(maxsize=1024)
 def is_unique_id(key: str) -> bool:
-    """Whether an id is random enough that no two messages share it by chance; times, counters and words are not.
+    """Whether an id is random enough that no two messages share it by chance. Times, counters and words are not.
 
     >>> is_unique_id("msg_01XFDUDYJgAACzvnptvVoYEL"), is_unique_id("msg_20251030084941"), is_unique_id("msg_1")
     (True, False, False)
     """
-    told = _ID_PREFIX.sub("", key).replace("-", "").replace("_", "")
-    told = _TIME_PREFIX.sub("", told)
-    has_both = any(map(str.isdigit, told)) and any(map(str.isalpha, told))
-    return has_both and len(told) >= _MIN_UNIQUE_LENGTH and len(set(told)) >= _MIN_DISTINCT_CHARACTERS
+    text = _ID_PREFIX.sub("", key).replace("-", "").replace("_", "")
+    text = _TIME_PREFIX.sub("", text)
+    has_both = any(map(str.isdigit, text)) and any(map(str.isalpha, text))
+    return has_both and len(text) >= _MIN_UNIQUE_LENGTH and len(set(text)) >= _MIN_DISTINCT_CHARACTERS
 
 
 def with_origin(
-    seen: TranscriptSightings, transcript: Transcript, project: str, lines: Callable[[int], int], rank: int = 0
+    read: TranscriptSightings, transcript: Transcript, project: str, lines: Callable[[int], int], rank: int = 0
 ) -> list[Sighting]:
-    """The sightings of a transcript, each with its origin. `lines` numbers the line that begins at an offset."""
+    """Return the sightings of a transcript with their origins completed.
+
+    `lines` returns the number of the line that begins at an offset.
+    """
     path, home = os.fspath(transcript.path), os.fspath(transcript.home.path)
-    began = seen.began or timestamp_from_mtime(transcript.mtime_ns)
-    for origin in seen.origins:
+    began = read.began or timestamp_from_mtime(transcript.mtime_ns)
+    for origin in read.origins:
         origin.lines, origin.rank = lines, rank
         origin.transcript, origin.project, origin.home, origin.began = path, project, home, began
-        origin.side = _is_side_agent(origin)
-    origins = seen.origins
-    for sighting in seen.sightings:
+        origin.side = origin.agent is not None and side_agent_kind_by_id(origin.agent) is not None
+    origins = read.origins
+    for sighting in read.sightings:
         sighting.origin = origins[sighting.origin_number]
         if sighting.model is not None:
             sighting.model = intern(sighting.model)
         if not sighting.time:
             sighting.time = began
-    return seen.sightings
+    return read.sightings
 
 
 def timestamp_from_mtime(mtime_ns: int) -> str:
-    """When the file was written, for rows that say no time; file systems may say times that there are not."""
+    """Return a file's mtime as a timestamp, for rows without one. File systems may report impossible times."""
     moment = parse_timestamp(mtime_ns // 1_000_000)
     return (moment or datetime.min.replace(tzinfo=UTC)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _is_side_agent(origin: Origin) -> bool:
-    return origin.agent is not None and side_agent_kind_by_id(origin.agent) is not None

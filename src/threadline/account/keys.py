@@ -16,7 +16,7 @@ NONE = "(none)"
 NO_CALL = "(no call)"
 
 TIME_KEYS = ("day", "week", "month", "hour")
-"""Keys that are in the order of time; rows by all others are in the order of what they cost."""
+"""Keys whose rows are sorted by time. Rows by any other key are sorted by cost."""
 
 KEY_DESCRIPTIONS = {
     "day": "the day it was spent, in the reader's time zone",
@@ -39,11 +39,11 @@ KEY_DESCRIPTIONS = {
 SESSION_KEY_DESCRIPTIONS = {
     "thread": "the main thread, branches of it that were left, agents, and side agents",
 }
-"""Keys that charges alone do not tell: whoever asks for them reads sessions, and gives `Ledger.by` the answer."""
+"""Keys that need more than charges: the caller reads the sessions and passes a key function to `Ledger.by`."""
 
 
 def key_function(name: str, calendar: Calendar) -> Key:
-    """The function that gives a charge's value for a key; `tool` is not among them, for it shares charges out.
+    """Return the function that computes a charge's value for a key. `tool` has none, because it shares charges out.
 
     Raises:
         KeyError: there is no such key.
@@ -61,7 +61,7 @@ def key_function(name: str, calendar: Calendar) -> Key:
 
 
 def tool_shares(charge: Charge) -> tuple[str, ...]:
-    """The tools that share a charge, one share a call."""
+    """Return the tools that share a charge, one share a call."""
     return charge.calls or (NO_CALL,)
 
 
@@ -86,14 +86,14 @@ _KEY_FUNCTIONS: dict[str, Key] = {
 
 
 HOUR_LENGTH = 13
-"""How many characters of a time name its hour."""
+"""The length of a timestamp up to its hour."""
 _ONE_HOUR = timedelta(hours=1)
 NO_TIME = "(no time)"
-"""The day of what says no time."""
+"""The day of charges without a time."""
 
 
 class Calendar:
-    """Days as they are in a time zone. Times are given as transcripts write them."""
+    """Days and hours in a time zone, for times as transcripts write them."""
 
     def __init__(self, zone: tzinfo = UTC) -> None:
         self.zone = zone
@@ -101,20 +101,20 @@ class Calendar:
         self._weeks: dict[str, str] = {}
 
     def day(self, time: str) -> str:
-        """The day, as `2026-11-15`."""
+        """The day, such as `2026-11-15`."""
         return self._day_and_hour(time)[0]
 
     def hour(self, time: str) -> str:
-        """The hour of the day, as `14:00`."""
+        """The hour of the day, such as `14:00`."""
         return self._day_and_hour(time)[1]
 
     def month(self, time: str) -> str:
-        """The month, as `2026-11`."""
+        """The month, such as `2026-11`."""
         day = self.day(time)
         return day if day == NO_TIME else day[:7]
 
     def week(self, time: str) -> str:
-        """The week, by the day of its Monday."""
+        """The week, as the day of its Monday."""
         day = self.day(time)
         if day == NO_TIME:
             return day
@@ -125,7 +125,7 @@ class Calendar:
         return week
 
     def is_whole(self, hour: str) -> bool:
-        """Whether all of an hour of UTC (`2026-11-15T14`) falls into one day and hour here."""
+        """Whether an hour of UTC (`2026-11-15T14`) falls into one day and hour here."""
         return self._hour(hour) is not None
 
     def _hour(self, hour: str) -> tuple[str, str] | None:
@@ -134,12 +134,12 @@ class Calendar:
         return self._hours[hour]
 
     def _day_and_hour(self, time: str) -> tuple[str, str]:
-        # An hour of UTC is nearly always within one hour here, so it is worked out once; never where zones are shifted
-        # by parts of an hour or the clock changes in its midst.
+        # An hour of UTC is nearly always within one local hour, so it is computed once. It is not if the zone is
+        # shifted by part of an hour, or if the clock changes within it.
         if time.endswith("Z") and time[10:11] == "T":
-            known = self._hour(time[:HOUR_LENGTH])
-            if known is not None:
-                return known
+            day_and_hour = self._hour(time[:HOUR_LENGTH])
+            if day_and_hour is not None:
+                return day_and_hour
         moment = parse_timestamp(time)
         return self._local(moment) if moment is not None else (NO_TIME, NO_TIME)
 
@@ -153,27 +153,27 @@ class Calendar:
     def _local(self, moment: datetime) -> tuple[str, str]:
         try:
             local = moment.astimezone(self.zone)
-        except OverflowError:  # the first and last day of all time
+        except OverflowError:  # the first or last day of the calendar
             local = moment
         return local.date().isoformat(), f"{local:%H}:00"
 
 
 def utc_offset(zone: tzinfo, moment: datetime) -> timedelta | None:
-    """How far ahead of UTC the clocks of a zone are at a moment; a zone may have a short way to tell."""
+    """Return how far a zone is ahead of UTC at a moment. A zone of ours has a faster way to compute it."""
     short = getattr(zone, "ahead", None)
-    told: timedelta | None = short(moment) if short is not None else moment.astimezone(zone).utcoffset()
-    return told
+    offset: timedelta | None = short(moment) if short is not None else moment.astimezone(zone).utcoffset()
+    return offset
 
 
 def time_zone(name: str) -> tzinfo:
-    """The zone of a name such as `Europe/Berlin`.
+    """Return the zone of a name such as `Europe/Berlin`.
 
     Raises:
-        BadQuery: there is none of that name.
+        BadQuery: there is no such zone.
     """
-    from zoneinfo import ZoneInfo  # noqa: PLC0415 - few ask for it, and it takes a while
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 - seldom needed, and slow to import
 
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, LookupError):
-        raise BadQuery(f"There is no time zone {name!r}; give one such as 'Europe/Berlin', or UTC.") from None
+        raise BadQuery(f"Unknown time zone {name!r}. Use a name such as 'Europe/Berlin', or UTC.") from None

@@ -1,4 +1,4 @@
-"""The ledger: all charges of an archive, filtered, looked up and summed."""
+"""The ledger: all charges of an archive, to filter, look up and sum."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _DAY_PATTERN = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class Ledger:
-    """Charges and their sums. Every charge leads back to the lines that it was counted from.
+    """Charges and their sums. Every charge links back to the lines it was counted from.
 
-    Iterating gives the charges. `problems` are transcripts that could not be read; `rates` are the prices applied;
-    `calls` says whether the charges know which tools their messages call.
+    Iterating gives the charges. `problems` are transcripts that could not be read. `rates` are the prices that were
+    applied. `calls` says whether the charges know which tools their messages call.
     """
 
     def __init__(
@@ -60,13 +60,13 @@ class Ledger:
 
     @property
     def total(self) -> Sum:
-        """All charges as one sum."""
-        made = next(iter(self._made.values()), None)  # every grouping has the same total
-        return made.total if made is not None else self.by().total
+        """The sum of all charges."""
+        rows = next(iter(self._made.values()), None)  # every grouping has the same total
+        return rows.total if rows is not None else self.by().total
 
     def where(
         self,
-        wanted: Callable[[Charge], bool] | None = None,
+        predicate: Callable[[Charge], bool] | None = None,
         *,
         since: datetime | date | str | None = None,
         until: datetime | date | str | None = None,
@@ -74,17 +74,18 @@ class Ledger:
         model: str | None = None,
         session: str | None = None,
     ) -> Ledger:
-        """The ledger of some of the charges: of a time, of projects and models whose names hold a text, of a session.
+        """Return a ledger with the matching charges only.
 
-        `since` and `until` both belong to the time; a time without a zone is UTC, and a day is all of it. A session may
-        be named by the start of its id. What is left out was still counted against copies: a message that
-        another session owns does not come back when that session is left out.
+        `predicate` is called for each charge. `since` and `until` are inclusive; a time without a zone is UTC, and a
+        day is the whole day. `project` and `model` match names that contain the text. `session` may be the start of an
+        id. Charges that are left out still count against copies: a message that another session owns does not come back
+        when that session is left out.
         """
-        if all(given is None for given in (wanted, since, until, project, model, session)):
+        if all(value is None for value in (predicate, since, until, project, model, session)):
             return self
         chosen: Iterable[Charge] = self.charges
-        if wanted is not None:
-            chosen = filter(wanted, chosen)
+        if predicate is not None:
+            chosen = filter(predicate, chosen)
         if session is not None:
             chosen = (charge for charge in chosen if charge.session is not None and charge.session.startswith(session))
         if project is not None:
@@ -97,38 +98,38 @@ class Ledger:
         return Ledger(chosen, self.rates, self.problems, calls=self.calls)
 
     def holding(self, session: str | None = None, transcripts: Collection[str] = ()) -> Sequence[Charge]:
-        """The charges that a session or one of some transcripts holds, copies of what others spent included."""
-        return [one for one in self if has_sighting_in(one, session, transcripts)]
+        """Return the charges that a session or one of the transcripts contains, copies of others' messages included."""
+        return [charge for charge in self if has_sighting_in(charge, session, transcripts)]
 
     def messages(self, start: str) -> list[str]:
-        """The ids of messages that start so, in the order of the alphabet."""
-        return sorted({one.message for one in self if one.message.startswith(start)})
+        """Return the ids of messages that start with a text, sorted."""
+        return sorted({charge.message for charge in self if charge.message.startswith(start)})
 
     def of_messages(self, ids: Collection[str]) -> Sequence[Charge]:
-        """The charges of messages, by their ids."""
-        return [one for one in self if one.message in ids]
+        """Return the charges of messages, by id."""
+        return [charge for charge in self if charge.message in ids]
 
     def of_sessions(self, ids: Collection[str | None]) -> Sequence[Charge]:
-        """The charges of sessions, by their whole ids."""
-        return [one for one in self if one.session in ids]
+        """Return the charges of sessions, by their full ids."""
+        return [charge for charge in self if charge.session in ids]
 
     def of_day(self, day: str, zone: tzinfo = UTC) -> Sequence[Charge]:
-        """The charges of a day in a time zone."""
+        """Return the charges of a day in a time zone."""
         calendar = Calendar(zone)
-        return [one for one in self if calendar.day(one.owner.time) == day]
+        return [charge for charge in self if calendar.day(charge.owner.time) == day]
 
     @property
     def sessions(self) -> frozenset[str]:
         """The ids of the sessions that spent anything."""
-        return frozenset(one.session for one in self if one.session is not None)
+        return frozenset(charge.session for charge in self if charge.session is not None)
 
     @property
     def timeless(self) -> int:
-        """How many charges say no time."""
-        return sum(one.timestamp is None for one in self)
+        """How many charges have no time."""
+        return sum(charge.timestamp is None for charge in self)
 
     def windows(self, *, now: datetime, hours: float = WINDOW_HOURS) -> list[UsageWindow]:
-        """The windows of five hours that limits count by, and the gaps between them, in the order of time."""
+        """Return the five-hour windows that limits count by, and the gaps between them, oldest first."""
         return usage_windows(self, now=now, hours=hours)
 
     def fill_agent_types(self, read: Callable[[str], str | None]) -> None:
@@ -142,74 +143,74 @@ class Ledger:
                 origin.agent_type = types[origin.transcript]
 
     def by(self, *names: str, zone: tzinfo | str = UTC, extra: Mapping[str, Key] | None = None) -> Rows:
-        """The charges summed by keys: `ledger.by("project", "model")`. Every charge is in exactly one row.
+        """Sum the charges by keys: `ledger.by("project", "model")`. Every charge is in exactly one row.
 
-        Days are days in `zone`. Rows are in the order of time, or of what they cost. By `tool`, a charge is shared
-        equally by the calls that its message makes. `extra` are keys of your own: what each gives for a charge.
+        Days are days in `zone`. Rows are sorted by time, or by cost. With `tool`, a charge is shared equally by the
+        calls that its message makes. `extra` are keys of your own: a name and a function that returns a charge's value.
 
         Raises:
             BadQuery: there is no such key, or no such zone.
         """
-        own = extra or {}
-        place = time_zone(zone) if isinstance(zone, str) else zone
+        extra_keys = extra or {}
+        in_zone = time_zone(zone) if isinstance(zone, str) else zone
         for name in names:
-            if name not in KEY_DESCRIPTIONS and name not in own:
-                raise BadQuery(f"There is no key {name!r}; group by {', '.join((*KEY_DESCRIPTIONS, *own))}.")
+            if name not in KEY_DESCRIPTIONS and name not in extra_keys:
+                raise BadQuery(f"Unknown key {name!r}. Group by {', '.join((*KEY_DESCRIPTIONS, *extra_keys))}.")
         if "tool" in names and not self.calls:
-            raise BadQuery("This ledger was made without calls and cannot be summed by tool; make one with calls.")
+            raise BadQuery("This ledger was read without calls and cannot be summed by tool. Read it with calls.")
         if len(set(names)) < len(names):
-            raise BadQuery("A key is given twice; give each once.")
-        if own:
-            return self._rows(names, place, own)
-        if (names, place) not in self._made:  # a report, its total and what stands below it often ask for the same
-            self._made[names, place] = self._rows(names, place, own)
-        return self._made[names, place]
+            raise BadQuery("A key is given twice. Give each key once.")
+        if extra_keys:
+            return self._rows(names, in_zone, extra_keys)
+        if (names, in_zone) not in self._made:  # a report, its total and its notes often need the same rows
+            self._made[names, in_zone] = self._rows(names, in_zone, extra_keys)
+        return self._made[names, in_zone]
 
     def _rows(self, names: GroupKey, zone: tzinfo, extra: Mapping[str, Key]) -> Rows:
         return Rows(names, tuple(sort_rows(sum_charges(self.charges, names, Calendar(zone), extra), names)))
 
 
 def has_sighting_in(charge: Charge, session: str | None, transcripts: Collection[str]) -> bool:
-    """Whether a session or one of some transcripts holds a charge."""
+    """Whether a session or one of the transcripts contains a charge."""
     return any(
         (session is not None and sighting.origin.session == session) or sighting.origin.transcript in transcripts
         for sighting in charge.sightings
     )
 
 
-def parse_moment(given: datetime | date | str | None, *, end: bool = False) -> datetime | None:
-    """A moment as a program may give it; a day is its first moment, or its last."""
-    if given is None:
+def parse_moment(value: datetime | date | str | None, *, end: bool = False) -> datetime | None:
+    """Return a moment for a datetime, a date or a text. A day is its first moment, or with `end` its last."""
+    if value is None:
         return None
-    if isinstance(given, str):
-        told = date.fromisoformat(given) if _DAY_PATTERN.fullmatch(given) else parse_timestamp(given)
-        if told is None:
-            raise BadQuery(f"{given!r} is no time; give a datetime, or text such as 2026-11-03 or 2026-11-03T14:00.")
-        given = told
-    if not isinstance(given, datetime):
-        return datetime.combine(given, time.max if end else time.min, UTC)
-    return given if given.tzinfo is not None else given.replace(tzinfo=UTC)
+    if isinstance(value, str):
+        parsed = date.fromisoformat(value) if _DAY_PATTERN.fullmatch(value) else parse_timestamp(value)
+        if parsed is None:
+            raise BadQuery(f"{value!r} is not a time. Use a datetime, or text such as 2026-11-03 or 2026-11-03T14:00.")
+        value = parsed
+    if not isinstance(value, datetime):
+        return datetime.combine(value, time.max if end else time.min, UTC)
+    return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
 
 
 def is_within(when: datetime | None, since: datetime | None, until: datetime | None) -> bool:
-    """Whether a moment belongs to a time; what says no time belongs to none."""
+    """Whether a moment is in a period. What has no time is in none."""
     return when is not None and (since is None or when >= since) and (until is None or when <= until)
 
 
 def sort_rows(rows: list[Row], names: GroupKey) -> list[Row]:
-    """Rows in order, key by key: parts of a nested report stay together."""
+    """Sort rows key by key, so that the parts of a nested report stay together."""
     if not names:
         return rows
     name, *rest = names
-    parts: dict[str, list[Row]] = {}
+    groups: dict[str, list[Row]] = {}
     for row in rows:
-        parts.setdefault(row.keys[name], []).append(row)
+        groups.setdefault(row.keys[name], []).append(row)
     if name in TIME_KEYS:
-        order = sorted(parts)
+        order = sorted(groups)
     else:
-        weights = {value: some[0] if len(some) == 1 else Sum.of(some) for value, some in parts.items()}
+        weights = {value: group[0] if len(group) == 1 else Sum.of(group) for value, group in groups.items()}
         order = sorted(
-            parts,
+            groups,
             key=lambda value: ((weights[value].amount or Decimal(0)).copy_negate(), -weights[value].tokens, value),
         )
-    return [row for value in order for row in sort_rows(parts[value], tuple(rest))]
+    return [row for value in order for row in sort_rows(groups[value], tuple(rest))]

@@ -30,16 +30,16 @@ _TOKEN_MODES = {None, "chat", "completion", "responses"}
 _TOKENS_PER_UNIT = Decimal(1_000_000)
 _THRESHOLD = re.compile(r"(?:input|output)_cost_per_token_above_(\d{1,6})k_tokens", re.ASCII)
 _DATE_IN_ID = re.compile(r"-(\d{4})(\d\d)(\d\d)(?!\d)", re.ASCII)
-# Anthropic's own rule, for what the file leaves out: a write costs 1.25 or 2 times input, a read a tenth.
+# Anthropic's own rule, for prices that the file leaves out: a write costs 1.25 or 2 times input, a read a tenth.
 _WRITE_5M, _WRITE_1H, _READ = Decimal("1.25"), Decimal(2), Decimal("0.1")
 _MAX_DEVIATION = Decimal("0.2")
-# Early in 2026 the file had the factor for US inference in the place of the one for fast mode.
+# Early in 2026, the file had the factor for US inference in place of the one for fast mode.
 _US_INFERENCE_FACTOR = Decimal("1.1")
 _MAX_LISTED = 3
 
 
 class _Entry(Struct, frozen=True):
-    """One entry of the file: its id, what it costs, and what was put right."""
+    """One entry of the file: its id, its prices, and what was corrected."""
 
     id: str
     rank: int
@@ -58,7 +58,9 @@ def is_litellm(fields: dict[str, Raw]) -> bool:
 
 
 def read_litellm(data: bytes, name: str) -> PriceFile:
-    """The models of LiteLLM's price file, in USD per million, exact; `notes` says what was put right or left out.
+    """Read the models of LiteLLM's price file, in exact USD per million tokens.
+
+    `notes` lists what was corrected or left out.
 
     Raises:
         BadQuery: no entry has prices.
@@ -66,7 +68,7 @@ def read_litellm(data: bytes, name: str) -> PriceFile:
     try:
         fields = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode(data)
     except (ValueError, RecursionError, ArithmeticError) as error:
-        raise BadQuery(f"{name} is no price file: {error}.") from None
+        raise BadQuery(f"{name} is not a price file: {error}.") from None
     spellings: dict[str, list[_Entry]] = defaultdict(list)
     notes: list[str] = []
     for key, value in fields.items():
@@ -77,19 +79,19 @@ def read_litellm(data: bytes, name: str) -> PriceFile:
     for key in sorted(spellings):
         models |= _merge_spellings(key, spellings[key], notes)
     if not models:
-        raise BadQuery(f"{name} is no price file: none of its entries has prices for input and output tokens.")
+        raise BadQuery(f"{name} is not a price file: none of its entries has prices for input and output tokens.")
     return PriceFile(models, notes=tuple(notes))
 
 
 def _parse_entry(key: str, value: dict[str, Any], notes: list[str]) -> _Entry | None:
-    """What an entry says; None where it has no prices of its own: other things, other modes, surcharges of regions."""
+    """Parse an entry; None if it has no token prices of its own, such as other modes and regional surcharges."""
     mode = value.get("mode")
     of_tokens = mode is None or (isinstance(mode, str) and mode in _TOKEN_MODES)
     if not of_tokens or cloud_region(key) is not None or key.startswith(("fast/", "us/", "eu/", "global/")):
         return None
-    said: list[str] = []
-    thresholds = sorted({int(found[1]) for word in value if (found := _THRESHOLD.fullmatch(word))})
-    base = _parse_prices(key, value, "", said)
+    corrections: list[str] = []
+    thresholds = sorted({int(match[1]) for word in value if (match := _THRESHOLD.fullmatch(word))})
+    base = _parse_prices(key, value, "", corrections)
     if base is None or not (base["input"] or base["output"]):
         return None
     if len(thresholds) > 1:
@@ -97,7 +99,7 @@ def _parse_entry(key: str, value: dict[str, Any], notes: list[str]) -> _Entry | 
         return None
     long = None
     if thresholds:
-        above = _parse_prices(key, value, f"_above_{thresholds[0]}k_tokens", said, base)
+        above = _parse_prices(key, value, f"_above_{thresholds[0]}k_tokens", corrections, base)
         long = (
             LongContext(over_prompt_tokens=thresholds[0] * 1000, scope="whole_request", **above)
             if above is not None
@@ -106,7 +108,7 @@ def _parse_entry(key: str, value: dict[str, Any], notes: list[str]) -> _Entry | 
     model = ModelPrices(
         introduced=_introduction_date(key),
         periods=(Period(begins=None, ends=None, long_context=long, **base),),
-        fast=_fast_modes(value, said),
+        fast=_fast_modes(value, corrections),
         us_inference_multiplier=_multiplier(value, "us"),
         source="litellm",
         confidence="unchecked",
@@ -115,56 +117,58 @@ def _parse_entry(key: str, value: dict[str, Any], notes: list[str]) -> _Entry | 
     if wrong is not None:
         notes.append(f"{key} is left out: {wrong[0].removeprefix(f'$.models.{key}.')} {wrong[1]}.")
         return None
-    return _Entry(key, _source_rank(key, value), model, tuple(said))
+    return _Entry(key, _source_rank(key, value), model, tuple(corrections))
 
 
 def _source_rank(key: str, value: dict[str, Any]) -> int:
-    """Whose word counts: Anthropic's for its models, then an id without a host's name, then hosts."""
+    """Rank sources: Anthropic's prices for its models, then ids without a host's name, then hosts."""
     if "/" in key:
         return 2
     return 0 if value.get("litellm_provider") == "anthropic" else 1
 
 
 def _parse_prices(
-    key: str, value: dict[str, Any], above: str, said: list[str], base: dict[str, Decimal] | None = None
+    key: str, value: dict[str, Any], above: str, corrections: list[str], base: dict[str, Decimal] | None = None
 ) -> dict[str, Decimal] | None:
-    """The five prices; those above a threshold where it is given, with `base` for what has no price of its own."""
+    """Return the five prices, or those above a threshold, with `base` for those that have none there."""
     sent = _per_million(value.get(f"input_cost_per_token{above}"))
     output = _per_million(value.get(f"output_cost_per_token{above}"))
     if base is not None:
         sent, output = base["input"] if sent is None else sent, base["output"] if output is None else output
     if sent is None or output is None:
         return None
-    given = {
+    cache = {
         "cache_write_5m": _per_million(value.get(f"cache_creation_input_token_cost{above}")),
         "cache_write_1h": _per_million(value.get(f"cache_creation_input_token_cost_above_1hr{above}")),
         "cache_read": _per_million(value.get(f"cache_read_input_token_cost{above}")),
     }
-    return {"input": sent, "output": output, **_cache_prices(key, given, sent, above, said)}
+    return {"input": sent, "output": output, **_cache_prices(key, cache, sent, above, corrections)}
 
 
 def _cache_prices(
-    key: str, given: dict[str, Decimal | None], sent: Decimal, above: str, said: list[str]
+    key: str, listed: dict[str, Decimal | None], sent: Decimal, above: str, corrections: list[str]
 ) -> dict[str, Decimal]:
     if not normalise_model_id(key).startswith("claude-"):
-        write = sent if given["cache_write_5m"] is None else given["cache_write_5m"]
+        write = sent if listed["cache_write_5m"] is None else listed["cache_write_5m"]
         ruled = {"cache_write_5m": sent, "cache_write_1h": write, "cache_read": sent}
     else:
         factors = {"cache_write_5m": _WRITE_5M, "cache_write_1h": _WRITE_1H, "cache_read": _READ}
         ruled = {word: EXACT.multiply(sent, by) for word, by in factors.items()}
-        hour = given["cache_write_1h"]
+        hour = listed["cache_write_1h"]
         if hour is not None and EXACT.abs(EXACT.subtract(hour, ruled["cache_write_1h"])) > EXACT.multiply(
             ruled["cache_write_1h"], _MAX_DEVIATION
         ):
-            said.append(
+            corrections.append(
                 f"the 1-hour cache write of {format_decimal(hour)} was put right to "
                 f"{format_decimal(ruled['cache_write_1h'])}, twice input"
             )
-            given = {**given, "cache_write_1h": None}
-    missing = [word for word, price in given.items() if price is None and word != "cache_write_1h"]
+            listed = {**listed, "cache_write_1h": None}
+    missing = [word for word, price in listed.items() if price is None and word != "cache_write_1h"]
     if missing and not above:
-        said.append(f"no price for {' and '.join(word.replace('_', ' ') for word in missing)}: by rule from input")
-    return {word: ruled[word] if price is None else price for word, price in given.items()}
+        corrections.append(
+            f"no price for {' and '.join(word.replace('_', ' ') for word in missing)}: by rule from input"
+        )
+    return {word: ruled[word] if price is None else price for word, price in listed.items()}
 
 
 def _per_million(value: Any) -> Decimal | None:
@@ -180,20 +184,23 @@ def _multiplier(value: dict[str, Any], word: str) -> Decimal | None:
     return Decimal(number).normalize(EXACT) if usable and number is not None else None
 
 
-def _fast_modes(value: dict[str, Any], said: list[str]) -> tuple[FastMode, ...]:
+def _fast_modes(value: dict[str, Any], corrections: list[str]) -> tuple[FastMode, ...]:
     number = _multiplier(value, "fast")
     if number == _US_INFERENCE_FACTOR:
-        said.append("the multiplier of 1.1 for fast mode was left out: it is that of US inference")
+        corrections.append("the multiplier of 1.1 for fast mode was left out: it is that of US inference")
     return () if number is None or number == _US_INFERENCE_FACTOR else (FastMode(multiplier=number),)
 
 
 def _introduction_date(key: str) -> str | None:
-    found = _DATE_IN_ID.search(key)
-    return "-".join(found.groups()) if found else None
+    match = _DATE_IN_ID.search(key)
+    return "-".join(match.groups()) if match else None
 
 
 def _merge_spellings(key: str, entries: list[_Entry], notes: list[str]) -> dict[str, ModelPrices]:
-    """One model of all spellings that agree; where they do not, each has its own price or none, and a note says so."""
+    """Merge the spellings of one model that agree.
+
+    If they disagree, each spelling has its own price or none, and a note says so.
+    """
     best = min(entry.rank for entry in entries)
     chosen = [entry for entry in entries if entry.rank == best]
     groups: dict[Any, list[_Entry]] = defaultdict(list)
@@ -207,11 +214,11 @@ def _merge_spellings(key: str, entries: list[_Entry], notes: list[str]) -> dict[
         )
     if len(groups) == 1:
         return {key: _merge_entries(key, chosen, notes)}
-    told = _list_some(group[0].id for group in groups.values())
+    examples = _list_some(group[0].id for group in groups.values())
     if best == 2:  # noqa: PLR2004 - hosts, of which none speaks for the others
-        notes.append(f"{key} has a different price with each host and is left out: {told}.")
+        notes.append(f"{key} has a different price with each host and is left out: {examples}.")
         return {}
-    notes.append(f"{key} has different prices by spelling; each spelling has its own: {told}.")
+    notes.append(f"{key} has different prices by spelling; each spelling has its own: {examples}.")
     return dict(_spelling_model(key, group, notes) for group in groups.values())
 
 
@@ -222,14 +229,14 @@ def _spelling_model(key: str, group: list[_Entry], notes: list[str]) -> tuple[st
 
 def _merge_entries(key: str, agreeing: list[_Entry], notes: list[str]) -> ModelPrices:
     aliases = {entry.id.lower() for entry in agreeing if not set(entry.id) & set("/@:")} - {key}
-    said = list(dict.fromkeys(word for entry in agreeing for word in entry.notes))
-    notes.extend(f"{key}: {word}." for word in said if "was " in word)
+    corrections = list(dict.fromkeys(correction for entry in agreeing for correction in entry.notes))
+    notes.extend(f"{key}: {correction}." for correction in corrections if "was " in correction)
     dates = [entry.model.introduced for entry in agreeing if entry.model.introduced is not None]
     return msgspec.structs.replace(
         agreeing[0].model,
         aliases=tuple(sorted(aliases)),
         introduced=min(dates, default=None),
-        note="; ".join(said) or None,
+        note="; ".join(corrections) or None,
     )
 
 

@@ -44,7 +44,7 @@ class LongContext(Prices, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Period(Prices, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Prices from a day up to another, which is no longer part of it; None is open."""
+    """Prices from a day up to, but not including, another. None means open-ended."""
 
     begins: str | None = field(default=None, name="from")
     ends: str | None = field(default=None, name="to")
@@ -52,7 +52,7 @@ class Period(Prices, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
 
 
 class FastMode(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What fast mode multiplies all prices by, during a period."""
+    """The factor that fast mode multiplies all prices by, during a period."""
 
     multiplier: Decimal
     begins: str | None = field(default=None, name="from")
@@ -75,19 +75,19 @@ class ModelPrices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
 
 
 class Fees(Struct, frozen=True):
-    """What is charged by the piece; what a file does not say stays as it is."""
+    """What is charged by the piece. What a file does not say stays unchanged."""
 
     web_search_usd_per_request: Decimal | None = None
 
 
 class PriceRules(Struct, frozen=True):
-    """What holds for all models of a file."""
+    """Rules for all models of a file."""
 
     batch: Decimal | None = None
 
 
 class PriceFile(Struct, frozen=True):
-    """All that is used of a price file. `notes` is what had to be put right in it."""
+    """The parts of a price file that are used. `notes` lists corrections."""
 
     models: dict[str, ModelPrices]
     fees: Fees = Fees()
@@ -96,15 +96,15 @@ class PriceFile(Struct, frozen=True):
 
 
 def is_price_file(fields: dict[str, Raw]) -> bool:
-    """Whether a JSON object is meant to be a price file of ours."""
+    """Whether a JSON object is meant to be a price file in our format."""
     return "schema" in fields or "models" in fields
 
 
 def read_price_file(data: bytes, name: str) -> PriceFile:
-    """Decode and check a price file; `name` is for the sentences.
+    """Decode and validate a price file. `name` is used in messages.
 
     Raises:
-        BadQuery: it is no price file, or says what cannot be.
+        BadQuery: it is not a price file, or contains impossible values.
     """
     fields = _decode(data, dict[str, Raw], name, "$")
     schema = _decode(fields.get("schema", b"null"), Any, name, "$.schema")
@@ -128,7 +128,7 @@ def read_price_file(data: bytes, name: str) -> PriceFile:
 
 
 def find_problems(file: PriceFile) -> Iterator[tuple[str, str]]:
-    """All that cannot be in a file whose shape is right: a JSON path, and what is wrong there."""
+    """Yield what is invalid in a file of the right shape: a JSON path, and what is wrong there."""
     fee = file.fees.web_search_usd_per_request
     if fee is not None and _price_error(fee):
         yield "$.fees.web_search_usd_per_request", _price_error(fee)
@@ -187,7 +187,7 @@ def _model_problems(model: ModelPrices, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _period_problems(periods: Sequence[Period | FastMode], path: str) -> Iterator[tuple[str, str]]:
-    """Periods follow one another; between two there may be days without a price."""
+    """Periods follow one another. There may be days without a price between two."""
     for at, period in enumerate(periods):
         for word, day in (("from", period.begins), ("to", period.ends)):
             if day is not None and not _is_day(day):
@@ -241,7 +241,10 @@ def _shorten(value: Any) -> str:
 
 
 def encode_price_file(file: PriceFile, source: str) -> bytes:
-    """The file as JSON, in ASCII: prices are numbers, as in the shipped one; `source` says where they are from."""
+    """Encode a price file as ASCII JSON.
+
+    Prices are numbers, as in the shipped file; `source` says where they are from.
+    """
     models = {key: msgspec.to_builtins(model, builtin_types=(Decimal,)) for key, model in file.models.items()}
     whole = {"schema": SCHEMA, "unit": UNIT, "sources": [source], "notes": file.notes, "models": models}
     encoded = msgspec.json.Encoder(decimal_format="number").encode(_without_exponents(whole))
@@ -255,7 +258,7 @@ def _escape_character(found: re.Match[str]) -> str:
 
 
 def _without_exponents(value: Any) -> Any:
-    """The same with numbers that have no exponent: `1E+1` is `10`."""
+    """Return the value with numbers that have no exponent: `1E+1` becomes `10`."""
     if isinstance(value, dict):
         return {key: _without_exponents(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -263,9 +266,9 @@ def _without_exponents(value: Any) -> Any:
     return Decimal(format_decimal(value)) if isinstance(value, Decimal) else value
 
 
-# Longer than the longest address of a model that a cloud gives; what is longer is nobody's id.
+# Longer than any model address of a cloud. A longer text is not an id.
 MAX_ID_LENGTH = 512
-"""How many characters an id may have."""
+"""The maximum length of a model id."""
 
 _REGION = re.compile(r"(us|eu|apac|au|jp|global)\.")
 _BRACKETS = re.compile(r"(?:\[[^\[\]]*\])+\Z")
@@ -274,14 +277,14 @@ _AT_DATE = re.compile(r"@\d{8}\Z")
 _DATE = re.compile(r"-\d{8}\Z")
 _MODE_SUFFIXES = ("-latest", "-fast", "-thinking")
 _DOT = re.compile(r"(?<=\d)\.(?=\d)")
-# From version 4 on the family stands before the version; before, after it.
+# From version 4 on, the family comes before the version. Earlier it came after it.
 _VERSION_BEFORE_FAMILY = re.compile(r"claude-((?:[4-9]|\d\d)(?:-\d{1,2})?)-([a-z]+)")
 
 
 def normalise_model_id(model: str) -> str:
-    """The id without what says where it ran, when it was made and in which mode.
+    """Return a model id without region, date and mode.
 
-    An id that could be nobody's (too long, not ASCII) is given back as it is.
+    An impossible id (too long, not ASCII) is returned unchanged.
 
     >>> normalise_model_id("us.anthropic.claude-sonnet-4-5-20250929-v1:0")
     'claude-sonnet-4-5'
@@ -302,7 +305,7 @@ def normalise_model_id(model: str) -> str:
 
 
 def cloud_region(model: str) -> str | None:
-    """The region that a cloud's id names before the model: `us`, `eu`, …; `global` is one, too.
+    """Return the region that a cloud's id has before the model: `us`, `eu`, …, or `global`.
 
     >>> cloud_region("bedrock/eu.anthropic.claude-opus-4-6-v1")
     'eu'
@@ -314,12 +317,12 @@ def cloud_region(model: str) -> str | None:
 
 
 def with_dashes(name: str) -> str:
-    """A name in lower case, with dashes in its version: `GLM-5.1` is `glm-5-1`."""
+    """Return a name in lower case, with dashes in its version: `GLM-5.1` becomes `glm-5-1`."""
     return _DOT.sub("-", lower_ascii(name))
 
 
 def lower_ascii(name: str) -> str:
-    """A name in lower case; one that is not ASCII stays as it is, since some of its letters would become ASCII."""
+    """Return a name in lower case. One that is not ASCII is unchanged: some of its letters would become ASCII."""
     return name.lower() if name.isascii() else name
 
 
@@ -328,7 +331,7 @@ def _without_path(model: str) -> str:
 
 
 def _without_modes(name: str) -> str:
-    """Of Claude alone: elsewhere `-fast` and `-thinking` are models of their own, with prices of their own."""
+    """Remove modes from a Claude id. Elsewhere, `-fast` and `-thinking` are models with prices of their own."""
     for mode in _MODE_SUFFIXES:
         name = name.removesuffix(mode)
     return _DATE.sub("", name)

@@ -37,9 +37,9 @@ from threadline.model.charges import EXACT, Rate
 _WEB_SEARCH_FEE = Decimal("0.01")
 _BATCH_FACTOR = Decimal("0.5")
 _REGIONAL_FACTOR = Decimal("1.1")
-# Regional endpoints of clouds cost more for models from Sonnet 4.5 on.
+# Regional endpoints of clouds cost more, for models from Sonnet 4.5 on.
 _REGIONAL_SINCE = "2025-09-29"
-# Nobody calls so many models on so many days; a hostile home could say so.
+# More models and days than anybody uses. A hostile home could name more.
 _MAX_CACHED = 100_000
 
 Multipliers = tuple[tuple[str, Decimal], ...]
@@ -49,7 +49,7 @@ Tiers = tuple[int, Rate | None, Rate | None]
 
 
 class RateRow(Struct, frozen=True):
-    """One row of the table: a model, a period, and prices before any multiplier. `file` says which file it is from."""
+    """One row of the table: a model, a period, and prices before multipliers. `file` is the file it is from."""
 
     model: str
     begins: str | None
@@ -72,9 +72,9 @@ class RateRow(Struct, frozen=True):
 
 
 class Rates:
-    """A table of rates, made of one or several price files; a later file's models take the place of earlier ones.
+    """A table of rates from one or more price files. Models in a later file replace those in earlier ones.
 
-    Asking is cheap: what was found for a model, a day and a mode is remembered, and the same row is the same object.
+    Lookups are cheap: the result for a model, day and mode is cached, and equal rates are the same object.
     """
 
     def __init__(self, *sources: PriceSource) -> None:
@@ -88,7 +88,7 @@ class Rates:
         self._fee = next((fee for fee in reversed(fees) if fee is not None), _WEB_SEARCH_FEE)
         batches = [source.prices.rules.batch for source in sources]
         self._batch = next((batch for batch in reversed(batches) if batch is not None), _BATCH_FACTOR)
-        self._answers: dict[_RateQuery, Tiers] = {}
+        self._cache: dict[_RateQuery, Tiers] = {}
         self._rates: dict[Rate, Rate] = {}
 
     def _add(self, source: PriceSource) -> None:
@@ -104,19 +104,19 @@ class Rates:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the one price file; of several, the SHA-256 of their digests, one after the other."""
+        """The SHA-256 of the price file. For several files, the SHA-256 of their digests, concatenated."""
         if len(self.sources) == 1:
             return self.sources[0].digest
         return sha256("".join(source.digest for source in self.sources).encode()).hexdigest()
 
     @property
     def digests(self) -> tuple[tuple[str, str], ...]:
-        """Each file's name and SHA-256, in the order in which they were laid over each other."""
+        """Each file's name and SHA-256, in the order they are applied."""
         return tuple((source.name, source.digest) for source in self.sources)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What had to be put right in the files, or could not be told, a sentence each."""
+        """What was corrected in the files or could not be determined, a sentence each."""
         return tuple(f"{source.name}: {note}" for source in self.sources for note in source.prices.notes)
 
     @property
@@ -125,7 +125,7 @@ class Rates:
         return self._fee
 
     def model(self, name: str) -> str | None:
-        """The key of the model that an id names, by the whole id; None when there is no such model."""
+        """Return the key of the model that an id names; None if there is no such model. The whole id must match."""
         return self._names.get(lower_ascii(name)) or self._names.get(normalise_model_id(name))
 
     def rate(
@@ -138,7 +138,7 @@ class Rates:
         geo: str | None = None,
         tier: str | None = None,
     ) -> Rate | None:
-        """What a call is charged by; None when that is not known: another model's price is never taken.
+        """Return the rate for a call; None if it is unknown. Another model's price is never used.
 
         `day` is the day of the call in UTC, `YYYY-MM-DD`; an empty one is before all days. `prompt_tokens` is input,
         cache writes and cache reads together. `speed`, `geo` and `tier` are the `speed`, `inference_geo` and
@@ -150,12 +150,12 @@ class Rates:
     def tiers(
         self, model: str | None, day: str, speed: str | None = None, geo: str | None = None, tier: str | None = None
     ) -> Tiers:
-        """The same for prompts of any size: the threshold, the rate up to it, and the rate above it."""
-        question = (model, day, speed, geo, tier)
-        return self._answers.get(question) or self._answer(question)
+        """Return the rates for prompts of any size: the threshold, the rate up to it, and the rate above it."""
+        query = (model, day, speed, geo, tier)
+        return self._cache.get(query) or self._cached_tiers(query)
 
     def rows(self) -> Iterator[RateRow]:
-        """All rows: one for each model and period, and one more where a long prompt costs more."""
+        """Yield one row for each model and period, and another one if long prompts cost more."""
         for key, model in self._models.items():
             for period in model.periods:
                 yield self._row(key, model, period, None)
@@ -185,21 +185,21 @@ class Rates:
             file=self._files[key],
         )
 
-    def _answer(self, question: _RateQuery) -> Tiers:
-        if len(self._answers) >= _MAX_CACHED:
-            self._answers.clear()
-        answer = self._look_up(question)
-        if len(question[0] or "") <= MAX_ID_LENGTH:
-            self._answers[question] = answer
-        return answer
+    def _cached_tiers(self, query: _RateQuery) -> Tiers:
+        if len(self._cache) >= _MAX_CACHED:
+            self._cache.clear()
+        tiers = self._find_tiers(query)
+        if len(query[0] or "") <= MAX_ID_LENGTH:
+            self._cache[query] = tiers
+        return tiers
 
-    def _look_up(self, question: _RateQuery) -> Tiers:
-        """The threshold, the rate up to it, and the rate above it."""
-        name, day, *_ = question
+    def _find_tiers(self, query: _RateQuery) -> Tiers:
+        """Return the threshold, the rate up to it, and the rate above it."""
+        name, day, *_ = query
         key = self.model(name) if name else None
         model = self._models[key] if key is not None else None
         period = _period_on(model.periods, day) if model is not None else None
-        multipliers = self._multipliers(model, question) if model is not None else None
+        multipliers = self._multipliers(model, query) if model is not None else None
         if key is None or period is None or multipliers is None:
             return sys.maxsize, None, None
         short, long = self._rate(key, period, period, multipliers), period.long_context
@@ -207,34 +207,34 @@ class Rates:
             return sys.maxsize, short, short
         return long.over_prompt_tokens, short, self._rate(key, period, long, multipliers)
 
-    def _multipliers(self, model: ModelPrices, question: _RateQuery) -> Multipliers | None:
-        """The multipliers of a mode; None when the mode has a price that is not known."""
-        name, day, speed, geo, tier = question
-        found: list[tuple[str, Decimal]] = []
+    def _multipliers(self, model: ModelPrices, query: _RateQuery) -> Multipliers | None:
+        """Return the multipliers of a mode; None if the price of the mode is unknown."""
+        name, day, speed, geo, tier = query
+        multipliers: list[tuple[str, Decimal]] = []
         if speed == "fast":
             fast = _period_on(model.fast, day)
             if fast is None:
                 return None
-            found.append(("fast", fast.multiplier))
+            multipliers.append(("fast", fast.multiplier))
         if cloud_region(name or "") not in {None, "global"}:
-            # A cloud's region is its own surcharge; the other one is of Anthropic's own API.
+            # A cloud's region has its own surcharge. The one for US inference is for Anthropic's own API.
             if _has_regional_surcharge(model):
-                found.append(("regional", _REGIONAL_FACTOR))
+                multipliers.append(("regional", _REGIONAL_FACTOR))
         elif geo == "us" and model.us_inference_multiplier is not None:
-            found.append(("us", model.us_inference_multiplier))
+            multipliers.append(("us", model.us_inference_multiplier))
         if tier == "batch":
-            found.append(("batch", self._batch))
-        return tuple(found)
+            multipliers.append(("batch", self._batch))
+        return tuple(multipliers)
 
     def _rate(self, key: str, period: Period, prices: Prices, multipliers: Multipliers) -> Rate:
-        by = reduce(EXACT.multiply, (number for _, number in multipliers), Decimal(1))
-        made = Rate(
+        factor = reduce(EXACT.multiply, (number for _, number in multipliers), Decimal(1))
+        rate = Rate(
             model=key,
-            input=EXACT.multiply(prices.input, by),
-            output=EXACT.multiply(prices.output, by),
-            cache_write_5m=EXACT.multiply(prices.cache_write_5m, by),
-            cache_write_1h=EXACT.multiply(prices.cache_write_1h, by),
-            cache_read=EXACT.multiply(prices.cache_read, by),
+            input=EXACT.multiply(prices.input, factor),
+            output=EXACT.multiply(prices.output, factor),
+            cache_write_5m=EXACT.multiply(prices.cache_write_5m, factor),
+            cache_write_1h=EXACT.multiply(prices.cache_write_1h, factor),
+            cache_read=EXACT.multiply(prices.cache_read, factor),
             begins=period.begins,
             ends=period.ends,
             long_context=prices.over_prompt_tokens if isinstance(prices, LongContext) else None,
@@ -242,11 +242,11 @@ class Rates:
             source=_describe_source(self._models[key], self._files[key]),
             web_search=self._fee,
         )
-        return self._rates.setdefault(made, made)
+        return self._rates.setdefault(rate, rate)
 
 
 def _period_on(periods: tuple[_Dated, ...], day: str) -> _Dated | None:
-    """The period that a day is in."""
+    """Return the period that contains a day."""
     for period in periods:
         if (period.begins is None or period.begins <= day) and (period.ends is None or day < period.ends):
             return period
@@ -258,10 +258,10 @@ def _has_regional_surcharge(model: ModelPrices) -> bool:
 
 
 def _describe_source(model: ModelPrices, file: str) -> str:
-    told = model.source or f"from {file}"
+    text = model.source or f"from {file}"
     if model.confidence:
-        told += f", {model.confidence} confidence"
-    return f"{told}: {model.note}" if model.note else told
+        text += f", {model.confidence} confidence"
+    return f"{text}: {model.note}" if model.note else text
 
 
 @cache
@@ -271,14 +271,14 @@ def shipped_rates() -> Rates:
 
 
 def load_rates(*files: str | PathLike[str]) -> Rates:
-    """The rates that come with threadline, with the models of each file added or put in the place of theirs.
+    """Return the shipped rates, with the models of each file added or replaced.
 
-    A file may be a price file of ours or LiteLLM's.
+    A file may be in our format or LiteLLM's.
 
     Raises:
         NotFound: there is no such file.
         Unreadable: it cannot be read.
-        BadQuery: it is no price file.
+        BadQuery: it is not a price file.
     """
     if not files:
         return shipped_rates()
@@ -286,13 +286,13 @@ def load_rates(*files: str | PathLike[str]) -> Rates:
 
 
 SHIPPED = "threadline"
-"""What the prices that come with threadline are called where a file's name would stand."""
+"""The name of the shipped prices, used instead of a file name."""
 
 _MAX_FILE_SIZE = 64_000_000
 
 
 class PriceSource(Struct, frozen=True):
-    """A price file as it was read: its name, the SHA-256 of its bytes, and what it says."""
+    """A price file that was read: its name, the SHA-256 of its bytes, and its content."""
 
     name: str
     digest: str
@@ -306,12 +306,12 @@ def shipped_price_source() -> PriceSource:
 
 
 def read_price_source(file: str | PathLike[str]) -> PriceSource:
-    """Read a price file of either kind.
+    """Read a price file in our format or LiteLLM's.
 
     Raises:
         NotFound: there is no such file.
         Unreadable: it cannot be read.
-        BadQuery: it is no price file.
+        BadQuery: it is not a price file.
     """
     name = fspath(file)
     data = _read_bytes(Path(name), name)
@@ -322,28 +322,28 @@ def _parse_prices(data: bytes, name: str) -> PriceFile:
     try:
         fields = msgspec.json.decode(data, type=dict[str, Raw])
     except msgspec.ValidationError:
-        raise BadQuery(f"{name} is no price file: it holds no JSON object.") from None
+        raise BadQuery(f"{name} is not a price file: it does not contain a JSON object.") from None
     except (ValueError, RecursionError) as error:
-        raise BadQuery(f"{name} is no price file: it is no JSON that can be read ({error}).") from None
+        raise BadQuery(f"{name} is not a price file: it is not valid JSON ({error}).") from None
     if is_price_file(fields):
         return read_price_file(data, name)
     if is_litellm(fields):
         return read_litellm(data, name)
     raise BadQuery(
-        f"{name} is no price file: it has neither the `schema` and `models` of threadline's, "
+        f"{name} is not a price file: it has neither `schema` and `models`, as threadline's price files have, "
         "nor entries with `input_cost_per_token`, as LiteLLM's has."
     )
 
 
 def _read_bytes(path: Path, name: str) -> bytes:
     try:
-        with path.open("rb") as opened:
-            data = opened.read(_MAX_FILE_SIZE + 1)
+        with path.open("rb") as file:
+            data = file.read(_MAX_FILE_SIZE + 1)
     except FileNotFoundError:
-        raise NotFound(f"There is no price file {name!r}.") from None
+        raise NotFound(f"Price file {name!r} not found.") from None
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
-        raise Unreadable(f"The price file {name!r} cannot be read: {why}.") from None
+        raise Unreadable(f"Cannot read the price file {name!r}: {why}.") from None
     if len(data) > _MAX_FILE_SIZE:
-        raise BadQuery(f"{name} is no price file: it has more than {_MAX_FILE_SIZE:,} bytes.")
+        raise BadQuery(f"{name} is not a price file: it is larger than {_MAX_FILE_SIZE:,} bytes.")
     return data

@@ -466,6 +466,7 @@ class Archive:
 
         With `since`, only transcripts modified from then on are read.
         """
+        from threadline.render import summarize_input
         from threadline.reports import find_failures
 
         # A file last modified before then contains nothing from after it.
@@ -477,7 +478,7 @@ class Archive:
             if transcript.size and transcript.mtime_ns >= oldest
         ]
         with self._progress("Reading", sum(transcript.size for transcript in transcripts)) as advance:
-            return find_failures(transcripts, jobs=self._jobs, progress=advance)
+            return find_failures(transcripts, summarize_input, jobs=self._jobs, progress=advance)
 
     def examine(self, found: Sequence[Found] | None = None, *, check: bool = False) -> Examination:
         """Read everything, or what was `found` elsewhere: what is wrong, what is new, how much was understood.

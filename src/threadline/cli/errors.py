@@ -10,7 +10,7 @@ from threadline.cli import output as out
 from threadline.cli import screen
 from threadline.cli.options import home_option, jobs_option, output_options, since_option, until_option
 from threadline.cli.resolve import TimeRange, open_archive, read_session
-from threadline.render import clip, one_line, plain
+from threadline.render import clip, one_line, plain, summarize_input
 from threadline.reports import Failure, session_failures
 
 _MIN_WIDTH_FOR_TIME = 100
@@ -47,7 +47,7 @@ def errors(
     """
     time = TimeRange.parse(since, until)
     if session is not None:
-        failures = session_failures(read_session(session, homes))
+        failures = session_failures(read_session(session, homes), summarize_input)
     else:
         archive = open_archive(homes, jobs, index=False)
         if not archive.homes:

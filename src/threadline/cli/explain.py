@@ -31,7 +31,7 @@ from threadline.model.homes import Found, Transcript
 from threadline.model.receipts import Mention, PricedTokens, RateSum, Receipt, ReceiptItem
 from threadline.model.times import parse_zone
 from threadline.model.totals import sum_fields
-from threadline.render import draw_receipt, reported_session_record
+from threadline.render import draw_receipt
 from threadline.reports import (
     ReceiptQuery,
     build_ledger,
@@ -41,6 +41,7 @@ from threadline.reports import (
     query_line,
     query_message,
     query_transcript,
+    reported_session_record,
 )
 
 _DEFAULT_LIMIT = 20

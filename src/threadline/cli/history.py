@@ -116,7 +116,7 @@ def _print_problems(prompts: PromptHistory) -> None:
 
 def _explain_nothing(homes: Sequence[Home], prompts: PromptHistory, criteria: PromptFilter) -> str:
     """Why no prompt is listed, and what would be."""
-    if not prompts.seen:
+    if not prompts.rows_read:
         return f"No prompts: no history.jsonl with rows in {join_some(str(home.path) for home in homes)}."
     descriptions = {
         "text": "contain the text",
@@ -132,4 +132,4 @@ def _explain_nothing(homes: Sequence[Home], prompts: PromptHistory, criteria: Pr
     if prompts.newest and criteria.since is not None:
         hints.append(f"The newest is from {prompts.newest:%Y-%m-%d}.")
     options = {"" if name == "text" else name: getattr(criteria, name) for name in used}
-    return screen.no_match_message("prompt", prompts.seen, options, " ".join(hints))
+    return screen.no_match_message("prompt", prompts.rows_read, options, " ".join(hints))

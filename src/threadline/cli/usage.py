@@ -397,7 +397,7 @@ def _print_reported(options: UsageOptions, archive: Archive, ledger: Ledger, sel
     )
     has_rows = bool(reported.sessions or reported.swept)
     if options.output == "json":
-        from threadline.render import reconciliation_record  # noqa: PLC0415 - only here
+        from threadline.reports import reconciliation_record  # noqa: PLC0415 - only here
 
         out.print_json(
             {

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from threadline.account import Ledger
 from threadline.cli.output import GAP, pad_cells
 from threadline.cli.usage import ChargeFilter
+from threadline.model.charges import format_decimal
 from threadline.model.homes import Found
 from threadline.model.reconciliation import ReportedSession, ReportedUsage
 from threadline.model.totals import sum_amounts
@@ -26,14 +27,12 @@ from threadline.render import (
     Style,
     cut_line,
     display_width,
-    exact_amount,
     one_line,
     plain,
     reconciliation_lines,
-    reported_session_record,
     wrap,
 )
-from threadline.reports import is_day_within, reconcile
+from threadline.reports import is_day_within, reconcile, reported_session_record
 
 _ID_LENGTH = 8
 _MIN_WIDTH, _MAX_TITLE = 10, 400
@@ -88,9 +87,9 @@ def reported_total(reported: ReportedUsage) -> dict[str, Any]:
     """The total of all reported costs, for programs."""
     return {
         "sessions": len(reported.sessions),
-        "reported": exact_amount(reported.reported),
-        "computed": exact_amount(reported.computed),
-        "difference": exact_amount(reported.difference),
+        "reported": format_decimal(reported.reported),
+        "computed": format_decimal(reported.computed),
+        "difference": format_decimal(reported.difference),
     }
 
 

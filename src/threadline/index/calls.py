@@ -334,6 +334,7 @@ _INSERT_CALL = f"INSERT INTO call_rows VALUES(?, ?, ?, {_TOOL_ID}, ?, ?, ?, ?, ?
 _UPDATE_RESULT = "UPDATE call_rows SET (result_entry_id, outcome, exit_code, started) = (?, ?, ?, ?)"
 _UPDATE_USE = f"UPDATE call_rows SET (entry_id, position, tool_id, agent, moment) = (?, ?, {_TOOL_ID}, ?, ?)"
 _MOVE_FILES = "UPDATE file_rows SET (entry_id, position) = (?, ?)"
+_GIVE_BACK = "DELETE FROM borrowed_results"  # a trigger gives the call its own outcome again
 _UPDATE_OUTCOME = "UPDATE call_rows SET outcome = ?"
 _WHERE_KEY = " WHERE entry_id = ? AND position = ?"
 _SELECT_CALL = """SELECT c.entry_id, c.position, t.tool, c.result_entry_id, e.offset, e.line, c.agent
@@ -400,6 +401,8 @@ class CallRows(Struct, array_like=True, gc=False):
         if known is None:
             connection.execute(_INSERT_CALL, _call_values(row, ids))
             return ids.of(row.at), row.position
+        if connection.execute(_GIVE_BACK + _WHERE_KEY, known[:2]).rowcount:
+            known = connection.execute(_SELECT_BY_KEY, (*known[:2], row.call)).fetchone()
         key: CallKey = known[:2]
         if row.at is not None:
             entry, there = ids.of(row.at), key
@@ -414,19 +417,22 @@ class CallRows(Struct, array_like=True, gc=False):
         return key
 
     def write_open(self, connection: sqlite3.Connection, number: int, ids: EntryIds) -> bool:
-        """Write calls without a result, and results without a call; return whether there are new ones, or answers."""
+        """Write calls without a result, and results without a call. Return whether results may have to be linked."""
         open_calls = [(number, row.call) for row in self.rows if row.result is None]
-        answered = [(number, row.call) for row in self.rows if row.result is not None]
         connection.executemany("INSERT OR IGNORE INTO open_calls VALUES(?, ?)", open_calls)
+        stray = {call: ids.of(at) for call, at, _, _ in self.loose}
         if not self.is_whole:
+            late = {call for call in stray if connection.execute(_SELECT_BY_CALL, (call, call, number)).fetchone()}
+            answered = [(number, call) for call in (*late, *(row.call for row in self.rows if row.result is not None))]
             connection.executemany("DELETE FROM open_calls WHERE transcript_id = ? AND call = ?", answered)
-        stray = [
-            (call, number, ids.of(at))
-            for call, at, _, _ in self.loose
-            if self.is_whole or connection.execute(_SELECT_BY_CALL, (call, call, number)).fetchone() is None
-        ]
-        connection.executemany("INSERT OR REPLACE INTO stray_results VALUES(?, ?, ?)", stray)
-        return bool(open_calls or answered or stray)
+            uses = [(number, row.call) for row in self.rows]
+            connection.executemany("DELETE FROM stray_results WHERE transcript_id = ? AND call = ?", uses)
+            stray = {call: entry for call, entry in stray.items() if call not in late}
+        connection.executemany(
+            "INSERT OR REPLACE INTO stray_results VALUES(?, ?, ?)",
+            [(call, number, entry) for call, entry in stray.items()],
+        )
+        return bool(self.rows or stray)
 
     def late(self, connection: sqlite3.Connection, number: int, ids: EntryIds) -> Iterator[LateResult]:
         """Write down results of calls from before that were not remembered any more, as a rule since they had one."""
@@ -439,6 +445,7 @@ class CallRows(Struct, array_like=True, gc=False):
             for block in (one for one in result_blocks(entry) if storable_text(one.tool_use_id) == call):
                 end = judge_result(known[2], entry, block)
                 told = (ids.of(at), str(end.outcome), end.exit_code, storable_text(end.started))
+                connection.execute(_GIVE_BACK + _WHERE_KEY, known[:2])
                 connection.execute(_UPDATE_RESULT + _WHERE_KEY, (*told, *known[:2]))
                 again = AnsweredCall(
                     call=call,
@@ -459,6 +466,8 @@ _SELECT_OPEN_CALLS = """SELECT o.call, o.transcript_id FROM transcripts t JOIN o
     WHERE t.session = ?1
     UNION ALL SELECT o.call, o.transcript_id FROM agent_rows a JOIN transcripts t USING(transcript_id)
     JOIN open_calls o USING(transcript_id) WHERE a.session = ?1 AND t.session IS NULL AND a.agent = t.agent"""
+_SELECT_ALL_OPEN_CALLS = f"""SELECT o.call, t.transcript_id, {SESSION_SQL}
+    FROM open_calls o JOIN transcripts t ON t.transcript_id = o.transcript_id"""
 # Of several results the main transcript's counts, as for `threadline.read`.
 _SELECT_RESULT_ELSEWHERE = f"""SELECT s.entry_id, t.transcript_id, t.path, r.offset, r.line, t.kind = 'main' AS is_main
     FROM stray_results s JOIN transcripts t USING(transcript_id) JOIN entries r ON r.entry_id = s.entry_id
@@ -480,9 +489,32 @@ def link_results_elsewhere(connection: sqlite3.Connection, number: int) -> None:
     if session[0] is None:
         return
     for call, transcript in connection.execute(_SELECT_OPEN_CALLS, session).fetchall():
-        result = connection.execute(_SELECT_RESULT_ELSEWHERE, (call, transcript, *session)).fetchone()
-        if result is not None:
-            _borrow_result(connection, call, transcript, result)
+        _link_result(connection, call, transcript, *session)
+
+
+def mark_unlinked(connection: sqlite3.Connection) -> None:
+    """Note that transcripts are gone or belong to other sessions: all links have to be made again."""
+    connection.execute("INSERT OR REPLACE INTO meta VALUES('unlinked', '1')")
+
+
+def has_unlinked(connection: sqlite3.Connection) -> bool:
+    """Whether `mark_unlinked` was called since results were linked last."""
+    return connection.execute("SELECT 1 FROM meta WHERE name = 'unlinked'").fetchone() is not None
+
+
+def relink_results(connection: sqlite3.Connection) -> None:
+    """Link all results again that are in another transcript of their call's session."""
+    connection.execute(_GIVE_BACK)
+    for call, transcript, session in connection.execute(_SELECT_ALL_OPEN_CALLS).fetchall():
+        if session is not None:
+            _link_result(connection, call, transcript, session)
+    connection.execute("DELETE FROM meta WHERE name = 'unlinked'")
+
+
+def _link_result(connection: sqlite3.Connection, call: str, transcript: int, session: str) -> None:
+    result = connection.execute(_SELECT_RESULT_ELSEWHERE, (call, transcript, session)).fetchone()
+    if result is not None:
+        _borrow_result(connection, call, transcript, result)
 
 
 def _borrow_result(connection: sqlite3.Connection, call: str, transcript: int, result: tuple[Any, ...]) -> None:
@@ -497,7 +529,7 @@ def _borrow_result(connection: sqlite3.Connection, call: str, transcript: int, r
     if block is None or not isinstance(entry, UserEntry | AssistantEntry):
         return
     key = (entry_id, position)
-    connection.execute(f"DELETE FROM borrowed_results{_WHERE_KEY}", key)
+    connection.execute(_GIVE_BACK + _WHERE_KEY, key)
     connection.execute(
         "INSERT INTO borrowed_results SELECT entry_id, position, ?, ?, outcome FROM call_rows" + _WHERE_KEY,
         (result_transcript, result_entry, *key),

@@ -294,7 +294,7 @@ class StoredCopyEvidence(CopyEvidence):
         self._ends: dict[tuple[frozenset[str], str], OffsetRange] = {}
         self._own: dict[str, str] = {}
 
-    def ends(self, shared: frozenset[str], transcript: str) -> OffsetRange:
+    def offset_range(self, shared: frozenset[str], transcript: str) -> OffsetRange:
         """The first and last offset of what exactly these transcripts share, in one of them."""
         key = shared, transcript
         if key not in self._ends:
@@ -303,7 +303,7 @@ class StoredCopyEvidence(CopyEvidence):
             )
         return self._ends[key]
 
-    def own(self, transcript: str) -> str:
+    def own_start(self, transcript: str) -> str:
         """When what only this transcript tells began; empty where there is nothing."""
         if transcript not in self._own:
             self._own[transcript] = self._owned(self._numbers[transcript])
@@ -339,7 +339,7 @@ def sharers_key(shared: Iterable[str], numbers: Mapping[str, int]) -> str:
 
 
 def tie_rows(parts: Iterable[list[Sighting]], numbers: Mapping[str, int]) -> Iterator[TieRow]:
-    """The rows of `ties` for the calls of a message: whatever `Spread.first` is going to ask for."""
+    """The rows of `ties` for the calls of a message: whatever `CopyEvidence.original` is going to ask for."""
     for part in parts:
         found = earliest(part)
         yield from _tie_rows_of(found, numbers, is_end=True)

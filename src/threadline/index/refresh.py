@@ -19,6 +19,7 @@ from time import monotonic
 from msgspec import Struct
 
 from threadline.errors import Error, Unreadable
+from threadline.index.calls import has_unlinked, mark_unlinked, relink_results
 from threadline.index.charges import charge_stale
 from threadline.index.freshness import PendingChanges, read_generation
 from threadline.index.plan import (
@@ -235,6 +236,7 @@ class _Writer:
             (home, project, str(transcript.kind), *stored_names(transcript), number),
         )
         self.connection.execute(MARK_STALE, (number,))
+        mark_unlinked(self.connection)
 
     def add(self, step: ReadStep, made: TranscriptRows) -> None:
         """The rows of one transcript, and how far it has been read."""
@@ -266,6 +268,7 @@ class _Writer:
     def _forget(self, number: int) -> None:
         execute = self.connection.execute
         execute(MARK_STALE, (number,))
+        mark_unlinked(self.connection)
         for table in OF_ENTRIES:
             of_its = "entry_id IN (SELECT entry_id FROM entries WHERE transcript_id = ?)"
             execute(f"DELETE FROM {table} WHERE {of_its}", (number,))  # noqa: S608 - our own names
@@ -288,6 +291,9 @@ class _Writer:
     @contextmanager
     def finishing(self) -> Iterator[None]:
         """Make all of it stay, and the vocabulary whole."""
+        if has_unlinked(self.connection):
+            self._begin()
+            relink_results(self.connection)
         self.commit()
         with self._vocabulary.finishing(self._beside):
             yield

@@ -12,7 +12,7 @@ from threadline.index.vocabulary import VOCABULARY, TableGroup
 PLACES = TableGroup(
     tables={
         "meta": """CREATE TABLE meta(
-        name TEXT PRIMARY KEY, -- schema, prices, ranks, next_entry, terms_to, generation, unsettled
+        name TEXT PRIMARY KEY, -- schema, prices, ranks, next_entry, terms_to, generation, unsettled, unlinked
         value TEXT NOT NULL -- its value
     ) WITHOUT ROWID""",
         "homes": """CREATE TABLE homes(
@@ -645,7 +645,9 @@ CALLS = TableGroup(
         "CREATE INDEX stray_results_by_transcript ON stray_results(transcript_id)",
         "CREATE INDEX borrowed_results_by_transcript ON borrowed_results(transcript_id)",
         """CREATE TRIGGER give_back_results AFTER DELETE ON borrowed_results BEGIN
-            DELETE FROM file_rows WHERE entry_id = old.entry_id AND position = old.position;
+            DELETE FROM file_rows WHERE entry_id = old.entry_id AND position = old.position AND EXISTS(
+                SELECT 1 FROM call_rows c WHERE c.entry_id = old.entry_id AND c.position = old.position
+                AND c.result_entry_id = old.result_entry_id);
             UPDATE call_rows SET (result_entry_id, outcome, exit_code, started) = (NULL, old.outcome, NULL, NULL)
                 WHERE entry_id = old.entry_id AND position = old.position AND result_entry_id = old.result_entry_id;
         END""",

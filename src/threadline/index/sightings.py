@@ -322,7 +322,7 @@ def merge_sightings(told: Iterable[tuple[Sighting, bool]]) -> list[Sighting]:
     full: list[Sighting] = []
     for one, tells in told:
         origin = one.origin
-        group = (origin.transcript, origin.session, origin.agent, one.sent, one.repeated)
+        group = (origin.transcript, origin.session, origin.agent, one.sent, one.is_repeat)
         known = made.get(group)
         if known is None or len(known[0].rows) > _MAX_ROWS_CHARS:
             if known is not None:
@@ -417,7 +417,7 @@ def encode_sighting(sighting: Sighting, *, tells: bool = False) -> bytes:
         tells,
         sighting.partial,
         sighting.web_searches,
-        sighting.repeated,
+        sighting.is_repeat,
         sighting.timeless,
         sighting.speed,
         sighting.geo,

@@ -281,7 +281,7 @@ class Charge(Struct, frozen=True, gc=False):
                     yield UncountedLine(_usage_place(sighting, line, offset), reason)
 
     def _reason(self, sighting: Sighting) -> UncountedReason:
-        if sighting.repeated and not self.counted.repeated:
+        if sighting.is_repeat and not self.counted.is_repeat:
             return UncountedReason.REPEATED
         if sighting.origin.transcript != self.counted.origin.transcript:
             return UncountedReason.COPY
@@ -323,7 +323,7 @@ class Charge(Struct, frozen=True, gc=False):
 
 
 def _usage_place(sighting: Sighting, line: int, offset: int) -> Place:
-    path = "$.data.message.message.usage" if sighting.repeated else "$.message.usage"
+    path = "$.data.message.message.usage" if sighting.is_repeat else "$.message.usage"
     return Place(sighting.origin.transcript, line, offset, json_path=path)
 
 

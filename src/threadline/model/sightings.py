@@ -60,14 +60,13 @@ class UsagePass(Struct, array_like=True, gc=False, frozen=True):
 
 
 class Sighting(Struct, array_like=True, gc=False):
-    """One message as one transcript tells it: its rows that agree on what was sent, and the best of their counts.
+    """One message in one transcript: its rows that agree on what was sent, with the best of their counts.
 
-    `key` is the message's id, or where it has none the request's or the row's. `rows` are the offsets and uuids of its
-    rows in file order, `"1200 uuid 4711 uuid"`: lines are numbered only when someone asks for them, for counting lines
-    takes as long as finding the usage. `offset` is that of the best row, whose counts these are; `time` that of the
-    first, or of the row before where that says none (`timeless`). `repeated` marks an agent's message that its parent's
-    transcript repeats as progress. `calls` are its calls, `"id tool"`; `partial` says that the final output was never
-    written.
+    `key` is the message's id, or else the request's or the row's. `rows` are the offsets and uuids of its rows in file
+    order, `"1200 uuid 4711 uuid"`; lines are numbered only on request, since counting lines takes as long as finding
+    the usage. `offset` is that of the best row, whose counts these are. `time` is that of the first row, or of the row
+    before if that has none (`timeless`). `is_repeat` marks an agent's message that its parent's transcript repeats as
+    progress. `calls` are its calls, `"id tool"`; `partial` says that the final output was never written.
     """
 
     key: str
@@ -89,7 +88,7 @@ class Sighting(Struct, array_like=True, gc=False):
     speed: str | None = None
     geo: str | None = None
     tier: str | None = None
-    repeated: bool = False
+    is_repeat: bool = False
     reported: str | None = None
     passes: list[UsagePass] | None = None
     timeless: bool = False

@@ -53,17 +53,12 @@ if TYPE_CHECKING:
         TaskNotification,
         TaskUpdateItem,
         ThinkingItem,
-        api_error_text,
         build_outline,
         entry_key,
     )
     from threadline.render.receipt import draw_receipt
     from threadline.render.reconciliation import (
-        deleted_days_record,
-        exact_amount,
         reconciliation_lines,
-        reconciliation_record,
-        reported_session_record,
     )
     from threadline.render.safe_text import clip, clip_left, display_width, one_line, plain, shorten, visible
     from threadline.render.session_facts import (
@@ -136,17 +131,12 @@ __getattr__ = lazy_exports(
             "TaskNotification",
             "TaskUpdateItem",
             "ThinkingItem",
-            "api_error_text",
             "build_outline",
             "entry_key",
         ],
         "receipt": ["draw_receipt"],
         "reconciliation": [
-            "deleted_days_record",
-            "exact_amount",
             "reconciliation_lines",
-            "reconciliation_record",
-            "reported_session_record",
         ],
         "safe_text": ["clip", "clip_left", "display_width", "one_line", "plain", "shorten", "visible"],
         "session_facts": [

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -386,7 +386,7 @@ def _local_command_items(entry: SystemEntry) -> Iterator[Item]:
 
 
 def _api_error_items(entry: SystemEntry) -> Iterator[Item]:
-    yield FailureItem(entry, api_error_text(entry))
+    yield FailureItem(entry, entry.api_error_text)
 
 
 _SYSTEM_SUBTYPES: dict[str, Callable[[SystemEntry], Iterator[Item]]] = {
@@ -397,31 +397,6 @@ _SYSTEM_SUBTYPES: dict[str, Callable[[SystemEntry], Iterator[Item]]] = {
     "compact_boundary": _quiet_notice,
     "microcompact_boundary": _quiet_notice,
 }
-
-
-def api_error_text(entry: SystemEntry) -> str:
-    """What failed, and whether it was tried again: `529 Overloaded · attempt 2 of 10`."""
-    error = entry.error if isinstance(entry.error, dict) else {}
-    status = error.get("status") or _innermost_text(entry.cause, "code") or ""
-    said = _innermost_text(error, "message") or (entry.error if isinstance(entry.error, str) else "") or entry.text
-    kind = _innermost_text(error, "type") or _innermost_text(error, "code")
-    again = (
-        f" · attempt {entry.retry_attempt} of {entry.max_retries}" if entry.retry_attempt and entry.max_retries else ""
-    )
-    words = " ".join(str(one) for one in (status, said or kind or "request failed") if one)
-    return words.rstrip(".") + again
-
-
-def _innermost_text(value: Any, name: str) -> str:
-    """The innermost text of that name: errors of the API are wrapped several times over."""
-    found = ""
-    for _ in range(8):
-        if not isinstance(value, dict):
-            break
-        if isinstance(value.get(name), str):
-            found = value[name] if value[name] != "error" else found
-        value = value.get("error") or value.get("cause")
-    return found
 
 
 def _entry_kind(entry: Entry) -> str:

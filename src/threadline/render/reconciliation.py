@@ -1,16 +1,13 @@
-"""Explain differences between reported and computed costs, as sentences and as records for programs."""
+"""Explain differences between reported and computed costs in sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any
 
 from threadline.model.charges import format_decimal
 from threadline.model.reconciliation import (
     DifferenceCause,
-    DifferenceReason,
-    ModelTokens,
     ReportedDay,
     ReportedSession,
     ReportedSource,
@@ -61,48 +58,6 @@ def reported_session_lines(session: ReportedSession) -> list[str]:
     gap = format_usd(session.difference.copy_abs())
     verdict = f"{head}computed is {format_usd(session.computed)}: {gap} {less} is reported."
     return [verdict, *(f"{format_signed_usd(why.amount)}: {plain(why.words)}." for why in session.why)]
-
-
-def reconciliation_record(told: ReportedUsage) -> dict[str, Any]:
-    """All of it for a program; amounts are exact, as text."""
-    return {
-        "reported": exact_amount(told.reported),
-        "computed": exact_amount(told.computed),
-        "difference": exact_amount(told.difference),
-        "sessions": [reported_session_record(session) for session in told.sessions],
-        "agreeing": told.agreeing,
-        "silent": {"sessions": told.silent, "computed": exact_amount(told.silent_computed)},
-        "causes": {cause.value: exact_amount(amount) for cause, amount in told.by_cause.items()},
-        **deleted_days_record(told.swept),
-        "problems": [str(problem) for problem in told.problems],
-    }
-
-
-def deleted_days_record(days: Iterable[ReportedDay]) -> dict[str, Any]:
-    """The days of which only statistics are left, for a program."""
-    some = tuple(days)
-    return {
-        "swept": [_day_record(reported_day) for reported_day in some if not reported_day.is_partly],
-        "partly_swept": [_day_record(reported_day) for reported_day in some if reported_day.is_partly],
-    }
-
-
-def reported_session_record(session: ReportedSession) -> dict[str, Any]:
-    """One session for a program."""
-    return {
-        "session": session.session,
-        "project": session.project,
-        "place": str(session.place),
-        "source": session.source.value,
-        "reported": exact_amount(session.reported),
-        "is_floor": session.is_floor,
-        "computed": exact_amount(session.computed),
-        "charges": session.charges,
-        "difference": exact_amount(session.difference),
-        "agrees": session.agrees,
-        "why": [_why_record(why) for why in session.why],
-        "tokens": [_tokens_record(tokens) for tokens in session.tokens],
-    }
 
 
 def _summary_lines(told: ReportedUsage) -> Iterator[str]:
@@ -170,31 +125,10 @@ def _describe_day(reported_day: ReportedDay) -> str:
     return f"{reported_day.date}: {acts}{tokens}{left}."
 
 
-def _why_record(why: DifferenceReason) -> dict[str, Any]:
-    return {"cause": why.cause.value, "amount": exact_amount(why.amount), "words": why.words, "proven": why.proven}
-
-
-def _tokens_record(tokens: ModelTokens) -> dict[str, Any]:
-    return {name: getattr(tokens, name) for name in ModelTokens.__struct_fields__}
-
-
-def _day_record(reported_day: ReportedDay) -> dict[str, Any]:
-    made: dict[str, Any] = {name: getattr(reported_day, name) for name in ReportedDay.__struct_fields__}
-    made["tokens"] = dict(reported_day.tokens)
-    del made["is_partly"]
-    left = {name.removeprefix("left_"): made.pop(name) for name in tuple(made) if name.startswith("left_")}
-    return made | ({"left": left} if reported_day.is_partly else {})
-
-
-def exact_amount(amount: Decimal) -> str:
-    """An amount with every digit it has, and no exponent."""
-    return format_decimal(amount)
-
-
 def format_usd(amount: Decimal) -> str:
     """`12.34 USD`; a small amount keeps four digits that count.
 
-    >>> usd(Decimal("1234.5")), usd(Decimal("0.00422884")), usd(Decimal(0))
+    >>> format_usd(Decimal("1234.5")), format_usd(Decimal("0.00422884")), format_usd(Decimal(0))
     ('1,234.50 USD', '0.004229 USD', '0 USD')
     """
     if not amount:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         query_message,
         query_transcript,
     )
-    from threadline.reports.reconciliation import reconcile
+    from threadline.reports.reconciliation import reconcile, reconciliation_record, reported_session_record
     from threadline.reports.secrets import Exposure, ScanResult, SecretFilter, files_to_scan, scan_files
     from threadline.reports.statusline import RecentUsage, SessionRef, homes_including, is_main_request, resolve_session
     from threadline.reports.usage import (
@@ -54,7 +54,7 @@ __getattr__ = lazy_exports(
             "query_message",
             "query_transcript",
         ],
-        "reconciliation": ["reconcile"],
+        "reconciliation": ["reconcile", "reconciliation_record", "reported_session_record"],
         "secrets": ["Exposure", "ScanResult", "SecretFilter", "files_to_scan", "scan_files"],
         "statusline": ["RecentUsage", "SessionRef", "homes_including", "is_main_request", "resolve_session"],
         "usage": [

@@ -1,6 +1,6 @@
-"""Tell which charges were spent on abandoned branches, for `usage --by thread`.
+"""Find charges that were spent on abandoned branches, for `usage --by thread`.
 
-Needs every session that holds one of the charges, so it is read only on request (tests/cli/test_cli_usage.py guards
+This reads every session with one of the charges, so it is done only on request (tests/cli/test_cli_usage.py guards
 that).
 """
 
@@ -19,7 +19,7 @@ from threadline.thread import build_history, split_inline_agents
 MAIN_THREAD, LEFT_BRANCH, AGENT, SIDE_AGENT = "main thread", "left branch", "agent", "side agent"
 
 AbandonedRows = Mapping[str, frozenset[str]]
-"""Of each main transcript, the rows that stand on a branch that was left, by their uuids."""
+"""For each main transcript, the uuids of rows on abandoned branches."""
 
 
 def thread_key(
@@ -29,7 +29,10 @@ def thread_key(
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Callable[[Charge], str]:
-    """The key `thread` for these charges: what each was spent on. `progress` is told the bytes of what is read."""
+    """Return the key function `thread` for these charges.
+
+    `progress` is called with the size of each transcript read.
+    """
     rows = read_abandoned_rows(found, charges, jobs=jobs, progress=progress)
     return lambda charge: thread_of_charge(charge, rows)
 
@@ -41,51 +44,51 @@ def read_abandoned_rows(
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> AbandonedRows:
-    """The rows on branches that were left, of every main transcript that tells of one of the charges."""
-    wanted = {sighting.origin.transcript for charge in charges for sighting in charge.sightings}
+    """Return the rows on abandoned branches, for every main transcript that contains one of the charges."""
+    paths = {sighting.origin.transcript for charge in charges for sighting in charge.sightings}
     transcripts = {
-        str(one.path): one
+        str(transcript.path): transcript
         for home in found
-        for one in home.transcripts
-        if one.kind is TranscriptKind.MAIN and str(one.path) in wanted
+        for transcript in home.transcripts
+        if transcript.kind is TranscriptKind.MAIN and str(transcript.path) in paths
     }
     rows: dict[str, frozenset[str]] = {}
-    for transcript, some in map_transcripts(abandoned_rows_of, transcripts.values(), jobs=jobs):
-        if some:
-            rows[str(transcript.path)] = some
+    for transcript, abandoned in map_transcripts(abandoned_rows_of, transcripts.values(), jobs=jobs):
+        if abandoned:
+            rows[str(transcript.path)] = abandoned
         if progress is not None:
             progress(transcript.size)
     return rows
 
 
 def abandoned_rows_of(transcript: Transcript) -> frozenset[str]:
-    """The rows of a main transcript with a reply that stands on a branch that was left."""
+    """Return the rows of a main transcript that have a reply on an abandoned branch."""
     try:
-        whole = list(entries(transcript.path))
+        transcript_entries = list(entries(transcript.path))
     except Error:
-        return frozenset()  # the ledger has told of it
-    own, inside = split_inline_agents(whole)
-    made = build_history(own, transcript=whole if inside else None)
+        return frozenset()  # the ledger reports it
+    own, inline = split_inline_agents(transcript_entries)
+    history = build_history(own, transcript=transcript_entries if inline else None)
     return frozenset(
         entry.uuid
-        for branch in made.branches
+        for branch in history.branches
         for entry in branch.entries
         if isinstance(entry, AssistantEntry) and entry.uuid is not None
     )
 
 
 def thread_of_charge(charge: Charge, rows: AbandonedRows) -> str:
-    """What a charge was spent on. It is a left branch's where every row that a main conversation has of it is."""
+    """Return what a charge was spent on: an abandoned branch if all its rows in main conversations are on one."""
     origin = charge.origin
     if origin.side:
         return SIDE_AGENT
     if origin.agent is not None:
         return AGENT
-    told = [
+    main_rows = [
         (sighting.origin.transcript, uuid)
         for sighting in charge.sightings
         if sighting.origin.agent is None
         for uuid in sighting.uuids
     ]
-    is_left = bool(told) and all(uuid in rows.get(transcript, ()) for transcript, uuid in told)
+    is_left = bool(main_rows) and all(uuid in rows.get(transcript, ()) for transcript, uuid in main_rows)
     return LEFT_BRANCH if is_left else MAIN_THREAD

@@ -37,11 +37,10 @@ def ccusage_report(
     by_project: bool = False,
     now: datetime | None = None,
 ) -> Json:
-    """What `ccusage REPORT --json` would print of this ledger.
+    """Return what `ccusage REPORT --json` would print for this ledger.
 
-    `start_of_week` is `monday` in `ccusage weekly` of version 20, and `sunday` in those before. `by_project` is what
-    its `--instances` gives: the rows of each project apart. Sessions are in the order of what they cost, whatever
-    `order` says.
+    `start_of_week` is `monday` in `ccusage weekly` of version 20, and `sunday` in earlier ones. `by_project` groups the
+    rows by project, like its `--instances`. Sessions are sorted by cost, whatever `order` says.
 
     Raises:
         BadQuery: there is no such report or weekday.
@@ -52,26 +51,26 @@ def ccusage_report(
         rows = _session_rows(ledger)
         return {"session": rows, "sessions": rows, "totals": _totals(ledger)}
     if report not in _PERIOD_FIELDS:
-        raise BadQuery(f"There is no report {report!r} in ccusage's shape; take {', '.join(REPORT_NAMES)}.")
+        raise BadQuery(f"Unknown ccusage report {report!r}. Use {', '.join(REPORT_NAMES)}.")
     period = _period_function(report, Calendar(zone), start_of_week)
     if by_project:
-        parts = _group_by(ledger, _project_folder)
-        listed: Any = {
-            name: [{**row, "project": name} for row in _period_rows(parts[name], report, period, order)]
-            for name in sorted(parts)
+        by_folder = _group_by(ledger, _project_folder)
+        projects: Any = {
+            name: [{**row, "project": name} for row in _period_rows(by_folder[name], report, period, order)]
+            for name in sorted(by_folder)
         }
-        return {"projects": listed, "totals": _totals(ledger)}
+        return {"projects": projects, "totals": _totals(ledger)}
     return {report: _period_rows(ledger, report, period, order), "totals": _totals(ledger)}
 
 
 def _period_function(report: str, calendar: Calendar, start_of_week: str) -> _PeriodFunction:
-    """Which row of a report a charge belongs to."""
+    """Return a function that returns the row a charge belongs to."""
     if report == "daily":
         return lambda charge: calendar.day(charge.owner.time)
     if report == "monthly":
         return lambda charge: calendar.month(charge.owner.time)
     if start_of_week not in WEEKDAYS:
-        raise BadQuery(f"{start_of_week!r} is no day of the week; write {', '.join(WEEKDAYS)}.")
+        raise BadQuery(f"{start_of_week!r} is not a day of the week. Use {', '.join(WEEKDAYS)}.")
     start = WEEKDAYS.index(start_of_week)
 
     def week(charge: Charge) -> str:
@@ -86,14 +85,14 @@ def _period_function(report: str, calendar: Calendar, start_of_week: str) -> _Pe
 
 
 def _period_rows(charges: Iterable[Charge], report: str, period: _PeriodFunction, order: str) -> list[Json]:
-    parts = _group_by(charges, period)
-    names = sorted(parts, reverse=order == "desc")
+    by_period = _group_by(charges, period)
+    names = sorted(by_period, reverse=order == "desc")
     return [
         {
             _PERIOD_FIELDS[report]: name,
             "period": name,
             "agent": "all",
-            **_usage_fields(parts[name]),
+            **_usage_fields(by_period[name]),
             "metadata": {"agents": ["claude"]},
         }
         for name in names
@@ -101,28 +100,28 @@ def _period_rows(charges: Iterable[Charge], report: str, period: _PeriodFunction
 
 
 def _session_rows(ledger: Iterable[Charge]) -> list[Json]:
-    parts = _group_by(ledger, lambda charge: charge.session or _NO_SESSION)
-    rows = [_session_row(name, some) for name, some in parts.items()]
+    by_session = _group_by(ledger, lambda charge: charge.session or _NO_SESSION)
+    rows = [_session_row(name, charges) for name, charges in by_session.items()]
     return sorted(rows, key=lambda row: (-row["totalCost"], -row["totalTokens"], row["sessionId"]))
 
 
-def _session_row(name: str, some: Sequence[Charge]) -> Json:
-    times = sorted(when for charge in some if (when := charge.timestamp) is not None)
+def _session_row(name: str, charges: Sequence[Charge]) -> Json:
+    times = sorted(when for charge in charges if (when := charge.timestamp) is not None)
     first, last = (format_time(times[0]), format_time(times[-1])) if times else (None, None)
     return {
         "sessionId": name,
         "period": name,
         "agent": "claude",
-        **_usage_fields(some),
+        **_usage_fields(charges),
         "firstActivity": first,
         "lastActivity": last,
         "metadata": {"lastActivity": last},
-        "projectPath": _project_folder(some[0]),
+        "projectPath": _project_folder(charges[0]),
     }
 
 
 def _project_folder(charge: Charge) -> str:
-    """The folder of a charge's project, which is what ccusage knows a project by."""
+    """Return the folder of a charge's project, by which ccusage names projects."""
     origin = charge.origin
     path = Path(origin.transcript)
     projects = Path(origin.home) / "projects"
@@ -130,10 +129,10 @@ def _project_folder(charge: Charge) -> str:
 
 
 def _group_by(charges: Iterable[Charge], key: Callable[[Charge], str]) -> dict[str, list[Charge]]:
-    parts: dict[str, list[Charge]] = {}
+    groups: dict[str, list[Charge]] = {}
     for charge in charges:
-        parts.setdefault(key(charge), []).append(charge)
-    return parts
+        groups.setdefault(key(charge), []).append(charge)
+    return groups
 
 
 def _model_name(charge: Charge) -> str:
@@ -141,38 +140,38 @@ def _model_name(charge: Charge) -> str:
     return f"{name}-fast" if charge.counted.speed == "fast" else name
 
 
-def _usage_fields(some: Sequence[Charge]) -> Json:
-    models = {name: sum_of(those) for name, those in _group_by(some, _model_name).items()}
-    whole = Sum.of(models.values())
+def _usage_fields(charges: Sequence[Charge]) -> Json:
+    models = {name: sum_of(group) for name, group in _group_by(charges, _model_name).items()}
+    total = Sum.of(models.values())
     by_cost = sorted(models, key=lambda name: ((models[name].amount or Decimal(0)).copy_negate(), name))
     return {
-        **_token_fields(whole),
-        "totalTokens": whole.tokens,
-        "totalCost": _as_float(whole.amount),
+        **_token_fields(total),
+        "totalTokens": total.tokens,
+        "totalCost": _as_float(total.amount),
         "modelsUsed": sorted(models),
         "modelBreakdowns": [_breakdown(name, models[name]) for name in by_cost],
     }
 
 
-def _breakdown(name: str, one: Sum) -> Json:
-    row = {"modelName": name, **_token_fields(one), "cost": _as_float(one.amount)}
-    return {**row, "missingPricing": True} if one.unpriced else row
+def _breakdown(name: str, total: Sum) -> Json:
+    row = {"modelName": name, **_token_fields(total), "cost": _as_float(total.amount)}
+    return {**row, "missingPricing": True} if total.unpriced else row
 
 
 def _totals(ledger: Iterable[Charge]) -> Json:
     charges = list(ledger)
-    whole = sum_of(charges)
-    row = {**_token_fields(whole), "totalCost": _as_float(whole.amount), "totalTokens": whole.tokens}
+    total = sum_of(charges)
+    row = {**_token_fields(total), "totalCost": _as_float(total.amount), "totalTokens": total.tokens}
     unpriced = sorted({_model_name(charge) for charge in charges if charge.rate is None})
     return {**row, "unpricedModels": unpriced} if unpriced else row
 
 
-def _token_fields(one: Sum) -> Json:
+def _token_fields(total: Sum) -> Json:
     return {
-        "inputTokens": one.input,
-        "outputTokens": one.output,
-        "cacheCreationTokens": one.cache_write,
-        "cacheReadTokens": one.cache_read,
+        "inputTokens": total.input,
+        "outputTokens": total.output,
+        "cacheCreationTokens": total.cache_write,
+        "cacheReadTokens": total.cache_read,
     }
 
 
@@ -181,37 +180,37 @@ def _as_float(amount: Decimal | None) -> float:
 
 
 def ccusage_blocks(
-    some: Sequence[UsageWindow], *, order: Literal["asc", "desc"] = "asc", limit: WindowLimit | None = None
+    windows: Sequence[UsageWindow], *, order: Literal["asc", "desc"] = "asc", limit: WindowLimit | None = None
 ) -> Json:
-    """Windows as `ccusage blocks --json` prints them; with a limit of tokens, the active one's state towards it."""
-    rows = [_block_row(usage_window, limit) for usage_window in some]
+    """Return windows as `ccusage blocks --json` prints them; with a limit, the active one's status towards it."""
+    rows = [_block_row(window, limit) for window in windows]
     return {"blocks": rows[::-1] if order == "desc" else rows}
 
 
-def _block_row(usage_window: UsageWindow, limit: WindowLimit | None) -> Json:
-    begins = format_time(usage_window.begins)
+def _block_row(window: UsageWindow, limit: WindowLimit | None) -> Json:
+    begins = format_time(window.begins)
     row = {
-        "id": f"gap-{begins}" if usage_window.is_gap else begins,
+        "id": f"gap-{begins}" if window.is_gap else begins,
         "startTime": begins,
-        "endTime": format_time(usage_window.ends),
-        "actualEndTime": format_time(usage_window.last) if usage_window.last is not None else None,
-        "isActive": usage_window.is_active,
-        "isGap": usage_window.is_gap,
-        "entries": usage_window.sum.charges,
+        "endTime": format_time(window.ends),
+        "actualEndTime": format_time(window.last) if window.last is not None else None,
+        "isActive": window.is_active,
+        "isGap": window.is_gap,
+        "entries": window.sum.charges,
         "tokenCounts": {
-            "inputTokens": usage_window.sum.input,
-            "outputTokens": usage_window.sum.output,
-            "cacheCreationInputTokens": usage_window.sum.cache_write,
-            "cacheReadInputTokens": usage_window.sum.cache_read,
+            "inputTokens": window.sum.input,
+            "outputTokens": window.sum.output,
+            "cacheCreationInputTokens": window.sum.cache_write,
+            "cacheReadInputTokens": window.sum.cache_read,
         },
-        "totalTokens": usage_window.sum.tokens,
-        "costUSD": _as_float(usage_window.sum.amount),
-        "models": list(usage_window.models),
-        "burnRate": _burn_rate(usage_window.burn) if usage_window.burn is not None else None,
-        "projection": _projection(usage_window.projection) if usage_window.projection is not None else None,
+        "totalTokens": window.sum.tokens,
+        "costUSD": _as_float(window.sum.amount),
+        "models": list(window.models),
+        "burnRate": _burn_rate(window.burn) if window.burn is not None else None,
+        "projection": _projection(window.projection) if window.projection is not None else None,
     }
-    if limit is not None and usage_window.projection is not None:
-        row["tokenLimitStatus"] = _limit_status(usage_window.projection.tokens, limit)
+    if limit is not None and window.projection is not None:
+        row["tokenLimitStatus"] = _limit_status(window.projection.tokens, limit)
     return row
 
 
@@ -241,7 +240,7 @@ def _limit_status(projected: int, limit: WindowLimit) -> Json:
 
 
 def format_time(when: datetime) -> str:
-    """A time as ccusage writes it: in UTC, with milliseconds.
+    """Format a time as ccusage does: in UTC, with milliseconds.
 
     >>> format_time(datetime(2026, 3, 1, 10, tzinfo=UTC))
     '2026-03-01T10:00:00.000Z'

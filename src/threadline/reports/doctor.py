@@ -27,7 +27,7 @@ _MAX_EXAMPLES = 5
 
 
 class ProblemCount(Struct, frozen=True):
-    """How often one kind of problem occurs, what it cost, and where to look."""
+    """How often one kind of problem occurs, how many bytes it lost, and some places."""
 
     count: int
     recovered: int
@@ -36,7 +36,7 @@ class ProblemCount(Struct, frozen=True):
 
 
 class DriftItem(Struct, frozen=True):
-    """Something the model does not know: how often, since which version, how many bytes, and one place."""
+    """Something the model does not know: how often it occurs, since which version, how many bytes, and one place."""
 
     what: str
     name: str
@@ -48,7 +48,7 @@ class DriftItem(Struct, frozen=True):
 
 
 class Examination(Struct, frozen=True):
-    """What reading some transcripts and side files showed."""
+    """The result of reading transcripts and side files."""
 
     transcripts: int = 0
     lines: int = 0
@@ -66,7 +66,7 @@ class Examination(Struct, frozen=True):
 
     @property
     def understood(self) -> float:
-        """The share of bytes that stand in entries, and in parts of entries, that the model knows."""
+        """The share of bytes in entries, and parts of entries, that the model knows."""
         complete = self.bytes - self.pending_bytes
         return self.understood_bytes / complete if complete else 1.0
 
@@ -78,10 +78,10 @@ def examine_homes(
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Examination:
-    """Read everything that was found, each file once: two paths may lead to the same."""
-    transcripts = {os.path.realpath(transcript.path): transcript for some in found for transcript in some.transcripts}
-    side_files = {os.path.realpath(file.path): file for some in found for file in some.side_files}
-    problems = {problem for some in found for problem in some.problems}
+    """Read all files of homes, each once: two paths may lead to the same."""
+    transcripts = {os.path.realpath(transcript.path): transcript for home in found for transcript in home.transcripts}
+    side_files = {os.path.realpath(file.path): file for home in found for file in home.side_files}
+    problems = {problem for home in found for problem in home.problems}
     return examine_all(
         transcripts.values(), side_files.values(), check=check, jobs=jobs, progress=progress, problems=problems
     )
@@ -96,11 +96,11 @@ def examine_all(
     progress: Callable[[int], None] | None = None,
     problems: Iterable[Problem] = (),
 ) -> Examination:
-    """Read everything. With `check`, prove the round trip of every transcript against a second reading of it."""
-    notes = _Findings()
+    """Read all files. With `check`, compare the entries of every transcript with a second reading of its bytes."""
+    findings = _Findings()
     for problem in problems:
-        notes.problem(problem)
-    parts = [notes.examination()]
+        findings.add_problem(problem)
+    parts = [findings.examination()]
     for transcript, part in map_transcripts(partial(examine_transcript, check=check), transcripts, jobs=jobs):
         parts.append(part)
         if progress is not None:
@@ -110,55 +110,55 @@ def examine_all(
 
 
 def examine_transcript(transcript: Transcript, *, check: bool = False) -> Examination:
-    """Read one transcript and say all there is to say of it. Refusals of the machine become a problem."""
-    notes = _Findings()
+    """Examine one transcript. If it cannot be read, the result has a problem."""
+    findings = _Findings()
     path = transcript.path
     try:
         if check:
-            with os.fdopen(open_transcript(path), "rb") as again:
-                _read_entries(path, notes, again)
+            with os.fdopen(open_transcript(path), "rb") as second:
+                _read_entries(path, findings, second)
         else:
-            _read_entries(path, notes, None)
+            _read_entries(path, findings, None)
     except (Error, OSError) as error:
-        notes.problem(Problem(ProblemKind.UNREADABLE, Place(str(path)), str(error), recovered=False))
-    return notes.examination(transcripts=1)
+        findings.add_problem(Problem(ProblemKind.UNREADABLE, Place(str(path)), str(error), recovered=False))
+    return findings.examination(transcripts=1)
 
 
-def _read_entries(path: Path, notes: _Findings, again: BinaryIO | None) -> None:
+def _read_entries(path: Path, findings: _Findings, second: BinaryIO | None) -> None:
     finder = DriftFinder()
-    same = True
+    is_same = True
     compared = 0
-    size = os.fstat(again.fileno()).st_size if again is not None else 0
+    size = os.fstat(second.fileno()).st_size if second is not None else 0
     for entry in TranscriptReader(str(path), decode_strictly).entries(path):
-        notes.entry(entry, finder.strange(entry))
-        if again is not None and same:
-            same = again.read(len(entry.raw)) == entry.raw
+        findings.add_entry(entry, finder.unknown_items(entry))
+        if second is not None and is_same:
+            is_same = second.read(len(entry.raw)) == entry.raw
             compared += len(entry.raw)
-    if again is not None:
-        # A live file may have grown since; all that was there at the start must have come back.
-        notes.round_trip = same and compared >= size
-        if not notes.round_trip:
-            why = "a second reading gave other bytes: the file changed meanwhile, or threadline is wrong"
-            notes.problem(Problem(ProblemKind.CHANGED, Place(str(path)), why, recovered=False))
+    if second is not None:
+        # A live file may have grown since. Everything that was there at the start must have been read.
+        findings.round_trip = is_same and compared >= size
+        if not findings.round_trip:
+            why = "a second reading returned other bytes: the file changed meanwhile, or threadline has a bug"
+            findings.add_problem(Problem(ProblemKind.CHANGED, Place(str(path)), why, recovered=False))
 
 
 def _examine_side_file(side: SideFile) -> Examination:
-    notes = _Findings()
+    findings = _Findings()
     try:
         reading = read_side_file(side)
     except (Error, OSError) as error:
-        notes.problem(Problem(ProblemKind.UNREADABLE, Place(str(side.path)), str(error), recovered=False))
+        findings.add_problem(Problem(ProblemKind.UNREADABLE, Place(str(side.path)), str(error), recovered=False))
     else:
         for problem in reading.problems:
-            notes.problem(problem)
-        for found in reading.unknown:
-            place = Place(str(side.path), 1, json_path=found.json_path)
-            notes.strange(UnknownItem("field", found.name, found.shape, place, 0), None)
-    return notes.examination(side_files={str(side.kind): 1})
+            findings.add_problem(problem)
+        for unknown in reading.unknown:
+            place = Place(str(side.path), 1, json_path=unknown.json_path)
+            findings.add_unknown(UnknownItem("field", unknown.name, unknown.shape, place, 0), None)
+    return findings.examination(side_files={str(side.kind): 1})
 
 
 class _Findings:
-    """What is noted while reading one file."""
+    """Collects what is found while reading one file."""
 
     def __init__(self) -> None:
         self.round_trip: bool | None = None
@@ -169,11 +169,11 @@ class _Findings:
         self._problems: dict[str, ProblemCount] = {}
         self._drift: dict[tuple[str, str, str], DriftItem] = {}
         self._last_line = 0
-        # Many kinds do not say which version wrote them: the same one as wrote the entry before, as a rule.
+        # Many kinds do not name the version that wrote them: usually the one of the entry before.
         self._last_version: str | None = None
 
-    def entry(self, entry: Entry, strange: Iterator[UnknownItem]) -> None:
-        """Note an entry and what is strange about it."""
+    def add_entry(self, entry: Entry, unknown_items: Iterator[UnknownItem]) -> None:
+        """Add an entry and what is unknown in it."""
         size = len(entry.raw)
         self._bytes += size
         self._lines += entry.line.number != self._last_line
@@ -185,34 +185,34 @@ class _Findings:
             self._versions[version] += 1
             self._last_version = version
         for problem in entry.all_problems:
-            self.problem(problem)
+            self.add_problem(problem)
         if kind == "pending":
             self._pending += size
         elif kind == "damaged":
             self._malformed += size
         else:
             self._entries += kind != "blank"
-            unknown = 0
-            for unknown_item in strange:
-                self.strange(unknown_item, self._last_version)
-                unknown += unknown_item.size
-            self._understood += max(0, size - unknown)
+            unknown_size = 0
+            for item in unknown_items:
+                self.add_unknown(item, self._last_version)
+                unknown_size += item.size
+            self._understood += max(0, size - unknown_size)
 
-    def problem(self, problem: Problem) -> None:
-        """Note a problem."""
-        one = ProblemCount(1, int(problem.recovered), problem.lost, (str(problem.place),))
-        seen = self._problems.get(problem.kind)
-        self._problems[str(problem.kind)] = one if seen is None else _add_problems(seen, one)
+    def add_problem(self, problem: Problem) -> None:
+        """Add a problem."""
+        count = ProblemCount(1, int(problem.recovered), problem.lost, (str(problem.place),))
+        before = self._problems.get(problem.kind)
+        self._problems[str(problem.kind)] = count if before is None else _add_problems(before, count)
 
-    def strange(self, strange: UnknownItem, version: str | None) -> None:
-        """Note something that the model does not know."""
-        key = (strange.what, strange.name, strange.within)
-        one = DriftItem(*key, 1, strange.size, version, str(strange.place))
-        seen = self._drift.get(key)
-        self._drift[key] = one if seen is None else _add_drift(seen, one)
+    def add_unknown(self, unknown: UnknownItem, version: str | None) -> None:
+        """Add something that the model does not know."""
+        key = (unknown.what, unknown.name, unknown.within)
+        item = DriftItem(*key, 1, unknown.size, version, str(unknown.place))
+        before = self._drift.get(key)
+        self._drift[key] = item if before is None else _add_drift(before, item)
 
     def examination(self, *, transcripts: int = 0, side_files: dict[str, int] | None = None) -> Examination:
-        """All notes, as a value."""
+        """Return the findings as an examination."""
         return Examination(
             transcripts=transcripts,
             lines=self._lines,
@@ -231,12 +231,12 @@ class _Findings:
 
 
 def _entry_version(entry: Entry) -> str | None:
-    """The version that the entry itself names."""
+    """Return the version that an entry itself names."""
     if isinstance(entry, OtherEntry):
-        named = entry.data.get("version") if isinstance(entry.data, dict) else None
+        version = entry.data.get("version") if isinstance(entry.data, dict) else None
     else:
-        named = getattr(entry, "version", None)
-    return named if isinstance(named, str) else None
+        version = getattr(entry, "version", None)
+    return version if isinstance(version, str) else None
 
 
 def _add_problems(problem_count: ProblemCount, other: ProblemCount) -> ProblemCount:
@@ -263,7 +263,7 @@ def _add_drift(drift_item: DriftItem, other: DriftItem) -> DriftItem:
 
 
 def _merge_examinations(parts: list[Examination]) -> Examination:
-    """All parts as one, the same whatever their order."""
+    """Merge examinations. The result does not depend on their order."""
     kinds: Counter[str] = Counter()
     versions: Counter[str] = Counter()
     side_files: Counter[str] = Counter()
@@ -297,10 +297,10 @@ def _merge_examinations(parts: list[Examination]) -> Examination:
 
 
 decode_strictly = make_lines_decoder(strict_type(AnyEntry))
-"""Decodes a run of lines in which the model knows every field; the entries are still the model's own."""
+"""Decodes lines in which the model knows every field. The entries have the model's own types."""
 
 _decode_one = msgspec.json.Decoder[Any](strict_type(AnyEntry)).decode
-# A key may hold half a surrogate pair, which has no UTF-8.
+# A key may contain half a surrogate pair, which has no UTF-8.
 _CONVERSION_ERRORS = (msgspec.MsgspecError, UnicodeEncodeError, RecursionError)
 _ITEM_KINDS = {
     "OtherEntry": "kind",
@@ -311,10 +311,10 @@ _ITEM_KINDS = {
 
 
 class UnknownItem(Struct, frozen=True):
-    """One thing in one entry that the model does not know.
+    """One thing in an entry that the model does not know.
 
-    `what` is `kind`, `subtype`, `block`, `attachment`, `progress`, `tool-result` or `field`; `within` is the shape
-    or tool it was found in.
+    `what` is `kind`, `subtype`, `block`, `attachment`, `progress`, `tool-result` or `field`. `within` is the shape or
+    tool it was found in.
     """
 
     what: str
@@ -325,20 +325,20 @@ class UnknownItem(Struct, frozen=True):
 
 
 class DriftFinder:
-    """Finds what is strange in the entries of one transcript, in file order: it remembers which tool a call was to."""
+    """Finds what the model does not know in the entries of one transcript. It remembers the tool of each call."""
 
     def __init__(self) -> None:
         self._tools: dict[str, str] = {}
 
-    def strange(self, entry: Entry) -> Iterator[UnknownItem]:
-        """All that the model does not know of this entry."""
+    def unknown_items(self, entry: Entry) -> Iterator[UnknownItem]:
+        """Yield everything that the model does not know in an entry."""
         if isinstance(entry, OtherEntry):
             if entry.data is not None:
                 yield UnknownItem("kind", entry.kind, "", entry.place, len(entry.raw))
             return
         if not _is_fully_known(entry):
-            for found in find_unknown(entry.data, AnyEntry):
-                yield _unknown_item(found, entry.place)
+            for unknown in find_unknown(entry.data, AnyEntry):
+                yield _unknown_item(unknown, entry.place)
         if isinstance(entry, SystemEntry) and entry.subtype is not None and entry.subtype not in SUBTYPES:
             yield UnknownItem("subtype", entry.subtype, "SystemEntry", entry.place.within("$.subtype"), len(entry.raw))
         if isinstance(entry, UserEntry | AssistantEntry):
@@ -355,7 +355,7 @@ class DriftFinder:
 
 
 def _is_fully_known(entry: Entry) -> bool:
-    """Whether it was, or can be, decoded by the twin that refuses unknown fields."""
+    """Whether an entry was, or can be, decoded by the strict twin of its type, which rejects unknown fields."""
     if type(entry).__struct_config__.forbid_unknown_fields:
         return True
     try:
@@ -374,14 +374,14 @@ def _unknown_in_result(value: dict[str, Any], tool: str | None, place: Place) ->
     try:
         msgspec.convert(value, strict_type(shape))
     except _CONVERSION_ERRORS:
-        for found in find_unknown(value, shape):
-            inner = place.within("$.toolUseResult" + found.json_path[1:])
-            yield UnknownItem("field", found.name, found.shape, inner, _json_size(found.value))
+        for unknown in find_unknown(value, shape):
+            inner = place.within("$.toolUseResult" + unknown.json_path[1:])
+            yield UnknownItem("field", unknown.name, unknown.shape, inner, _json_size(unknown.value))
 
 
-def _unknown_item(found: UnknownPart, place: Place) -> UnknownItem:
-    what = _ITEM_KINDS[found.shape] if found.what == "tag" else "field"
-    return UnknownItem(what, found.name, found.shape, place.within(found.json_path), _json_size(found.value))
+def _unknown_item(unknown: UnknownPart, place: Place) -> UnknownItem:
+    what = _ITEM_KINDS[unknown.shape] if unknown.what == "tag" else "field"
+    return UnknownItem(what, unknown.name, unknown.shape, place.within(unknown.json_path), _json_size(unknown.value))
 
 
 def _json_size(value: Any) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from functools import partial
+from typing import Any
 
 from msgspec import Struct
 
@@ -16,7 +18,6 @@ from threadline.model.places import AgentId, EntryId, SessionId
 from threadline.model.session import Session
 from threadline.parallel import map_transcripts
 from threadline.parse import entries
-from threadline.render import api_error_text, summarize_input
 from threadline.thread import find_acts, find_calls, split_into_turns
 
 FAILED_OUTCOMES = (Outcome.ERROR, Outcome.DENIED, Outcome.INTERRUPTED, Outcome.LOST)
@@ -24,12 +25,15 @@ _API_ERROR = "api-error"
 _MAX_TEXT = 2000
 _ERROR_TAGS = re.compile(r"</?tool_use_error>")
 
+InputSummary = Callable[[str, Any], str]
+"""Summarizes the input of a call, given the tool and the input, in one line."""
+
 
 class Failure(Struct, frozen=True):
-    """One thing that went wrong.
+    """A failed call or API request.
 
-    `what` is the outcome of a call or `api-error`; `text` is how the result or the error begins; `evidence` says what
-    it is known by; `copy_of` is the entry's id in the session that a branch copied it from.
+    `what` is the outcome of the call, or `api-error`. `text` is the beginning of the result or error. `evidence` says
+    how the failure is known. `copy_of` is the entry's id in the session that a branch copied it from.
     """
 
     timestamp: datetime | None
@@ -47,78 +51,87 @@ class Failure(Struct, frozen=True):
 
 
 class TranscriptFailures(Struct, frozen=True):
-    """What went wrong in one transcript, and when that ends: of two that hold the same, the original ends first."""
+    """The failures in one transcript, and its last time: of two transcripts with the same, the original ends first."""
 
-    found: list[Failure] = []
+    failures: list[Failure] = []
     last: datetime | None = None
 
 
-def session_failures(session: Session) -> list[Failure]:
-    """All that went wrong in a session, in order of time."""
-    told = {id(entry): turn.number for turn in session.turns for entry in turn.entries}
-    found = list(_failed_calls(session.calls))
+def session_failures(session: Session, summarize: InputSummary) -> list[Failure]:
+    """Return the failures in a session, oldest first."""
+    turns = {id(entry): turn.number for turn in session.turns for entry in turn.entries}
+    failures = list(_failed_calls(session.calls, summarize))
     for agent in (session.main, *session.agents):
-        found += (_api_failure(entry, agent.id, told.get(id(entry))) for entry in agent.entries if _is_api_error(entry))
-    return sort_and_dedupe(found)
+        failures += (
+            _api_failure(entry, agent.id, turns.get(id(entry))) for entry in agent.entries if _is_api_error(entry)
+        )
+    return sort_and_dedupe(failures)
 
 
-def transcript_failures(transcript: Transcript) -> TranscriptFailures:
-    """All that went wrong in one transcript, without what only the whole session tells (the turns of agents)."""
+def transcript_failures(transcript: Transcript, *, summarize: InputSummary) -> TranscriptFailures:
+    """Return the failures in one transcript, without what only the whole session tells (the turns of agents)."""
     try:
-        listed = list(entries(transcript.path))
+        transcript_entries = list(entries(transcript.path))
     except Error:
         return TranscriptFailures()
-    made = split_into_turns(listed, find_acts(listed)) if transcript.agent is None else []
-    told = {id(entry): turn.number for turn in made for entry in turn.entries}
-    found = list(_failed_calls(find_calls(listed, agent=transcript.agent, turns=made)))
-    found += (_api_failure(entry, transcript.agent, told.get(id(entry))) for entry in listed if _is_api_error(entry))
-    return TranscriptFailures(
-        found, max((when for entry in listed if (when := entry.timestamp) is not None), default=None)
+    turns = split_into_turns(transcript_entries, find_acts(transcript_entries)) if transcript.agent is None else []
+    numbers = {id(entry): turn.number for turn in turns for entry in turn.entries}
+    failures = list(_failed_calls(find_calls(transcript_entries, agent=transcript.agent, turns=turns), summarize))
+    failures += (
+        _api_failure(entry, transcript.agent, numbers.get(id(entry)))
+        for entry in transcript_entries
+        if _is_api_error(entry)
     )
+    times = (when for entry in transcript_entries if (when := entry.timestamp) is not None)
+    return TranscriptFailures(failures, max(times, default=None))
 
 
 def find_failures(
-    transcripts: Iterable[Transcript], *, jobs: int | None = None, progress: Callable[[int], None] | None = None
+    transcripts: Iterable[Transcript],
+    summarize: InputSummary,
+    *,
+    jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> list[Failure]:
-    """All that went wrong in these transcripts, in order of time, each once; on all cores where that pays."""
-    found: list[tuple[Transcript, TranscriptFailures]] = []
-    for transcript, some in map_transcripts(transcript_failures, transcripts, jobs=jobs):
-        found.append((transcript, some))
+    """Return the failures in these transcripts, oldest first, each once. Uses all cores if that pays."""
+    read: list[tuple[Transcript, TranscriptFailures]] = []
+    for transcript, failures in map_transcripts(
+        partial(transcript_failures, summarize=summarize), transcripts, jobs=jobs
+    ):
+        read.append((transcript, failures))
         if progress is not None:
             progress(transcript.size)
-    return merge_failures(found)
+    return _merge_failures(read)
 
 
-def merge_failures(seen: Iterable[tuple[Transcript, TranscriptFailures]]) -> list[Failure]:
-    """What went wrong in many transcripts, in order of time; what was copied is the original's."""
+def _merge_failures(read: Iterable[tuple[Transcript, TranscriptFailures]]) -> list[Failure]:
+    """Merge the failures of many transcripts. What was copied belongs to the original."""
     first = datetime.min.replace(tzinfo=UTC)
-    ordered = sorted(seen, key=lambda pair: (pair[1].last or first, str(pair[0].path)))
-    return sort_and_dedupe(one for _, some in ordered for one in some.found)
+    ordered = sorted(read, key=lambda pair: (pair[1].last or first, str(pair[0].path)))
+    return sort_and_dedupe(failure for _, failures in ordered for failure in failures.failures)
 
 
-def sort_and_dedupe(found: Iterable[Failure]) -> list[Failure]:
-    """In order of time, each once: copies of a session repeat its entries."""
+def sort_and_dedupe(failures: Iterable[Failure]) -> list[Failure]:
+    """Sort failures by time and keep each once: copies of a session repeat its entries."""
     ordered = sorted(
-        found, key=lambda failure: (failure.timestamp is not None, failure.timestamp or 0, failure.copy_of is not None)
+        failures,
+        key=lambda failure: (failure.timestamp is not None, failure.timestamp or 0, failure.copy_of is not None),
     )
-    seen: set[tuple[object, ...]] = set()
-    kept = []
+    unique: dict[tuple[object, ...], Failure] = {}
     for failure in ordered:
-        mark = (failure.copy_of or failure.uuid or failure.place, failure.what, failure.tool, failure.input)
-        if mark not in seen:
-            seen.add(mark)
-            kept.append(failure)
-    return kept
+        key = (failure.copy_of or failure.uuid or failure.place, failure.what, failure.tool, failure.input)
+        unique.setdefault(key, failure)
+    return list(unique.values())
 
 
-def _failed_calls(made: Iterable[Call]) -> Iterator[Failure]:
-    for call in made:
+def _failed_calls(calls: Iterable[Call], summarize: InputSummary) -> Iterator[Failure]:
+    for call in calls:
         if call.outcome in FAILED_OUTCOMES:
             yield Failure(
                 timestamp=call.timestamp,
                 what=str(call.outcome),
                 tool=call.tool,
-                input=summarize_input(call.tool, call.input),
+                input=summarize(call.tool, call.input),
                 text=_ERROR_TAGS.sub("", call.output[:_MAX_TEXT]),
                 evidence=call.evidence,
                 session=call.entry.session_id,
@@ -143,12 +156,13 @@ def _is_api_error(entry: Entry) -> bool:
 
 def _api_failure(entry: Entry, agent: AgentId | None, turn: int | None) -> Failure:
     is_system = isinstance(entry, SystemEntry)
+    text = entry.api_error_text if isinstance(entry, SystemEntry) else str(getattr(entry, "text", ""))
     return Failure(
         timestamp=entry.timestamp,
         what=_API_ERROR,
         tool=None,
         input="",
-        text=(api_error_text(entry) if isinstance(entry, SystemEntry) else str(getattr(entry, "text", "")))[:_MAX_TEXT],
+        text=text[:_MAX_TEXT],
         evidence="system/api_error" if is_system else "isApiErrorMessage",
         session=entry.session_id,
         agent=agent,

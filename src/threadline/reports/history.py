@@ -23,7 +23,7 @@ from threadline.parse import MAX_LINE_LENGTH, decode_side_value, open_transcript
 
 _HISTORY_FILE = "history.jsonl"
 _BLOCK = 256 * 1024
-# Sessions that run side by side write rows a little out of order: so many are held back to put that right.
+# Sessions that run in parallel write rows a little out of order. This many are held back to sort them.
 _REORDER_WINDOW = 64
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _DECODER = msgspec.json.Decoder(HistoryPrompt)
@@ -32,8 +32,8 @@ _DECODER = msgspec.json.Decoder(HistoryPrompt)
 class TypedPrompt(Struct, frozen=True):
     """A prompt as it was typed.
 
-    `session` is None in old rows, which do not name it; `gone` is then None, too: else it says whether the session's
-    transcript has been deleted. `pasted` is how many texts and pictures were pasted into it.
+    `session` is None in old rows, which do not name it, and then `gone` is None. Otherwise `gone` says whether the
+    session's transcript has been deleted. `pasted` counts the texts and images pasted into it.
     """
 
     timestamp: datetime | None
@@ -46,7 +46,7 @@ class TypedPrompt(Struct, frozen=True):
 
 
 class PromptFilter(Struct, frozen=True):
-    """Which prompts are wanted: those that fit all of these."""
+    """Which prompts to return: those that match all fields that are set."""
 
     text: str | None = None
     project: str | None = None
@@ -56,32 +56,32 @@ class PromptFilter(Struct, frozen=True):
 
 
 class PromptHistory:
-    """The prompts of all homes; what it has come by so far says why there may be none.
+    """The prompts of all homes. After iterating, its counters say why there may be none.
 
-    `seen` is how many rows were read, `fitting` how many of them fit each thing that is wanted, taken alone.
+    `rows_read` counts the rows that were read, `match_counts` how many of them match each field of the filter alone.
     """
 
-    def __init__(self, found: Sequence[Found], wanted: PromptFilter | None = None) -> None:
+    def __init__(self, found: Sequence[Found], filter_: PromptFilter | None = None) -> None:
         self._found = found
-        self._wanted = wanted or PromptFilter()
-        self._text = (self._wanted.text or "").casefold()
-        self._project = (self._wanted.project or "").casefold()
+        self._filter = filter_ or PromptFilter()
+        self._text = (self._filter.text or "").casefold()
+        self._project = (self._filter.project or "").casefold()
         self._sessions = {
             transcript.session
             for home in found
             for transcript in home.transcripts
             if transcript.kind is TranscriptKind.MAIN and transcript.session is not None
         }
-        self.seen = 0
+        self.rows_read = 0
         self.match_counts = dict.fromkeys(("text", "project", "since", "until", "gone"), 0)
         self.newest: datetime | None = None
         self.problems: list[Problem] = []
 
     def prompts(self) -> Iterator[TypedPrompt]:
-        """Those that are wanted, newest first, each as it is found."""
-        streams = [self._of_home(one.home.path) for one in self._found]
+        """Yield the matching prompts, newest first, as they are read."""
+        streams = [self._of_home(home.home.path) for home in self._found]
         return filter(
-            self._fits, merge(*streams, key=_sort_time, reverse=True) if len(streams) > 1 else _chain(streams)
+            self._matches, merge(*streams, key=_sort_time, reverse=True) if len(streams) > 1 else _chain(streams)
         )
 
     def _of_home(self, home: Path) -> Iterator[TypedPrompt]:
@@ -95,10 +95,10 @@ class PromptHistory:
 
     def _rows(self, home: Path, path: Path) -> Iterator[TypedPrompt]:
         for raw, offset in _lines_backwards(path):
-            prompt = self._decoded(raw, Place(str(path), 0, offset, len(raw)))
+            prompt = self._decode(raw, Place(str(path), 0, offset, len(raw)))
             if prompt is None:
                 continue
-            self.seen += 1
+            self.rows_read += 1
             session = prompt.session_id
             yield TypedPrompt(
                 prompt.timestamp,
@@ -110,26 +110,26 @@ class PromptHistory:
                 home,
             )
 
-    def _decoded(self, raw: bytes, place: Place) -> HistoryPrompt | None:
+    def _decode(self, raw: bytes, place: Place) -> HistoryPrompt | None:
         with suppress(msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             return _DECODER.decode(raw)
         reading = decode_side_value(raw, HistoryPrompt, place)
         self.problems += reading.problems
         return reading.content if isinstance(reading.content, HistoryPrompt) else None
 
-    def _fits(self, prompt: TypedPrompt) -> bool:
-        wanted, when = self._wanted, prompt.timestamp
+    def _matches(self, prompt: TypedPrompt) -> bool:
+        filter_, when = self._filter, prompt.timestamp
         self.newest = max(self.newest or _NEVER, when) if when is not None else self.newest
-        fits = {
+        matches = {
             "text": self._text in prompt.text.casefold(),
             "project": self._project in (prompt.project or "").casefold(),
-            "since": wanted.since is None or (when is not None and when >= wanted.since),
-            "until": wanted.until is None or (when is not None and when <= wanted.until),
-            "gone": not wanted.gone or prompt.gone is True,
+            "since": filter_.since is None or (when is not None and when >= filter_.since),
+            "until": filter_.until is None or (when is not None and when <= filter_.until),
+            "gone": not filter_.gone or prompt.gone is True,
         }
-        for name, one in fits.items():
-            self.match_counts[name] += one
-        return all(fits.values())
+        for name, is_match in matches.items():
+            self.match_counts[name] += is_match
+        return all(matches.values())
 
 
 def _chain(streams: list[Iterator[TypedPrompt]]) -> Iterator[TypedPrompt]:
@@ -142,7 +142,7 @@ def _sort_time(prompt: TypedPrompt) -> datetime:
 
 
 def _restore_order(prompts: Iterable[TypedPrompt]) -> Iterator[TypedPrompt]:
-    """The same, with rows that stand a little out of order put right; one without a time stays where it stands."""
+    """Yield prompts sorted, if they are only a little out of order. One without a time keeps its position."""
     waiting: list[tuple[float, int, TypedPrompt]] = []
     last = float("inf")
     for number, prompt in enumerate(prompts):
@@ -155,9 +155,9 @@ def _restore_order(prompts: Iterable[TypedPrompt]) -> Iterator[TypedPrompt]:
 
 
 def _lines_backwards(path: Path) -> Iterator[tuple[bytes, int]]:
-    """The lines of a file that hold anything, the last one first, each with where it begins.
+    """Yield the non-blank lines of a file, the last one first, each with its offset.
 
-    Of a line too long to be decoded, its last bytes alone are given: they are no row, and say so.
+    For a line too long to be decoded, only its last bytes are returned: they are not valid JSON, and are reported.
     """
     descriptor = open_transcript(path)
     try:

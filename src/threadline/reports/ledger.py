@@ -24,65 +24,65 @@ def read_ledger(
     prices: Rates | str | Path | Sequence[str | Path] = (),
     jobs: int | None = None,
 ) -> Ledger:
-    """The ledger of all homes that are found, or of those given: every message counted once, over all transcripts.
+    """Read the ledger of all homes, or of the given ones: every message counted once, over all transcripts.
 
-    `prices` are files whose rates are added to those that threadline ships, or take their place; or the rates to take.
+    `prices` are files whose rates are added to the shipped ones or replace them, or the rates to use.
 
     Raises:
-        NotFound: a home that was given is not there.
+        NotFound: a given home does not exist.
     """
-    given = (homes,) if isinstance(homes, Home | str | Path) else tuple(homes or ())
-    found = [look(home, side_files=False) for home in (given or all_homes())]
+    paths = (homes,) if isinstance(homes, Home | str | Path) else tuple(homes or ())
+    found = [look(home, side_files=False) for home in (paths or all_homes())]
     files = (prices,) if isinstance(prices, str | Path) else prices
-    made = build_ledger(found, files if isinstance(files, Rates) else load_rates(*files), jobs=jobs)
-    fill_agent_types(found, made)
-    return made
+    ledger = build_ledger(found, files if isinstance(files, Rates) else load_rates(*files), jobs=jobs)
+    fill_agent_types(found, ledger)
+    return ledger
 
 
 def build_ledger(
     found: Iterable[Found],
-    table: Rates,
+    rates: Rates,
     *,
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
     calls: bool = True,
 ) -> Ledger:
-    """The ledger of homes that were looked at. `progress` is told the bytes of each transcript as it is read.
+    """Read the ledger of homes that were listed. `progress` is called with the size of each transcript that was read.
 
-    Without `calls` it cannot be summed by tool, and takes less time.
+    Without `calls`, the ledger cannot be summed by tool, and reading is faster.
     """
-    looked = list(drop_shared_transcripts(found))
-    problems = [problem for home in looked for problem in home.problems if problem.kind is ProblemKind.UNREADABLE]
-    seen = map_transcripts(
+    homes_found = list(drop_shared_transcripts(found))
+    problems = [problem for home in homes_found for problem in home.problems if problem.kind is ProblemKind.UNREADABLE]
+    read = map_transcripts(
         partial(read_sightings, calls=calls),
-        [transcript for home in looked for transcript in home.transcripts],
+        [transcript for home in homes_found for transcript in home.transcripts],
         jobs=jobs,
     )
-    every = chain.from_iterable(_placed_sightings(seen, looked, problems, progress))
-    return Ledger(compute_charges(every, table), table, problems, calls=calls)
+    sightings = chain.from_iterable(_placed_sightings(read, homes_found, problems, progress))
+    return Ledger(compute_charges(sightings, rates), rates, problems, calls=calls)
 
 
 def _placed_sightings(
-    told: Iterable[tuple[Transcript, TranscriptSightings]],
+    read: Iterable[tuple[Transcript, TranscriptSightings]],
     found: list[Found],
     problems: list[Problem],
     progress: Callable[[int], None] | None,
 ) -> Iterator[list[Sighting]]:
-    projects = {(one.home, project.folder): project.name for one in found for project in one.projects}
-    places = rank_homes(str(one.home.path) for one in found)
-    for transcript, seen in told:
-        if seen.problem is not None:
+    projects = {(home.home, project.folder): project.name for home in found for project in home.projects}
+    ranks = rank_homes(str(home.home.path) for home in found)
+    for transcript, sightings in read:
+        if sightings.problem is not None:
             place = Place(str(transcript.path))
-            problems.append(Problem(ProblemKind.UNREADABLE, place, seen.problem, recovered=False))
+            problems.append(Problem(ProblemKind.UNREADABLE, place, sightings.problem, recovered=False))
         project = projects.get((transcript.home, transcript.folder), transcript.folder)
         lines = LineNumbers(os.fspath(transcript.path))
-        yield with_origin(seen, transcript, project, lines, places.get(str(transcript.home.path), 0))
+        yield with_origin(sightings, transcript, project, lines, ranks.get(str(transcript.home.path), 0))
         if progress is not None:
             progress(transcript.size)
 
 
 def fill_agent_types(found: Iterable[Found], ledger: Ledger) -> None:
-    """Give every charge of an agent the agent's type, where its rows do not say it and its side file does."""
+    """Set the type of agents whose rows do not say it, from their side files."""
     metas = {
         str(transcript.path): transcript.meta
         for home in found

@@ -32,58 +32,58 @@ _TranscriptLines = dict[str, Mentions]
 _WHOLE_KINDS = ("session", "day", "agent")
 
 
-def build_receipt(ledger: Ledger, asked: ReceiptQuery, found: Iterable[Found] = ()) -> Receipt:
-    """The receipt of what was asked for. Of a session in the homes `found`, also what Claude Code reports of it."""
-    read = _read_transcripts(asked)
-    calls = _calls_per_message(ledger, asked)
+def build_receipt(ledger: Ledger, query: ReceiptQuery, found: Iterable[Found] = ()) -> Receipt:
+    """Build the receipt for a query. For a session in the homes `found`, it includes what Claude Code reports."""
+    read = _read_transcripts(query)
+    calls = _calls_per_message(ledger, query)
     problems: list[Problem] = []
     items = tuple(
         ReceiptItem(
             charge,
             tuple(_lines_of_charge(charge, read, problems)),
-            asked.includes(charge),
+            query.includes(charge),
             tuple(charge_notes(charge, ledger.rates, calls[charge.message])),
         )
-        for charge in sorted(asked.charges, key=lambda charge: not asked.includes(charge))
+        for charge in sorted(query.charges, key=lambda charge: not query.includes(charge))
     )
     here = [item.charge for item in items if item.here]
-    problems += _damaged_lines(asked, read)
+    problems += _damaged_lines(query, read)
     own = {sighting.origin.transcript for charge in here for sighting in charge.sightings}
-    problems += (problem for problem in ledger.problems if asked.kind == "day" or problem.place.transcript in own)
+    problems += (problem for problem in ledger.problems if query.kind == "day" or problem.place.transcript in own)
     return Receipt(
-        kind=asked.kind,
-        name=asked.name,
+        kind=query.kind,
+        name=query.name,
         items=items,
         rates=tuple(sum_by_rate(here)),
         total=Ledger(here, ledger.rates).total,
-        missing=tuple(missing_costs(here, _selected_compactions(asked, read), problems)),
-        reported=_reported_cost(ledger, asked, found, read),
+        missing=tuple(missing_costs(here, _selected_compactions(query, read), problems)),
+        reported=_reported_cost(ledger, query, found, read),
         digest=ledger.rates.digest,
     )
 
 
-def _read_transcripts(asked: ReceiptQuery) -> _TranscriptLines:
-    """The transcripts that tell of the charges, each read once for all the lines that are wanted of it."""
-    wanted: dict[str, set[int]] = {}
-    for charge in asked.charges:
-        for seen in charge.sightings:
-            wanted.setdefault(seen.origin.transcript, set()).update(seen.offsets)
-    return {path: read_mentions(path, offsets) for path, offsets in wanted.items()}
+def _read_transcripts(query: ReceiptQuery) -> _TranscriptLines:
+    """Read the transcripts that contain the charges, each once for all the lines that are needed."""
+    offsets_by_path: dict[str, set[int]] = {}
+    for charge in query.charges:
+        for sighting in charge.sightings:
+            offsets_by_path.setdefault(sighting.origin.transcript, set()).update(sighting.offsets)
+    return {path: read_mentions(path, offsets) for path, offsets in offsets_by_path.items()}
 
 
-def _calls_per_message(ledger: Ledger, asked: ReceiptQuery) -> Counter[str]:
-    """How many calls there are under the ids of these charges."""
-    ids = {charge.message for charge in asked.charges}
+def _calls_per_message(ledger: Ledger, query: ReceiptQuery) -> Counter[str]:
+    """Count the calls under the ids of these charges."""
+    ids = {charge.message for charge in query.charges}
     return Counter(message.message for message in ledger.of_messages(ids) if not message.part)
 
 
 def _lines_of_charge(charge: Charge, read: _TranscriptLines, problems: list[Problem]) -> Iterator[Mention]:
-    """Every line that tells of a charge, those of the owner first; of a pass only the one it is in."""
-    places = [(one, offset) for one in _owner_first(charge) for offset in one.offsets]
-    told = [_line_counts(charge, one, offset, read) for one, offset in places]
-    same = len({(one.sent, one.output) if one is not None else None for one in told}) == 1
+    """Yield every line that mentions a charge, the owner's first; for a pass, only the line it is in."""
+    places = [(sighting, offset) for sighting in _owner_first(charge) for offset in sighting.offsets]
+    all_counts = [_line_counts(charge, sighting, offset, read) for sighting, offset in places]
+    same = len({(counts.sent, counts.output) if counts is not None else None for counts in all_counts}) == 1
     marked = False
-    for (sighting, offset), counts in zip(places, told, strict=True):
+    for (sighting, offset), counts in zip(places, all_counts, strict=True):
         is_counted = not marked and _is_counted(charge, sighting, offset)
         marked |= is_counted
         if charge.part and not is_counted:
@@ -102,7 +102,7 @@ def _lines_of_charge(charge: Charge, read: _TranscriptLines, problems: list[Prob
 
 
 def _owner_first(charge: Charge) -> list[Sighting]:
-    """The sightings, those in the owner's transcript first."""
+    """Return the sightings, those in the owner's transcript first."""
     own = charge.owner.origin.transcript
     return sorted(
         charge.sightings,
@@ -111,59 +111,63 @@ def _owner_first(charge: Charge) -> list[Sighting]:
 
 
 def _is_counted(charge: Charge, sighting: Sighting, offset: int) -> bool:
-    # A pass is made of the sighting that it is in, and shares its rows.
+    # A pass is made from the sighting it is in, and shares its rows.
     return sighting.rows is charge.counted.rows and offset == charge.counted.offset
 
 
 def _line_counts(charge: Charge, sighting: Sighting, offset: int, read: _TranscriptLines) -> LineCounts | None:
-    """The counts of a line, if it still tells of the message what was counted; glued rows may tell of it twice."""
+    """Return the counts of a line if they are still the counted ones. Rows on one line may mention a message twice."""
     is_counted = _is_counted(charge, sighting, offset)
-    for one in read[sighting.origin.transcript].counts.get((offset, charge.message), ()):
-        if one.sent == sighting.sent and (not is_counted or is_still_as_counted(charge, one)):
-            return one
+    for counts in read[sighting.origin.transcript].counts.get((offset, charge.message), ()):
+        if counts.sent == sighting.sent and (not is_counted or is_still_as_counted(charge, counts)):
+            return counts
     return None
 
 
-def _damaged_lines(asked: ReceiptQuery, read: _TranscriptLines) -> Iterator[Problem]:
-    """Damaged lines of the transcripts that are wholly asked for; others' are not this receipt's."""
-    if asked.kind not in _WHOLE_KINDS:
+def _damaged_lines(query: ReceiptQuery, read: _TranscriptLines) -> Iterator[Problem]:
+    """Yield damaged lines of the transcripts that the query covers completely."""
+    if query.kind not in _WHOLE_KINDS:
         return
-    own = {charge.owner.origin.transcript for charge in asked.charges if asked.includes(charge)}
+    own = {charge.owner.origin.transcript for charge in query.charges if query.includes(charge)}
     for path in own:
         yield from read[path].problems
 
 
-def _selected_compactions(asked: ReceiptQuery, read: _TranscriptLines) -> list[CompactionBoundary]:
-    if asked.kind not in _WHOLE_KINDS:
+def _selected_compactions(query: ReceiptQuery, read: _TranscriptLines) -> list[CompactionBoundary]:
+    if query.kind not in _WHOLE_KINDS:
         return []
-    calendar = Calendar(asked.zone) if asked.zone is not None else Calendar()
-    every = {
+    calendar = Calendar(query.zone) if query.zone is not None else Calendar()
+    unique = {
         (compaction.uuid, compaction.timestamp): compaction
-        for found in read.values()
-        for compaction in found.compactions
+        for mentions in read.values()
+        for compaction in mentions.compactions
     }
     return [
-        one
-        for one in every.values()
-        if (asked.session is None or one.session_id == asked.session)
-        and (asked.day is None or calendar.day(one.timestamp or "") == asked.day)
+        compaction
+        for compaction in unique.values()
+        if (query.session is None or compaction.session_id == query.session)
+        and (query.day is None or calendar.day(compaction.timestamp or "") == query.day)
     ]
 
 
 def _reported_cost(
-    ledger: Ledger, asked: ReceiptQuery, found: Iterable[Found], read: _TranscriptLines
+    ledger: Ledger, query: ReceiptQuery, found: Iterable[Found], read: _TranscriptLines
 ) -> ReportedSession | None:
-    """What Claude Code says that a session cost, by the transcripts that hold its messages."""
-    if asked.kind != "session":
+    """Return what Claude Code reports that a session cost, from the transcripts with its messages."""
+    if query.kind != "session":
         return None
-    few = [
-        replace(one, transcripts=tuple(each for each in one.transcripts if str(each.path) in read), side_files=())
-        for one in found
+    homes = [
+        replace(
+            home,
+            transcripts=tuple(transcript for transcript in home.transcripts if str(transcript.path) in read),
+            side_files=(),
+        )
+        for home in found
     ]
-    # A total may go on from that of a session which this one has copies of.
-    sessions = {charge.session for charge in asked.charges}
-    told = reconcile(few, Ledger(ledger.of_sessions(sessions), ledger.rates), jobs=1)
-    return next((session for session in told.sessions if session.session == asked.session), None)
+    # The total may continue that of a session which this one has copies of.
+    sessions = {charge.session for charge in query.charges}
+    compared = reconcile(homes, Ledger(ledger.of_sessions(sessions), ledger.rates), jobs=1)
+    return next((session for session in compared.sessions if session.session == query.session), None)
 
 
 _MAX_SHOWN = 8
@@ -172,9 +176,9 @@ _MIN_ID_LENGTH = 4
 
 
 class ReceiptQuery(Struct, frozen=True):
-    """Which charges are asked for. `session` and `agent` are whose: what another owns is shown and not counted.
+    """A selection of charges. Charges of another `session` or `agent` are shown, but not counted.
 
-    `day` and `zone` are those of a day.
+    `day` and `zone` are set for a day.
     """
 
     kind: str
@@ -193,88 +197,88 @@ class ReceiptQuery(Struct, frozen=True):
 
 
 def query_session(ledger: Ledger, session: str, transcripts: Collection[str] = ()) -> ReceiptQuery:
-    """All that a session holds: what it spent, and copies of what others did. `transcripts` are its files."""
+    """Select what a session contains: what it spent, and copies of what others spent. `transcripts` are its files."""
     return ReceiptQuery("session", session, _sort_charges(ledger.holding(session, transcripts)), session=session)
 
 
 def query_transcript(ledger: Ledger, transcript: Transcript) -> ReceiptQuery:
-    """All that the session of a main transcript holds, or the agent whose own transcript it is."""
+    """Select what the session of a main transcript contains, or the agent whose own transcript it is."""
     path = str(transcript.path)
     if transcript.agent is not None:
         return query_agent(ledger, transcript.agent, path)
-    named: str = transcript.session or transcript.path.stem
-    if named not in ledger.sessions:
-        # The name of the file is not the session's: what most of its lines say is.
-        told = Counter(
-            seen.origin.session
-            for one in ledger.holding(transcripts=(path,))
-            for seen in one.sightings
-            if seen.origin.transcript == path
+    name: str = transcript.session or transcript.path.stem
+    if name not in ledger.sessions:
+        # The file is not named after its session: take the one that most of its lines name.
+        sessions = Counter(
+            sighting.origin.session
+            for charge in ledger.holding(transcripts=(path,))
+            for sighting in charge.sightings
+            if sighting.origin.transcript == path
         )
-        named = next(
-            (session for session, _ in told.most_common() if session is not None), named or transcript.path.stem
+        name = next(
+            (session for session, _ in sessions.most_common() if session is not None), name or transcript.path.stem
         )
-    return query_session(ledger, named, (path,))
+    return query_session(ledger, name, (path,))
 
 
 def query_agent(ledger: Ledger, agent: str, transcript: str) -> ReceiptQuery:
-    """All that one agent's transcript holds."""
-    held = _sort_charges(ledger.holding(transcripts=(transcript,)))
-    own = [charge.session for charge in held if charge.agent == agent]
-    return ReceiptQuery("agent", agent, held, session=own[0] if own else None, agent=agent)
+    """Select what one agent's transcript contains."""
+    charges = _sort_charges(ledger.holding(transcripts=(transcript,)))
+    own = [charge.session for charge in charges if charge.agent == agent]
+    return ReceiptQuery("agent", agent, charges, session=own[0] if own else None, agent=agent)
 
 
 def query_message(ledger: Ledger, text: str) -> ReceiptQuery:
-    """A message by its id or the start of it; all calls there are under that id.
+    """Select a message by its id or the start of it, with all calls under that id.
 
     Raises:
         NotFound: no message has such an id.
-        Ambiguous: several have; the text lists them.
+        Ambiguous: several have; the message lists them.
     """
-    found = match_message_ids(ledger, text)
-    if not found:
+    ids = match_message_ids(ledger, text)
+    if not ids:
         raise NotFound(f"No message has an id that starts with {text[:_MAX_ID_SHOWN]!r}.")
-    if len(found) > 1:
-        shown = "\n".join(f"  {one}" for one in found[:_MAX_SHOWN])
-        more = f"\n  and {len(found) - _MAX_SHOWN:,} more" if len(found) > _MAX_SHOWN else ""
-        raise Ambiguous(f"{len(found):,} messages have an id that starts with {text[:_MAX_ID_SHOWN]!r}:\n{shown}{more}")
-    (name,) = found
+    if len(ids) > 1:
+        shown = "\n".join(f"  {id_}" for id_ in ids[:_MAX_SHOWN])
+        more = f"\n  and {len(ids) - _MAX_SHOWN:,} more" if len(ids) > _MAX_SHOWN else ""
+        raise Ambiguous(f"{len(ids):,} messages have an id that starts with {text[:_MAX_ID_SHOWN]!r}:\n{shown}{more}")
+    (name,) = ids
     return ReceiptQuery("message", name, _sort_charges(ledger.of_messages((name,))))
 
 
 def match_message_ids(ledger: Ledger, text: str) -> list[str]:
-    """The ids of messages that start so; the one that is so where there is one."""
-    found = ledger.messages(text)
-    if text in found:
+    """Return the message ids that start with a text; only the id itself if there is one."""
+    ids = ledger.messages(text)
+    if text in ids:
         return [text]
-    return found if len(text) >= _MIN_ID_LENGTH else []
+    return ids if len(text) >= _MIN_ID_LENGTH else []
 
 
 def query_day(ledger: Ledger, day: str, zone: tzinfo) -> ReceiptQuery:
-    """All that was spent on a day in a time zone."""
+    """Select what was spent on a day in a time zone."""
     return ReceiptQuery("day", day, _sort_charges(ledger.of_day(day, zone)), day=day, zone=zone)
 
 
 def query_line(ledger: Ledger, transcript: str, line: int) -> ReceiptQuery:
-    """The message that a line belongs to.
+    """Select the message that a line belongs to.
 
     Raises:
-        NotFound: the line tells no usage; the text names the nearest one that does.
+        NotFound: the line has no usage; the message names the nearest one that has.
     """
     nearest: tuple[int, int] | None = None
-    found: list[Charge] = []
+    charges: list[Charge] = []
     for charge in ledger.holding(transcripts=(transcript,)):
-        for seen in charge.sightings:
-            if seen.origin.transcript == transcript:
-                lines = seen.lines
+        for sighting in charge.sightings:
+            if sighting.origin.transcript == transcript:
+                lines = sighting.lines
                 if line in lines:
-                    found.append(charge)
+                    charges.append(charge)
                     break
-                nearest = min([*((abs(one - line), one) for one in lines), *((nearest,) if nearest else ())])
-    if not found:
-        hint = f"; the nearest line that does is {nearest[1]}" if nearest is not None else ""
-        raise NotFound(f"Line {line} of {transcript!r} tells no usage{hint}.")
-    return ReceiptQuery("place", f"{transcript}:{line}", _sort_charges(found))
+                nearest = min([*((abs(number - line), number) for number in lines), *((nearest,) if nearest else ())])
+    if not charges:
+        hint = f". The nearest line with usage is {nearest[1]}" if nearest is not None else ""
+        raise NotFound(f"Line {line} of {transcript!r} has no usage{hint}.")
+    return ReceiptQuery("place", f"{transcript}:{line}", _sort_charges(charges))
 
 
 def _sort_charges(charges: Iterable[Charge]) -> tuple[Charge, ...]:
@@ -284,57 +288,57 @@ def _sort_charges(charges: Iterable[Charge]) -> tuple[Charge, ...]:
 
 
 _UNRECORDED_CALLS = {
-    "WebFetch": "each page was summarised by a small model, in a call that no transcript holds",
-    "WebSearch": "each ran in a call of its own, which no transcript holds; only the fee is counted",
+    "WebFetch": "each page was summarised by a small model, in a call that no transcript contains",
+    "WebSearch": "each ran in a call of its own, which no transcript contains; only the fee is counted",
 }
 _MAX_MODELS_NAMED = 3
 
 
 def missing_costs(
-    here: Sequence[Charge], compactions: Sequence[CompactionBoundary], problems: Sequence[Problem]
+    charges: Sequence[Charge], compactions: Sequence[CompactionBoundary], problems: Sequence[Problem]
 ) -> Iterator[ReceiptGap]:
-    """What these charges are known to lack, what is always missing last."""
-    lower = sum(1 for charge in here if charge.is_lower_bound)
+    """Yield what these charges are known to lack; last comes what is always missing."""
+    lower = sum(1 for charge in charges if charge.is_lower_bound)
     if lower:
-        told = "1 output is a lower bound" if lower == 1 else f"{lower:,} outputs are lower bounds"
-        yield ReceiptGap("lower-bound", f"{told}: the final count was never written", lower)
-    yield from _unpriced_charges(here)
+        subject = "1 output is a lower bound" if lower == 1 else f"{lower:,} outputs are lower bounds"
+        yield ReceiptGap("lower-bound", f"{subject}: the final count was never written", lower)
+    yield from _unpriced_charges(charges)
     if problems:
-        told = "1 line or transcript" if len(problems) == 1 else f"{len(problems):,} lines or transcripts"
+        subject = "1 line or transcript" if len(problems) == 1 else f"{len(problems):,} lines or transcripts"
         yield ReceiptGap(
-            "problems", f"{told} could not be read", len(problems), tuple(problem.place for problem in problems)
+            "problems", f"{subject} could not be read", len(problems), tuple(problem.place for problem in problems)
         )
-    yield from _compaction_costs(here, compactions)
-    made = Counter(name for charge in here if not charge.part for name in charge.calls)
+    yield from _compaction_costs(charges, compactions)
+    calls = Counter(name for charge in charges if not charge.part for name in charge.calls)
     for tool, text in _UNRECORDED_CALLS.items():
-        if made[tool]:
-            yield ReceiptGap(tool, f"{_count_noun(made[tool], f'{tool} call')}: {text}", made[tool])
-    text = "calls that Claude Code makes on the side are in no transcript: titles, summaries, hooks, classifiers"
+        if calls[tool]:
+            yield ReceiptGap(tool, f"{_count_noun(calls[tool], f'{tool} call')}: {text}", calls[tool])
+    text = "Claude Code's own side calls are in no transcript: titles, summaries, hooks, classifiers"
     yield ReceiptGap("side-calls", text)
 
 
-def _unpriced_charges(here: Sequence[Charge]) -> Iterator[ReceiptGap]:
-    models = Counter(charge.model or "(none)" for charge in here if charge.rate is None)
+def _unpriced_charges(charges: Sequence[Charge]) -> Iterator[ReceiptGap]:
+    models = Counter(charge.model or "(none)" for charge in charges if charge.rate is None)
     if models:
-        named = ", ".join(f"{model} ({number:,})" for model, number in models.most_common(_MAX_MODELS_NAMED))
+        names = ", ".join(f"{model} ({number:,})" for model, number in models.most_common(_MAX_MODELS_NAMED))
         more = (
             f" and {_count_noun(len(models) - _MAX_MODELS_NAMED, 'model')} more"
             if len(models) > _MAX_MODELS_NAMED
             else ""
         )
         count = models.total()
-        told = "1 charge has" if count == 1 else f"{count:,} charges have"
-        yield ReceiptGap("unpriced", f"{told} no price: {named}{more}", count)
+        subject = "1 charge has" if count == 1 else f"{count:,} charges have"
+        yield ReceiptGap("unpriced", f"{subject} no price: {names}{more}", count)
 
 
-def _compaction_costs(here: Sequence[Charge], compactions: Sequence[CompactionBoundary]) -> Iterator[ReceiptGap]:
+def _compaction_costs(charges: Sequence[Charge], compactions: Sequence[CompactionBoundary]) -> Iterator[ReceiptGap]:
     if not compactions:
         return
     sent = sum(boundary.tokens for boundary in compactions)
-    size = f"; about {sent:,} tokens were sent for that" if sent else ""
-    told = sum(1 for charge in here if (charge.agent or "").startswith("acompact"))
-    own = f"; {_count_noun(told, 'charge')} of side agents for it counted" if told else ""
-    text = f"{_count_noun(len(compactions), 'compaction')}: what wrote the summary is in no entry{size}{own}"
+    size = f"; they sent about {sent:,} tokens" if sent else ""
+    counted = sum(1 for charge in charges if (charge.agent or "").startswith("acompact"))
+    own = f"; {_count_noun(counted, 'charge')} of side agents for compaction are counted" if counted else ""
+    text = f"{_count_noun(len(compactions), 'compaction')}: the calls for summaries are in no transcript{size}{own}"
     yield ReceiptGap("compactions", text, len(compactions))
 
 

@@ -1,4 +1,4 @@
-"""Compare what Claude Code reports was spent with the ledger, session by session."""
+"""Compare the costs that Claude Code reports with the ledger, session by session."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, tzinfo
 from decimal import Decimal
 from functools import cache, partial
+from typing import Any
 
 from msgspec import Struct
 
@@ -23,10 +24,18 @@ from threadline.account import (
     total_amount,
 )
 from threadline.find import drop_shared_transcripts
-from threadline.model.charges import EXACT, Charge
+from threadline.model.charges import EXACT, Charge, format_decimal
 from threadline.model.homes import Found, Transcript, TranscriptKind
 from threadline.model.places import Problem
-from threadline.model.reconciliation import CostState, ReportedSession, ReportedSource, ReportedUsage
+from threadline.model.reconciliation import (
+    CostState,
+    DifferenceReason,
+    ModelTokens,
+    ReportedDay,
+    ReportedSession,
+    ReportedSource,
+    ReportedUsage,
+)
 from threadline.model.totals import sum_amounts
 from threadline.parallel import map_transcripts
 from threadline.parse import CostStates, find_compaction_offsets, read_cost_states
@@ -34,44 +43,48 @@ from threadline.reports.usage import find_deleted_days
 
 
 def reconcile(found: Iterable[Found], ledger: Ledger, jobs: int | None = None, *, zone: tzinfo = UTC) -> ReportedUsage:
-    """Every amount that Claude Code reports in these homes, beside what `ledger` makes of the same sessions.
+    """Compare every amount that Claude Code reports in these homes with the ledger's for the same sessions.
 
-    A total is of a whole session, and so the ledger has to be whole, too: do not give one of a few days. `zone` is the
-    time zone that the days of `stats-cache.json` are in.
+    A total is that of a whole session, so the ledger must be complete: do not pass one of a few days. `zone` is the
+    time zone of the days in `stats-cache.json`.
     """
     homes = list(found)
     problems: list[Problem] = []
     states = _read_totals(list(drop_shared_transcripts(homes)), problems, jobs)
-    book = _SessionLedger(ledger, states)
-    sessions = [book.reconcile_total(session) for session in states]
+    by_session = _SessionLedger(ledger, states)
+    sessions = [by_session.reconcile_total(session) for session in states]
     sessions += [
-        book.reconcile_rows(session) for session in book.charges if session not in states and book.has_rows(session)
+        by_session.reconcile_rows(session)
+        for session in by_session.charges
+        if session not in states and by_session.has_rows(session)
     ]
-    told = {session.session for session in sessions}
-    silent = [some for session, some in book.charges.items() if session not in told]
+    compared = {session.session for session in sessions}
+    unreported = [charges for session, charges in by_session.charges.items() if session not in compared]
     days = tuple(find_deleted_days(homes, ledger, problems, zone=zone))
     return ReportedUsage(
         tuple(sorted(sessions, key=lambda session: (EXACT.abs(session.difference).copy_negate(), session.session))),
-        len(silent),
-        sum_amounts(map(total_amount, silent)),
+        len(unreported),
+        sum_amounts(map(total_amount, unreported)),
         days,
         tuple(problems),
     )
 
 
 def _read_totals(found: list[Found], problems: list[Problem], jobs: int | None) -> dict[str, _SessionTotals]:
-    """The totals of every session, from the one of its transcripts that says most, and of those the latest."""
-    projects = {(one.home, project.folder): project.name for one in found for project in one.projects}
-    best: dict[str, _SessionTotals] = {}
-    mains = [one for home in found for one in home.transcripts if one.kind is TranscriptKind.MAIN]
-    for transcript, told in map_transcripts(_read_cost_states, mains, jobs=jobs):
-        problems += told.problems
+    """Return the totals of every session, from its most complete transcript, or the latest of those."""
+    projects = {
+        (found_home.home, project.folder): project.name for found_home in found for project in found_home.projects
+    }
+    totals: dict[str, _SessionTotals] = {}
+    mains = [found_home for home in found for found_home in home.transcripts if found_home.kind is TranscriptKind.MAIN]
+    for transcript, read in map_transcripts(_read_cost_states, mains, jobs=jobs):
+        problems += read.problems
         project = projects.get((transcript.home, transcript.folder), transcript.folder)
-        for session, states in _split_by_session(told.states, transcript).items():
-            one = _SessionTotals(states, project, (len(states), transcript.mtime_ns, str(transcript.path)))
-            if session not in best or one.worth > best[session].worth:
-                best[session] = one
-    return dict(sorted(best.items()))
+        for session, states in _split_by_session(read.states, transcript).items():
+            found_home = _SessionTotals(states, project, (len(states), transcript.mtime_ns, str(transcript.path)))
+            if session not in totals or found_home.worth > totals[session].worth:
+                totals[session] = found_home
+    return dict(sorted(totals.items()))
 
 
 def _read_cost_states(transcript: Transcript) -> CostStates:
@@ -79,14 +92,14 @@ def _read_cost_states(transcript: Transcript) -> CostStates:
 
 
 def _split_by_session(states: Sequence[CostState], transcript: Transcript) -> dict[str, tuple[CostState, ...]]:
-    parted: dict[str, list[CostState]] = {}
+    by_session: dict[str, list[CostState]] = {}
     for state in states:
-        parted.setdefault(state.session or transcript.session or str(transcript.path), []).append(state)
-    return {session: tuple(some) for session, some in parted.items()}
+        by_session.setdefault(state.session or transcript.session or str(transcript.path), []).append(state)
+    return {session: tuple(session_states) for session, session_states in by_session.items()}
 
 
 class _SessionTotals(Struct, frozen=True):
-    """A session's totals in file order, and how much this transcript is to be preferred to a copy of it."""
+    """A session's totals in file order. `worth` says how much this transcript is preferred to a copy of it."""
 
     states: tuple[CostState, ...]
     project: str
@@ -94,34 +107,34 @@ class _SessionTotals(Struct, frozen=True):
 
 
 class _SessionLedger:
-    """The ledger by session, and who may go on from whom."""
+    """The ledger by session, and which session may continue which."""
 
     def __init__(self, ledger: Ledger, states: dict[str, _SessionTotals]) -> None:
         self._rates, self._states, self._name = ledger.rates, states, model_namer(ledger.rates)
         self.charges: dict[str, list[Charge]] = {}
         self._copies: dict[str, dict[str, list[Charge]]] = {}
-        self._kin: dict[str, list[str]] = {}
-        transcripts = {one.states[-1].place.transcript: session for session, one in states.items()}
+        self._sessions_by_start: dict[str, list[str]] = {}
+        transcripts = {totals.states[-1].place.transcript: session for session, totals in states.items()}
         for charge in ledger:
-            own = charge.session or ""
-            self.charges.setdefault(own, []).append(charge)
+            owner = charge.session or ""
+            self.charges.setdefault(owner, []).append(charge)
             if len(charge.sightings) > 1:
                 for session in {transcripts.get(sighting.origin.transcript) for sighting in charge.sightings} - {
-                    own,
+                    owner,
                     None,
                 }:
-                    self._copies.setdefault(session or "", {}).setdefault(own, []).append(charge)
-        for session, one in states.items():
-            for began in {state.began for state in one.states} - {None, "0", "null"}:
-                self._kin.setdefault(began or "", []).append(session)
+                    self._copies.setdefault(session or "", {}).setdefault(owner, []).append(charge)
+        for session, totals in states.items():
+            for start in {state.began for state in totals.states} - {None, "0", "null"}:
+                self._sessions_by_start.setdefault(start or "", []).append(session)
 
     def reconcile_total(self, session: str) -> ReportedSession:
-        """A session that wrote its total, held against its charges."""
+        """Compare the total that a session wrote with its charges."""
         totals = self._states[session]
         charges = self.charges.get(session, [])
         last = totals.states[-1]
         transcript = last.place.transcript
-        parts = split_into_runs(totals.states, charges)
+        runs = split_into_runs(totals.states, charges)
         return ReportedSession(
             session,
             totals.project,
@@ -131,7 +144,7 @@ class _SessionLedger:
             total_amount(charges),
             tuple(
                 explain_total(
-                    parts, self._ancestors(session), cache(partial(find_compaction_offsets, transcript)), self._rates
+                    runs, self._ancestors(session), cache(partial(find_compaction_offsets, transcript)), self._rates
                 )
             ),
             len(charges),
@@ -140,33 +153,96 @@ class _SessionLedger:
         )
 
     def reconcile_rows(self, session: str) -> ReportedSession:
-        """A session whose rows say what each message cost, held against its charges."""
+        """Compare the amounts on the rows of a session with its charges."""
         charges = self.charges[session]
-        said = [charge for charge in charges if charge.reported is not None]
+        reported = [charge for charge in charges if charge.reported is not None]
         return ReportedSession(
             session,
-            said[0].project,
-            said[-1].place,
+            reported[0].project,
+            reported[-1].place,
             ReportedSource.COST_USD,
-            sum_amounts(one.reported or Decimal(0) for one in said),
+            sum_amounts(charge.reported or Decimal(0) for charge in reported),
             total_amount(charges),
             tuple(explain_row_amounts(charges)),
             len(charges),
         )
 
     def has_rows(self, session: str) -> bool:
-        """Whether any message of a session says what it cost."""
+        """Whether any row of a session has an amount."""
         return any(charge.reported is not None for charge in self.charges[session])
 
     def _ancestors(self, session: str) -> list[AncestorSession]:
-        """The sessions that this one's total may go on from: first that of the last copied message."""
+        """Return the sessions that this one's total may continue, that of the last copied message first."""
         totals = self._states[session].states
         transcript = totals[-1].place.transcript
         copied = self._copies.get(session, {})
         latest = {other: max(first_offset(one, transcript) or 0 for one in some) for other, some in copied.items()}
-        kin = [other for state in totals for other in self._kin.get(state.began or "", ()) if other != session]
+        kin = [
+            other
+            for state in totals
+            for other in self._sessions_by_start.get(state.began or "", ())
+            if other != session
+        ]
         names = dict.fromkeys([*sorted(latest, key=latest.__getitem__, reverse=True), *kin])
         return [AncestorSession(name, self._totals_of(name), tuple(copied.get(name, ()))) for name in names]
 
     def _totals_of(self, session: str) -> tuple[CostState, ...]:
         return self._states[session].states if session in self._states else ()
+
+
+def reconciliation_record(usage: ReportedUsage) -> dict[str, Any]:
+    """Return a comparison as JSON values. Amounts are exact, as text."""
+    return {
+        "reported": format_decimal(usage.reported),
+        "computed": format_decimal(usage.computed),
+        "difference": format_decimal(usage.difference),
+        "sessions": [reported_session_record(session) for session in usage.sessions],
+        "agreeing": usage.agreeing,
+        "silent": {"sessions": usage.silent, "computed": format_decimal(usage.silent_computed)},
+        "causes": {cause.value: format_decimal(amount) for cause, amount in usage.by_cause.items()},
+        **deleted_days_record(usage.swept),
+        "problems": [str(problem) for problem in usage.problems],
+    }
+
+
+def deleted_days_record(days: Iterable[ReportedDay]) -> dict[str, Any]:
+    """Return the days of which only statistics are left as JSON values."""
+    all_days = tuple(days)
+    return {
+        "swept": [_day_record(day) for day in all_days if not day.is_partly],
+        "partly_swept": [_day_record(day) for day in all_days if day.is_partly],
+    }
+
+
+def reported_session_record(session: ReportedSession) -> dict[str, Any]:
+    """Return one session as JSON values."""
+    return {
+        "session": session.session,
+        "project": session.project,
+        "place": str(session.place),
+        "source": session.source.value,
+        "reported": format_decimal(session.reported),
+        "is_floor": session.is_floor,
+        "computed": format_decimal(session.computed),
+        "charges": session.charges,
+        "difference": format_decimal(session.difference),
+        "agrees": session.agrees,
+        "why": [_why_record(why) for why in session.why],
+        "tokens": [_tokens_record(tokens) for tokens in session.tokens],
+    }
+
+
+def _why_record(why: DifferenceReason) -> dict[str, Any]:
+    return {"cause": why.cause.value, "amount": format_decimal(why.amount), "words": why.words, "proven": why.proven}
+
+
+def _tokens_record(tokens: ModelTokens) -> dict[str, Any]:
+    return {name: getattr(tokens, name) for name in ModelTokens.__struct_fields__}
+
+
+def _day_record(day: ReportedDay) -> dict[str, Any]:
+    record: dict[str, Any] = {name: getattr(day, name) for name in ReportedDay.__struct_fields__}
+    record["tokens"] = dict(day.tokens)
+    del record["is_partly"]
+    left = {name.removeprefix("left_"): record.pop(name) for name in tuple(record) if name.startswith("left_")}
+    return record | ({"left": left} if day.is_partly else {})

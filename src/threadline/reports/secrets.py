@@ -23,14 +23,14 @@ from threadline.parse import Chunk, read_chunks
 from threadline.redact import find_in_value, find_spans_in_bytes, merge_overlapping
 from threadline.shape import lenient_loads
 
-# Pictures are no text; the others are never opened, or hold nothing that was said.
+# Images are not text. The others are never opened, or contain no conversation.
 _SKIPPED_KINDS = frozenset((SideFileKind.SECRET, SideFileKind.SETTINGS, SideFileKind.CONFIG, SideFileKind.IMAGE))
-# Two secrets are the same if their marks are; without this key, which lives as long as the run, a mark says nothing.
+# Equal marks mean equal secrets. Without this key, which exists only during the run, a mark reveals nothing.
 _MARK_KEY = os.urandom(32)
 
 
 class Exposure(Struct, frozen=True):
-    """Secrets of one kind at one place, and how many. `marks` tell one from another, and nothing else."""
+    """How many secrets of one kind are at one place. `marks` distinguish secrets, and reveal nothing else."""
 
     kind: str
     place: Place
@@ -41,7 +41,7 @@ class Exposure(Struct, frozen=True):
 
 
 class SecretFilter(Struct, frozen=True):
-    """What to look for: with `personal` also addresses, names and homes; only of `kinds`, only what is not older."""
+    """What to search for: only `kinds`, only since a time; with `personal`, also addresses, names and homes."""
 
     kinds: tuple[str, ...] = ()
     personal: bool = False
@@ -49,14 +49,14 @@ class SecretFilter(Struct, frozen=True):
 
 
 class ScanResult(Struct, frozen=True):
-    """What one file holds: exposures in the order of its lines, and what could not be read."""
+    """The exposures in one file, in the order of its lines, and what could not be read."""
 
     exposures: tuple[Exposure, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
 def scannable_side_files(side_files: Iterable[SideFile]) -> list[Transcript]:
-    """The side files that hold text, as what can be scanned."""
+    """Return the side files that contain text, as files to scan."""
     return [
         Transcript(
             side_file.path, side_file.home, "", TranscriptKind.OTHER, side_file.size, 0, session=side_file.session
@@ -67,81 +67,83 @@ def scannable_side_files(side_files: Iterable[SideFile]) -> list[Transcript]:
 
 
 def files_to_scan(found: Iterable[Found]) -> list[Transcript]:
-    """All that is scanned, each file once: two paths may lead to the same."""
-    every = {
+    """Return all files to scan, each once: two paths may lead to the same."""
+    by_path = {
         os.path.realpath(transcript.path): transcript
-        for some in found
-        for transcript in (*some.transcripts, *scannable_side_files(some.side_files))
+        for home in found
+        for transcript in (*home.transcripts, *scannable_side_files(home.side_files))
     }
-    return [one for one in every.values() if one.size]
+    return [file for file in by_path.values() if file.size]
 
 
 def scan_files(
     transcripts: Iterable[Transcript],
-    wanted: SecretFilter | None = None,
+    filter_: SecretFilter | None = None,
     *,
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[ScanResult]:
-    """What each file holds, as the files are done, on all cores where that pays."""
+    """Yield the result for each file as it is done. Uses all cores if that pays."""
     for transcript, scanned in map_transcripts(
-        partial(scan_file, wanted=wanted or SecretFilter()), transcripts, jobs=jobs
+        partial(scan_file, filter_=filter_ or SecretFilter()), transcripts, jobs=jobs
     ):
         if progress is not None:
             progress(transcript.size)
         yield scanned
 
 
-def scan_file(transcript: Transcript, *, wanted: SecretFilter) -> ScanResult:
-    """What one file holds. Refusals of the machine become a problem."""
-    if wanted.since is not None and 0 < transcript.mtime_ns < wanted.since.timestamp() * 1e9:
+def scan_file(transcript: Transcript, *, filter_: SecretFilter) -> ScanResult:
+    """Scan one file. If it cannot be read, the result has a problem."""
+    if filter_.since is not None and 0 < transcript.mtime_ns < filter_.since.timestamp() * 1e9:
         return ScanResult()
     path = str(transcript.path)
-    found: list[Exposure] = []
+    exposures: list[Exposure] = []
     try:
         line = 1
         for chunk in read_chunks(transcript.path):
-            found += _scan_chunk(chunk, Place(path, line), transcript.session, wanted)
+            exposures += _scan_chunk(chunk, Place(path, line), transcript.session, filter_)
             line += 0 if chunk.piece and not chunk.lines[-1].endswith(b"\n") else len(chunk.lines)
     except (Error, OSError) as error:
         problem = Problem(ProblemKind.UNREADABLE, Place(path), str(error), recovered=False)
-        return ScanResult(tuple(found), (problem,))
-    return ScanResult(tuple(found))
+        return ScanResult(tuple(exposures), (problem,))
+    return ScanResult(tuple(exposures))
 
 
-def _scan_chunk(chunk: Chunk, first: Place, session: SessionId | None, wanted: SecretFilter) -> Iterator[Exposure]:
-    """Looks at the bytes of all lines at once; only lines that hold something are decoded, to say in which field."""
+def _scan_chunk(chunk: Chunk, first: Place, session: SessionId | None, filter_: SecretFilter) -> Iterator[Exposure]:
+    """Search the bytes of all lines at once. Only lines with a match are decoded, to name the field."""
     block = b"".join(chunk.lines) if len(chunk.lines) > 1 else chunk.lines[0]
-    spans = merge_overlapping(find_spans_in_bytes(block, personal=wanted.personal))
+    spans = merge_overlapping(find_spans_in_bytes(block, personal=filter_.personal))
     if not spans:
         return
     ends = list(accumulate(map(len, chunk.lines)))
     by_line: dict[int, list[tuple[str, str, bytes]]] = {}
     for start, end, span in spans:
         by_line.setdefault(bisect_right(ends, start), []).append(("", span.kind, block[start:end]))
-    for at, raw in by_line.items():
-        yield from _scan_line(chunk.lines[at], Place(first.transcript, first.line + at), raw, session, wanted)
+    for index, matches in by_line.items():
+        yield from _scan_line(
+            chunk.lines[index], Place(first.transcript, first.line + index), matches, session, filter_
+        )
 
 
 def _scan_line(
-    line: bytes, place: Place, raw: list[tuple[str, str, bytes]], session: SessionId | None, wanted: SecretFilter
+    line: bytes, place: Place, raw: list[tuple[str, str, bytes]], session: SessionId | None, filter_: SecretFilter
 ) -> Iterator[Exposure]:
     value = _decode_line(line)
     timestamp = parse_timestamp(value.get("timestamp")) if isinstance(value, dict) else None
-    if wanted.since is not None and timestamp is not None and timestamp < wanted.since:
+    if filter_.since is not None and timestamp is not None and timestamp < filter_.since:
         return
-    named = value.get("sessionId") if isinstance(value, dict) else None
+    session_id = value.get("sessionId") if isinstance(value, dict) else None
     counts: Counter[tuple[str, str]] = Counter()
     marks: dict[tuple[str, str], set[bytes]] = {}
-    # Across the names and marks of a line's JSON, words stand together that have nothing to do with each other.
-    found = raw if value is None else _secrets_in_value(value, personal=wanted.personal)
-    for path, kind, secret in found:
-        if not wanted.kinds or kind in wanted.kinds:
+    # In the raw JSON of a line, unrelated values are next to each other: only its decoded values count.
+    matches = raw if value is None else _secrets_in_value(value, personal=filter_.personal)
+    for path, kind, secret in matches:
+        if not filter_.kinds or kind in filter_.kinds:
             counts[kind, path] += 1
             marks.setdefault((kind, path), set()).add(blake2b(secret, digest_size=8, key=_MARK_KEY).digest())
     for (kind, path), count in counts.items():
         where = place.within(path)
-        owner = session or (SessionId(named) if isinstance(named, str) else None)
+        owner = session or (SessionId(session_id) if isinstance(session_id, str) else None)
         yield Exposure(kind, where, count, owner, _utc(timestamp), frozenset(marks[kind, path]))
 
 
@@ -150,7 +152,7 @@ def _secrets_in_value(value: Any, *, personal: bool) -> list[tuple[str, str, byt
 
 
 def _decode_line(line: bytes) -> Any:
-    """The line's value where it is an object or a list; a line of text is a text."""
+    """Return the line's value if it is an object or a list; None for a line of text."""
     if line.lstrip()[:1] in {b"{", b"["}:
         try:
             return lenient_loads(line).value

@@ -36,12 +36,12 @@ from threadline.model.totals import Sum, UsageWindow
 from threadline.parse import LineNumbers, is_compacted_at_end, read_first_lines, read_sightings, read_sightings_since
 
 DEFAULT_SECONDS = 0.3
-"""Seconds for other sessions' transcripts, unless somebody gives more."""
+"""The default time in seconds for reading other sessions' transcripts."""
 _MIN_PATH_PARTS = 3  # projects/<folder>/<session>.jsonl
 
 
 class SessionRef(Struct, frozen=True):
-    """The session that is asked for: its id, its main transcript, and the home that lies in, as far as known."""
+    """A session: its id, its main transcript and its home, as far as they are known."""
 
     session: str | None = None
     main: Path | None = None
@@ -49,11 +49,11 @@ class SessionRef(Struct, frozen=True):
 
 
 class RecentUsage(Struct, frozen=True):
-    """A session and all that was spent lately.
+    """A session and everything that was spent recently.
 
-    `ledger` holds every charge that was read: all of the session's, and others' since `since`. `not_read` is how many
-    transcripts that changed since then there was no time for; `is_listed` tells whether there was time to look for all.
-    `last` is the last request of the session's main agent, None where a compaction came after it.
+    `ledger` has every charge that was read: all of the session's, and others' since `since`. `not_read` counts the
+    changed transcripts for which there was no time; `is_listed` says whether there was time to list them all. `last` is
+    the last request of the session's main agent, None if a compaction came after it.
     """
 
     named: SessionRef
@@ -69,32 +69,35 @@ class RecentUsage(Struct, frozen=True):
         return self.is_listed and not self.not_read and not self.ledger.problems
 
     def of_session(self) -> Sum | None:
-        """What the session cost, agents included; None where no transcript of it could be read."""
+        """Return what the session cost, agents included; None if none of its transcripts could be read."""
         if self.named.main is None:
             return None
         return self.ledger.where(session=self.named.session).total
 
     def within(self, begins: datetime, ends: datetime) -> Sum:
-        """What was spent from one moment to another, `ends` left out; of nothing before `since`."""
+        """Return what was spent from one moment up to another, but nothing before `since`."""
         return self.ledger.where(since=begins, until=ends - timedelta(microseconds=1)).total
 
     def window(self, now: datetime) -> tuple[UsageWindow | None, bool]:
-        """The window of five hours that is running, and whether its begin is certain.
+        """Return the five-hour window that is running, and whether its start is certain.
 
-        A window begins where the one before ended, so that only a pause of five hours proves where one does.
+        A window begins where the previous one ended, so only a pause of five hours proves where one begins.
         """
-        lately = self.ledger.where(since=self.since, until=now)
-        every = lately.windows(now=now)
-        found = active_window(every)
-        if found is None or found.first is None:
+        recent = self.ledger.where(since=self.since, until=now)
+        windows = recent.windows(now=now)
+        active = active_window(windows)
+        if active is None or active.first is None:
             return None, True
-        paused = any(one.is_gap and one.ends <= found.first for one in every)
-        first = next(one.first for one in every if one.first is not None)
-        return found, paused or first - self.since > timedelta(hours=WINDOW_HOURS)
+        paused = any(window.is_gap and window.ends <= active.first for window in windows)
+        first = next(window.first for window in windows if window.first is not None)
+        return active, paused or first - self.since > timedelta(hours=WINDOW_HOURS)
 
 
 def resolve_session(path: str | None, session: str | None, homes: Iterable[Home]) -> SessionRef:
-    """The session of a main transcript, or else of an id. The id wins: some versions gave the path of another."""
+    """Return the session of a main transcript, or else of an id.
+
+    The id wins over the path: some versions of Claude Code passed the path of another session.
+    """
     main = Path(os.path.realpath(path)) if path and "\0" not in path and is_transcript_name(path) else None
     if session is not None and (not session or os.path.basename(session) != session or "\0" in session):  # noqa: PTH119 - text
         session = None
@@ -103,7 +106,7 @@ def resolve_session(path: str | None, session: str | None, homes: Iterable[Home]
         main = beside if os.path.isfile(beside) or not os.path.isfile(main) else main  # noqa: PTH113 - Path's raises
         session = session if main is beside else None
     if main is None and session is not None:
-        main = next((found for home in homes if (found := find_main_transcript(session, home)) is not None), None)
+        main = next((match for home in homes if (match := find_main_transcript(session, home)) is not None), None)
     if main is None or not os.path.isfile(main):  # noqa: PTH113 - the same
         return SessionRef(session, None, _home_of_transcript(main))
     return SessionRef(parse_session_id(main.name) or session or main.stem, main, _home_of_transcript(main))
@@ -112,26 +115,26 @@ def resolve_session(path: str | None, session: str | None, homes: Iterable[Home]
 def read_recent_usage(
     named: SessionRef, homes: Iterable[Home], table: Rates, *, since: datetime, seconds: float = DEFAULT_SECONDS
 ) -> RecentUsage:
-    """Read a session, and what changed in homes since a moment, for no longer than so many seconds."""
-    reading = _RecentReader(f"{since:%Y-%m-%dT%H:%M:%S}")
-    last = reading.session(named) if named.main is not None else None
+    """Read a session, and for at most `seconds` what changed in homes since a moment."""
+    reader = _RecentReader(f"{since:%Y-%m-%dT%H:%M:%S}")
+    last = reader.session(named) if named.main is not None else None
     until = monotonic() + seconds
-    listed, not_read = reading.others(homes, since, lambda: monotonic() >= until)
-    ledger = Ledger(compute_charges(reading.seen, table), table, reading.problems)
+    listed, not_read = reader.others(homes, since, lambda: monotonic() >= until)
+    ledger = Ledger(compute_charges(reader.sightings, table), table, reader.problems)
     return RecentUsage(named, since, ledger, last, not_read, listed)
 
 
 class _RecentReader:
-    """One reading, while it lasts."""
+    """Reads transcripts and collects their sightings."""
 
     def __init__(self, since: str) -> None:
         self.since = since
-        self.seen: list[Sighting] = []
+        self.sightings: list[Sighting] = []
         self.problems: list[Problem] = []
         self._read: set[str] = set()
 
     def session(self, named: SessionRef) -> Sighting | None:
-        """Read all of a session; give its main agent's last request."""
+        """Read a whole session; return its main agent's last request."""
         main = named.main or Path()
         home = named.home or Home(main.parent, "path")
         ids, began_ns = _read_beginning(main)
@@ -145,48 +148,48 @@ class _RecentReader:
         newer = [agent for agent in beside if agent.mtime_ns >= began_ns]
         for transcript in (*below, *(t for t in newer if _mentions_session(t.path, named.session or ""))):
             self._add(transcript, read_sightings(transcript))
-        self._of_one_beginning(main, home, ids, began_ns)
+        self._read_related(main, home, ids, began_ns)
         return last if last is not None and not is_compacted_at_end(main) else None
 
     def others(self, homes: Iterable[Home], since: datetime, too_late: Callable[[], bool]) -> tuple[bool, int]:
-        """Read what changed; tell whether all of it was listed, and how many transcripts were not read."""
+        """Read what changed. Return whether all of it was listed, and how many transcripts were not read."""
         listed = True
-        waiting: dict[str, Transcript] = {}
+        changed: dict[str, Transcript] = {}
         try:
             for home in homes:
                 for transcript in recent_transcripts(home, int(since.timestamp() * 1e9), too_late=too_late):
-                    waiting.setdefault(os.fspath(transcript.path), transcript)
+                    changed.setdefault(os.fspath(transcript.path), transcript)
         except OutOfTime:
             listed = False
-        left = [one for path, one in waiting.items() if path not in self._read]
-        left.sort(key=lambda one: one.mtime_ns)
-        while left and not too_late():
-            transcript = left.pop()
+        unread = [transcript for path, transcript in changed.items() if path not in self._read]
+        unread.sort(key=lambda transcript: transcript.mtime_ns)
+        while unread and not too_late():
+            transcript = unread.pop()
             self._add(transcript, read_sightings_since(transcript, self.since))
-        return listed, len(left)
+        return listed, len(unread)
 
-    def _of_one_beginning(self, main: Path, home: Home, ids: set[str], began_ns: int) -> None:
-        """Read sessions that begin as this one does: a fork or a continuation copies what the other one spent."""
+    def _read_related(self, main: Path, home: Home, ids: set[str], began_ns: int) -> None:
+        """Read sessions that begin like this one: a fork or a continuation copies what the other spent."""
         for sibling in sibling_transcripts(main, home):
             is_session = parse_session_id(sibling.path.name) is not None and sibling.mtime_ns >= began_ns
             is_read = os.fspath(sibling.path) in self._read
             if is_session and not is_read and ids & _read_beginning(sibling.path)[0]:
                 self._add(sibling, read_sightings(sibling))
 
-    def _add(self, transcript: Transcript, seen: TranscriptSightings) -> list[Sighting]:
+    def _add(self, transcript: Transcript, read: TranscriptSightings) -> list[Sighting]:
         self._read.add(os.fspath(transcript.path))
-        if seen.problem is not None:
+        if read.problem is not None:
             place = Place(os.fspath(transcript.path))
-            self.problems.append(Problem(ProblemKind.UNREADABLE, place, seen.problem, recovered=False))
-        own = with_origin(seen, transcript, transcript.folder, LineNumbers(os.fspath(transcript.path)))
-        self.seen += own
-        return own
+            self.problems.append(Problem(ProblemKind.UNREADABLE, place, read.problem, recovered=False))
+        sightings = with_origin(read, transcript, transcript.folder, LineNumbers(os.fspath(transcript.path)))
+        self.sightings += sightings
+        return sightings
 
 
 def _mentions_session(path: Path, session: str) -> bool:
-    wanted = session.encode(errors="replace")
+    needle = session.encode(errors="replace")
     try:
-        return any(wanted in line for line in read_first_lines(path))
+        return any(needle in line for line in read_first_lines(path))
     except Error:
         return False
 
@@ -205,7 +208,7 @@ _decode = msgspec.json.Decoder(_Row).decode
 
 
 def _read_beginning(path: Path) -> tuple[set[str], int]:
-    """The ids of a transcript's first rows and messages, and the first time they name, in nanoseconds since 1970."""
+    """Return the ids of a transcript's first rows and messages, and their first time in nanoseconds since 1970."""
     rows = list(_first_rows(path))
     times = [moment for row in rows if (moment := parse_timestamp(row.timestamp)) is not None]
     ids = {row.uuid for row in rows if row.uuid} | {row.message.id for row in rows if row.message and row.message.id}
@@ -222,20 +225,20 @@ def _first_rows(path: Path) -> Iterator[_Row]:
             yield _decode(line)
 
 
-def is_main_request(seen: Sighting) -> bool:
+def is_main_request(sighting: Sighting) -> bool:
     """Whether it is a request of the session's main agent that sent anything."""
-    return seen.origin.agent is None and not seen.repeated and any(seen.sent)
+    return sighting.origin.agent is None and not sighting.is_repeat and any(sighting.sent)
 
 
 def _home_of_transcript(main: Path | None) -> Home | None:
-    """The home that a main transcript lies in; None where it lies elsewhere."""
+    """Return the home of a main transcript; None if it is not in one."""
     if main is None or len(main.parts) <= _MIN_PATH_PARTS or main.parents[1].name != "projects":
         return None
     return Home(main.parents[2], "path")
 
 
 def homes_including(named: SessionRef, homes: Iterable[Home]) -> Iterator[Home]:
-    """The homes, with the session's own before them where it is not among them."""
+    """Yield the homes, preceded by the session's own if it is not among them."""
     every = list(homes)
     if named.home is not None and all(home.path != named.home.path for home in every):
         yield named.home

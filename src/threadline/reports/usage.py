@@ -27,20 +27,19 @@ from threadline.model.usage import StatsCache
 from threadline.parse import decode_side_value, read_side_bytes
 
 KEY_NOTES = {
-    "tool": "By tool, a charge is shared equally by the calls that its message makes, whatever each of them did; "
-    "`(no call)` is messages that make none.",
-    "skill": "By skill, a charge belongs to the skill that Claude Code itself names as its cause (2.1.123 on); "
-    "`(none)` is all else.",
+    "tool": "By tool, a charge is shared equally by the calls in its message; `(no call)` is messages without calls.",
+    "skill": "By skill, a charge belongs to the skill that Claude Code names as its cause (from 2.1.123); "
+    "`(none)` is everything else.",
 }
 _MAX_MODELS_NAMED = 4
 _KeyPath = tuple[str, ...]
 
 
 class UsageReport(Struct, frozen=True):
-    """The rows of a report. `left_out` is how many values of the first key are beyond the limit, `rest` their sum.
+    """The rows of a report. `left_out` counts the groups of the first key beyond the limit, `rest` is their sum.
 
-    `reported` is what Claude Code reports, where that was asked for; `swept` are days whose transcripts are gone;
-    `is_part` says that not all charges were asked for.
+    `reported` is what Claude Code reports, if requested. `swept` are days whose transcripts were deleted. `is_part`
+    says that the ledger was filtered.
     """
 
     ledger: Ledger
@@ -57,7 +56,7 @@ class UsageReport(Struct, frozen=True):
 
     @property
     def zone(self) -> str:
-        """The name of the zone whose days these are."""
+        """The name of the time zone of its days."""
         return zone_name(self.place)
 
     @property
@@ -77,9 +76,9 @@ def build_usage_report(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> UsageReport:
-    """The report on a ledger by these keys. `limit` is how many values of the first key it has at most.
+    """Report on a ledger by these keys. `limit` is the maximum number of groups of the first key.
 
-    `since` and `until` are what was asked of the ledger, for the report to repeat.
+    `since` and `until` are how the ledger was filtered, to be repeated in the report.
     """
     rows = ledger.by(*names, zone=zone, extra=extra)
     total = rows.total
@@ -91,21 +90,21 @@ def build_usage_report(
 
 
 def _sort_rows(rows: Rows, order: str, last: Mapping[_KeyPath, datetime]) -> list[Row]:
-    """Rows by time or by amount, key by key, so that parts of a nest stay together."""
+    """Sort rows by time or by amount, key by key, so that nested groups stay together."""
     weights: list[dict[_KeyPath, Row]] = [
         {tuple(row.keys.values()): row for row in rows.subtotals(depth + 1)} for depth in range(len(rows.by))
     ]
 
-    def place(row: Row) -> tuple[object, ...]:
+    def sort_key(row: Row) -> tuple[object, ...]:
         path = tuple(row.keys[name] for name in rows.by)
         return tuple(
-            _amount_key(weights[at][path[: at + 1]], path[at])
+            _amount_key(weights[level][path[: level + 1]], path[level])
             if order == "amount"
-            else (path[at] if name in TIME_KEYS else last[path[: at + 1]], path[at])
-            for at, name in enumerate(rows.by)
+            else (path[level] if name in TIME_KEYS else last[path[: level + 1]], path[level])
+            for level, name in enumerate(rows.by)
         )
 
-    return sorted(rows.rows, key=place)
+    return sorted(rows.rows, key=sort_key)
 
 
 def _amount_key(row: Row, value: str) -> tuple[object, ...]:
@@ -115,7 +114,7 @@ def _amount_key(row: Row, value: str) -> tuple[object, ...]:
 def _last_times(
     ledger: Ledger, names: _KeyPath, zone: tzinfo, extra: Mapping[str, Key], order: str
 ) -> dict[_KeyPath, datetime]:
-    """When each part of the report was last spent on; nothing where nobody asks."""
+    """Return when each group of the report was last spent on; empty if the order does not need it."""
     if order != "time" or all(name in TIME_KEYS for name in names):
         return {}
     calendar = Calendar(zone)
@@ -137,7 +136,7 @@ def _single_value(key: Key) -> Any:
 
 
 def _apply_limit(rows: Rows, limit: int | None, *, newest: bool) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
-    """The rows that are shown, and the others: of times the newest are shown, of all else the first."""
+    """Split rows into those shown and the others: the newest times are shown, or else the first groups."""
     values = list(dict.fromkeys(row.keys[rows.by[0]] for row in rows))
     if limit is None or len(values) <= limit:
         return rows.rows, ()
@@ -148,77 +147,75 @@ def _apply_limit(rows: Rows, limit: int | None, *, newest: bool) -> tuple[tuple[
     )
 
 
-def usage_notes(usage_report: UsageReport) -> Iterator[str]:
-    """What has to be said about the figures, a sentence each."""
-    total = usage_report.total
+def usage_notes(report: UsageReport) -> Iterator[str]:
+    """Yield notes about the figures, a sentence each."""
+    total = report.total
     if total.unpriced:
-        models = _unpriced_models(usage_report.ledger)
+        models = _unpriced_models(report.ledger)
         have, are = ("has", "is") if total.unpriced == 1 else ("have", "are")
-        yield f"{count(total.unpriced, 'charge')} {have} no price and {are} in no amount ({models})."
+        yield f"{count(total.unpriced, 'charge')} {have} no price and {are} not included in amounts ({models})."
     if total.lower_bound:
         yield (
             f"Output is a lower bound for {count(total.lower_bound, 'charge')}: the final count was never written, "
             "as in versions before 2.1.59."
         )
-    yield from (KEY_NOTES[name] for name in usage_report.by if name in KEY_NOTES)
-    if usage_report.reported is not None and usage_report.is_part:
-        yield "What Claude Code reports is of whole sessions, and so are the amounts that are held against it."
-    if (words := deleted_days_note(usage_report.swept)) != "":
-        yield words
-    if usage_report.ledger.problems:
-        many = count(len(usage_report.ledger.problems), "transcript")
-        yield f"{many} could not be read, or not wholly, and what was spent there is missing."
+    yield from (KEY_NOTES[name] for name in report.by if name in KEY_NOTES)
+    if report.reported is not None and report.is_part:
+        yield "Claude Code reports whole sessions, so they are compared with the amounts of whole sessions."
+    if (note := deleted_days_note(report.swept)) != "":
+        yield note
+    if report.ledger.problems:
+        transcripts = count(len(report.ledger.problems), "transcript")
+        yield f"{transcripts} could not be read completely. What was spent there is missing."
 
 
 def _unpriced_models(ledger: Ledger) -> str:
-    found = {row.keys["model"]: row.unpriced for row in ledger.by("model") if row.unpriced}
-    ordered = sorted(found, key=lambda name: (-found[name], name))
+    counts = {row.keys["model"]: row.unpriced for row in ledger.by("model") if row.unpriced}
+    ordered = sorted(counts, key=lambda name: (-counts[name], name))
     more = f" and {len(ordered) - _MAX_MODELS_NAMED} more" if len(ordered) > _MAX_MODELS_NAMED else ""
     return ", ".join(ordered[:_MAX_MODELS_NAMED]) + more
 
 
-def usage_document(usage_report: UsageReport) -> dict[str, Any]:
-    """The report for programs."""
-    told: dict[str, Any] = {
-        "total": sum_as_json(usage_report.total),
-        "rows": [row_as_json(row) for row in usage_report.rows],
-        "by": list(usage_report.by),
-        "zone": usage_report.zone,
-        "since": usage_report.since,
-        "until": usage_report.until,
-        "prices": price_digests(usage_report.ledger),
-        "problems": [
-            {"kind": p.kind, "place": str(p.place), "message": p.message} for p in usage_report.ledger.problems
-        ],
-        "left_out": usage_report.left_out,
-        "notes": list(usage_notes(usage_report)),
+def usage_document(report: UsageReport) -> dict[str, Any]:
+    """Return the report as JSON values."""
+    document: dict[str, Any] = {
+        "total": sum_as_json(report.total),
+        "rows": [row_as_json(row) for row in report.rows],
+        "by": list(report.by),
+        "zone": report.zone,
+        "since": report.since,
+        "until": report.until,
+        "prices": price_digests(report.ledger),
+        "problems": [{"kind": p.kind, "place": str(p.place), "message": p.message} for p in report.ledger.problems],
+        "left_out": report.left_out,
+        "notes": list(usage_notes(report)),
     }
-    if usage_report.reported is not None:
-        from threadline.render import reconciliation_record  # noqa: PLC0415 - few ask for it
+    if report.reported is not None:
+        from threadline.reports.reconciliation import reconciliation_record  # noqa: PLC0415 - seldom needed, and it imports this module
 
-        told["reported"] = reconciliation_record(usage_report.reported)
-    elif usage_report.swept:
-        from threadline.render import deleted_days_record  # noqa: PLC0415 - few ask for it
+        document["reported"] = reconciliation_record(report.reported)
+    elif report.swept:
+        from threadline.reports.reconciliation import deleted_days_record  # noqa: PLC0415 - seldom needed, and it imports this module
 
-        told["reported"] = deleted_days_record(usage_report.swept)
-    return told
+        document["reported"] = deleted_days_record(report.swept)
+    return document
 
 
 def price_digests(ledger: Ledger) -> dict[str, Any]:
-    """The prices that were applied, by their digests."""
+    """Return the digests of the prices that were applied."""
     files = [{"name": name, "digest": digest} for name, digest in ledger.rates.digests]
     return {"digest": ledger.rates.digest, "files": files}
 
 
 def row_as_json(row: Row) -> dict[str, Any]:
-    """A row for programs: its keys, and then its figures."""
+    """Return a row as JSON values: its keys, then its figures."""
     return {**row.keys, **sum_as_json(row)}
 
 
-def sum_as_json(one: Sum) -> dict[str, Any]:
-    """A sum for programs: the amount is a string, so that no reader makes it a float, and has no exponent."""
-    amount = format_decimal(one.amount) if one.amount is not None else None
-    return {**sum_fields(one), "amount": amount}
+def sum_as_json(total: Sum) -> dict[str, Any]:
+    """Return a sum as JSON values. The amount is a string without an exponent, so that no reader makes it a float."""
+    amount = format_decimal(total.amount) if total.amount is not None else None
+    return {**sum_fields(total), "amount": amount}
 
 
 _EARLIEST = datetime.fromisoformat("0001-01-01T00:00:00+00:00")
@@ -234,74 +231,85 @@ _HomeDay = tuple[str, str]
 def find_deleted_days(
     found: Sequence[Found], ledger: Ledger, problems: list[Problem], *, zone: tzinfo = UTC
 ) -> Iterator[ReportedDay]:
-    """The days of every home's cache that the ledger has nothing of, or less; `zone` is whose days the cache means.
+    """Yield the days in each home's statistics of which the ledger has nothing, or less.
 
-    Transcripts are asked for only where there are several homes, which may share some.
+    `zone` is the time zone of the statistics. Transcripts are needed only if there are several homes, which may share
+    some.
     """
-    named = [(one, home_name(one.home.path)) for one in found]
-    told = {
-        one.home: [
+    named_homes = [(home_found, home_name(home_found.home.path)) for home_found in found]
+    days_of = {
+        home_found.home: [
             day
-            for cache, place in _read_stats_caches(one, problems)
+            for cache, place in _read_stats_caches(home_found, problems)
             for day in _reported_days(cache, place, name, problems)
         ]
-        for one, name in named
+        for home_found, name in named_homes
     }
-    if not any(told.values()):
+    if not any(days_of.values()):
         return
-    left = _remaining_by_day(ledger, list(dict.fromkeys(name for _one, name in named)), zone)
-    owner = {str(transcript.path): name for one, name in reversed(named) for transcript in one.transcripts}
-    few: list[tuple[ReportedDay, set[_HomeDay], Sum]] = []
-    for one, name in named:
+    remaining = _remaining_by_day(ledger, list(dict.fromkeys(name for _one, name in named_homes)), zone)
+    owner = {
+        str(transcript.path): name
+        for home_found, name in reversed(named_homes)
+        for transcript in home_found.transcripts
+    }
+    partial: list[tuple[ReportedDay, set[_HomeDay], Sum]] = []
+    for home_found, name in named_homes:
         # What another home shares through a link is charged to that home.
-        homes = {owner[str(transcript.path)] for transcript in one.transcripts} | {name}
-        for day in told[one.home]:
-            days = {(home, day.date) for home in homes if (home, day.date) in left}
+        homes = {owner[str(transcript.path)] for transcript in home_found.transcripts} | {name}
+        for day in days_of[home_found.home]:
+            days = {(home, day.date) for home in homes if (home, day.date) in remaining}
             if not days:
                 yield day
             else:
-                few.append((day, days, Sum.of(left[key] for key in days)))
+                partial.append((day, days, Sum.of(remaining[key] for key in days)))
     yield from _partly_deleted(
-        [one for one in few if one[0].total_tokens > _remaining_tokens(one[0], one[2])], ledger, zone
+        [
+            home_found
+            for home_found in partial
+            if home_found[0].total_tokens > _remaining_tokens(home_found[0], home_found[2])
+        ],
+        ledger,
+        zone,
     )
 
 
 def _remaining_by_day(ledger: Ledger, homes: Sequence[str], zone: tzinfo) -> dict[_HomeDay, Sum]:
-    """What the ledger has of each day of each home."""
+    """Return what the ledger has of each day of each home."""
     if len(homes) == 1:  # by one key is faster than by two
         return {(homes[0], row.keys["day"]): row for row in ledger.by("day", zone=zone)}
     return {(row.keys["home"], row.keys["day"]): row for row in ledger.by("home", "day", zone=zone)}
 
 
-def _remaining_tokens(day: ReportedDay, left: Sum) -> int:
-    """What is left of a day, counted as the cache counts."""
-    return left.tokens if day.with_cache else left.input + left.output
+def _remaining_tokens(day: ReportedDay, remaining: Sum) -> int:
+    """Return what is left of a day, counted as the statistics count."""
+    return remaining.tokens if day.with_cache else remaining.input + remaining.output
 
 
 def _partly_deleted(
-    few: list[tuple[ReportedDay, set[_HomeDay], Sum]], ledger: Ledger, zone: tzinfo
+    partial: list[tuple[ReportedDay, set[_HomeDay], Sum]], ledger: Ledger, zone: tzinfo
 ) -> Iterator[ReportedDay]:
-    """The days of which fewer tokens and fewer sessions are left than the cache says.
+    """Yield the days of which fewer tokens and fewer sessions are left than the statistics say.
 
-    Either alone may be fewer although nothing is gone: see the page about reported amounts.
+    Either alone may be fewer although nothing was deleted: see docs/reported.md.
     """
-    wanted = {key for _day, keys, _left in few for key in keys}
-    if not wanted:
+    home_days = {key for _day, keys, _sum in partial for key in keys}
+    if not home_days:
         return
     sessions: dict[_HomeDay, set[str]] = {}
     for row in ledger.by("home", "day", "session", zone=zone):
         key = (row.keys["home"], row.keys["day"])
-        if key in wanted:
+        if key in home_days:
             sessions.setdefault(key, set()).add(row.keys["session"])
-    for day, keys, left in few:
+    for day, keys, remaining in partial:
         number = len(set[str]().union(*(sessions.get(key, set()) for key in keys)))
         if day.sessions > number:
-            tokens = _remaining_tokens(day, left)
-            yield replace(day, is_partly=True, left_charges=left.charges, left_sessions=number, left_tokens=tokens)
+            tokens = _remaining_tokens(day, remaining)
+            yield replace(day, is_partly=True, left_charges=remaining.charges, left_sessions=number, left_tokens=tokens)
 
 
 def _read_stats_caches(found: Found, problems: list[Problem]) -> Iterator[tuple[StatsCache, Place]]:
-    # A look without side files does not list the cache; it lies where it always does.
+    # Homes listed without side files do not list the statistics; they are always at the same path.
     path = found.home.path / _STATS_CACHE
     listed = [side for side in found.side_files if side.kind is SideFileKind.STATS_CACHE]
     for side in listed or ([SideFile(path, found.home, SideFileKind.STATS_CACHE, 0)] if path.is_file() else []):
@@ -317,9 +325,13 @@ def _read_stats_caches(found: Found, problems: list[Problem]) -> Iterator[tuple[
 
 
 def _reported_days(cache: StatsCache, place: Place, home: str, problems: list[Problem]) -> Iterator[ReportedDay]:
-    """The days of a cache that say anything, in order."""
+    """Yield the days of a statistics file that say anything, sorted."""
     with_cache = _includes_cache_tokens(cache)
-    activity = {one.date: one for one in cache.daily_activity or () if _check_date(one.date, place, problems)}
+    activity = {
+        day_activity.date: day_activity
+        for day_activity in cache.daily_activity or ()
+        if _check_date(day_activity.date, place, problems)
+    }
     tokens = {token.date: token.tokens_by_model for token in cache.daily_model_tokens or () if token.date in activity}
     tokens |= {
         token.date: token.tokens_by_model
@@ -327,14 +339,14 @@ def _reported_days(cache: StatsCache, place: Place, home: str, problems: list[Pr
         if token.date not in activity and _check_date(token.date, place, problems)
     }
     for date in sorted(day for day in {*activity, *tokens} if day is not None):
-        acted = activity.get(date)
+        counts = activity.get(date)
         models = tuple((model, max(0, int(number))) for model, number in (tokens.get(date) or {}).items() if number)
         day = ReportedDay(
             home,
             date,
-            (acted.message_count or 0) if acted else 0,
-            (acted.session_count or 0) if acted else 0,
-            (acted.tool_call_count or 0) if acted else 0,
+            (counts.message_count or 0) if counts else 0,
+            (counts.session_count or 0) if counts else 0,
+            (counts.tool_call_count or 0) if counts else 0,
             models,
             with_cache,
         )
@@ -345,36 +357,36 @@ def _reported_days(cache: StatsCache, place: Place, home: str, problems: list[Pr
 def _check_date(date: str | None, place: Place, problems: list[Problem]) -> bool:
     if date is not None and _DATE.fullmatch(date):
         return True
-    problems.append(Problem(ProblemKind.WRONG_TYPE, place, "a day that is no date"))
+    problems.append(Problem(ProblemKind.WRONG_TYPE, place, "a day that is not a date"))
     return False
 
 
 def _includes_cache_tokens(cache: StatsCache) -> bool:
-    """Whether the days' tokens have the cache in them (from 2.1.221): then they come to more than input and output."""
+    """Whether the tokens of days include the cache (from 2.1.221): they are more than input and output then."""
     usage = list((cache.model_usage or {}).values())
-    bare = sum((one.input_tokens or 0) + (one.output_tokens or 0) for one in usage)
-    cached = sum((one.cache_read_input_tokens or 0) + (one.cache_creation_input_tokens or 0) for one in usage)
+    uncached = sum((model.input_tokens or 0) + (model.output_tokens or 0) for model in usage)
+    cached = sum((model.cache_read_input_tokens or 0) + (model.cache_creation_input_tokens or 0) for model in usage)
     daily = sum(sum((token.tokens_by_model or {}).values()) for token in cache.daily_model_tokens or ())
-    return daily > bare + cached / 2
+    return daily > uncached + cached / 2
 
 
 def is_day_within(day: ReportedDay, since: datetime | None, until: datetime | None, zone: tzinfo) -> bool:
-    """Whether any of a day is in the time that is wanted."""
+    """Whether any part of a day is in a period."""
     first = in_zone(since, zone).date().isoformat() if since is not None else ""
     last = in_zone(until, zone).date().isoformat() if until is not None else "9999-12-31"
     return first <= day.date <= last
 
 
 def deleted_days_note(days: Sequence[ReportedDay]) -> str:
-    """One sentence about the days of which nothing but statistics is left; empty where there are none."""
-    whole = [reported_day for reported_day in days if not reported_day.is_partly]
-    if not whole:
+    """Return a note about the days of which only statistics are left; empty if there are none."""
+    deleted = [day for day in days if not day.is_partly]
+    if not deleted:
         return ""
-    dates = sorted(reported_day.date for reported_day in whole)
-    tokens = sum(reported_day.total_tokens for reported_day in whole)
-    messages = sum(reported_day.messages for reported_day in whole)
+    dates = sorted(day.date for day in deleted)
+    tokens = sum(day.total_tokens for day in deleted)
+    messages = sum(day.messages for day in deleted)
     return (
-        f"Of {count(len(whole), 'day')} ({dates[0]} to {dates[-1]}) every transcript is gone; "
-        f"Claude Code's own statistics, in no total here, report {messages:,} messages and {tokens:,} tokens: "
-        "see --mode both."
+        f"Transcripts for {count(len(deleted), 'day')} ({dates[0]} to {dates[-1]}) have been deleted. Claude Code's "
+        f"statistics list {messages:,} messages and {tokens:,} tokens for those days, not included here. "
+        "See --mode both."
     )

@@ -312,6 +312,31 @@ class SystemEntry(ChainEntry, frozen=True, tag="system"):
         """The content, where it is text."""
         return self.content if isinstance(self.content, str) else ""
 
+    @property
+    def api_error_text(self) -> str:
+        """What failed in a request to the API, and the attempt: `529 Overloaded · attempt 2 of 10`."""
+        error = self.error if isinstance(self.error, dict) else {}
+        status = error.get("status") or _innermost_text(self.cause, "code") or ""
+        message = _innermost_text(error, "message") or (self.error if isinstance(self.error, str) else "") or self.text
+        kind = _innermost_text(error, "type") or _innermost_text(error, "code")
+        attempt = (
+            f" · attempt {self.retry_attempt} of {self.max_retries}" if self.retry_attempt and self.max_retries else ""
+        )
+        words = " ".join(str(word) for word in (status, message or kind or "request failed") if word)
+        return words.rstrip(".") + attempt
+
+
+def _innermost_text(value: Any, name: str) -> str:
+    """Return the innermost text of a field: API errors are wrapped several times."""
+    text = ""
+    for _ in range(8):
+        if not isinstance(value, dict):
+            break
+        if isinstance(value.get(name), str):
+            text = value[name] if value[name] != "error" else text
+        value = value.get("error") or value.get("cause")
+    return text
+
 
 SUBTYPES: dict[str, str] = {
     "compact_boundary": "earlier entries were replaced by a summary",
