@@ -19,6 +19,7 @@ import click
 from threadline.cli import EXIT_OK, screen
 from threadline.cli import output as out
 from threadline.cli.filters import AttributedEntry, EntryFilter
+from threadline.cli.live_outline import LiveOutline, is_quiet, item_tools
 from threadline.cli.options import colour_option, home_option, limit_option, output_options, since_option
 from threadline.cli.resolve import TimeRange, expand_path, is_file, open_archive, session_path
 from threadline.cli.rows import entry_row, entry_text
@@ -27,7 +28,7 @@ from threadline.model.entries import KINDS, Entry
 from threadline.model.homes import Transcript
 from threadline.model.text import count
 from threadline.render import EventSource, Item, NoticeItem, Style, live_line
-from threadline.watch import FollowedEntry, Follower, LiveOutline, is_quiet, item_tools
+from threadline.watch import FollowedEntry, Follower
 
 _DEFAULT_POLL = 0.2
 _MAX_POLL = 60.0

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         transcript_at,
     )
     from threadline.find.walk import OutOfTime, list_project_folders, real_projects_dir, stat_transcripts
+    from threadline.find.watch import FileChange, HomeWatcher
 
 __getattr__ = lazy_exports(
     __name__,
@@ -97,5 +98,6 @@ __getattr__ = lazy_exports(
             "transcript_at",
         ],
         "walk": ["OutOfTime", "list_project_folders", "real_projects_dir", "stat_transcripts"],
+        "watch": ["FileChange", "HomeWatcher"],
     },
 )

@@ -1,4 +1,9 @@
-"""Follow transcripts as they grow."""
+"""Follow transcripts while Claude Code writes them.
+
+`Follower.poll()` returns the entries written since the last poll, each once, in order of time. `HomeWatcher.poll()`
+(from `threadline.find`) only says which transcripts changed and how, without reading them; the web page needs no more.
+`tail` knows which lines of a file are new, even if it was cut or rewritten.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +12,6 @@ from typing import TYPE_CHECKING
 from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from threadline.watch.events import LiveOutline, is_quiet, item_tools
-    from threadline.watch.follower import FollowedEntry, Follower, ShrinkDetector
+    from threadline.watch.follower import FollowedEntry, Follower, HomeWatcher
 
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "events": ["LiveOutline", "is_quiet", "item_tools"],
-        "follower": ["FollowedEntry", "Follower", "ShrinkDetector"],
-    },
-)
+__getattr__ = lazy_exports(__name__, {"follower": ["FollowedEntry", "Follower", "HomeWatcher"]})

@@ -12,11 +12,15 @@ import logging
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import suppress
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from starlette.responses import Response, StreamingResponse
 
-from threadline.watch import Follower, ShrinkDetector
+from threadline.errors import Error
+from threadline.parse import heads
+from threadline.watch import HomeWatcher
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
 POLL = 0.2
 """Seconds between two looks, and between two notices of the same session."""
 _KEEPALIVE_SECONDS = 15.0
+# How many entries of a transcript may come before the first that names its session.
+_MAX_HEADS = 40
 _LOG = logging.getLogger("threadline")
 
 
@@ -139,17 +145,15 @@ class Live:
 
     def _follow(self) -> None:
         try:
-            follower = Follower(self._homes)
-            shrinking = ShrinkDetector(self._homes)
-            for one in self._now_listening():
-                one.begin()
+            watcher = HomeWatcher(self._homes)
+            for listener in self._now_listening():
+                listener.begin()
             pause = threading.Event()
             while listeners := self._now_listening():
-                sessions = _changed_sessions(follower)
-                sessions += shrinking.look({listener.session for listener in listeners if listener.session is not None})
-                for one in listeners if sessions else ():
-                    one.tell(sessions)
-                pause.wait(0 if follower.is_behind else POLL)
+                sessions = _changed_sessions(watcher)
+                for listener in listeners if sessions else ():
+                    listener.tell(sessions)
+                pause.wait(POLL)
         except Exception:  # noqa: BLE001 - a page without news is still a page
             _LOG.exception("threadline: following has ended; pages will not tell of news.")
             with self._lock:
@@ -164,11 +168,14 @@ class Live:
             return list(self._listeners)
 
 
-def _changed_sessions(follower: Follower) -> list[str]:
-    """The sessions that something was written for since the last look."""
-    found: dict[str, None] = {}
-    for transcript, entry in follower.poll():
-        id_ = transcript.session or entry.session_id
-        if id_:
-            found[str(id_).lower()] = None
-    return list(found)
+def _changed_sessions(watcher: HomeWatcher) -> list[str]:
+    """Return the sessions whose transcripts were written, cut, replaced, deleted or restored since the last poll."""
+    sessions = (change.transcript.session or _session_inside(change.transcript.path) for change in watcher.poll())
+    return list(dict.fromkeys(str(session).lower() for session in sessions if session))
+
+
+def _session_inside(path: Path) -> str | None:
+    """Return the session that an agent's transcript beside the sessions names (2.0.28 to 2.1.1)."""
+    with suppress(Error):
+        return next((head.session_id for head in islice(heads(path), _MAX_HEADS) if head.session_id), None)
+    return None

@@ -17,11 +17,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from tests.effort import tries
 from tests.make import SESSION, Pen, line, lines, meta, prompt, transcript
 
+from threadline.find import watch
 from threadline.model.homes import Home
 from threadline.model.places import SessionId
 from threadline.parse import entries
 from threadline.watch import Follower, tail
-from threadline.watch import follower as follow
+from threadline.watch import follower as module
 
 OTHER = "5e551011-0000-4000-8000-000000000002"
 
@@ -189,7 +190,7 @@ def test_a_file_that_may_not_be_read_yet(tmp_path: Path) -> None:
 
 def test_much_at_once_comes_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A poll gives no more than its share of bytes, says that there is more, and nothing is lost or told twice."""
-    monkeypatch.setattr(follow, "_MOST", 1000)
+    monkeypatch.setattr(module, "_MAX_BYTES", 1000)
     follower = Follower([home(tmp_path)])
     for session in (SESSION, OTHER):
         add(main(tmp_path, session), rows(*range(100)))
@@ -204,13 +205,13 @@ def test_much_at_once_comes_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_what_is_remembered_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Older lines are forgotten; line numbers go on, and the last lines can still be cut off and written anew."""
-    monkeypatch.setattr(tail, "_MOST_LINES", 20)
+    monkeypatch.setattr(tail, "_MAX_LINES", 20)
     follower = Follower([home(tmp_path)])
     for number in range(50):
         add(main(tmp_path), rows(number))
         assert [entry.line.number for _, entry in follower.poll(everything=True)] == [number + 1]
     (only,) = follower._files.values()
-    assert len(only.followed._ends) <= 21
+    assert len(only.tail._ends) <= 21
     os.truncate(main(tmp_path), main(tmp_path).stat().st_size - len(rows(48, 49)))
     add(main(tmp_path), rows(100))
     ((_, entry),) = follower.poll(everything=True)
@@ -219,7 +220,7 @@ def test_what_is_remembered_is_bounded(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_session_that_has_been_still_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Among more files than are looked at each time, one that goes on is seen, and its agents from then on."""
-    monkeypatch.setattr(follow, "_NEWEST", 2)
+    monkeypatch.setattr(watch, "_HOT_COUNT", 2)
     for number in range(20):
         path = main(tmp_path, f"5e551011-0000-4000-8000-{number:012}")
         add(path, rows(number))
@@ -229,10 +230,10 @@ def test_a_session_that_has_been_still_for_long(tmp_path: Path, monkeypatch: pyt
     os.utime(agent, (1, 1))
     follower = Follower([home(tmp_path)])
     follower.poll(everything=True)
-    monkeypatch.setattr(follower, "_look_everywhere", lambda: None)  # only what the frequent looks see
-    monkeypatch.setattr(follow, "_OFTEN", 0.0)
-    monkeypatch.setattr(follow, "_SHARE", 1e9)
-    follower._next_look = 0.0
+    monkeypatch.setattr(follower._watcher, "_look_everywhere", lambda: None)  # only what the frequent looks see
+    monkeypatch.setattr(watch, "_MAIN_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "_MAIN_SHARE", 1e9)
+    follower._watcher._next_main_look = 0.0
     add(main(tmp_path, "5e551011-0000-4000-8000-000000000003"), rows(40))
     assert [entry.raw for _, entry in follower.poll()] == [row(40)]
     add(agent, rows(41))

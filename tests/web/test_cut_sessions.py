@@ -1,0 +1,100 @@
+"""A session that is cut or deleted while it is looked at is noticed, and said to be."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.make import SESSION, line
+from tests.web.asking import Client
+from tests.web.conftest import session_rows, write_home
+
+from threadline.find import homes
+from threadline.web.live import Live
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The transcript of a home's only session."""
+    return next(write_home(tmp_path / "home", session_rows()).glob(f"projects/*/{SESSION}.jsonl"))
+
+
+def _cut(path: Path) -> None:
+    kept = path.read_bytes().splitlines(keepends=True)[:4]
+    with path.open("r+b") as file:
+        file.truncate(sum(map(len, kept)))
+
+
+async def _next_session(stream: AsyncIterator[str]) -> str:
+    """The session that the next event names."""
+    async for event in stream:
+        if event.startswith("data: "):
+            return str(json.loads(event.removeprefix("data: "))["session"])
+    return "(ended)"
+
+
+def test_listeners_are_told_of_a_cut_a_deletion_and_a_return(tmp_path: Path, path: Path) -> None:
+    """The stream of a session reports them as it reports that it grew."""
+    live = Live(homes(tmp_path / "home"))
+    content = path.read_bytes()
+
+    async def listen() -> None:
+        async with aclosing(live.listen(SESSION)) as own:
+            assert await asyncio.wait_for(_next_session(own), 20) == SESSION
+            for change in (partial(_cut, path), path.unlink, partial(path.write_bytes, content)):
+                change()
+                assert await asyncio.wait_for(_next_session(own), 20) == SESSION
+            live.stop()
+
+    asyncio.run(listen())
+
+
+def test_agents_beside_the_sessions_are_reported_as_their_session(tmp_path: Path, path: Path) -> None:
+    """Up to 2.1.1 only the content of an agent's transcript names its session."""
+    live = Live(homes(tmp_path / "home"))
+
+    async def listen() -> None:
+        async with aclosing(live.listen(SESSION)) as own:
+            assert await asyncio.wait_for(_next_session(own), 20) == SESSION
+            row = {"type": "user", "sessionId": SESSION, "isSidechain": True}
+            path.with_name("agent-0a1b2c3d.jsonl").write_bytes(line({"type": "summary"}) + line(row))
+            assert await asyncio.wait_for(_next_session(own), 20) == SESSION
+            live.stop()
+
+    asyncio.run(listen())
+
+
+def test_a_name_that_leads_elsewhere_is_not_looked_for(tmp_path: Path, path: Path) -> None:
+    """Whoever asks for news of a path outside of the home gets none."""
+    live = Live(homes(tmp_path / "home"))
+    name = f"{SESSION}/../../../../outside"
+    (path.parent / SESSION).mkdir(exist_ok=True)
+    outside = tmp_path / "outside.jsonl"
+    outside.write_bytes(b"{}\n{}\n")
+
+    async def listen() -> None:
+        async with aclosing(live.listen(name)) as stream:
+            assert await asyncio.wait_for(_next_session(stream), 20) == name  # at the start
+            outside.unlink()
+            _cut(path)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(_next_session(stream), 1)
+            live.stop()
+
+    asyncio.run(listen())
+
+
+def test_a_page_that_has_shown_it_is_told_that_it_is_gone(client: Client, tmp_path: Path) -> None:
+    """That is an answer to whoever has seen it, and not found for anybody else."""
+    shape = f"/session/{SESSION}/shape.json"
+    assert "gone" not in client.get(f"{shape}?seen=1").json()
+    next((tmp_path / "home").glob(f"projects/*/{SESSION}.jsonl")).unlink()
+    answer = client.get(f"{shape}?seen=1")
+    assert answer.status_code == 200
+    assert "not there any more" in answer.json()["gone"]
+    assert client.get(shape).status_code == 404
