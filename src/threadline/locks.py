@@ -1,7 +1,9 @@
-"""Locks between processes, held through SQLite so that the system frees them when a process is killed.
+"""Locks between processes, held on an empty SQLite file.
 
-A keep has two locks: one per machine, and one for the whole folder. Processes that add files hold the second one
-shared, so several machines may add at once. Processes that remove files hold it exclusively.
+SQLite's locks exist on every system, may be shared or exclusive, work between threads of one process, are not
+inherited by forked workers, and are freed by the system when a process is killed. (The `filelock` package uses `flock`,
+which forked children share with their parent, and falls back to SQLite for shared locks.) On network drives, locks are
+only as good as the drive's.
 """
 
 from __future__ import annotations
@@ -10,75 +12,62 @@ import errno
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic, sleep
 
-from threadline import atomic
-from threadline.errors import IndexBusy
-
-_LOCK_NAME = ".lock"
 TIMEOUT_SECONDS = 5.0
-"""Seconds to wait for another writer."""
+"""How long to wait for a lock that another process holds."""
+_POLL_SECONDS = 0.005
+"""SQLite's own busy handler waits up to 100 ms between attempts, and misses turns."""
 _PRIMARY_CODE_MASK = 0xFF
-"""What SQLite's more exact codes have of the plain ones."""
+_BUSY_CODES = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+
+
+class LockBusy(Exception):
+    """Another process held the lock for longer than the timeout."""
 
 
 @contextmanager
-def lock_for_adding(folder: Path, machine: str) -> Iterator[None]:
-    """Nobody takes anything away meanwhile, and no other process of this machine adds; those of others may.
+def hold_lock(path: Path, *, shared: bool = False) -> Iterator[None]:
+    """Hold the lock on a file, which is created if necessary and never removed.
+
+    An exclusive lock excludes everybody else. Shared locks exclude only exclusive ones.
 
     Raises:
-        IndexBusy: somebody does.
-        Unreadable: the keep cannot be written, now or by what is done meanwhile.
+        LockBusy: another process holds it.
+        OSError: the file cannot be written.
     """
-    with ExitStack() as held:
-        held.enter_context(_hold_lock(folder, f"{_LOCK_NAME}-{machine}", alone=True))
-        held.enter_context(_hold_lock(folder, _LOCK_NAME, alone=False))
-        yield
-
-
-@contextmanager
-def lock_for_removing(folder: Path, machine: str) -> Iterator[None]:
-    """Nobody else writes meanwhile.
-
-    Raises:
-        IndexBusy: somebody does.
-        Unreadable: the keep cannot be written, now or by what is done meanwhile.
-    """
-    with ExitStack() as held:
-        held.enter_context(_hold_lock(folder, f"{_LOCK_NAME}-{machine}", alone=True))
-        held.enter_context(_hold_lock(folder, _LOCK_NAME, alone=True))
-        yield
-
-
-@contextmanager
-def _hold_lock(folder: Path, name: str, *, alone: bool) -> Iterator[None]:
-    # SQLite's locks are the ones that are there on every system; its file stays empty.
-    path = folder / name
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600))
     try:
-        path.touch(mode=0o600)
-        lock = sqlite3.connect(path, isolation_level=None, timeout=TIMEOUT_SECONDS)
-    except (OSError, sqlite3.Error) as error:
-        raise atomic.keep_write_error(folder, _to_os_error(error)) from None
+        connection = sqlite3.connect(path, isolation_level=None, timeout=0)
+    except sqlite3.Error as error:
+        raise _to_os_error(error) from None
     try:
-        try:
-            lock.execute("BEGIN EXCLUSIVE" if alone else "BEGIN")
-            lock.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except sqlite3.Error as error:
-            if error.sqlite_errorcode & _PRIMARY_CODE_MASK in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                said = f"Another threadline is writing the keep {str(folder)!r}; wait for it, or try again."
-                raise IndexBusy(said) from None
-            raise atomic.keep_write_error(folder, _to_os_error(error)) from None
-        try:
-            yield
-        except OSError as error:
-            raise atomic.keep_write_error(folder, error) from None
+        _acquire(connection, shared=shared)
+        yield
     finally:
-        lock.close()
+        connection.close()
 
 
-def _to_os_error(error: OSError | sqlite3.Error) -> OSError:
-    if isinstance(error, OSError):
-        return error
+def _acquire(connection: sqlite3.Connection, *, shared: bool) -> None:
+    deadline = monotonic() + TIMEOUT_SECONDS
+    while True:
+        try:
+            connection.execute("BEGIN" if shared else "BEGIN EXCLUSIVE")
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE_MASK not in _BUSY_CODES:
+                raise _to_os_error(error) from None
+            if monotonic() > deadline:
+                raise LockBusy from None
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            sleep(_POLL_SECONDS)
+        else:
+            return
+
+
+def _to_os_error(error: sqlite3.Error) -> OSError:
     is_full = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE_MASK == sqlite3.SQLITE_FULL
     return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) if is_full else OSError(None, str(error))

@@ -13,7 +13,7 @@ from tests.cli.asking import Asker
 import threadline
 from threadline.cli import commands
 from threadline.cli.commands import COMMANDS
-from threadline.cli.keep.run import ACTIONS
+from threadline.cli.keep.group import ACTIONS
 
 
 @for_each("command", ["", *COMMANDS, *(f"keep {action}" for action in ACTIONS)])

@@ -142,6 +142,7 @@ def test_damage_that_shows_while_it_is_asked_is_one_sentence(ask: Asker, home: P
 def test_an_index_that_is_busy(ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While another refreshes, refresh and rebuild say so; status and path answer."""
     monkeypatch.setattr("threadline.index.store._BUSY_TIMEOUT_MS", 20)
+    monkeypatch.setattr("threadline.locks.TIMEOUT_SECONDS", 0.02)
     ask("index", "refresh", "--home", home)
     with write_lock(_index(home)):
         for action in ("refresh", "rebuild"):

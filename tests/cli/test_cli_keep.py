@@ -74,7 +74,7 @@ def test_a_run_says_what_was_new_and_touches_nothing(ask: Asker, home: Path, tmp
     assert {path.stat().st_mode & 0o077 for path in [tmp_path / "keep", *(tmp_path / "keep").rglob("*")]} == {0}
     again = ask("keep")
     assert (again.code, again.err) == (0, "")
-    assert again.out.startswith(f"Nothing is new: {first['files']} files looked at in ")
+    assert again.out.startswith(f"Nothing new. Checked {first['files']} files in ")
     assert f"{first['sessions']} sessions" in again.out
     assert ask("keep", "--quiet").out == ""
 
@@ -88,8 +88,8 @@ def test_a_second_run_tells_what_grew_and_what_it_saved(ask: Asker, home: Path) 
     gone.unlink()
     shown = ask("keep").out
     assert shown.startswith("Sessions: 1 grown. 1 file, 16 bytes read, ")
-    assert "1 session was deleted since the last time; the keep has" in shown
-    assert "1 of them Claude Code has deleted: `threadline keep list --only`." in shown
+    assert "1 session deleted by Claude Code since the last run, still kept." in shown
+    assert "Claude Code has deleted 1 of them: `threadline keep list --only`." in shown
     (row,) = ask("keep", "list", "--only", "--jsonl").jsonl
     assert (row["session"], row["kept"], row["machine"]) == (gone.stem, True, "desk")
     found = ask("keep", "diff", "--jsonl").jsonl
@@ -113,7 +113,7 @@ def test_a_list_has_every_kept_session_in_every_format(ask: Asker) -> None:
     assert ask("keep", "list", "--jsonl").jsonl == rows
     assert [row["session"] for row in ask("keep", "list", "--csv").csv] == [row["session"] for row in rows]
     short = ask("keep", "list", "--limit", "2").out
-    assert f"The newest 2; {len(rows) - 2} more" in short
+    assert f"Showing the newest 2. {len(rows) - 2} more" in short
     assert sum(row["session"][:8] in short for row in rows) == 2
     chosen = ask("keep", "list", "--project", "KETTLE", "--json").json
     assert chosen == [row for row in rows if "kettle" in row["project"]]
@@ -122,7 +122,7 @@ def test_a_list_has_every_kept_session_in_every_format(ask: Asker) -> None:
     assert (answer.code, answer.out) == (1, "")
     assert ask("keep", "list", "--only").code == 1
     assert ask("keep", "list", "--machine", "desk", "--json").json == rows
-    assert "those that have: desk_" in ask("keep", "list", "--machine", "other").err
+    assert "Machines: desk_" in ask("keep", "list", "--machine", "other").err
 
 
 def test_the_status_tells_what_is_at_risk_and_when_it_is_deleted(ask: Asker, home: Path) -> None:
@@ -135,10 +135,10 @@ def test_the_status_tells_what_is_at_risk_and_when_it_is_deleted(ask: Asker, hom
             file.write(b'{"type":"user"}\n')
         os.utime(path, (time.time() - age * DAY,) * 2)
     shown = ask("keep", "status").out
-    assert "At risk: 2 sessions; `threadline keep` keeps them." in shown
-    first, second = (line for line in shown.splitlines() if "grew since" in line)
+    assert "At risk: 2 sessions. Run `threadline keep`." in shown
+    first, second = (line for line in shown.splitlines() if "has grown" in line)
     assert (first.split()[0], second.split()[0]) == (due.stem[:8], soon.stem[:8])
-    assert "at its next start" in first
+    assert "at the next start" in first
     assert "(in 2 days)" in second
     assert "deleted after 30 days" in shown
     told = ask("keep", "status", "--json").json
@@ -150,9 +150,9 @@ def test_the_status_tells_what_is_at_risk_and_when_it_is_deleted(ask: Asker, hom
     ]
     (home / "settings.json").write_text('{"cleanupPeriodDays": 99999}')
     assert [row["deleted"] for row in ask("keep", "status", "--jsonl").jsonl] == [None, None]
-    assert "nothing is deleted for 99,999 days" in ask("keep", "status").out
+    assert "kept for 99,999 days" in ask("keep", "status").out
     (home / "settings.json").write_text('{"cleanupPeriodDays": 0}')
-    assert "all is deleted at the next start" in ask("keep", "status").out
+    assert "everything is deleted at the next start" in ask("keep", "status").out
 
 
 def test_a_restored_session_is_the_one_that_was_kept(ask: Asker, home: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_restored_session_is_the_one_that_was_kept(ask: Asker, home: Path) -> 
     missing = len(before) - len(_looks(home))
     shown = ask("keep", "restore", session["session"][:10])
     assert (shown.code, shown.err) == (0, "")
-    assert f"Put back {missing} files of 1 session into {home}." in shown.out
+    assert f"Restored {missing} files of 1 session into {home}." in shown.out
     assert f"claude -r {session['session']}" in shown.out
     assert _looks(home) == before
     again = ask("keep", "restore", session["session"], "--json").json
@@ -226,7 +226,7 @@ def test_a_transcript_that_was_cut_off_comes_back_whole(ask: Asker, home: Path, 
     main.unlink()
     answer = ask("keep", "restore", main.stem)
     assert (answer.code, main.read_bytes()) == (0, before)
-    assert "was cut off to" in answer.out
+    assert "was truncated to" in answer.out
     assert ask("keep", "restore", main.stem, "--at", "2", "--to", tmp_path / "at").code == 0
     assert (tmp_path / "at" / main.relative_to(home)).read_bytes() == before[: int(len(before) * left)]
 
@@ -248,7 +248,7 @@ def test_what_a_cut_took_comes_back_with_what_followed(ask: Asker, home: Path, t
     answer = ask("keep", "restore", main.stem, "--to", tmp_path / "all")
     assert answer.code == 0
     assert (tmp_path / "all" / main.relative_to(home)).read_bytes() == whole
-    assert "was cut off and gone on with" in " ".join(answer.out.split())
+    assert "was truncated and then continued" in " ".join(answer.out.split())
     for run, data in (("1", first), ("3", rest)):
         assert ask("keep", "restore", part["id"][:8], "--at", run, "--to", tmp_path / run).code == 0
         assert (tmp_path / run / main.relative_to(home)).read_bytes() == b"".join(data)
@@ -266,7 +266,7 @@ def test_a_machine_whose_id_was_lost_goes_on_as_it_was(ask: Asker, home: Path) -
             path.unlink()
     counting.mains(home)[0].unlink()
     answer = ask("keep")
-    assert "it goes on as" in answer.err
+    assert "Continuing as" in answer.err
     assert [one["id"] for one in ask("keep", "status", "--json").json["machines"]] == [before[0]["id"]]
     assert (folder / "machine").read_text().strip() == before[0]["id"]
     assert ask("keep", "list", "--only", "--json").json
@@ -298,7 +298,7 @@ def test_a_longer_version_of_what_was_rewritten_is_told(ask: Asker, home: Path, 
     ask("keep")
     answer = ask("keep", "restore", main.stem, "--to", tmp_path / "to")
     assert (tmp_path / "to" / main.relative_to(home)).read_bytes() == b"{}\n"
-    assert "--at 1 gives" in " ".join(answer.out.split())
+    assert "--at 1 restores" in " ".join(answer.out.split())
 
 
 def test_a_session_of_two_homes_is_the_longest_and_the_other_is_told(ask: Asker, home: Path, tmp_path: Path) -> None:
@@ -361,7 +361,7 @@ def test_a_session_that_would_be_deleted_again_is_told(ask: Asker, home: Path, t
     main = counting.mains(home)[0]
     os.utime(main, (time.time() - 40 * DAY,) * 2)
     ask("keep")
-    assert "older than the 30 days" in ask("keep", "restore", main.stem, "--to", tmp_path / "a").out
+    assert "older than 30 days" in ask("keep", "restore", main.stem, "--to", tmp_path / "a").out
     touched = ask("keep", "restore", main.stem, "--to", tmp_path / "b", "--touch")
     assert "older than" not in touched.out
     assert time.time() - (tmp_path / "b" / main.relative_to(home)).stat().st_mtime < DAY
@@ -371,7 +371,7 @@ def test_a_session_that_would_be_deleted_again_is_told(ask: Asker, home: Path, t
 def test_damage_is_found_and_the_sessions_it_touches_are_named(ask: Asker, tmp_path: Path) -> None:
     """Exit code 2, which sessions, and what mends it; merging a copy does."""
     ask("keep")
-    assert ask("keep", "verify").out.startswith("All is as it was written: ")
+    assert ask("keep", "verify").out.startswith("Everything is intact: ")
     assert ask("keep", "verify", "--sample", "1", "--json").json["clean"]
     shutil.copytree(tmp_path / "keep", tmp_path / "copy")
     pack = max((tmp_path / "keep/packs").iterdir(), key=lambda path: path.stat().st_size)
@@ -404,7 +404,7 @@ def test_forgetting_asks_and_then_forgets(ask: Asker, home: Path) -> None:
     done = ask("keep", "forget", main.stem, "--reason", "a mistake", "--yes", "--json")
     assert (done.code, done.json["reason"], done.json["problems"]) == (0, "a mistake", [])
     assert main.stem not in {row["session"] for row in ask("keep", "list", "--json").json}
-    assert ask("keep").out.startswith("Nothing is new")
+    assert ask("keep").out.startswith("Nothing new")
     assert "No session" in ask("keep", "restore", main.stem).err
     assert ask("keep", "verify").code == 0
     assert main.exists()
@@ -420,8 +420,8 @@ def test_keeps_are_merged_and_machines_told_apart(ask: Asker, tmp_path: Path, mo
     ask("keep", "--keep", tmp_path / "other")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     done = ask("keep", "merge", tmp_path / "other")
-    assert done.out.startswith("Took over 1 run and ")
-    assert ask("keep", "merge", tmp_path / "other").out.startswith("Nothing is new")
+    assert done.out.startswith("Imported 1 run and ")
+    assert ask("keep", "merge", tmp_path / "other").out.startswith("Nothing new")
     rows = ask("keep", "list", "--json").json
     assert sorted({row["machine"] for row in rows}) == ["desk", "lap top"]
     assert len(rows) == 2 * len(own)
@@ -429,7 +429,7 @@ def test_keeps_are_merged_and_machines_told_apart(ask: Asker, tmp_path: Path, mo
     assert "MACHINE" in ask("keep", "list").out
     there = ask("keep", "restore", rows[0]["session"], "--machine", "lap top")
     assert there.code == 2
-    assert "lap top kept that" in there.err
+    assert "another machine, lap top" in there.err
     assert ask("keep", "restore", rows[0]["session"], "--machine", "lap top", "--to", tmp_path / "here").code == 0
     assert ask("keep", "pack").code == 0
     assert ask("keep", "verify").code == 0
@@ -460,7 +460,7 @@ def test_an_encrypted_keep_is_added_to_without_its_secret_and_read_with_it(
     monkeypatch.setenv("THREADLINE_KEEP_PASSPHRASE", "other")
     wrong = ask("keep", "status", "--keep", tmp_path / "second")
     assert wrong.code == 2
-    assert "not the passphrase" in wrong.err
+    assert "Wrong passphrase" in wrong.err
 
 
 @pytest.mark.usefixtures("home")
@@ -469,20 +469,20 @@ def test_no_keep_no_home_and_wrong_words(ask: Asker, tmp_path: Path, monkeypatch
     for action in ("list", "diff", "verify", "pack"):
         answer = ask("keep", action)
         assert (answer.code, answer.out) == (1, "")
-        assert "`threadline keep` begins one" in answer.err
+        assert "Run `threadline keep` to create one" in answer.err
     (tmp_path / "full").mkdir()
     (tmp_path / "full/mine").write_text("mine")
-    assert "is no keep" in ask("keep", "status", "--keep", tmp_path / "full").err
+    assert "is not a keep" in ask("keep", "status", "--keep", tmp_path / "full").err
     assert ask("keep", "--keep", tmp_path / "full").code == 2
     assert (tmp_path / "full/mine").read_text() == "mine"
     ask("keep")
     for words, said in (
         (["diff", "9"], "There is no run 9"),
-        (["diff", "1", "1", "1"], "two runs at most"),
-        (["restore"], "Name sessions"),
+        (["diff", "1", "1", "1"], "at most two runs"),
+        (["restore"], "Name a session"),
         (["restore", "last", "--all"], "Name sessions"),
-        (["restore", "zzz"], "No session 'zzz' is kept"),
-        (["lst"], "did you mean `threadline keep list`?"),
+        (["restore", "zzz"], "No kept session starts with 'zzz'"),
+        (["lst"], "Did you mean `threadline keep list`?"),
         (["merge"], "OTHER"),
         (["merge", tmp_path / "nowhere"], "There is no keep in"),
         (["forget", "last"], "--reason"),
@@ -492,7 +492,7 @@ def test_no_keep_no_home_and_wrong_words(ask: Asker, tmp_path: Path, monkeypatch
         assert answer.code in (1, 2)
         assert said in answer.err
     monkeypatch.setenv("THREADLINE_KEEP", "off")
-    assert "THREADLINE_KEEP says" in ask("keep").err
+    assert "turns the keep off" in ask("keep").err
     monkeypatch.delenv("CLAUDE_CONFIG_DIR")
     assert ask("keep").code == 1
     assert ask("keep", "--home", tmp_path / "nowhere").code == 2
@@ -565,7 +565,7 @@ def test_without_zstandard_it_says_what_to_install(ask: Asker, monkeypatch: pyte
         answer = ask("keep", *action)
         assert (answer.code, answer.out) == (2, "")
         assert answer.err == (
-            "threadline: A keep needs zstandard, which is not installed; run: pip install 'threadline[keep]'\n"
+            "threadline: A keep needs zstandard, which is not installed. Run: pip install 'threadline[keep]'\n"
         )
 
 
@@ -579,7 +579,7 @@ def test_a_keep_that_is_gone_is_not_begun_anew_by_itself(ask: Asker, tmp_path: P
     disk.rename(tmp_path / "elsewhere")
     refused = ask("keep", "--keep", disk / "keep", "--quiet")
     assert refused.code == 2
-    assert "Is its disk mounted" in refused.err
+    assert "Mount its disk" in refused.err
     assert not disk.exists()
     assert ask("keep", "--keep", disk / "keep", "--begin").code == 0
     assert ask("keep", "--keep", disk / "keep").code == 0
@@ -596,7 +596,7 @@ def test_what_verify_found_damaged_is_kept_again(ask: Asker, tmp_path: Path) -> 
     found = ask("keep", "verify", "--json")
     assert found.code == 2
     assert found.json["sessions"]
-    assert "found 1 pack damaged" in ask("keep", "status").err
+    assert "found 1 damaged pack" in ask("keep", "status").err
     assert ask("keep").code == 0
     assert ask("keep", "verify", "--json").json["sessions"] == []
     assert ask("keep", "pack").code == 0
@@ -609,10 +609,10 @@ def test_what_cannot_be_meant_is_refused(ask: Asker, home: Path, tmp_path: Path)
     ask("keep")
     main = counting.mains(home)[0]
     for words, said in (
-        (("--to", ""), "empty name"),
-        (("--at", "99", "--to", "x"), "There is no run 99: the last is 1"),
-        (("--to", tmp_path / "keep"), "is the keep itself"),
-        (("--to", tmp_path / "keep" / "packs" / "x"), "is the keep itself"),
+        (("--to", ""), "name of the folder is empty"),
+        (("--at", "99", "--to", "x"), "There is no run 99. The last is 1"),
+        (("--to", tmp_path / "keep"), "is inside the keep"),
+        (("--to", tmp_path / "keep" / "packs" / "x"), "is inside the keep"),
         (("--all", "--to", "x"), "not both"),
     ):
         answer = ask("keep", "restore", main.stem, *words)
@@ -658,8 +658,8 @@ def test_the_days_are_told_of_the_home_that_deletes(
         path.unlink()
     monkeypatch.setenv("CLAUDE_CONFIG_DIRS", f"{home}{os.pathsep}{other}")
     said = " ".join(ask("keep", "restore", "--all").out.split())
-    assert f"{len(mains)} of them are older than the 30 days" in said
-    assert "1 of them is older than the 400 days" in said
+    assert f"{len(mains)} of them are older than 30 days" in said
+    assert "1 of them is older than 400 days" in said
     mains[0].write_bytes(b"{}\n")
     refused = ask("keep", "restore", mains[0].stem, "--home", home)
     assert (refused.code, "older than" in refused.out) == (2, False)
@@ -672,14 +672,14 @@ def test_merging_what_is_encrypted_into_the_clear_is_told(ask: Asker, tmp_path: 
     key = tmp_path / "key"
     assert ask("keep", "--encrypt", "--keep", tmp_path / "sealed", "--key-file", key).code == 0
     answer = ask("keep", "merge", tmp_path / "sealed", "--keep", tmp_path / "plain", "--other-key-file", key)
-    assert (answer.code, "in clear" in answer.err) == (0, True)
+    assert (answer.code, "not encrypted here" in answer.err) == (0, True)
 
 
 def test_before_the_first_run_all_is_at_risk(ask: Asker, home: Path) -> None:
     """Just then one wants to know what will be deleted, and when; that there is no keep is said, too."""
     answer = ask("keep", "status", "--all")
     assert answer.code == 1
-    assert "`threadline keep` begins one" in answer.err
+    assert "Run `threadline keep` to create one" in answer.err
     assert f"At risk: {len({path.stem for path in counting.mains(home)})} sessions" in answer.out
     assert all(path.stem[:8] in answer.out for path in counting.mains(home))
 
@@ -691,8 +691,8 @@ def test_a_keep_that_is_away_is_told_by_those_who_read(ask: Asker, tmp_path: Pat
     (tmp_path / "keep").rename(tmp_path / "elsewhere")
     for action in ("status", "list", "verify"):
         answer = ask("keep", action)
-        assert (answer.code, "is not there. Is its disk mounted" in answer.err) == (2, True)
-        assert "begins one" not in answer.err
+        assert (answer.code, "is missing. Mount its disk" in answer.err) == (2, True)
+        assert "to create one" not in answer.err
     answer = ask("keep", "merge", tmp_path / "nosuch", "--keep", tmp_path / "elsewhere")
     assert (answer.code, "There is no keep in" in answer.err) == (2, True)
 
@@ -702,7 +702,7 @@ def test_what_was_forgotten_and_is_still_there_is_told(ask: Asker, home: Path) -
     ask("keep")
     main = counting.mains(home)[0]
     ask("keep", "forget", main.stem, "--reason", "private", "--yes")
-    assert f"still there: 1 session that was forgotten ({main.stem[:8]})" in ask("keep", "status").out
+    assert f"still there: 1 session ({main.stem[:8]})" in ask("keep", "status").out
 
 
 def test_whoever_has_neither_id_nor_key_is_told_how_to_take_it_up(
@@ -714,7 +714,7 @@ def test_whoever_has_neither_id_nor_key_is_told_how_to_take_it_up(
     folder = Path(os.environ["XDG_DATA_HOME"]) / "threadline"
     old = (folder / "machine").read_text().strip()
     shutil.rmtree(folder)
-    assert f"write it into {str(folder / 'machine')!r}" in ask("keep").err
+    assert f"Write it into {str(folder / 'machine')!r}" in ask("keep").err
     monkeypatch.setenv("THREADLINE_KEEP_KEY_FILE", str(tmp_path / "key"))
     assert f"desk [{old}]" in ask("keep", "status").out
     (folder / "machine").write_text(old)

@@ -137,6 +137,7 @@ def test_a_busy_index_answers_as_it_is(ask: Asker, home: Path, monkeypatch: pyte
     """Another process is at it: the answer is of what is there, and says so."""
     assert ask("search", "harbour", "--home", home).code == 0
     monkeypatch.setattr("threadline.index.store._BUSY_TIMEOUT_MS", 10)
+    monkeypatch.setattr("threadline.locks.TIMEOUT_SECONDS", 0.01)
     with open_for_writing(index_path(one.path for one in homes(home))) as connection:
         connection.execute("BEGIN IMMEDIATE")
         answer = ask("search", "harbour", "--home", home)

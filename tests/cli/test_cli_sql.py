@@ -228,6 +228,7 @@ def test_while_another_refreshes_the_index_answers_as_it_is(
 ) -> None:
     """The answer comes all the same; standard error says of what it is, where there would be something to read."""
     monkeypatch.setattr("threadline.index.store._BUSY_TIMEOUT_MS", 20)
+    monkeypatch.setattr("threadline.locks.TIMEOUT_SECONDS", 0.02)
     ask("index", "refresh", "--home", home)
     with next((home / "projects").rglob("*.jsonl")).open("ab") as file:
         file.write(b'{"type":"mode","mode":"normal"}\n')

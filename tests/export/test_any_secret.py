@@ -40,7 +40,7 @@ def test_no_form_holds_a_planted_secret(data: st.DataObject) -> None:
         copies = RedactedCopies(folder / "copies", Settings())
         every = copies.make([path])
         for form in (ExportFormat.HTML, ExportFormat.MD, ExportFormat.JSON, ExportFormat.JSONL, ExportFormat.TXT):
-            (file,) = _Exporter(ExportOptions(form, WHOLE), folder / str(form), copies.redactor).all(every)
+            (file,) = _Exporter(ExportOptions(form, WHOLE), folder / str(form), copies.redactor).export(every)
             text = file.path.read_text(encoding="utf-8")
             assert value not in text, form
             assert value not in html.unescape(text), form

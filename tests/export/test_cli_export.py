@@ -7,7 +7,6 @@ import errno
 import json
 import os
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from tests.cli.asking import Asker
 from tests.make import Part, Pen, lines, prompt, reply, transcript
 from tests.render.planted import formed_value, seeded
 
+from threadline import atomic
 from threadline.export import formats
 from threadline.export.redacted_copies import LineRedactor
 from threadline.redact.tokens import FORMATS
@@ -97,7 +97,7 @@ def test_the_default_place_is_the_current_folder(session: Path, ask: Asker) -> N
     assert Path(f"{SESSION}.html").read_text().startswith("<!doctype html>")
     answer = ask("export", str(session))
     assert answer.code == 2
-    assert "is there already" in answer.err
+    assert "already exists" in answer.err
     assert ask("export", str(session), "--force").code == 0
 
 
@@ -130,10 +130,10 @@ def test_nothing_is_written_into_any_other_home(
     for place in (other / "projects/x.html", tmp_path / "me/.claude/x.html"):
         for option in ("--out", "--report"):
             answer = ask("export", SESSION, "--home", str(home), option, str(place), "--force")
-            assert (answer.code, "lies in a Claude home" in answer.err) == (2, True), place
+            assert (answer.code, "is inside a Claude home" in answer.err) == (2, True), place
             assert not place.exists()
     answer = ask("export", str(session), "--out", str(session.with_name("own.html")), "--force")
-    assert (answer.code, "lies in a Claude home" in answer.err) == (2, True)
+    assert (answer.code, "is inside a Claude home" in answer.err) == (2, True)
     assert not session.with_name("own.html").exists()
 
 
@@ -358,7 +358,7 @@ def test_a_home_that_is_not_there_yet_is_left_alone(
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "later"))
     place = tmp_path / "later/projects/-x/talk.html"
     answer = ask("export", str(session), "--out", str(place))
-    assert (answer.code, "lies in a Claude home" in answer.err) == (2, True)
+    assert (answer.code, "is inside a Claude home" in answer.err) == (2, True)
     assert not place.exists()
 
 
@@ -367,11 +367,11 @@ def test_the_place_that_is_full_is_named(
 ) -> None:
     """Where there is no room, the sentence names the place that has none, and not a file that stands in for it."""
 
-    def full(_source: Path, place: Path) -> None:
+    def full(_file: object, place: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(place))
 
     with monkeypatch.context() as patched:
-        patched.setattr(shutil, "copyfile", full)
+        patched.setattr(atomic, "write_all", full)
         answer = ask("export", str(session), "--out", "talk.html")
     assert (answer.code, answer.err) == (2, "threadline: 'talk.html' cannot be written: No space left on device.\n")
     monkeypatch.setattr(LineRedactor, "redact", lambda *_given: full(Path(), tmp_path / "work/copy"))

@@ -60,10 +60,10 @@ def test_the_second_look_at_pieces_finds_what_it_finds_in_the_whole(size: int, m
     ]
     looking = StreamChecker(Redactor(Settings()), "x.html")
     for piece in pieces:
-        looking.more(piece)
+        looking.feed(piece)
     whole = find_leftovers(Redactor(Settings()), "html", "".join(pieces), "x.html")
     assert _counts(whole) == {"github-token": 2, "private-key": 1}
-    assert _counts(looking.end()) == {"github-token": 2, "private-key": 1}
+    assert _counts(looking.finish()) == {"github-token": 2, "private-key": 1}
 
 
 def _counts(found: list[Finding]) -> Counter[str]:
@@ -78,8 +78,8 @@ def test_what_is_clean_stays_clean(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leak_check, "_CHECK_SIZE", 1)
     looking = StreamChecker(Redactor(Settings()), "x.html")
     for at in range(100):
-        looking.more(f"<p>turn {at}: all is well</p>")
-    assert looking.end() == []
+        looking.feed(f"<p>turn {at}: all is well</p>")
+    assert looking.finish() == []
 
 
 def test_the_second_look_at_lines_holds_few_of_them(tmp_path: Path) -> None:

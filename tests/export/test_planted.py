@@ -44,7 +44,7 @@ def exports(planted: tuple[Path, list[Planted]], tmp_path_factory: pytest.TempPa
     made = {}
     for form in FORMS:
         order = ExportOptions(ExportFormat("html" if form == "site" else form), WHOLE, Settings(), site=form == "site")
-        made[form] = ExportResult(tuple(_Exporter(order, folder / form, copies.redactor).all(every)), found)
+        made[form] = ExportResult(tuple(_Exporter(order, folder / form, copies.redactor).export(every)), found)
     return made
 
 

@@ -88,6 +88,7 @@ from threadline.find import homes
 from threadline.index import refresh_index, store
 patch("threadline.index.refresh._COMMIT_SECONDS", 0.0).start()
 patch("threadline.index.store._BUSY_TIMEOUT_MS", int(sys.argv[4])).start()
+patch("threadline.locks.TIMEOUT_SECONDS", int(sys.argv[4]) / 1000).start()
 until = time.monotonic() + float(sys.argv[3])
 done = busy = 0
 while time.monotonic() < until:

@@ -142,6 +142,7 @@ def test_an_appended_line_costs_that_line(home: Path, tmp_path: Path) -> None:
 def test_one_writes_and_others_are_told(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second refresh at the same time says that it must wait; readers go on."""
     monkeypatch.setattr("threadline.index.store._BUSY_TIMEOUT_MS", 50)
+    monkeypatch.setattr("threadline.locks.TIMEOUT_SECONDS", 0.05)
     index = tmp_path / "index.sqlite"
     _refreshed(home, index)
     with open_for_writing(index) as connection:

@@ -21,6 +21,7 @@ from pathlib import Path
 from tests.make import Pen, lines, prompt, reply, transcript
 
 import threadline
+from threadline import locks
 from threadline.errors import IndexBusy
 from threadline.find import homes
 from threadline.index import open_read_only, rebuild_index, refresh_index, store
@@ -113,7 +114,8 @@ def _check_sentence(error: IndexBusy, index: Path) -> None:
 
 def refreshing(index: Path, home: Path, seconds: float, wait_ms: int, rebuilds: int) -> None:
     """Refresh as often as can be, with every so manyth an index made anew; being told to wait is no error."""
-    store._BUSY_TIMEOUT_MS = wait_ms  # how patient it is
+    store._BUSY_TIMEOUT_MS = wait_ms
+    locks.TIMEOUT_SECONDS = wait_ms / 1000
     done = busy = 0
     until = time.monotonic() + seconds
     while time.monotonic() < until:

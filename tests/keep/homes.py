@@ -38,7 +38,7 @@ def small_packs(patch: pytest.MonkeyPatch) -> None:
 
 def kept(store: Store, home: Path, machine: Machine = FIRST) -> KeepResult:
     """Keep a home once."""
-    return run_keep(store, homes(home), machine)
+    return run_keep(Catalogue(store, machine.folder), homes(home), machine)
 
 
 def on_disk(home: Path) -> dict[str, Looks]:
@@ -83,9 +83,9 @@ def _held(catalogue: Catalogue) -> Iterator[tuple[str, str, str, int, int, str]]
 
 def assert_whole(store: Store, before: Held = frozenset()) -> None:
     """Every byte is what its hash says, every version can be given back, and those that were there before still are."""
-    told = verify_keep(store)
+    told = verify_keep(Catalogue(store))
     assert told.problems == ()
-    assert told.touched == ()
+    assert told.affected == ()
     catalogue = Catalogue(store)
     missing = {hash_ for version in catalogue.all_versions() for hash_ in version.pieces} - set(catalogue.located)
     assert not missing

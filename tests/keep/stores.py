@@ -43,7 +43,7 @@ def home_with(folder: Path, files: dict[str, bytes]) -> Path:
 
 def kept(store: Store, home: Path, machine: Machine = HERE) -> KeepResult:
     """One run over a home."""
-    return run_keep(store, homes(os.fspath(home)), machine)
+    return run_keep(Catalogue(store, machine.folder), homes(os.fspath(home)), machine)
 
 
 def given_back(store: Store) -> dict[str, list[bytes]]:
@@ -67,8 +67,8 @@ def _told(version: Version) -> tuple[str, str, str, int, int, tuple[str, ...]]:
 
 def is_clean(store: Store) -> bool:
     """Whether every byte of a keep is what it should be."""
-    verified = verify_keep(store)
-    return not verified.problems and not verified.touched
+    verified = verify_keep(Catalogue(store))
+    return not verified.problems and not verified.affected
 
 
 def all_bytes(store: Store) -> bytes:

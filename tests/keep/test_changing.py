@@ -195,7 +195,7 @@ def test_a_clock_that_goes_back(tmp_path: Path) -> None:
         path = min((home.path / "projects").glob("*/*-*.jsonl"))
         path.write_bytes(path.read_bytes() + _line(year))
         os.utime(path, (year, year))
-        run_keep(store, homes(home.path), FIRST, now=lambda year=year: datetime(year, 1, 1, tzinfo=UTC))  # type: ignore[misc]
+        run_keep(Catalogue(store), homes(home.path), FIRST, now=lambda year=year: datetime(year, 1, 1, tzinfo=UTC))  # type: ignore[misc]
         assert newest(store, home.path) == on_disk(home.path)
     assert [manifest.run.number for manifest in Catalogue(store).manifests] == [1, 2, 3, 4]
     assert_whole(store)

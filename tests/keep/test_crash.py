@@ -30,7 +30,7 @@ from tests.keep.homes import (
 )
 from tests.keep.steps import Step, dies_at, stepping
 
-from threadline.keep import Store, forget_session, merge_keeps, repack
+from threadline.keep import Catalogue, Store, forget_session, merge_keeps, repack
 
 pytestmark = pytest.mark.crash
 
@@ -39,21 +39,23 @@ _OFTEN = 10
 _BEGIN = """
 import sys, pathlib
 from threadline.find import homes
-from threadline.keep import pack as writing
+from threadline.keep import pack
+from threadline.keep.catalogue import Catalogue
 from threadline.keep.keep import run_keep as keep
 from threadline.keep.machine import Machine
 from threadline.keep.merge import merge_keeps as merge
 from threadline.keep.forget import repack
 from threadline.keep.store import Store
-writing.FRAME, writing.PACK = 100_000, 200_000
+pack.FRAME_SIZE, pack.PACK_SIZE = 100_000, 200_000
 machine = Machine("first_1", "first", pathlib.Path(sys.argv[2]))
 print("begun", flush=True)
 store = Store.make(pathlib.Path(sys.argv[1]))
 """
 WORK = {
-    "keep": _BEGIN + "keep(store, homes(sys.argv[3]), machine)",
-    "merge": _BEGIN + "merge(store, machine, [Store(pathlib.Path(sys.argv[3]))])",
-    "pack": _BEGIN + "repack(store, machine)",
+    "keep": _BEGIN + "keep(Catalogue(store, machine.folder), homes(sys.argv[3]), machine)",
+    "merge": _BEGIN
+    + "merge(Catalogue(store, machine.folder, trust_cache=False), machine, [Store(pathlib.Path(sys.argv[3]))])",
+    "pack": _BEGIN + "repack(Catalogue(store, machine.folder, trust_cache=False), machine)",
 }
 
 
@@ -141,14 +143,14 @@ def _later(made: Callable[[], Store], home: Changing, _other: Store) -> Callable
 
 def _merge(made: Callable[[], Store], home: Changing, other: Store) -> Callable[[], object]:
     kept(made(), home.path)
-    return lambda: merge_keeps(made(), FIRST, [other])
+    return lambda: merge_keeps(Catalogue(made(), trust_cache=False), FIRST, [other])
 
 
 def _pack(made: Callable[[], Store], home: Changing, _other: Store) -> Callable[[], object]:
     for _ in range(3):
         home.change()
         kept(made(), home.path)
-    return lambda: repack(made(), FIRST)
+    return lambda: repack(Catalogue(made(), trust_cache=False), FIRST)
 
 
 EACH = {"first": _first, "later": _later, "merge": _merge, "pack": _pack}
@@ -202,7 +204,9 @@ def test_a_killed_forget_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.Mon
     for number in count(1, max(1, 24 // KILLS)):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(saved, folder)
-        if not dies_at(number, lambda: forget_session(Store(folder), FIRST, session, (), "asked to")):
+        if not dies_at(
+            number, lambda: forget_session(Catalogue(Store(folder), trust_cache=False), FIRST, session, (), "asked to")
+        ):
             break
         assert_whole(Store(folder), stays)
         told = any(session in one[2] for one in held(Store(folder)))

@@ -49,8 +49,8 @@ def _line(number: int) -> bytes:
 def _kinds(home: Changing, other: Store) -> dict[str, Work]:
     return {
         "keep": lambda store: kept(store, home.path),
-        "merge": lambda store: merge_keeps(store, FIRST, [other]),
-        "pack": lambda store: repack(store, FIRST),
+        "merge": lambda store: merge_keeps(Catalogue(store, trust_cache=False), FIRST, [other]),
+        "pack": lambda store: repack(Catalogue(store, trust_cache=False), FIRST),
     }
 
 
@@ -234,7 +234,7 @@ def test_the_homes_are_left_alone(tmp_path: Path) -> None:
     everything = [home.path, *home.path.rglob("*")]
     before = {path: (path.stat().st_mtime_ns, path.stat().st_ctime_ns) for path in everything}
     kept(store, home.path)
-    repack(store, FIRST)
+    repack(Catalogue(store, trust_cache=False), FIRST)
     assert {
         path: (path.stat().st_mtime_ns, path.stat().st_ctime_ns) for path in [home.path, *home.path.rglob("*")]
     } == before

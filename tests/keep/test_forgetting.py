@@ -10,7 +10,6 @@ from tests.keep.stores import HERE, all_bytes, given_back, home_with, is_clean, 
 from threadline.errors import NotFound
 from threadline.keep import Catalogue, Store, forget_session
 from threadline.keep import forget as forgetting
-from threadline.keep import forget as repacking
 from threadline.keep.manifest import ForgetRow
 
 _SECRET = b'{"sessionId":"x","text":"the word is swordfish"}\n'
@@ -46,7 +45,7 @@ def test_no_byte_of_a_forgotten_session_is_left(store: Store) -> None:
     """After forgetting, the words of a session are nowhere in the keep: not in packs, manifests or dictionaries."""
     assert b"swordfish" in all_bytes(store)
     assert any(b"swordfish" in path.read_bytes() for path in store.dictionary_files())
-    forgets = forget_session(store, HERE, session_id(1), [], "it held a password")
+    forgets = forget_session(Catalogue(store, trust_cache=False), HERE, session_id(1), [], "it held a password")
     assert (forgets.files, forgets.versions, forgets.problems) == (2, 3, ())
     assert forgets.bytes > 0
     assert b"swordfish" not in all_bytes(store)
@@ -56,7 +55,7 @@ def test_no_byte_of_a_forgotten_session_is_left(store: Store) -> None:
 def test_the_others_stay(store: Store) -> None:
     """What other sessions hold stays, though the forgotten one held the same."""
     before = given_back(store)
-    forget_session(store, HERE, session_id(1), [], "a wish")
+    forget_session(Catalogue(store, trust_cache=False), HERE, session_id(1), [], "a wish")
     after = given_back(store)
     assert after == {path: data for path, data in before.items() if session_id(1) not in path}
     assert after[f"todos/{session_id(2)}-agent-{session_id(2)}.json"] == [b"[]"]
@@ -65,14 +64,14 @@ def test_the_others_stay(store: Store) -> None:
 
 def test_the_reason_is_recorded(store: Store) -> None:
     """That a session was forgotten, and why, is told for ever."""
-    forget_session(store, HERE, session_id(1), [], "it held a password")
+    forget_session(Catalogue(store, trust_cache=False), HERE, session_id(1), [], "it held a password")
     rows = [row for manifest in Catalogue(store).manifests for row in manifest.rows if isinstance(row, ForgetRow)]
     assert [(row.session, row.reason) for row in rows] == [(session_id(1), "it held a password")]
 
 
 def test_what_was_forgotten_is_not_kept_again(store: Store, home: Path) -> None:
     """A session that is still at the source is left out by the runs that follow, in whatever project it lies."""
-    forget_session(store, HERE, session_id(1), [], "a wish")
+    forget_session(Catalogue(store, trust_cache=False), HERE, session_id(1), [], "a wish")
     home_with(home, {transcript(1): _SECRET * 5, transcript(1, "-moved"): _SECRET, transcript(2): lines(4, 5)})
     run = kept(store, home)
     assert (run.new, run.changed, run.gone) == (0, 1, 0)
@@ -82,7 +81,7 @@ def test_what_was_forgotten_is_not_kept_again(store: Store, home: Path) -> None:
 def test_files_are_forgotten_by_their_paths(store: Store) -> None:
     """Files that do not have the session's id in their path go by being named."""
     named = [one for one in Catalogue(store).newest() if one.path == transcript(2)]
-    forget_session(store, HERE, "a name", named, "a wish")
+    forget_session(Catalogue(store, trust_cache=False), HERE, "a name", named, "a wish")
     assert transcript(2) not in given_back(store)
     assert transcript(1) in given_back(store)
 
@@ -91,7 +90,7 @@ def test_nothing_to_forget_is_told(store: Store) -> None:
     """A session that is not kept cannot be forgotten."""
     runs = store.run_files()
     with pytest.raises(NotFound):
-        forget_session(store, HERE, session_id(77), [], "a wish")
+        forget_session(Catalogue(store, trust_cache=False), HERE, session_id(77), [], "a wish")
     assert store.run_files() == runs
 
 
@@ -108,11 +107,11 @@ def test_what_a_stopped_run_left_goes_too(store: Store, home: Path, monkeypatch:
         with pytest.raises(KeyboardInterrupt):
             kept(store, home)
     assert b"marlin" in all_bytes(store)
-    forget_session(store, HERE, session_id(1), [], "a wish")
+    forget_session(Catalogue(store, trust_cache=False), HERE, session_id(1), [], "a wish")
     assert b"marlin" not in all_bytes(store)
 
 
-@pytest.mark.parametrize("where", ["purge", "rewrite", "drop_dictionaries"])
+@pytest.mark.parametrize("where", ["purge_forgotten", "rewrite_packs", "remove_retired_dictionaries"])
 def test_a_stopped_forget_is_finished_by_the_next_run(
     store: Store, home: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
@@ -122,9 +121,9 @@ def test_a_stopped_forget_is_finished_by_the_next_run(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(forgetting if where == "purge" else repacking, where, stopped)
+        patched.setattr(forgetting, where, stopped)
         with pytest.raises(KeyboardInterrupt):
-            forget_session(store, HERE, session_id(1), [], "a wish")
+            forget_session(Catalogue(store, trust_cache=False), HERE, session_id(1), [], "a wish")
     assert is_clean(store)
     assert transcript(1) not in given_back(store)
     kept(store, home)

@@ -121,7 +121,7 @@ def store(tmp_path: Path) -> Store:
     kept(store, home)
     other = Store.make(tmp_path / "other")
     kept(other, home_with(tmp_path / "there", {transcript(9): lines(9, 50)}), THERE)
-    merge_keeps(store, HERE, [other])
+    merge_keeps(Catalogue(store, trust_cache=False), HERE, [other])
     return store
 
 
@@ -135,9 +135,9 @@ def test_the_page_is_enough(store: Store) -> None:
 @pytest.mark.slow
 def test_the_page_is_enough_after_packing_and_forgetting(store: Store) -> None:
     """The same holds for a keep that was written anew."""
-    repack(store, HERE)
+    repack(Catalogue(store, trust_cache=False), HERE)
     assert Reader(store.folder).files() == given_back(store)
-    forget_session(store, HERE, session_id(2), [], "a wish")
+    forget_session(Catalogue(store, trust_cache=False), HERE, session_id(2), [], "a wish")
     found = Reader(store.folder).files()
     assert found == given_back(store)
     assert transcript(2) not in found
@@ -155,7 +155,7 @@ def test_manifests_are_a_chain(store: Store) -> None:
 @pytest.mark.skipif(shutil.which("zstd") is None, reason="zstd is not installed")
 def test_zstd_alone_gives_the_lines(store: Store) -> None:
     """`zstd -dc` unpacks what a keep holds, with no program of ours."""
-    repack(store, HERE)
+    repack(Catalogue(store, trust_cache=False), HERE)
     found = b"".join(
         subprocess.run(["zstd", "-dc", path], capture_output=True, check=True).stdout  # noqa: S603, S607
         for path in store.pack_files()

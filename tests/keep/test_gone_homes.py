@@ -12,7 +12,7 @@ from tests.keep.test_archive import ASKED, Place
 import threadline
 from threadline.errors import NotFound
 from threadline.find import homes
-from threadline.keep import Store, run_keep
+from threadline.keep import Catalogue, Store, run_keep
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_a_home_that_moved_is_told_once(place: Place, tmp_path: Path, monkeypatc
                 {lost.stem} if again else set()
             )
             assert len(list(archive.history().prompts())) == prompts
-        run_keep(Store(place.keep), homes(moved), place.machine)
+        run_keep(Catalogue(Store(place.keep), place.machine.folder), homes(moved), place.machine)
         lost.unlink(missing_ok=True)
     moved.rename(tmp_path / "aside")
     with threadline.open() as archive:

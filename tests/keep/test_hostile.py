@@ -119,7 +119,7 @@ def test_what_tells_of_the_keep_is_spoilt(how: str, name: str, copies: tuple[Pat
     except Unreadable:
         assert name == "keep.json"
         return
-    assert verify_keep(store).problems
+    assert verify_keep(Catalogue(store)).problems
     assert held(store) == before
 
 
@@ -132,7 +132,7 @@ def test_a_spoilt_keep_is_merged(how: str, seed: int, copies: tuple[Path, Path])
     random = Random(f"{how} {seed}")  # noqa: S311 - seeded, so that a failure comes again
     _spoil(theirs.folder, SPOILING[how], random)
     for _ in range(2):
-        merge_keeps(ours, FIRST, [Store(theirs.folder)])
+        merge_keeps(Catalogue(ours, trust_cache=False), FIRST, [Store(theirs.folder)])
         assert_whole(ours, before)
         assert held(ours) <= before | there
 
@@ -147,7 +147,7 @@ def test_a_spoilt_keep_is_used(how: str, seed: int, copies: tuple[Path, Path], t
     random = Random(f"{how} {seed}")  # noqa: S311 - seeded, so that a failure comes again
     _spoil(store.folder, SPOILING[how], random)
     store = Store(store.folder)
-    verify_keep(store)
+    verify_keep(Catalogue(store))
     catalogue = Catalogue(store)
     right = set()
     for version in catalogue.all_versions():
@@ -159,7 +159,10 @@ def test_a_spoilt_keep_is_used(how: str, seed: int, copies: tuple[Path, Path], t
     newest = list(catalogue.newest())
     put = restore_files(catalogue, newest, tmp_path / "home")
     assert len(put.files) == sum((one.path, one.run) in right for one in newest)
-    for work in (lambda: repack(store, SECOND), lambda: kept(store, tmp_path / "home", SECOND)):
+    for work in (
+        lambda: repack(Catalogue(store, trust_cache=False), SECOND),
+        lambda: kept(store, tmp_path / "home", SECOND),
+    ):
         try:
             work()
         except Error as error:

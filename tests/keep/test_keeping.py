@@ -17,6 +17,7 @@ from tests.effort import tries
 from tests.keep.stores import HERE, THERE, given_back, home_with, is_clean, kept, lines, transcript
 
 from threadline import atomic
+from threadline.atomic import AtomicFile
 from threadline.errors import IndexBusy, Unreadable
 from threadline.find import homes
 from threadline.keep import Catalogue, Machine, Store, run_keep, verify_keep
@@ -211,14 +212,14 @@ def test_a_file_that_is_replaced_while_it_is_read_is_read_again(
     """What is cut off and written anew while it is read is kept as it was in the end, not as a mix."""
     home = home_with(tmp_path / "home", {transcript(1): lines(1, 8000)})
     once = iter([True])
-    hear = DictionaryTrainer.hear
+    hear = DictionaryTrainer.sample
 
     def meanwhile(self: DictionaryTrainer, data: bytes) -> None:
         hear(self, data)
         if next(once, False):
             (home / transcript(1)).write_bytes(lines(2, 12_000))
 
-    monkeypatch.setattr(DictionaryTrainer, "hear", meanwhile)
+    monkeypatch.setattr(DictionaryTrainer, "sample", meanwhile)
     assert not kept(store, home).problems
     assert given_back(store)[transcript(1)] == [lines(2, 12_000)]
 
@@ -227,14 +228,14 @@ def test_a_file_that_never_holds_still_is_told(store: Store, tmp_path: Path, mon
     """What changes at every try is kept as it was read, marked, told, and read again by the next run."""
     home = home_with(tmp_path / "home", {transcript(1): lines(1, 8000)})
     numbers = iter(range(2, 99))
-    hear = DictionaryTrainer.hear
+    hear = DictionaryTrainer.sample
 
     def meanwhile(self: DictionaryTrainer, data: bytes) -> None:
         hear(self, data)
         (home / transcript(1)).write_bytes(lines(next(numbers), 8000))
 
     with monkeypatch.context() as patched:
-        patched.setattr(DictionaryTrainer, "hear", meanwhile)
+        patched.setattr(DictionaryTrainer, "sample", meanwhile)
         assert [problem.kind for problem in kept(store, home).problems] == [ProblemKind.CHANGED]
     assert Catalogue(store).versions.popitem()[1][-1].torn
     assert not kept(store, home).problems
@@ -246,7 +247,7 @@ def test_a_file_that_grows_while_it_is_read_is_whole(
 ) -> None:
     """What is appended while it is read is this run's or the next one's; no line is lost."""
     home = home_with(tmp_path / "home", {transcript(1): lines(1, 8000)})
-    hear = DictionaryTrainer.hear
+    hear = DictionaryTrainer.sample
 
     def meanwhile(self: DictionaryTrainer, data: bytes) -> None:
         hear(self, data)
@@ -254,7 +255,7 @@ def test_a_file_that_grows_while_it_is_read_is_whole(
             file.write(b"{}\n")
 
     with monkeypatch.context() as patched:
-        patched.setattr(DictionaryTrainer, "hear", meanwhile)
+        patched.setattr(DictionaryTrainer, "sample", meanwhile)
         assert not kept(store, home).problems
     kept(store, home)
     whole = (home / transcript(1)).read_bytes()
@@ -304,9 +305,9 @@ def test_the_clock_may_go_back(store: Store, tmp_path: Path) -> None:
     home = home_with(tmp_path / "home", {transcript(1): lines(1, 5)})
     day = datetime(2026, 11, 15, tzinfo=UTC)
     found = homes(os.fspath(home))
-    run_keep(store, found, HERE, now=lambda: day)
+    run_keep(Catalogue(store), found, HERE, now=lambda: day)
     home_with(home, {transcript(1): lines(2, 5)})
-    run_keep(store, found, HERE, now=lambda: day - timedelta(days=400))
+    run_keep(Catalogue(store), found, HERE, now=lambda: day - timedelta(days=400))
     assert given_back(store)[transcript(1)] == [lines(1, 5), lines(2, 5)]
 
 
@@ -341,16 +342,16 @@ def test_packs_that_vanish_during_a_run_are_made_up_for(
     kept(store, home)
     home_with(home, {transcript(2): lines(1, 500)})
     once = iter([True])
-    store_all = keeping._KeepRun._store_all
+    store_files = keeping._KeepRun._store_files
 
     def meanwhile(self: keeping._KeepRun, changed: object) -> int:
-        stored = store_all(self, changed)  # type: ignore[arg-type]
+        stored = store_files(self, changed)  # type: ignore[arg-type]
         if next(once, False):
             for path in store.pack_files():
                 path.unlink()
         return stored
 
-    monkeypatch.setattr(keeping._KeepRun, "_store_all", meanwhile)
+    monkeypatch.setattr(keeping._KeepRun, "_store_files", meanwhile)
     kept(store, home)
     assert is_clean(store)
 
@@ -367,12 +368,11 @@ def test_one_machine_writes_once_at_a_time(store: Store, tmp_path: Path, monkeyp
 
 def test_two_machines_do_not_sweep_each_other(store: Store) -> None:
     """What another machine is writing is left alone; what this one left unfinished is not."""
-    ours, file = atomic.create_temporary_file(store.packs, HERE.id)
-    theirs, other = atomic.create_temporary_file(store.packs, THERE.id)
-    file.close()
-    other.close()
+    ours, theirs = (AtomicFile(store.packs, owner=machine.id) for machine in (HERE, THERE))
     with store.adding(HERE.id):
-        assert (ours.exists(), theirs.exists()) == (False, True)
+        assert (ours.path.exists(), theirs.path.exists()) == (False, True)
+    ours.discard()
+    theirs.discard()
 
 
 def test_memory_tells_the_same(tmp_path: Path) -> None:
@@ -403,9 +403,9 @@ def test_a_pack_that_was_cut_off_is_kept_again(store: Store, tmp_path: Path) -> 
     os.truncate(cut, cut.stat().st_size // 2)
     again = kept(store, home, machine)
     assert again.stored
-    assert any("cut off" in problem.message for problem in again.problems)
+    assert any("truncated" in problem.message for problem in again.problems)
     catalogue = Catalogue(store)
     assert {one.path: b"".join(catalogue.data(one)) for one in catalogue.newest()} == {
         transcript(number): lines(number, 500) for number in (1, 2)
     }
-    assert not verify_keep(store).touched
+    assert not verify_keep(Catalogue(store)).affected

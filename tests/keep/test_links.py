@@ -81,7 +81,7 @@ def test_links_that_are_not_followed_are_not_kept(place: Place, tmp_path: Path) 
     assert not [path for path in paths if path.startswith((f"projects/{folder.name}/", "..", "/"))]
     assert str(link.relative_to(place.home)) not in paths
     assert {str(folder), str(link)} <= {problem.place.transcript for problem in problems}
-    run_keep(Store.make(place.keep), homes(place.home), FIRST)
+    run_keep(Catalogue(Store.make(place.keep)), homes(place.home), FIRST)
     assert {one.path for one in Catalogue(Store(place.keep)).newest()} == set(paths)
 
 

@@ -76,7 +76,7 @@ def test_what_is_cut_off_is_seen(rows: list[AnyRow]) -> None:
 def test_a_later_version_is_not_guessed_at() -> None:
     """A manifest of a later version says to update."""
     later = RunRow(MANIFEST_VERSION + 1, "here_1", "here", 1, None, _MOMENT, ())
-    with pytest.raises(Unreadable, match="update threadline"):
+    with pytest.raises(Unreadable, match="Update threadline"):
         parse_manifest(encode_rows([later, _END]), "one")
 
 

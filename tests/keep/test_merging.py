@@ -80,13 +80,13 @@ def test_merging_is_commutative_and_idempotent(
     folder = tmp_path_factory.mktemp("merge")
     first, second = _keep(folder / "a", one, HERE), _keep(folder / "b", other, THERE)
     this, that = _copy(first, folder / "c"), _copy(second, folder / "d")
-    assert not merge_keeps(this, HERE, [second]).refused
-    assert not merge_keeps(that, THERE, [first]).refused
+    assert not merge_keeps(Catalogue(this, trust_cache=False), HERE, [second]).refused
+    assert not merge_keeps(Catalogue(that, trust_cache=False), THERE, [first]).refused
     assert listed(this) == listed(that)
     assert given_back(this) == given_back(that)
     assert {*listed(first), *listed(second)} == {*listed(this)}
     before = sorted(this.folder.rglob("*"))
-    again = merge_keeps(this, HERE, [second, first, that])
+    again = merge_keeps(Catalogue(this, trust_cache=False), HERE, [second, first, that])
     assert (again.packs, again.runs, again.bytes) == (0, 0, 0)
     assert sorted(this.folder.rglob("*")) == before
     assert is_clean(this)
@@ -100,7 +100,7 @@ def test_copies_that_went_on_apart_come_together(tmp_path: Path) -> None:
     home = tmp_path / "home"
     kept(store, home_with(home, {transcript(1): lines(2, 60)}))
     kept(copy, home_with(home, {transcript(1): lines(3, 60)}))
-    merge_keeps(store, HERE, [copy])
+    merge_keeps(Catalogue(store, trust_cache=False), HERE, [copy])
     assert sorted(given_back(store)[transcript(1)]) == sorted(lines(seed, 60) for seed in (1, 2, 3))
     kept(store, home_with(home, {transcript(1): lines(4, 60)}))
     assert is_clean(store)
@@ -111,9 +111,9 @@ def test_a_packed_keep_merges_with_one_that_is_not(tmp_path: Path) -> None:
     """What is here in other packs is not taken over again."""
     store = _keep(tmp_path, [{1: 1}, {1: 2}, {2: 3}], HERE)
     copy = _copy(store, tmp_path / "copy")
-    repack(store, HERE)
-    assert merge_keeps(store, HERE, [copy]).packs == 0
-    assert merge_keeps(copy, HERE, [store]).packs == 0
+    repack(Catalogue(store, trust_cache=False), HERE)
+    assert merge_keeps(Catalogue(store, trust_cache=False), HERE, [copy]).packs == 0
+    assert merge_keeps(Catalogue(copy, trust_cache=False), HERE, [store]).packs == 0
     assert listed(store) == listed(copy)
 
 
@@ -124,14 +124,14 @@ def test_what_is_damaged_here_is_mended_by_a_merge(tmp_path: Path, kind: str, *,
     store = _keep(tmp_path, [{1: 1}, {2: 2}, {3: 3}], HERE)
     copy = _copy(store, tmp_path / "copy")
     if packed:
-        repack(copy, HERE)
+        repack(Catalogue(copy, trust_cache=False), HERE)
     first, second, _third = sorted((store.folder / kind).iterdir())
     first.unlink()
     data = bytearray(second.read_bytes())
     data[20] ^= 1
     second.write_bytes(data)
     assert not is_clean(store)
-    merge_keeps(store, HERE, [copy])
+    merge_keeps(Catalogue(store, trust_cache=False), HERE, [copy])
     assert is_clean(store)
     assert given_back(store) == given_back(copy)
 
@@ -146,7 +146,7 @@ def test_what_is_damaged_there_is_told_and_not_taken(tmp_path: Path, kind: str, 
     data = bytearray(victim.read_bytes())
     data[int(len(data) * place)] ^= 4
     victim.write_bytes(data)
-    merged = merge_keeps(store, HERE, [other])
+    merged = merge_keeps(Catalogue(store, trust_cache=False), HERE, [other])
     assert merged.refused
     assert is_clean(store)
     assert given_back(store)[transcript(1)] == [lines(1, 60)]
@@ -159,8 +159,8 @@ def test_one_damaged_frame_does_not_hide_the_rest(tmp_path: Path) -> None:
     there = Catalogue(other)
     (lost,) = (one for one in there.newest() if one.path == transcript(5))
     there.located[next(iter(lost.pieces))].pack.unlink()
-    assert merge_keeps(store, HERE, [other]).runs == 0
-    assert merge_keeps(store, HERE, [other], even_damaged=True).runs == 2
+    assert merge_keeps(Catalogue(store, trust_cache=False), HERE, [other]).runs == 0
+    assert merge_keeps(Catalogue(store, trust_cache=False), HERE, [other], even_damaged=True).runs == 2
     catalogue = Catalogue(store)
     versions = {one.path: one for one in catalogue.newest()}
     assert b"".join(catalogue.data(versions[transcript(6)])) == lines(6, 60)
@@ -180,7 +180,7 @@ def test_links_and_pipes_in_another_keep_are_not_followed(tmp_path: Path) -> Non
     (other.packs / f"{'0' * 64}.zst").mkdir()
     store = _keep(tmp_path / "a", [{1: 1}], HERE)
     before = listed(store)
-    merge_keeps(store, HERE, [other])
+    merge_keeps(Catalogue(store, trust_cache=False), HERE, [other])
     assert listed(store) == before
     assert is_clean(store)
     assert b"do not read me" not in all_bytes(store)
@@ -195,7 +195,7 @@ def test_paths_that_lead_out_lead_nowhere(tmp_path: Path, path: str) -> None:
     pieces = tuple(next(iter(Catalogue(other).newest())).pieces)
     _evil(other, FileRow("/home", path, 0o644, 10**18 * 9, len(lines(5, 60)), pieces))
     store = Store.make(tmp_path / "keep")
-    merge_keeps(store, HERE, [other])
+    merge_keeps(Catalogue(store, trust_cache=False), HERE, [other])
     catalogue = Catalogue(store)
     (tmp_path / "to" / "home").mkdir(parents=True)
     before = {*tmp_path.rglob("*")}
@@ -216,7 +216,7 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
     _pack(other, huge + b"x", [Frame(0, len(huge), 300 * 1024 * 1024, (("0" * 64, 300 * 1024 * 1024),))])
     bomb = zstandard.ZstdCompressor(level=19).compress(b"\n" * (200 * 1024 * 1024))
     (other.runs / f"evil_9-000001-{sha256(bomb).hexdigest()}.jsonl.zst").write_bytes(bomb)
-    merged = merge_keeps(store, HERE, [other])
+    merged = merge_keeps(Catalogue(store, trust_cache=False), HERE, [other])
     assert (merged.packs, merged.runs) == (0, 0)
     assert len(merged.refused) >= 2
     assert is_clean(store)
@@ -244,7 +244,7 @@ def test_claims_that_cannot_be_are_not_believed(tmp_path: Path, change: dict[str
     path.unlink()
     (other.runs / f"evil_9-000001-{sha256(data).hexdigest()}.jsonl.zst").write_bytes(data)
     store = Store.make(tmp_path / "keep")
-    merged = merge_keeps(store, HERE, [other])
+    merged = merge_keeps(Catalogue(store, trust_cache=False), HERE, [other])
     assert merged.runs == 0
     assert len(merged.refused) == 1
 
@@ -257,7 +257,7 @@ def test_a_pack_that_lies_about_its_pieces_gives_nothing(tmp_path: Path) -> None
     false = zstandard.ZstdCompressor().compress(b"forged")
     _pack(other, false, [Frame(0, len(false), 6, ((next(iter(version.pieces)), 6),))])
     _pack(other, false + b" ", [Frame(0, len(false), 6, (("1" * 64, 6),))])
-    merged = merge_keeps(store, HERE, [other])
+    merged = merge_keeps(Catalogue(store, trust_cache=False), HERE, [other])
     assert merged.packs == 0
     assert merged.refused
     assert is_clean(store)
@@ -270,10 +270,10 @@ def test_somebody_elses_wish_to_forget_is_asked_about(tmp_path: Path) -> None:
     other = Store.make(tmp_path / "other")
     _evil(other, ForgetRow(session_id(1), "none", ()), ForgetRow("", "all", ()), ForgetRow("-", "all", ()))
     before = listed(store)
-    refused = merge_keeps(store, HERE, [other])
+    refused = merge_keeps(Catalogue(store, trust_cache=False), HERE, [other])
     assert session_id(1) in refused.refused[0]
     assert listed(store) == before
-    assert merge_keeps(store, HERE, [other], forgets=True).forgotten == (session_id(1),)
+    assert merge_keeps(Catalogue(store, trust_cache=False), HERE, [other], forgets=True).forgotten == (session_id(1),)
     assert set(given_back(store)) == {transcript(2)}
 
 
@@ -281,9 +281,9 @@ def test_what_was_forgotten_does_not_come_back(tmp_path: Path) -> None:
     """A copy that still has a session is merged: neither its versions nor its bytes come along; either way round."""
     store = _keep(tmp_path, [{1: 1, 2: 2}, {1: 3}], HERE)
     copy = _copy(store, tmp_path / "copy")
-    forget_session(store, HERE, session_id(1), [], "a wish")
-    merge_keeps(store, HERE, [copy])
-    merge_keeps(copy, HERE, [store], forgets=True)
+    forget_session(Catalogue(store, trust_cache=False), HERE, session_id(1), [], "a wish")
+    merge_keeps(Catalogue(store, trust_cache=False), HERE, [copy])
+    merge_keeps(Catalogue(copy, trust_cache=False), HERE, [store], forgets=True)
     assert listed(store) == listed(copy)
     for one in (store, copy):
         assert set(given_back(one)) == {transcript(2)}
@@ -328,7 +328,7 @@ def test_a_size_that_is_made_up_is_not_taken_over(tmp_path: Path, size: int) -> 
     with PackWriter(other, "evil_9") as packing:
         packing.add(Piece.of(data))
     _evil(other, FileRow("/home", transcript(1), 0o600, 0, size, (Piece.of(data).hash,), 0, None, 0))
-    merged = merge_keeps(store, HERE, [other])
+    merged = merge_keeps(Catalogue(store, trust_cache=False), HERE, [other])
     assert (merged.runs, len(merged.refused)) == (0, 1)
 
 
@@ -337,6 +337,6 @@ def test_what_belongs_to_no_session_is_not_forgotten_for_one(tmp_path: Path) -> 
     store, other = Store.make(tmp_path / "keep"), Store.make(tmp_path / "other")
     kept(store, home_with(tmp_path / "home", {transcript(1): lines(1, 5), "history.jsonl": lines(2, 5)}))
     _evil(other, ForgetRow(session_id(1), "a wish", (transcript(1), "history.jsonl")))
-    merged = merge_keeps(store, HERE, [other], forgets=True)
+    merged = merge_keeps(Catalogue(store, trust_cache=False), HERE, [other], forgets=True)
     assert (merged.runs, ["history.jsonl" in one for one in merged.refused]) == (0, [True])
     assert set(given_back(store)) == {transcript(1), "history.jsonl"}

@@ -14,10 +14,10 @@ def _cut(data: bytes, sizes: list[int] | None = None) -> list[bytes]:
     found: list[bytes] = []
     at = 0
     for size in sizes or []:
-        found += cutting.more(data[at : at + size])
+        found += cutting.feed(data[at : at + size])
         at += size
-    found += cutting.more(data[at:])
-    return [*found, *cutting.rest()]
+    found += cutting.feed(data[at:])
+    return [*found, *cutting.finish()]
 
 
 # Long streams are made of a short one: what hypothesis would have to draw byte by byte is repeated instead.

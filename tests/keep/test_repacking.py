@@ -9,7 +9,7 @@ import zstandard
 from tests.keep.stores import HERE, given_back, home_with, is_clean, kept, lines, transcript
 
 from threadline.keep import Catalogue, Store, forget, repack
-from threadline.keep.pack import PackWriter
+from threadline.keep.pack import PackReader, PackWriter
 
 
 @pytest.fixture
@@ -27,20 +27,20 @@ def store(tmp_path: Path) -> Store:
 def test_many_packs_become_one(store: Store) -> None:
     """Every version comes back as before, from fewer packs that take less room; once more, there is nothing to do."""
     before = given_back(store)
-    packed = repack(store, HERE)
+    packed = repack(Catalogue(store, trust_cache=False), HERE)
     assert (packed.before, packed.after, packed.problems) == (12, 1, ())
     assert packed.bytes_after < packed.bytes_before
     assert len(store.pack_files()) == 1
     assert given_back(store) == before
     assert is_clean(store)
-    assert repack(store, HERE) == forget.RepackResult()
+    assert repack(Catalogue(store, trust_cache=False), HERE) == forget.RepackResult()
 
 
 def test_a_reader_goes_on(store: Store) -> None:
     """Who was reading when the packs were written anew finds the pieces where they are now."""
     catalogue = Catalogue(store)
     assert catalogue.located
-    repack(store, HERE)
+    repack(Catalogue(store, trust_cache=False), HERE)
     assert all(b"".join(catalogue.data(version)) for version in catalogue.all_versions())
 
 
@@ -54,11 +54,11 @@ def test_stopped_before_the_old_go_everything_is_there_twice(store: Store, monke
     with monkeypatch.context() as patched:
         patched.setattr(Path, "unlink", stopped)
         with pytest.raises(KeyboardInterrupt):
-            repack(store, HERE)
+            repack(Catalogue(store, trust_cache=False), HERE)
     assert len(store.pack_files()) == 13
     assert given_back(store) == before
     assert is_clean(store)
-    repack(store, HERE)
+    repack(Catalogue(store, trust_cache=False), HERE)
     assert len(store.pack_files()) == 1
     assert given_back(store) == before
 
@@ -69,7 +69,7 @@ def test_what_is_damaged_stays(store: Store) -> None:
     data = bytearray(victim.read_bytes())
     data[100] ^= 1
     victim.write_bytes(data)
-    packed = repack(store, HERE)
+    packed = repack(Catalogue(store, trust_cache=False), HERE)
     assert packed.problems
     assert victim.exists()
     assert not is_clean(store)
@@ -80,7 +80,7 @@ def test_what_no_manifest_tells_of_stays(store: Store) -> None:
     for path in store.run_files()[-3:]:
         path.unlink()
     before = set(Catalogue(store).located)
-    repack(store, HERE)
+    repack(Catalogue(store, trust_cache=False), HERE)
     assert set(Catalogue(store).located) == before
 
 
@@ -88,9 +88,9 @@ def test_what_would_take_more_room_is_left_as_it_is(store: Store, monkeypatch: p
     """The old packs stay, and nothing of the new is left, where these are not smaller."""
     names = {path.name: path.read_bytes() for path in store.pack_files()}
     monkeypatch.setattr(
-        PackWriter, "_compressed", lambda _self, data, _known: zstandard.ZstdCompressor(level=-50).compress(data)
+        PackWriter, "_compress", lambda _self, data, _known: zstandard.ZstdCompressor(level=-50).compress(data)
     )
-    assert repack(store, HERE) == forget.RepackResult()
+    assert repack(Catalogue(store, trust_cache=False), HERE) == forget.RepackResult()
     assert {path.name: path.read_bytes() for path in store.packs.iterdir()} == names
     assert is_clean(store)
 
@@ -104,8 +104,7 @@ def test_what_a_file_grew_by_comes_together(tmp_path: Path) -> None:
         before = (home / name).read_bytes() if (home / name).exists() else b""
         kept(store, home_with(home, {name: before + lines(day, 40)}))
     wanted = [hash_ for one in sorted(Catalogue(store).newest(), key=lambda one: one.path) for hash_ in one.pieces]
-    repack(store, HERE)
+    repack(Catalogue(store, trust_cache=False), HERE)
     (path,) = store.pack_files()
-    frames = forget.read_frames(store, path)
-    assert frames is not None
+    frames = PackReader(store).frames(path)
     assert [hash_ for frame in frames for hash_, _length in frame.pieces] == wanted

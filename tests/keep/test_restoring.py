@@ -100,7 +100,7 @@ def test_what_there_is_no_room_for_is_refused_and_the_rest_comes_back(
     monkeypatch.setattr("threadline.keep.restore._free_space", lambda _home: 64 * 1024 * 1024 + 5000)
     restored = restore_files(catalogue, catalogue.newest(), tmp_path / "to")
     assert (len(restored.files), len(restored.refused)) == (2, 1)
-    assert "no room" in restored.refused[0]
+    assert "not enough disk space" in restored.refused[0]
     assert not (tmp_path / "to" / transcript(1)).exists()
 
 
@@ -109,7 +109,7 @@ def test_what_is_not_as_long_as_told_is_refused(catalogue: Catalogue, tmp_path: 
     """No more is written than is told, and nothing is left of it."""
     (version,) = (one for one in catalogue.newest() if one.path == transcript(1))
     lying = replace(version, size=version.size + size)
-    assert "bytes that are told" in restore_files(catalogue, [lying], tmp_path / "to").refused[0]
+    assert "do not add up" in restore_files(catalogue, [lying], tmp_path / "to").refused[0]
     assert not [path for path in (tmp_path / "to").rglob("*") if path.is_file()]
 
 

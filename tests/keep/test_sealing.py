@@ -88,7 +88,7 @@ def test_without_memory_all_is_kept_again_and_nothing_lost(store: Store, home: P
     kept(Store(store.folder), home)
     kept(Store(store.folder), home)
     assert given_back(store)[transcript(2)] == [lines(2, 10)]
-    repack(store, HERE)
+    repack(Catalogue(store, trust_cache=False), HERE)
     assert len(store.pack_files()) == 1
     assert is_clean(store)
 
@@ -100,9 +100,9 @@ def test_without_the_key_nothing_is_read(store: Store, home: Path) -> None:
     assert not Catalogue(locked).versions
     for refused in (
         lambda: is_clean(locked),
-        lambda: repack(locked, HERE),
-        lambda: forget_session(locked, HERE, session_id(1), [], "a wish"),
-        lambda: merge_keeps(locked, HERE, []),
+        lambda: repack(Catalogue(locked, trust_cache=False), HERE),
+        lambda: forget_session(Catalogue(locked, trust_cache=False), HERE, session_id(1), [], "a wish"),
+        lambda: merge_keeps(Catalogue(locked, trust_cache=False), HERE, []),
     ):
         with pytest.raises(Unreadable, match=KEY_FILE_VARIABLE):
             refused()
@@ -145,7 +145,7 @@ def test_the_environment_names_the_key(
     with pytest.raises(NotFound):
         given_back(Store(store.folder))
     monkeypatch.setenv(KEY_FILE_VARIABLE, os.fspath(home / transcript(1)))
-    with pytest.raises(Unreadable, match="holds no key"):
+    with pytest.raises(Unreadable, match="contains no key"):
         given_back(Store(store.folder))
 
 
@@ -171,11 +171,11 @@ def test_a_plain_keep_is_merged_into_an_encrypted_one_and_back(store: Store, hom
     kept(plain, home)
     _grown(home, 5)
     kept(plain, home)
-    merge_keeps(store, HERE, [plain])
+    merge_keeps(Catalogue(store, trust_cache=False), HERE, [plain])
     assert given_back(store) == given_back(plain)
-    assert merge_keeps(store, HERE, [plain]).bytes == 0
+    assert merge_keeps(Catalogue(store, trust_cache=False), HERE, [plain]).bytes == 0
     back = Store.make(tmp_path / "back")
-    merge_keeps(back, HERE, [store])
+    merge_keeps(Catalogue(back, trust_cache=False), HERE, [store])
     assert given_back(back) == given_back(plain)
     assert is_clean(back)
 
@@ -192,9 +192,9 @@ def test_forgetting_and_packing_work_on_what_is_encrypted(store: Store, home: Pa
     for seed in range(4):
         _grown(home, seed)
         kept(store, home)
-    repack(store, HERE)
+    repack(Catalogue(store, trust_cache=False), HERE)
     assert len(store.pack_files()) == 1
-    forget_session(store, HERE, session_id(1), [], "a wish")
+    forget_session(Catalogue(store, trust_cache=False), HERE, session_id(1), [], "a wish")
     assert set(given_back(store)) == {transcript(2)}
     assert is_clean(store)
 
@@ -204,14 +204,14 @@ def test_what_came_back_without_key_and_memory_goes_again(store: Store, home: Pa
     """Who has neither the key nor the memory cannot know what was forgotten; whoever has the key takes it out again."""
     machine = Machine("here_1", "here", tmp_path / "memory")
     kept(store, home, machine)
-    forget_session(store, machine, session_id(2), (), "private")
+    forget_session(Catalogue(store, machine.folder, trust_cache=False), machine, session_id(2), (), "private")
     for remembered in (tmp_path / "memory").glob("*.memory"):
         remembered.unlink()
     kept(Store(store.folder), home, machine)
     private = set(lines(2, 10).splitlines())
     assert private & set(all_bytes(store).splitlines())
     if work == "pack":
-        repack(store, machine)
+        repack(Catalogue(store, machine.folder, trust_cache=False), machine)
     else:
         kept(store, home, machine)
     assert not private & set(all_bytes(store).splitlines())
@@ -227,13 +227,13 @@ def test_a_run_without_the_key_knows_what_was_done_with_it(store: Store, home: P
         _grown(home, seed)
         kept(store, home, machine)
     if work == "forget":
-        forget_session(store, machine, session_id(2), (), "private")
+        forget_session(Catalogue(store, machine.folder, trust_cache=False), machine, session_id(2), (), "private")
     elif work == "pack":
-        repack(store, machine)
+        repack(Catalogue(store, machine.folder, trust_cache=False), machine)
     else:
         other = Store.make(tmp_path / "other")
         kept(other, home_with(tmp_path / "there", {transcript(5): lines(5, 5)}))
-        merge_keeps(store, machine, [other])
+        merge_keeps(Catalogue(store, machine.folder, trust_cache=False), machine, [other])
     before = store.pack_files()
     again = kept(Store(store.folder), home, machine)
     assert (again.new, again.stored, again.problems) == (0, 0, ())
@@ -246,16 +246,16 @@ def test_the_label_of_an_encrypted_keep_is_written_anew_with_the_key(
 ) -> None:
     """Without keep.json nobody knows whom to encrypt for: only the key tells, and nothing is ever added in clear."""
     kept(store, home)
-    about = store.about
+    about = store.info
     (store.folder / "keep.json").write_bytes(b"{")
     _grown(home, 7)
     if not key:
-        with pytest.raises(Unreadable, match="with the key at hand"):
+        with pytest.raises(Unreadable, match="with the key"):
             kept(Store(store.folder), home)
         return
     monkeypatch.setenv(KEY_FILE_VARIABLE, os.fspath(tmp_path / "key"))
     assert kept(Store(store.folder), home).grown == 1
-    assert Store(store.folder).about.recipients == about.recipients
+    assert Store(store.folder).info.recipients == about.recipients
     assert {path.suffix for path in (*store.pack_files(), *store.run_files())} == {".age"}
     assert is_clean(Store(store.folder))
 

@@ -15,9 +15,9 @@ from threadline.errors import Ambiguous, NotFound
 from threadline.find import look
 from threadline.keep import (
     Catalogue,
-    FileOwners,
     KeptSession,
     Store,
+    file_owners,
     find_sessions,
     is_kept_only,
     list_other_files,
@@ -108,10 +108,10 @@ def test_plans_and_pastes_come_along_with_the_session_that_names_them(store: Sto
     """A plan by its slug, an agent's plan by that of its session, a paste by the prompt; never another session's."""
     kept(store, home)
     catalogue = Catalogue(store)
-    belonging, rest = FileOwners(catalogue), list_other_files(catalogue)
+    belonging, rest = file_owners(catalogue), list_other_files(catalogue)
     for session, one in _by_id(list_sessions(catalogue)).items():
         wanted = {path for path in NAMED_INSIDE if path.split(".")[0].split("-agent-")[0].endswith(session[7])}
-        assert {file.path for file in belonging.along(session, one.files, rest)} == wanted
+        assert {file.path for file in belonging.referenced_files(session, one.files, rest)} == wanted
 
 
 def test_versions_are_counted_and_an_earlier_run_can_be_asked_for(store: Store, home: Path) -> None:

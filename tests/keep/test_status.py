@@ -103,7 +103,7 @@ def test_what_another_machine_kept_does_not_save_what_is_here(store: Store, home
 def test_what_was_forgotten_is_not_at_risk(store: Store, home: Path) -> None:
     """It is not to be kept: nobody is told to."""
     kept(store, home)
-    forget_session(store, HERE, session_id(1), (), "a mistake")
+    forget_session(Catalogue(store, trust_cache=False), HERE, session_id(1), (), "a mistake")
     told = _status(store, home)
     assert (told.at_risk, told.forgotten, told.sessions) == ((), 1, 2)
 

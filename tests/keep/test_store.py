@@ -13,7 +13,7 @@ from tests.keep.stores import HERE, given_back, home_with, kept, lines, transcri
 
 from threadline import atomic
 from threadline.errors import IndexBusy, NotFound, Unreadable
-from threadline.keep import Store, default_folder, merge_keeps, repack, this_machine
+from threadline.keep import Catalogue, Store, default_folder, merge_keeps, repack, this_machine
 
 
 def test_there_must_be_a_keep(tmp_path: Path) -> None:
@@ -40,10 +40,10 @@ def test_a_begin_that_was_stopped_is_gone_on_with(tmp_path: Path) -> None:
 def test_a_later_version_is_not_touched(tmp_path: Path) -> None:
     """A keep of a version that is not known yet is refused, and says to update."""
     store = Store.make(tmp_path / "keep")
-    later = msgspec.structs.replace(store.about, version=2)
-    later = msgspec.structs.replace(later, check=later.checked())
+    later = msgspec.structs.replace(store.info, version=2)
+    later = msgspec.structs.replace(later, check=later.expected_check())
     (store.folder / "keep.json").write_bytes(msgspec.json.encode(later))
-    with pytest.raises(Unreadable, match="update threadline"):
+    with pytest.raises(Unreadable, match="Update threadline"):
         Store(store.folder)
 
 
@@ -53,7 +53,7 @@ def test_a_later_version_is_not_touched(tmp_path: Path) -> None:
 def test_without_its_label_a_keep_is_read_and_labelled_anew(tmp_path: Path, damage: bytes | None) -> None:
     """Where keep.json is damaged or missing, everything comes back, and the next run writes it as it was."""
     store = Store.make(tmp_path / "keep")
-    machine = replace(HERE, memory=tmp_path / "machine")
+    machine = replace(HERE, folder=tmp_path / "machine")
     home = home_with(tmp_path / "home", {transcript(1): lines(1, 5)})
     kept(store, home, machine)
     about = store.folder / "keep.json"
@@ -63,8 +63,8 @@ def test_without_its_label_a_keep_is_read_and_labelled_anew(tmp_path: Path, dama
     else:
         about.write_bytes(damage)
     assert given_back(Store(store.folder))[transcript(1)] == [lines(1, 5)]
-    with pytest.raises(Unreadable, match="`threadline keep` writes it anew"):
-        repack(Store(store.folder), machine)
+    with pytest.raises(Unreadable, match="`threadline keep` rebuilds it"):
+        repack(Catalogue(Store(store.folder), machine.folder, trust_cache=False), machine)
     home_with(home, {transcript(2): lines(2, 5)})
     assert kept(Store.make(store.folder), home, machine).new == 1
     assert about.read_bytes() == whole
@@ -78,8 +78,11 @@ def test_a_label_comes_from_a_copy(tmp_path: Path) -> None:
     shutil.copytree(store.folder, tmp_path / "copy")
     other = Store.make(tmp_path / "other")
     (store.folder / "keep.json").unlink()
-    assert merge_keeps(Store(store.folder), HERE, [other, Store(tmp_path / "copy")]).mended == 1
-    assert Store(store.folder).about == Store(tmp_path / "copy").about
+    assert (
+        merge_keeps(Catalogue(Store(store.folder), trust_cache=False), HERE, [other, Store(tmp_path / "copy")]).mended
+        == 1
+    )
+    assert Store(store.folder).info == Store(tmp_path / "copy").info
 
 
 def test_only_what_is_named_so_is_of_the_keep(tmp_path: Path) -> None:
@@ -95,14 +98,14 @@ def test_only_what_is_named_so_is_of_the_keep(tmp_path: Path) -> None:
 
 def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What cannot be put on the disk has no name there, and the one before stays."""
-    atomic.write_file(tmp_path, "here", "name", b"before")
+    atomic.write_file(tmp_path / "name", b"before")
 
     def failing(_handle: int) -> None:
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(os, "fsync", failing)
     with pytest.raises(OSError, match="Input/output"):
-        atomic.write_file(tmp_path, "here", "name", b"after")
+        atomic.write_file(tmp_path / "name", b"after")
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("name", b"before")]
 
 
@@ -122,7 +125,7 @@ def test_a_dictionary_is_named_by_a_hash_alone(tmp_path: Path) -> None:
     """No name that a manifest or pack tells leads out of the folder."""
     (tmp_path / "secret").write_bytes(b"x")
     store = Store.make(tmp_path / "keep")
-    with pytest.raises(Unreadable, match="names no dictionary"):
+    with pytest.raises(Unreadable, match="not the hash of a dictionary"):
         store.dictionary("../../secret")
 
 

@@ -26,19 +26,23 @@ WRITING = """
 import sys, pathlib, time
 from threadline.errors import IndexBusy
 from threadline.find import homes
-from threadline.keep import pack as writing
+from threadline.keep import pack
+from threadline.keep.catalogue import Catalogue
 from threadline.keep.keep import run_keep as keep
 from threadline.keep.machine import Machine
 from threadline.keep.forget import repack
 from threadline.keep.store import Store
-writing.FRAME, writing.PACK = 100_000, 200_000
+pack.FRAME_SIZE, pack.PACK_SIZE = 100_000, 200_000
 store, machine = Store.make(pathlib.Path(sys.argv[1])), Machine(sys.argv[3], sys.argv[3])
 print("begun", flush=True)
 until = time.monotonic() + float(sys.argv[4])
 done = 0
 while time.monotonic() < until:
     try:
-        repack(store, machine) if sys.argv[2] == "-" else keep(store, homes(sys.argv[2]), machine)
+        if sys.argv[2] == "-":
+            repack(Catalogue(store, trust_cache=False), machine)
+        else:
+            keep(Catalogue(store), homes(sys.argv[2]), machine)
         done += 1
     except IndexBusy:
         pass

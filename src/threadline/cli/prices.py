@@ -12,6 +12,7 @@ from typing import Any
 import click
 from msgspec.structs import asdict, replace
 
+from threadline import atomic
 from threadline.account import (
     FastMode,
     PriceSource,
@@ -140,8 +141,7 @@ def _import_litellm(path: str, target: str | None, *, force: bool) -> int:
 
 def _write_prices(target: Path, data: bytes, *, force: bool) -> None:
     try:
-        with target.open("wb" if force else "xb") as file:
-            file.write(data)
+        atomic.write_file(target.resolve(), data, private=False, overwrite=force)
     except FileExistsError:
         raise BadQuery(f"{str(target)!r} already exists. Choose another name, or use --force.") from None
 

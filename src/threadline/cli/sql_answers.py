@@ -20,12 +20,12 @@ from enum import Enum
 from importlib import import_module
 from itertools import count, groupby, islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Protocol, Self
 
 import click
 
+from threadline import atomic
 from threadline.cli import output as out
 from threadline.cli.screen import print_message
 from threadline.errors import BadQuery, Missing
@@ -230,11 +230,12 @@ def export_tables(archive: Archive, folder: Path, seconds: float, *, force: bool
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadQuery(f"Cannot create the folder {str(folder)!r}: {error.strerror or error}.") from None
-    with temporary_folder(folder, "threadline") as drafts:
+    with report_write_errors(folder), atomic.staging_folder(folder, ".threadline") as drafts:
         rows = list(write_tables(archive, drafts, exportable_tables(), seconds))
         for row in rows:
             target = folder / f"{row['table']}.parquet"
-            move_into_place(drafts / target.name, target, force=force)
+            with report_write_errors(target):
+                atomic.move_file(drafts / target.name, target, overwrite=force)
             row["path"] = str(target)
     return rows
 
@@ -290,49 +291,32 @@ def check_targets(targets: Sequence[Path], homes: Sequence[Home], *, force: bool
 
 
 @contextmanager
-def temporary_folder(folder: Path, name: str) -> Iterator[Path]:
-    """A temporary folder inside `folder`, and so on the same disk.
+def report_write_errors(target: Path) -> Iterator[None]:
+    """Turn errors of the file system into messages about a target.
 
     Raises:
-        BadQuery: the folder does not exist or is not writable.
+        BadQuery: it exists already, or cannot be written.
     """
     try:
-        temporary = TemporaryDirectory(prefix=f".{name}.", dir=folder)
+        yield
+    except FileExistsError:
+        raise BadQuery(f"{str(target)!r} already exists. Choose another name, or use --force.") from None
     except OSError as error:
-        raise BadQuery(f"Cannot write to {str(folder)!r}: {error.strerror or error}.") from None
-    with temporary as path:
-        yield Path(path)
+        raise BadQuery(f"{str(target)!r} cannot be written: {error.strerror or error}.") from None
 
 
 def write_answer(answer: Answer, target: Path, output_format: str, *, force: bool) -> int:
-    """Write all rows to a file, which appears when it is complete; return how many.
+    """Write all rows into one file atomically, and return how many there were.
 
     Raises:
-        BadQuery: the file already exists and `force` is not set.
+        BadQuery: it exists already and `force` is false, or it cannot be written.
         Missing: the format needs a library that is not installed.
     """
-    real = target.resolve()
-    with temporary_folder(real.parent, real.name) as folder:
-        draft = folder / real.name
+    with report_write_errors(target), atomic.staged_path(target, overwrite=force) as draft:
         if output_format == "parquet":
-            rows = answer.write_parquet(draft)
-        else:
-            with draft.open("wb") as file:
-                rows = print_answer_rows(answer, output_format, file)
-        move_into_place(draft, target, force=force)
-    return rows
-
-
-def move_into_place(draft: Path, target: Path, *, force: bool) -> None:
-    """Move a complete file to its target. A symlink there stays a symlink.
-
-    Raises:
-        BadQuery: the target has appeared in the meantime.
-    """
-    with draft.open("rb") as file:  # otherwise a crash could leave a file without its content
-        os.fsync(file.fileno())
-    check_targets([target], (), force=force)
-    draft.replace(target.resolve())
+            return answer.write_parquet(draft)
+        with draft.open("wb") as file:
+            return print_answer_rows(answer, output_format, file)
 
 
 DIGITS, PLACES = 38, 18

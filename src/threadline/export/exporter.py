@@ -17,9 +17,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.errors import BadQuery, Missing, NotFound
-from threadline.export.formats import ExportFormat, find_browser, print_pdf, read_raw_lines, render_html, render_text
+from threadline.export.formats import (
+    ExportFormat,
+    print_pdf,
+    read_raw_lines,
+    render_html,
+    render_text,
+    require_browser,
+)
 from threadline.export.leak_check import StreamChecker, find_leftovers, raise_if_unsafe
-from threadline.export.output import put_in_place
+from threadline.export.output import write_output
 from threadline.export.redacted_copies import RedactedCopies, SessionCopy, list_originals
 from threadline.load import Session, read, session_ledger
 from threadline.model.text import count
@@ -35,11 +42,11 @@ Advance = Callable[[int], None]
 
 
 def _ignore_progress(_done: int) -> None:
-    """What is told how far the work has come, where nobody asked."""
+    """The default progress callback."""
 
 
 class ExportOptions(Struct, frozen=True):
-    """What is to be given out, and how. Without `settings` nothing is taken out."""
+    """What to export, and how. Without `settings`, nothing is redacted."""
 
     form: ExportFormat = ExportFormat.HTML
     view: View = View()
@@ -48,7 +55,7 @@ class ExportOptions(Struct, frozen=True):
 
 
 class StagedFile(Struct, frozen=True):
-    """A finished file that is not yet at its place: where it lies, what it is called there, and whose it is."""
+    """A finished file that is not in place yet: its path, its final name, and its session."""
 
     path: Path
     name: str
@@ -56,14 +63,14 @@ class StagedFile(Struct, frozen=True):
 
 
 class ExportResult(Struct, frozen=True):
-    """What was made; `findings` are what was taken out."""
+    """The exported files; `findings` are what was redacted."""
 
     files: tuple[StagedFile, ...]
     findings: tuple[Finding, ...] = ()
 
     @property
     def hidden(self) -> dict[str, int]:
-        """How much of which kind was taken out, the most first."""
+        """How many findings of each kind were redacted, most frequent first."""
         counts = Counter[str]()
         for finding in self.findings:
             counts[finding.kind] += finding.count
@@ -71,197 +78,195 @@ class ExportResult(Struct, frozen=True):
 
 
 def export_sessions(
-    mains: Iterable[Path], order: ExportOptions, folder: Path, advance: Advance = _ignore_progress
+    mains: Iterable[Path], options: ExportOptions, folder: Path, advance: Advance = _ignore_progress
 ) -> ExportResult:
-    """Make the files in a folder, checked and ready to be put at their places.
+    """Create the files in a folder, checked and ready to be put in place.
 
-    `advance` is told how many bytes are done: all of the transcripts, `passes(order)` times.
+    `advance` is called with the bytes done: those of all transcripts, `count_passes(options)` times.
 
     Raises:
-        Unsafe: something that must not be shared would be left.
-        NotFound: a session lacks the branch or the turns that were asked for.
-        Missing: what a form needs is not installed.
+        UnsafeExport: something that must not be shared would be left.
+        NotFound: a session does not have the branch or the turns.
+        Missing: the format needs something that is not installed.
     """
-    if order.form is ExportFormat.PDF and find_browser() is None:
-        print_pdf(folder, folder, None)  # says what is missing before anything is read
-    if order.form is ExportFormat.JSONL and _is_partial_view(order.view):
-        raise BadQuery("jsonl gives whole transcripts; for a part of one, export to json.")
+    if options.form is ExportFormat.PDF:
+        require_browser()
+    if options.form is ExportFormat.JSONL and _is_partial_view(options.view):
+        raise BadQuery("jsonl exports whole transcripts. To export a part of one, use json.")
     redactor: Redactor | None = None
-    chosen = list(dict.fromkeys(mains))
-    if order.settings is None:
-        copies = list_originals(chosen, advance)
+    unique = list(dict.fromkeys(mains))
+    if options.settings is None:
+        copies = list_originals(unique, advance)
     else:
-        made = RedactedCopies(folder / "copies", order.settings, images=order.view.images)
-        redactor = made.redactor
-        copies = made.make(chosen, advance)
-    # Before anything is drawn: what drawing meets beyond it was not in the session.
-    found = tuple(redactor.findings) if redactor is not None else ()
-    done = _Exporter(order, folder / "made", redactor, advance).all(copies)
-    return ExportResult(tuple(done), found)
+        redacted = RedactedCopies(folder / "copies", options.settings, images=options.view.images)
+        redactor = redacted.redactor
+        copies = redacted.make(unique, advance)
+    # Copied before rendering: whatever rendering adds to the findings was not in the session.
+    findings = tuple(redactor.findings) if redactor is not None else ()
+    files = _Exporter(options, folder / "made", redactor, advance).export(copies)
+    return ExportResult(tuple(files), findings)
 
 
-def count_passes(order: ExportOptions) -> int:
-    """How often every byte is gone over: read for what is secret, copied, drawn; or looked for and drawn."""
-    return 2 if order.settings is None else 3
+def count_passes(options: ExportOptions) -> int:
+    """How often every byte is processed: searched for secrets, copied, rendered; or only listed and rendered."""
+    return 2 if options.settings is None else 3
 
 
 def _is_partial_view(view: View) -> bool:
-    return any(one is not None for one in (view.branch, view.from_turn, view.to_turn))
+    return any(limit is not None for limit in (view.branch, view.from_turn, view.to_turn))
 
 
 class _Exporter:
-    """Makes the files of one export, looking at each again."""
+    """Creates the files of one export, and checks each of them for leftovers."""
 
     def __init__(
-        self, order: ExportOptions, folder: Path, redactor: Redactor | None, advance: Advance = _ignore_progress
+        self, options: ExportOptions, folder: Path, redactor: Redactor | None, advance: Advance = _ignore_progress
     ) -> None:
-        self._order = order
+        self._options = options
         self._advance = advance
         self._folder = folder
         self._redactor = redactor
-        self._left: list[Finding] = []
+        self._leftovers: list[Finding] = []
 
-    def all(self, copies: list[SessionCopy]) -> list[StagedFile]:
+    def export(self, copies: list[SessionCopy]) -> list[StagedFile]:
         self._folder.mkdir(parents=True)
-        files = list(self._site(copies) if self._order.site else map(self._file, copies))
-        raise_if_unsafe(self._left)
+        files = list(self._export_site(copies) if self._options.site else map(self._export_session, copies))
+        raise_if_unsafe(self._leftovers)
         return files
 
-    def _file(self, copy: SessionCopy) -> StagedFile:
-        form = self._order.form
+    def _export_session(self, copy: SessionCopy) -> StagedFile:
+        form = self._options.form
         name = f"{copy.name}.{form}"
         if form is ExportFormat.JSONL:
-            return self._raw(copy, name)
+            return self._write_raw(copy, name)
         if form not in {ExportFormat.HTML, ExportFormat.PDF}:
-            made = self._written(self._text(copy), name, copy.name)
+            file = self._write_text(self._render_text(copy), name, copy.name)
             self._advance(copy.size)
-            return made
-        whole = self._read(copy)
-        made = self._page(render_html(whole, self._order.view, session_total(whole, copy)), name, copy)
+            return file
+        session = self._read(copy)
+        file = self._write_page(render_html(session, self._options.view, session_total(session, copy)), name, copy)
         if form is ExportFormat.PDF:
-            html = made.path.rename(made.path.with_suffix(".html"))
-            raise_if_unsafe(self._left)
-            print_pdf(html, made.path, whole.started)
-        return made
+            html = file.path.rename(file.path.with_suffix(".html"))
+            raise_if_unsafe(self._leftovers)
+            print_pdf(html, file.path, session.started)
+        return file
 
     def _read(self, copy: SessionCopy) -> Session:
-        whole = read(copy.main)
-        _check_view(whole, self._order.view)
-        return whole
+        session = read(copy.main)
+        _check_view(session, self._options.view)
+        return session
 
-    def _text(self, copy: SessionCopy) -> str:
-        """A session as text; here the session ends, as the second look needs the memory."""
-        whole = self._read(copy)
-        return render_text(self._order.form, whole, self._order.view, session_total(whole, copy))
+    def _render_text(self, copy: SessionCopy) -> str:
+        """A session as text. The session itself is freed on return, since the check needs the memory."""
+        session = self._read(copy)
+        return render_text(self._options.form, session, self._options.view, session_total(session, copy))
 
-    def _raw(self, copy: SessionCopy, name: str) -> StagedFile:
-        from threadline.render import AgentDetail  # noqa: PLC0415 - one form alone
+    def _write_raw(self, copy: SessionCopy, name: str) -> StagedFile:
+        from threadline.render import AgentDetail  # noqa: PLC0415 - one format alone
 
-        only = replace(copy, files=copy.files[:1]) if self._order.view.agents is AgentDetail.NONE else copy
+        selected = replace(copy, files=copy.files[:1]) if self._options.view.agents is AgentDetail.NONE else copy
         path = self._folder / name
         with path.open("wb") as file:
-            file.writelines(read_raw_lines(only))
+            file.writelines(read_raw_lines(selected))
         self._advance(copy.size)
         if self._redactor is not None:
-            # Line by line: what is secret in a line stands in it, and a transcript may be of any size.
+            # Line by line: a secret does not span lines, and a transcript may be of any size.
             with path.open(encoding="utf-8", errors="replace", newline="\n") as lines:
-                self._left += [
+                self._leftovers += [
                     leftover for line in lines for leftover in find_leftovers(self._redactor, "jsonl", line, name)
                 ]
         return StagedFile(path, name, copy.name)
 
-    def _site(self, copies: list[SessionCopy]) -> Iterator[StagedFile]:
+    def _export_site(self, copies: list[SessionCopy]) -> Iterator[StagedFile]:
         try:
             from threadline.export.html_files import make_site_entry, render_index_page, render_search_page  # noqa: PLC0415 - needs the extra `web`
         except ModuleNotFoundError as error:
             raise Missing(
-                f"A site needs {error.name}, which is not installed; run: pip install 'threadline[web]'"
+                f"A site needs {error.name}, which is not installed. Run: pip install 'threadline[web]'"
             ) from None
-        view = self._order.view
+        view = self._options.view
         pages = {copy.name.lower(): f"{copy.name}.html" for copy in copies}
-        every = []
+        entries = []
         for copy in copies:
-            whole = self._read(copy)
-            total = session_total(whole, copy)
-            every.append(make_site_entry(whole, copy.name, view, total))
-            yield self._page(render_html(whole, view, total, pages), f"sessions/{copy.name}.html", copy)
-        yield self._written(render_index_page(every), "index.html", None)
-        yield self._written(render_search_page(every), "search.html", None)
+            session = self._read(copy)
+            total = session_total(session, copy)
+            entries.append(make_site_entry(session, copy.name, view, total))
+            yield self._write_page(render_html(session, view, total, pages), f"sessions/{copy.name}.html", copy)
+        yield self._write_text(render_index_page(entries), "index.html", None)
+        yield self._write_text(render_search_page(entries), "search.html", None)
 
-    def _page(self, pieces: PageStream, name: str, copy: SessionCopy) -> StagedFile:
-        """Write a page as it is drawn, and look at it again as it is written."""
+    def _write_page(self, pieces: PageStream, name: str, copy: SessionCopy) -> StagedFile:
+        """Write a page while it is rendered, and check it while it is written."""
         path = self._folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        look = StreamChecker(self._redactor, name) if self._redactor is not None else None
+        checker = StreamChecker(self._redactor, name) if self._redactor is not None else None
         done = 0
         with path.open("wb") as file:
             for at, piece in enumerate(pieces.each, 1):
                 file.write(piece.encode(errors="replace"))
-                if look is not None:
-                    look.more(piece)
+                if checker is not None:
+                    checker.feed(piece)
                 share = copy.size * at // pieces.many
                 self._advance(share - done)
                 done = share
-        self._left += look.end() if look is not None else []
+        self._leftovers += checker.finish() if checker is not None else []
         return StagedFile(path, name, copy.name)
 
-    def _written(self, text: str, name: str, session: str | None) -> StagedFile:
+    def _write_text(self, text: str, name: str, session: str | None) -> StagedFile:
         path = self._folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(self._looked_at(text, name).encode(errors="replace"))
+        path.write_bytes(self._check_text(text, name).encode(errors="replace"))
         return StagedFile(path, name, session)
 
-    def _looked_at(self, text: str, name: str) -> str:
-        """A finished text, after the second look."""
+    def _check_text(self, text: str, name: str) -> str:
+        """Check a finished text, and return it, redacted again if that is possible and necessary."""
         if self._redactor is None:
             return text
-        form = str(self._order.form)
-        left = find_leftovers(self._redactor, form, text, name)
-        if left and form in _PLAIN_FORMATS:
-            # Lines that are broken or cut can bring together what stood apart, and a plain text can be done again.
+        form = str(self._options.form)
+        leftovers = find_leftovers(self._redactor, form, text, name)
+        if leftovers and form in _PLAIN_FORMATS:
+            # Wrapping and cutting lines can join what was apart; a plain text can be redacted again.
             text = self._redactor.redact(text, name)
-            left = find_leftovers(self._redactor, form, text, name)
-        self._left += left
+            leftovers = find_leftovers(self._redactor, form, text, name)
+        self._leftovers += leftovers
         return text
 
 
-def session_total(whole: Session, copy: SessionCopy) -> Sum:
-    """What a session spent, counted over the transcripts it was made of.
+def session_total(session: Session, copy: SessionCopy) -> Sum:
+    """What a session spent, counted over the original transcripts.
 
-    Beside those lie the sessions that it goes on from, whose messages are theirs, whether they are given out or not.
+    The sessions that it continues are in the same folder as the originals. Messages that it repeats from them are
+    theirs, whether they are exported or not.
     """
-    return session_ledger(replace(whole, path=copy.source)).total
+    return session_ledger(replace(session, path=copy.source)).total
 
 
-def _check_view(whole: Session, view: View) -> None:
-    """Refuse numbers that the session does not have.
+def _check_view(session: Session, view: View) -> None:
+    """Refuse numbers of branches and turns that the session does not have.
 
     Raises:
         NotFound: there is no such branch or turn.
     """
-    have = len(whole.branches)
-    if view.branch is not None and view.branch > have:
-        raise NotFound(f"The session has {count(have, 'branch', 'branches')}; there is no branch {view.branch}.")
-    last = max((turn.number for turn in whole.turns), default=0)
+    branches = len(session.branches)
+    if view.branch is not None and view.branch > branches:
+        raise NotFound(f"The session has {count(branches, 'branch', 'branches')}; there is no branch {view.branch}.")
+    last = max((turn.number for turn in session.turns), default=0)
     if view.from_turn is not None and view.from_turn > last:
         raise NotFound(f"The session has {count(last, 'turn')}; there is no turn {view.from_turn}.")
 
 
 def make_staging_folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder for the work, which nobody else may look into and which is gone afterwards."""
+    """A private folder for temporary files, removed afterwards."""
     return tempfile.TemporaryDirectory(prefix="threadline-export-")
 
 
-def write_report(made: ExportResult, place: Path) -> None:
+def write_report(result: ExportResult, path: Path) -> None:
     """Write the report of an export as JSON."""
-    value = {
-        "hidden": made.hidden,
+    report = {
+        "hidden": result.hidden,
         "findings": [
             {"kind": finding.kind, "place": finding.place, "placeholder": finding.placeholder, "count": finding.count}
-            for finding in made.findings
+            for finding in result.findings
         ],
     }
-    with tempfile.TemporaryDirectory(prefix="threadline-report-") as folder:
-        staged = Path(folder) / "report.json"
-        staged.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
-        put_in_place(staged, place)
+    write_output(path, msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")

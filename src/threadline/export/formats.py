@@ -34,7 +34,7 @@ _CHUNK_SIZE = 1 << 20
 
 
 class ExportFormat(StrEnum):
-    """What a session can be given out as."""
+    """The format of an exported session."""
 
     HTML = "html"
     MD = "md"
@@ -45,12 +45,12 @@ class ExportFormat(StrEnum):
 
 
 def render_text(form: ExportFormat, whole: Session, view: View, total: Sum) -> str:
-    """A session as a file's text. Not of HTML and PDF, see `html_page`, nor of `jsonl`, see `raw_lines`."""
+    """Render a session as md, json or txt. For html and pdf see `render_html`, for jsonl `read_raw_lines`."""
     return _RENDERERS[form](whole, view, total)
 
 
 def read_raw_lines(copy: SessionCopy) -> Iterator[bytes]:
-    """The lines of a session's transcripts as they are, its agents' after its own."""
+    """The lines of a session's transcripts as they are; its agents' transcripts come after its own."""
     last = b"\n"
     for path, _name in copy.files:
         if last != b"\n":
@@ -62,15 +62,15 @@ def read_raw_lines(copy: SessionCopy) -> Iterator[bytes]:
 
 
 def render_html(whole: Session, view: View, total: Sum, pages: dict[str, str] | None = None) -> PageStream:
-    """A session as one file of HTML, which a PDF is printed from.
+    """Render a session as one HTML file, from which a PDF can be printed.
 
     Raises:
-        Missing: what makes HTML is not installed.
+        Missing: markupsafe is not installed.
     """
     try:
         from threadline.export.html_files import FileLinks, render_session_page  # noqa: PLC0415 - needs markupsafe
     except ModuleNotFoundError as error:
-        raise Missing(f"HTML needs {error.name}, which is not installed; run: pip install 'threadline[web]'") from None
+        raise Missing(f"HTML needs {error.name}, which is not installed. Run: pip install 'threadline[web]'") from None
     links = FileLinks(pages) if pages else None
     return render_session_page(whole, view, find_notifications(whole), links, total)
 
@@ -87,7 +87,7 @@ def _render_json(whole: Session, view: View, total: Sum) -> str:
     value = session_to_json(whole, view, find_notifications(whole), total)
     try:
         return msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=1).decode() + "\n"
-    except UnicodeEncodeError:  # half a surrogate pair has no UTF-8, but an escape
+    except UnicodeEncodeError:  # a lone surrogate cannot be encoded as UTF-8, but it can be escaped
         return json.dumps(msgspec.to_builtins(value, enc_hook=str), indent=1) + "\n"
 
 
@@ -138,7 +138,7 @@ _BROWSER_OPTIONS = (
     "--disable-extensions",
     "--disable-default-apps",
     "--no-pdf-header-footer",
-    # Nothing is asked for, and what is asked for all the same ends at a port where nobody is.
+    # The page requests nothing. If it did, requests would end at a port where nothing listens.
     "--proxy-server=127.0.0.1:9",
     "--host-resolver-rules=MAP * ~NOTFOUND",
 )
@@ -147,24 +147,35 @@ _TIMEOUT_SECONDS = 300
 
 
 def find_browser() -> str | None:
-    """The browser that prints: what THREADLINE_CHROMIUM says, or the first that is installed."""
-    said = os.environ.get("THREADLINE_CHROMIUM")
-    return next((found for name in ((said,) if said else _BROWSERS) if (found := shutil.which(name))), None)
+    """The browser that prints PDFs: THREADLINE_CHROMIUM, or the first that is installed."""
+    configured = os.environ.get("THREADLINE_CHROMIUM")
+    names = (configured,) if configured else _BROWSERS
+    return next((path for name in names if (path := shutil.which(name))), None)
+
+
+def require_browser() -> str:
+    """The browser that prints PDFs.
+
+    Raises:
+        Missing: there is none.
+    """
+    browser = find_browser()
+    if browser is None:
+        raise Missing(
+            "PDF needs Chromium, which is not installed. Install the package `chromium` (Debian, Ubuntu, Fedora, Arch),"
+            " or export to html and print that."
+        )
+    return browser
 
 
 def print_pdf(html: Path, to: Path, moment: datetime | None) -> None:
-    """Print a page. The dates inside are the session's own, so that the same session gives the same file.
+    """Print an HTML file as PDF. The dates inside are the session's, so that the same session gives the same file.
 
     Raises:
         Missing: there is no Chromium.
         Error: it did not print.
     """
-    program = find_browser()
-    if program is None:
-        raise Missing(
-            "PDF needs Chromium, which is not installed; install the package `chromium` (Debian, Ubuntu, Fedora, Arch),"
-            " or export to html and print that."
-        )
+    program = require_browser()
     root = ("--no-sandbox",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()
     with tempfile.TemporaryDirectory(prefix="threadline-pdf-") as profile:
         command = [
@@ -178,14 +189,14 @@ def print_pdf(html: Path, to: Path, moment: datetime | None) -> None:
         try:
             done = subprocess.run(command, capture_output=True, check=False, timeout=_TIMEOUT_SECONDS)  # noqa: S603 - no shell
         except (subprocess.TimeoutExpired, OSError) as error:
-            raise Error(f"{program} did not print the page: {type(error).__name__}; export to html instead.") from None
+            raise Error(f"{program} did not print the page: {type(error).__name__}. Export to html instead.") from None
     if done.returncode != 0 or not to.exists():
-        raise Error(f"{program} did not print the page (exit code {done.returncode}); export to html instead.")
+        raise Error(f"{program} did not print the page (exit code {done.returncode}). Export to html instead.")
     stamp = (moment.strftime("D:%Y%m%d%H%M%S+00'00'") if moment is not None else "D:20000101000000+00'00'").encode()
-    # Of the same length, as the file holds the offsets of what follows.
-    to.write_bytes(_PDF_DATE.sub(lambda found: _replace_date(found, stamp), to.read_bytes()))
+    # Of the same length, since the file contains byte offsets.
+    to.write_bytes(_PDF_DATE.sub(lambda match: _replace_date(match, stamp), to.read_bytes()))
 
 
-def _replace_date(found: re.Match[bytes], stamp: bytes) -> bytes:
-    made = b"/" + found[1] + b" (" + stamp + b")"
-    return made if len(made) == len(found[0]) else found[0]
+def _replace_date(match: re.Match[bytes], stamp: bytes) -> bytes:
+    date = b"/" + match[1] + b" (" + stamp + b")"
+    return date if len(date) == len(match[0]) else match[0]

@@ -14,13 +14,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from threadline.errors import Error
+from threadline.export.redacted_copies import MAX_DEPTH, data_key, is_media_source
 from threadline.export.redaction_settings import OWN_WORDS, format_vocabulary
 from threadline.model.text import count
 from threadline.redact import Finding, Redactor
 
 _STYLE_OR_SCRIPT = re.compile(r"<style>.*?</style>|<script>.*?</script>", re.DOTALL)
 _JSON_SCRIPT = re.compile(r'<script type="application/json"[^>]*>(.*?)</script>', re.DOTALL)
-# What stands within a word or a line of code, and so does not part it; elements of ours that have a class begin a word.
+# Tags inside a word or a line of code do not separate words; our own elements with a class do.
 _INLINE_TAG = re.compile(
     r"</(?:span|b|i|em|strong|code|a|s|mark)>|<(?:em|strong|code|s|mark)>|<a href[^>]*>"
     r'|<span class="(?:[a-z]|add|del)">'
@@ -28,85 +29,89 @@ _INLINE_TAG = re.compile(
 _TAG = re.compile(r"<[^>]*>")
 _ATTRIBUTE_TEXT = re.compile(r' (?:title|href|alt|aria-label|datetime|id|data-[a-z]+)="([^"]*)"')
 _INLINE_IMAGE = re.compile(r' src="data:[^"]*"')
-_MAX_DEPTH = 300
 _CHECK_SIZE = 1 << 20
 _OVERLAP = 1 << 14
-"""How many characters are looked at again with what follows them: the longest private key is shorter."""
+"""How many characters are checked again with the next piece: the longest private key is shorter."""
 
 
 class UnsafeExport(Error):
-    """A file still holds what must not be shared; it was not written."""
+    """A finished file still contains something that must not be shared. Nothing was written."""
 
 
-def raise_if_unsafe(found: list[Finding]) -> None:
-    """Say of what kinds and how many things are left, and never what they are.
+def raise_if_unsafe(leftovers: list[Finding]) -> None:
+    """Raise an error with the kinds and numbers of leftovers, but never what they are.
 
     Raises:
-        Unsafe: there are any.
+        UnsafeExport: there are any.
     """
-    if not found:
+    if not leftovers:
         return
     counts = Counter[str]()
-    for finding in found:
+    for finding in leftovers:
         counts[finding.kind] += finding.count
-    told = ", ".join(f"{kind} {number:,}" for kind, number in sorted(counts.items()))
-    places = sorted({finding.place for finding in found})
+    kinds = ", ".join(f"{kind} {number:,}" for kind, number in sorted(counts.items()))
+    places = sorted({finding.place for finding in leftovers})
     where = ", ".join(places[:3]) + (f" and {len(places) - 3:,} more" if len(places) > 3 else "")  # noqa: PLR2004 - a few
+    secrets = count(sum(counts.values()), "secret or name", "secrets or names")
     raise UnsafeExport(
-        f"Nothing was written: {count(sum(counts.values()), 'thing')} that must not be shared would be left in {where}"
-        f" ({told}). Hide what it is with --hide WORD, leave parts out (--tools none, --from, --to),"
-        " or give it out as it is with --no-redact."
+        f"Nothing was written, because {secrets} would remain in {where} ({kinds}). Hide them with --hide WORD, leave"
+        " parts out (--tools none, --from, --to), or export without redaction (--no-redact)."
     )
 
 
 def find_leftovers(redactor: Redactor, form: str, text: str, place: str) -> list[Finding]:
-    """What a file of this form still says that must not be shared; our own words do not count."""
-    found: list[Finding] = []
-    for said in _readable_texts(form, text):
-        found += redactor.check(said, place, OWN_WORDS)
-    return found
+    """What a file in this format still contains that must not be shared; threadline's own words do not count."""
+    findings: list[Finding] = []
+    for readable in _readable_texts(form, text):
+        findings += redactor.check(readable, place, OWN_WORDS)
+    return findings
 
 
 class StreamChecker:
-    """The second look at a file of HTML that comes in pieces; what would stand across two of them is seen, too."""
+    """Checks an HTML file that is written in pieces, including what spans two pieces."""
 
     def __init__(self, redactor: Redactor, place: str) -> None:
         self._redactor = redactor
         self._place = place
-        self._waiting: list[str] = []
+        self._pieces: list[str] = []
         self._size = 0
-        self._before = ""
-        self._found = Counter[tuple[str, str]]()
+        self._overlap = ""
+        self._counts = Counter[tuple[str, str]]()
 
-    def more(self, piece: str) -> None:
-        """Look at another piece, as soon as it is worth it."""
-        self._waiting.append(piece)
+    def feed(self, piece: str) -> None:
+        """Add a piece. It is checked once there is enough."""
+        self._pieces.append(piece)
         self._size += len(piece)
         if self._size >= _CHECK_SIZE:
-            self._look()
+            self._check()
 
-    def end(self) -> list[Finding]:
-        """Look at what is left; all that was found."""
-        self._look()
-        return [Finding(kind, self._place, made, many) for (kind, made), many in self._found.items() if many > 0]
+    def finish(self) -> list[Finding]:
+        """Check the rest; return all findings."""
+        self._check()
+        return [
+            Finding(kind, self._place, placeholder, number)
+            for (kind, placeholder), number in self._counts.items()
+            if number > 0
+        ]
 
-    def _look(self) -> None:
-        *others, text = _html_texts("".join(self._waiting))
-        self._waiting, self._size = [], 0
+    def _check(self) -> None:
+        *others, text = _html_texts("".join(self._pieces))
+        self._pieces, self._size = [], 0
         for other in others:
-            self._found.update(self._counted(other))
-        joined = self._before + text
-        self._found.update(self._counted(joined))
-        self._found.subtract(self._counted(self._before))
+            self._counts.update(self._count(other))
+        joined = self._overlap + text
+        self._counts.update(self._count(joined))
+        self._counts.subtract(self._count(self._overlap))
         cut = joined.find("\n", max(0, len(joined) - _OVERLAP))
-        self._before = joined[cut + 1 :] if cut >= 0 else joined[-_OVERLAP:]
+        self._overlap = joined[cut + 1 :] if cut >= 0 else joined[-_OVERLAP:]
 
-    def _counted(self, text: str) -> dict[tuple[str, str], int]:
-        return {(one.kind, one.placeholder): one.count for one in self._redactor.check(text, self._place, OWN_WORDS)}
+    def _count(self, text: str) -> dict[tuple[str, str], int]:
+        findings = self._redactor.check(text, self._place, OWN_WORDS)
+        return {(finding.kind, finding.placeholder): finding.count for finding in findings}
 
 
 def _readable_texts(form: str, text: str) -> Iterator[str]:
-    """The texts that a reader of the file could find in it."""
+    """The texts that a reader of the file can see in it."""
     if form == "html":
         yield from _html_texts(text)
     elif form == "json":
@@ -132,22 +137,22 @@ def _html_texts(text: str) -> Iterator[str]:
 
 
 def _json_texts(value: Any) -> Iterator[str]:
-    """All texts of a tree, names that are not the format's own among them; what its fields call things is left out."""
-    fixed = format_vocabulary()
-    waiting: list[tuple[str, Any, int]] = [("", value, 0)]
-    while waiting:
-        key, one, depth = waiting.pop()
-        if isinstance(one, str):
-            if not fixed.is_fixed(key, one) and not (key in {"data", "base64"} and _is_base64(one)):
-                yield one
-        elif depth > _MAX_DEPTH:
+    """All texts of a JSON value, and keys that are not Claude Code's own; not values that the format prescribes.
+
+    The bytes of images and documents are left out, by the same rule by which copies strip them.
+    """
+    vocabulary = format_vocabulary()
+    stack: list[tuple[str, Any, int]] = [("", value, 0)]
+    while stack:
+        key, item, depth = stack.pop()
+        if isinstance(item, str):
+            if not vocabulary.is_fixed(key, item):
+                yield item
+        elif depth > MAX_DEPTH:
             continue
-        elif isinstance(one, dict):
-            yield from (name for name in one if name not in fixed.keys)
-            waiting += [(name, inner, depth + 1) for name, inner in reversed(one.items())]
-        elif isinstance(one, list):
-            waiting += [(key, inner, depth + 1) for inner in reversed(one)]
-
-
-def _is_base64(text: str) -> bool:
-    return len(text) > 256 and re.fullmatch(r"[A-Za-z0-9+/=_\s-]+", text) is not None  # noqa: PLR2004 - a picture's, as a rule
+        elif isinstance(item, dict):
+            media = data_key(item) if is_media_source(item) else None
+            yield from (name for name in item if name not in vocabulary.keys)
+            stack += [(name, inner, depth + 1) for name, inner in reversed(item.items()) if name != media]
+        elif isinstance(item, list):
+            stack += [(key, inner, depth + 1) for inner in reversed(item)]

@@ -4,35 +4,35 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import unicodedata
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
+from threadline import atomic
 from threadline.errors import BadQuery, Error
-from threadline.find import homes as found_homes
+from threadline.find import homes as find_homes
 
 _HOME_VARIABLES = frozenset(("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIRS"))
 
 
 def protected_folders(mains: Iterable[Path], read: Iterable[Path]) -> set[Path]:
-    """All that nothing is written to: the homes that are read, those of this machine, and those of the transcripts."""
-    usual = {name: value for name, value in os.environ.items() if name not in _HOME_VARIABLES}
-    every = {*read, *(home.path for home in (*found_homes(), *found_homes(environ=usual)))}
-    # Those that the environment names, though they are not there yet: Claude Code will make them.
-    named = [path for name in _HOME_VARIABLES for path in _split_paths(os.environ.get(name, ""))]
-    every |= {Path(os.path.expanduser(path)) for path in (*named, "~/.claude")}  # noqa: PTH111 - Path's raises for an unknown user
-    return every | {home for main in mains for home in _homes_containing(main)}
+    """The folders that are never written to: the homes that are read, this machine's, and those of the transcripts."""
+    default = {name: value for name, value in os.environ.items() if name not in _HOME_VARIABLES}
+    homes = {*read, *(home.path for home in (*find_homes(), *find_homes(environ=default)))}
+    # Also those that the environment names and that do not exist yet: Claude Code will create them.
+    configured = [path for name in _HOME_VARIABLES for path in _split_paths(os.environ.get(name, ""))]
+    homes |= {Path(os.path.expanduser(path)) for path in (*configured, "~/.claude")}  # noqa: PTH111 - Path's raises for an unknown user
+    return homes | {home for main in mains for home in _homes_containing(main)}
 
 
 def _split_paths(value: str) -> Iterator[str]:
-    """The folders that a variable may mean: as one, or parted by what parts them."""
-    yield from (one.strip() for one in {value, *value.replace(",", os.pathsep).split(os.pathsep)} if one.strip())
+    """The folders that a variable may mean: one folder, or several with separators."""
+    parts = {value, *value.replace(",", os.pathsep).split(os.pathsep)}
+    yield from (part.strip() for part in parts if part.strip())
 
 
 def _homes_containing(main: Path) -> Iterator[Path]:
-    """The home that a transcript lies in, by the folder of its projects; a folder of that name may be anybody's."""
+    """The home of a transcript, recognised by the names of its folders, which others may use as well."""
     for folder in Path(os.path.realpath(main)).parents:
         if folder.parent.name == "projects" and folder.name.startswith("-"):
             yield folder.parent
@@ -41,28 +41,26 @@ def _homes_containing(main: Path) -> Iterator[Path]:
 
 
 def check_destinations(places: Iterable[Path], homes: Iterable[Path], *, force: bool) -> None:
-    """Refuse places that may not be written to, before any work is done.
+    """Refuse destinations that may not be written to, before any work is done.
 
     Raises:
-        BadQuery: one lies in a Claude home, is there already, is no file, or is named twice.
+        BadQuery: one is in a Claude home, exists already, is not a file, or is named twice.
     """
     places = list(places)
     if len({os.path.realpath(place) for place in places}) < len(places):
-        raise BadQuery("--out and --report name the same place; name two.")
+        raise BadQuery("--out and --report name the same file. Choose two names.")
     roots = [Path(os.path.realpath(home)) for home in homes]
     for place in places:
         real = Path(os.path.realpath(place))
         if any(real == root or root in real.parents for root in roots):
             raise BadQuery(
-                f"{str(place)!r} lies in a Claude home, which threadline never writes to; name another place."
+                f"{str(place)!r} is inside a Claude home, which threadline never writes to. Choose another folder."
             )
         _reject_special_file(place)
         if place.is_dir() and any(place.iterdir()) and not force:
-            raise BadQuery(f"The folder {str(place)!r} is not empty; name another one, or write into it with --force.")
+            raise BadQuery(f"The folder {str(place)!r} is not empty. Choose another one, or use --force.")
         if os.path.lexists(place) and not place.is_dir() and not force:
-            raise BadQuery(
-                f"{str(place)!r} is there already; name another place with --out, or replace it with --force."
-            )
+            raise BadQuery(f"{str(place)!r} already exists. Choose another name with --out, or use --force.")
 
 
 def _reject_special_file(place: Path) -> None:
@@ -72,67 +70,79 @@ def _reject_special_file(place: Path) -> None:
         BadQuery: it is one.
     """
     if place.exists() and not place.is_file() and not place.is_dir():
-        raise BadQuery(f"{str(place)!r} is a device or a pipe, and no file; `--out -` writes to standard output.")
+        raise BadQuery(f"{str(place)!r} is a device or a pipe. Use `--out -` to write to standard output.")
 
 
-def put_in_place(staged: Path, place: Path) -> None:
-    """Let a finished file stand at its place, in one step.
+def put_in_place(staged: Path, target: Path) -> None:
+    """Copy a finished file to its target atomically, with the permissions of a new file: it is meant to be shared.
 
     Raises:
-        BadQuery: there is a folder, a device or a pipe of that name.
-        Error: the machine refuses it.
+        BadQuery: the target is a folder, a device or a pipe.
+        Error: it cannot be written.
     """
-    _reject_special_file(place)
-    if place.is_dir():
-        raise BadQuery(f"{str(place)!r} is a folder; name a file.")
+    _check_target(target)
     try:
-        _copy_and_replace(staged, place)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        atomic.copy_file(staged, target, overwrite=True)
     except OSError as error:
-        # Named by its place: that is what is full or may not be written to, not the file that stands in for it.
-        raise Error(f"{str(place)!r} cannot be written: {error.strerror or error}.") from None
+        raise _write_error(target, error) from None
 
 
-def _copy_and_replace(staged: Path, place: Path) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    beside = place.with_name(f".{place.name[:200]}.{os.getpid()}.tmp")
+def write_output(target: Path, data: bytes) -> None:
+    """Write a small file to its target atomically.
+
+    Raises:
+        BadQuery: the target is a folder, a device or a pipe.
+        Error: it cannot be written.
+    """
+    _check_target(target)
     try:
-        # Not its mode: a file to share has the one that new files have.
-        shutil.copyfile(staged, beside)
-        beside.replace(place)
-    finally:
-        with suppress(FileNotFoundError):
-            beside.unlink()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        atomic.write_file(Path(os.path.realpath(target)), data, private=False)
+    except OSError as error:
+        raise _write_error(target, error) from None
+
+
+def _check_target(target: Path) -> None:
+    _reject_special_file(target)
+    if target.is_dir():
+        raise BadQuery(f"{str(target)!r} is a folder. Name a file.")
+
+
+def _write_error(target: Path, error: OSError) -> Error:
+    # With the name of the target, not of the temporary file: that is what is full or may not be written to.
+    return Error(f"{str(target)!r} cannot be written: {error.strerror or error}.")
 
 
 _UNSAFE_CHARACTERS = re.compile(r"[^0-9A-Za-z._-]+")
 _MAX_LENGTH = 80
-# What Windows does not let a file be called, whatever its ending.
+# Names that Windows reserves, with any extension.
 _WINDOWS_RESERVED = re.compile(r"(?i)(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|\Z)")
 
 
 def safe_name(name: str, otherwise: str = "session") -> str:
-    """A name for a file, without its ending.
+    """A safe file name, without an extension.
 
-    >>> safe("../../etc/passwd"), safe("-rf"), safe("CON"), safe(""), safe("Café\u202e au lait")
-    ('etc-passwd', 'rf', 'session-CON', 'session', 'Cafe-au-lait')
+    >>> [safe_name(name) for name in ("../../etc/passwd", "-rf", "CON", "", "Caf\u00e9\u202e au lait")]
+    ['etc-passwd', 'rf', 'session-CON', 'session', 'Cafe-au-lait']
     """
     letters = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-    made = _UNSAFE_CHARACTERS.sub("-", letters).strip("-._")[:_MAX_LENGTH].rstrip("-._")
-    made = re.sub(r"-{2,}|\.{2,}", "-", made)
-    if not made:
+    safe = _UNSAFE_CHARACTERS.sub("-", letters).strip("-._")[:_MAX_LENGTH].rstrip("-._")
+    safe = re.sub(r"-{2,}|\.{2,}", "-", safe)
+    if not safe:
         return otherwise
-    return f"{otherwise}-{made}" if _WINDOWS_RESERVED.match(made) else made
+    return f"{otherwise}-{safe}" if _WINDOWS_RESERVED.match(safe) else safe
 
 
 def make_unique(names: Iterable[str]) -> list[str]:
-    """The names, those that differ only in case told apart by a number."""
+    """The names; a number is added to those that differ only in case."""
     taken: set[str] = set()
-    given = []
+    unique = []
     for name in names:
-        made, number = name, 1
-        while made.lower() in taken:
+        candidate, number = name, 1
+        while candidate.lower() in taken:
             number += 1
-            made = f"{name}-{number}"
-        taken.add(made.lower())
-        given.append(made)
-    return given
+            candidate = f"{name}-{number}"
+        taken.add(candidate.lower())
+        unique.append(candidate)
+    return unique

@@ -30,7 +30,7 @@ _MAX_LINE = 64 * 1024 * 1024
 
 
 class SessionCopy(Struct, frozen=True):
-    """A session that can be given out: its main transcript, the one it was made of, and what its files are called."""
+    """A session to export: the copy of its main transcript, the original, its name, and its files with their names."""
 
     main: Path
     source: Path
@@ -40,25 +40,25 @@ class SessionCopy(Struct, frozen=True):
 
 
 def list_originals(mains: Iterable[Path], advance: Callable[[int], None] = lambda _done: None) -> list[SessionCopy]:
-    """The sessions as they are, nothing taken out."""
-    every = [(main, list_session_files(main)) for main in mains]
-    names = make_unique(safe_name(main.stem) for main, _ in every)
-    for _, found in every:
-        advance(_total_size(found))
+    """The sessions as they are, without redaction."""
+    sessions = [(main, list_session_files(main)) for main in mains]
+    names = make_unique(safe_name(main.stem) for main, _files in sessions)
+    for _main, files in sessions:
+        advance(total_transcript_size(files))
     return [
         SessionCopy(
             main,
             main,
             name,
-            tuple((part.path, "/".join(part.below)) for part in found if part.is_lines),
-            _total_size(found),
+            tuple((file.path, "/".join(file.below)) for file in files if file.is_lines),
+            total_transcript_size(files),
         )
-        for (main, found), name in zip(every, names, strict=True)
+        for (main, files), name in zip(sessions, names, strict=True)
     ]
 
 
 class RedactedCopies:
-    """Makes redacted copies of sessions in a folder; what one of them tells is known in all."""
+    """Makes redacted copies of sessions in a folder. What one session reveals is hidden in all."""
 
     def __init__(self, folder: Path, settings: Settings, *, images: bool = False) -> None:
         self.redactor = Redactor(settings, format_vocabulary())
@@ -66,79 +66,84 @@ class RedactedCopies:
         self._lines = LineRedactor(self.redactor, images=images)
 
     def make(self, mains: Iterable[Path], advance: Callable[[int], None] = lambda _done: None) -> list[SessionCopy]:
-        """The copies, in the order of the sessions; `advance` is told how many bytes are done, each counted twice."""
-        every = [(main, list_session_files(main)) for main in mains]
-        for _main, found in every:
-            for part in found:
-                self.redactor.learn(part.path.name)
-                for line in _read_lines(part):
+        """Make the copies, in the order of the sessions. `advance` gets the bytes done, each counted twice."""
+        sessions = [(main, list_session_files(main)) for main in mains]
+        for _main, files in sessions:
+            for file in files:
+                self.redactor.learn(file.path.name)
+                for line in _read_lines(file):
                     self._lines.learn(line)
                     advance(len(line))
-        names = make_unique(safe_name(self.redactor.redact(main.stem, "name")) for main, _ in every)
-        # Sessions of one folder stay together, so that what goes on from another is told.
-        groups = {folder: str(at) for at, folder in enumerate(dict.fromkeys(main.parent for main, _ in every))}
+        names = make_unique(safe_name(self.redactor.redact(main.stem, "name")) for main, _files in sessions)
+        # Sessions of one folder stay together, so that continuations are recognised.
+        groups = {folder: str(at) for at, folder in enumerate(dict.fromkeys(main.parent for main, _ in sessions))}
         return [
-            self._copied(found, name, groups[main.parent], advance)
-            for (main, found), name in zip(every, names, strict=True)
+            self._copy_session(files, name, groups[main.parent], advance)
+            for (main, files), name in zip(sessions, names, strict=True)
         ]
 
-    def _copied(self, found: list[SessionFile], name: str, group: str, advance: Callable[[int], None]) -> SessionCopy:
-        files: list[tuple[Path, str]] = []
-        for part in found:
-            below = self._below(part, found[0].path.stem, name)
-            place = self._folder.joinpath(group, *below.split("/"))
-            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with place.open("wb") as file:
-                for number, line in enumerate(_read_lines(part), 1):
-                    file.write(self._lines.redact(line, f"{below}:{number}"))
+    def _copy_session(
+        self, files: list[SessionFile], name: str, group: str, advance: Callable[[int], None]
+    ) -> SessionCopy:
+        copies: list[tuple[Path, str]] = []
+        for source in files:
+            below = self._redact_path(source, files[0].path.stem, name)
+            path = self._folder.joinpath(group, *below.split("/"))
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with path.open("wb") as copy:
+                for number, line in enumerate(_read_lines(source), 1):
+                    copy.write(self._lines.redact(line, f"{below}:{number}"))
                     advance(len(line))
-            if part.is_lines:
-                files.append((place, below))
-        return SessionCopy(files[0][0], found[0].path, name, tuple(files), _total_size(found))
+            if source.is_lines:
+                copies.append((path, below))
+        return SessionCopy(copies[0][0], files[0].path, name, tuple(copies), total_transcript_size(files))
 
-    def _below(self, part: SessionFile, stem: str, name: str) -> str:
-        """Where a copy lies, below the session's folder; every name on the way without what must not be shared."""
-        first = {stem: name, f"{stem}.jsonl": f"{name}.jsonl"}
-        return "/".join(first.get(one) or _safe_file_name(self.redactor.redact(one, "name")) for one in part.below)
+    def _redact_path(self, file: SessionFile, stem: str, name: str) -> str:
+        """The path of a copy inside the session's folder, with every name redacted."""
+        own_names = {stem: name, f"{stem}.jsonl": f"{name}.jsonl"}
+        return "/".join(
+            own_names.get(part) or _safe_file_name(self.redactor.redact(part, "name")) for part in file.below
+        )
 
 
 def _safe_file_name(name: str) -> str:
-    """A file's name, as it was where it holds nothing strange."""
+    """A safe name for a file, with its extension if that is one of Claude Code's."""
     stem, dot, end = name.partition(".")
     return f"{safe_name(stem, 'file')}{dot}{end}" if end in {"jsonl", "meta.json", "json"} else safe_name(name, "file")
 
 
-def _total_size(found: list[SessionFile]) -> int:
-    return sum(part.path.stat().st_size for part in found if part.is_lines)
-
-
-def _read_lines(part: SessionFile) -> Iterator[bytes]:
-    """The lines of a file, each with its end; one beyond all measure is a hole, and is left out."""
-    with os.fdopen(open_transcript(part.path), "rb") as file:
-        if not part.is_lines:
+def _read_lines(source: SessionFile) -> Iterator[bytes]:
+    """The lines of a file with their line ends. Lines over 64 MB are left out: a secret could span two reads."""
+    with os.fdopen(open_transcript(source.path), "rb") as file:
+        if not source.is_lines:
             yield file.read(_MAX_LINE)
             return
+        is_too_long = False
         while line := file.readline(_MAX_LINE):
-            yield line
+            is_complete = line.endswith(b"\n")
+            is_whole = is_complete or len(line) < _MAX_LINE
+            if is_whole and not is_too_long:
+                yield line
+            is_too_long = not is_whole if not is_complete else False
 
 
 IMAGE_PLACEHOLDER = "<image>"
-"""What stands where a picture's bytes stood."""
+"""Replaces the bytes of images and documents."""
 _MIN_BASE64_LENGTH = 256
 _MEDIA_TYPE_KEYS = ("media_type", "mediaType", "mimeType")
-_MAX_DEPTH = 300
+MAX_DEPTH = 300
 _LINE_END = re.compile(rb"[\r\n]+\Z")
 
 
 class LineRedactor:
-    """Learns from lines and redacts them; pictures and documents in base64 go unless `images`."""
+    """Learns secrets from lines and redacts them. Images and documents are removed; images stay with `images`."""
 
     def __init__(self, redactor: Redactor, *, images: bool) -> None:
         self._redactor = redactor
         self._images = images
 
     def learn(self, raw: bytes) -> None:
-        """Learn what a line tells to be secret."""
+        """Learn the secrets and names in a line."""
         value = _decode_line(raw)
         if value is None:
             self._redactor.learn(raw.decode(errors="replace"))
@@ -146,57 +151,59 @@ class LineRedactor:
             self._redactor.learn_value(strip_media(value))
 
     def redact(self, raw: bytes, place: str) -> bytes:
-        """The line without it; its end stays as it is. What is no JSON is a text."""
+        """Redact a line; its line end stays as it is. A line that is not JSON is redacted as text."""
         value = _decode_line(raw)
-        end = found[0] if (found := _LINE_END.search(raw)) else b""
+        end = match[0] if (match := _LINE_END.search(raw)) else b""
         if value is None:
             body = raw[: len(raw) - len(end)].decode(errors="replace")
             return self._redactor.redact(body, place).encode(errors="replace") + end
-        shown = self._redactor.redact_value(strip_media(value), f"{place}$", learnt=True)
-        return _encode_line(restore_images(shown, value) if self._images else shown) + end
+        redacted = self._redactor.redact_value(strip_media(value), f"{place}$", learnt=True)
+        return _encode_line(restore_images(redacted, value) if self._images else redacted) + end
 
 
 def strip_media(value: Any) -> Any:
-    """A tree without the bytes of pictures and documents; what holds none is given back as it is."""
+    """A JSON value without the bytes of images and documents."""
     return _strip_media_below(value, 0)
 
 
 def _strip_media_below(value: Any, depth: int) -> Any:
-    if depth > _MAX_DEPTH:
+    if depth > MAX_DEPTH:
         return None
     if isinstance(value, dict):
-        made = {key: _strip_media_below(one, depth + 1) for key, one in value.items()}
-        if _is_media_source(value):
-            made[_data_key(value)] = IMAGE_PLACEHOLDER
-        return made
+        stripped = {key: _strip_media_below(item, depth + 1) for key, item in value.items()}
+        if is_media_source(value):
+            stripped[data_key(value)] = IMAGE_PLACEHOLDER
+        return stripped
     if isinstance(value, list):
-        return [_strip_media_below(one, depth + 1) for one in value]
+        return [_strip_media_below(item, depth + 1) for item in value]
     return value
 
 
-def restore_images(shown: Any, value: Any) -> Any:
-    """The redacted tree with the bytes of its pictures again."""
-    if isinstance(value, dict) and isinstance(shown, dict):
-        made = {key: restore_images(one, old) for (key, one), old in zip(shown.items(), value.values(), strict=False)}
-        if _is_media_source(value) and _is_image(value):
-            made[_data_key(value)] = value[_data_key(value)]
-        return made
-    if isinstance(value, list) and isinstance(shown, list):
-        return [restore_images(one, old) for one, old in zip(shown, value, strict=False)]
-    return shown
+def restore_images(redacted: Any, original: Any) -> Any:
+    """A redacted value with the bytes of its images again."""
+    if isinstance(original, dict) and isinstance(redacted, dict):
+        pairs = zip(redacted.items(), original.values(), strict=False)
+        restored = {key: restore_images(item, old) for (key, item), old in pairs}
+        if is_media_source(original) and _is_image(original):
+            restored[data_key(original)] = original[data_key(original)]
+        return restored
+    if isinstance(original, list) and isinstance(redacted, list):
+        return [restore_images(item, old) for item, old in zip(redacted, original, strict=False)]
+    return redacted
 
 
-def _data_key(value: dict[str, Any]) -> str:
+def data_key(value: dict[str, Any]) -> str:
+    """The key of the bytes in a media source."""
     return "data" if "data" in value else "base64"
 
 
-def _is_media_source(value: dict[str, Any]) -> bool:
-    """Whether it is the source of a picture or a document: base64 and a media type, in a message or a result."""
+def is_media_source(value: dict[str, Any]) -> bool:
+    """Whether an object is the source of an image or a document: base64 and a media type."""
     data = value.get("data", value.get("base64"))
     if not isinstance(data, str) or not data:
         return False
-    told = value.get("type") == "base64" or any(key in value for key in _MEDIA_TYPE_KEYS)
-    return told or ("base64" in value and len(data) > _MIN_BASE64_LENGTH)
+    has_type = value.get("type") == "base64" or any(key in value for key in _MEDIA_TYPE_KEYS)
+    return has_type or ("base64" in value and len(data) > _MIN_BASE64_LENGTH)
 
 
 def _is_image(value: dict[str, Any]) -> bool:
@@ -204,7 +211,7 @@ def _is_image(value: dict[str, Any]) -> bool:
 
 
 def _decode_line(raw: bytes) -> Any:
-    """The line's JSON; None where it is none. Python's reader takes what the fast one refuses: half pairs, NaN."""
+    """The JSON of a line; None if it is not JSON. Python's decoder accepts lone surrogates and NaN, unlike msgspec."""
     if not raw.strip():
         return None
     try:
@@ -228,7 +235,7 @@ _MAX_HEADS = 40
 
 
 class SessionFile(Struct, frozen=True):
-    """One file of a session, and where it lies below the folder of its main transcript."""
+    """One file of a session, and its path relative to the folder of the main transcript."""
 
     path: Path
     below: tuple[str, ...]
@@ -239,16 +246,20 @@ def list_session_files(main: Path) -> list[SessionFile]:
     """The files of a session, its main transcript first."""
     inside, beside = session_transcripts(main)
     id_ = _read_session_id(main)
-    own = [one for one in beside if one.path != main and id_ is not None and _read_session_id(one.path) == id_]
-    found = [SessionFile(main, (main.name,))]
+    own = [
+        transcript
+        for transcript in beside
+        if transcript.path != main and id_ is not None and _read_session_id(transcript.path) == id_
+    ]
+    files = [SessionFile(main, (main.name,))]
     for transcript in (*inside, *own):
-        found += _with_meta(transcript, main)
-    return found
+        files += _with_meta(transcript, main)
+    return files
 
 
-def total_transcript_size(found: list[SessionFile]) -> int:
-    """How many bytes its transcripts have."""
-    return sum(part.path.stat().st_size for part in found if part.is_lines)
+def total_transcript_size(files: list[SessionFile]) -> int:
+    """The total size of a session's transcripts."""
+    return sum(file.path.stat().st_size for file in files if file.is_lines)
 
 
 def _with_meta(transcript: Transcript, main: Path) -> list[SessionFile]:
@@ -261,15 +272,15 @@ def _with_meta(transcript: Transcript, main: Path) -> list[SessionFile]:
 
 
 def _relative_parts(path: Path, main: Path) -> tuple[str, ...]:
-    """Where a file lies; one of another project's folder, that the session went on to, as if it were here."""
-    parts_ = path.parts
-    start = max((at for at, name in enumerate(parts_) if name == main.stem), default=len(parts_) - 1)
-    return parts_[start:]
+    """The path of a file relative to the session's folder, also if that is in another project's folder."""
+    parts = path.parts
+    start = max((at for at, name in enumerate(parts) if name == main.stem), default=len(parts) - 1)
+    return parts[start:]
 
 
 def _read_session_id(path: Path) -> SessionId | None:
     try:
-        named = (head.session_id for head in islice(heads(path), _MAX_HEADS))
-        return next((one for one in named if one is not None), None)
+        ids = (head.session_id for head in islice(heads(path), _MAX_HEADS))
+        return next((id_ for id_ in ids if id_ is not None), None)
     except Error:
         return None

@@ -11,7 +11,7 @@ import re
 import sqlite3
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
@@ -20,6 +20,7 @@ from sys import intern
 from time import monotonic, sleep
 from typing import Any, Self
 
+from threadline import locks
 from threadline.errors import IndexBusy, Unreadable
 from threadline.model.times import parse_timestamp
 
@@ -43,7 +44,6 @@ _FILE_DAMAGE_SIGNS = (
     "not a database",
     "could not decode",
 )
-_LOCK_RETRY_SECONDS = 0.005
 NEW_SUFFIX = ".new"
 """Appended to the file name of an index while it is being built."""
 
@@ -225,43 +225,19 @@ def busy_error(path: Path) -> IndexBusy:
 def write_lock(path: Path) -> Iterator[None]:
     """Keep other processes from writing this index, also between transactions.
 
-    The system frees the lock of a killed process.
-
     Raises:
         IndexBusy: another process is refreshing it.
         Unreadable: its folder is not writable.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # A locked empty database works as a lock on every platform, and forked processes do not inherit it.
-        lock = sqlite3.connect(f"{path}.lock", isolation_level=None, timeout=0)
-    except (OSError, sqlite3.Error) as error:
-        raise Unreadable(f"The index {str(path)!r} cannot be written: {error}.") from None
-    try:
-        _acquire_lock(lock)
-    except sqlite3.Error as error:
-        lock.close()
-        if "locked" in str(error):
-            raise busy_error(path) from None
-        raise Unreadable(f"The index {str(path)!r} cannot be written: {error}.") from None
-    try:
-        yield
-    finally:
-        lock.close()
-
-
-def _acquire_lock(lock: sqlite3.Connection) -> None:
-    """Take the lock as soon as it is free. SQLite itself would retry only every tenth of a second, and miss turns."""
-    until = monotonic() + _BUSY_TIMEOUT_MS / 1000
-    while True:
+    with ExitStack() as stack:
         try:
-            lock.execute("BEGIN EXCLUSIVE")
-        except sqlite3.Error as error:
-            if "locked" not in str(error) or monotonic() > until:
-                raise
-            sleep(_LOCK_RETRY_SECONDS)
-        else:
-            return
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            stack.enter_context(locks.hold_lock(Path(f"{path}.lock")))
+        except locks.LockBusy:
+            raise busy_error(path) from None
+        except OSError as error:
+            raise Unreadable(f"The index {str(path)!r} cannot be written: {error.strerror or error}.") from None
+        yield
 
 
 @contextmanager

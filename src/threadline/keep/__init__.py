@@ -1,4 +1,13 @@
-"""The keep: raw bytes stored for good, since Claude Code deletes its files."""
+"""The keep: a permanent store of the raw bytes of a home's files, since Claude Code deletes them.
+
+A keep is a folder (`Store`) of packs with the bytes, and manifests that say what each run saw. A `Catalogue` is its
+content: every `Version` of every file. `run_keep` adds what is new; `restore_files`, `verify_keep`, `merge_keeps`,
+`forget_session` and `repack` do what their names say. `list_sessions`, `read_status` and `list_differences` report.
+`this_machine` identifies this machine, since several may share a keep.
+
+`kept_homes` presents what only the keep still has as Claude homes, for the archive. It and the functions of `machine`
+are used by every command, so they do not load zstandard.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +16,11 @@ from typing import TYPE_CHECKING
 from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from threadline.keep.cache import open_damaged_packs
     from threadline.keep.catalogue import Catalogue, Version
     from threadline.keep.encryption import PASSPHRASE_VARIABLE
     from threadline.keep.forget import forget_session, repack
-    from threadline.keep.keep import KeepResult, open_machine_cache, recognise_machine, run_keep
+    from threadline.keep.keep import KeepResult, recognise_machine, run_keep
     from threadline.keep.kept_home import clear_kept_homes, kept_homes
     from threadline.keep.machine import (
         Machine,
@@ -24,17 +34,17 @@ if TYPE_CHECKING:
         this_machine,
     )
     from threadline.keep.merge import merge_keeps
-    from threadline.keep.repair import open_damaged_packs
-    from threadline.keep.restore import restore_files
+    from threadline.keep.paths import is_session_transcript
+    from threadline.keep.restore import RestoreResult, restore_files
     from threadline.keep.retention import RetentionPeriod, own_homes, read_retention_period
     from threadline.keep.sessions import (
-        FileOwners,
         KeptSession,
+        file_owners,
         find_sessions,
         is_kept_only,
-        is_session_transcript,
         list_other_files,
         list_sessions,
+        read_titles,
     )
     from threadline.keep.status import (
         AtRisk,
@@ -50,17 +60,17 @@ if TYPE_CHECKING:
         stored_size,
     )
     from threadline.keep.store import Store, default_folder, is_keep
-    from threadline.keep.titles import read_titles
     from threadline.keep.truncation import complete_session, longest_version, newest_version
     from threadline.keep.verify import VerifyResult, verify_keep
 
 __getattr__ = lazy_exports(
     __name__,
     {
+        "cache": ["open_damaged_packs"],
         "catalogue": ["Catalogue", "Version"],
         "encryption": ["PASSPHRASE_VARIABLE"],
         "forget": ["forget_session", "repack"],
-        "keep": ["KeepResult", "open_machine_cache", "recognise_machine", "run_keep"],
+        "keep": ["KeepResult", "recognise_machine", "run_keep"],
         "kept_home": ["clear_kept_homes", "kept_homes"],
         "machine": [
             "Machine",
@@ -74,17 +84,17 @@ __getattr__ = lazy_exports(
             "this_machine",
         ],
         "merge": ["merge_keeps"],
-        "repair": ["open_damaged_packs"],
-        "restore": ["restore_files"],
+        "paths": ["is_session_transcript"],
+        "restore": ["RestoreResult", "restore_files"],
         "retention": ["RetentionPeriod", "own_homes", "read_retention_period"],
         "sessions": [
-            "FileOwners",
             "KeptSession",
+            "file_owners",
             "find_sessions",
             "is_kept_only",
-            "is_session_transcript",
             "list_other_files",
             "list_sessions",
+            "read_titles",
         ],
         "status": [
             "AtRisk",
@@ -100,7 +110,6 @@ __getattr__ = lazy_exports(
             "stored_size",
         ],
         "store": ["Store", "default_folder", "is_keep"],
-        "titles": ["read_titles"],
         "truncation": ["complete_session", "longest_version", "newest_version"],
         "verify": ["VerifyResult", "verify_keep"],
     },

@@ -1,6 +1,9 @@
-"""Local caches about a keep: tables and manifests already read, and the state of the kept homes. Safe to delete.
+"""Local caches about a keep, stored on this machine. All of them are safe to delete.
 
-An encrypted keep can be added to without its key only because the cache knows what the keep contains.
+- `KeepCache` remembers the tables of packs and the texts of manifests. An encrypted keep can be added to without its
+  key only because the cache knows what the keep contains.
+- `DamagedPacks` remembers which packs `verify` found damaged, so that the next run stores their contents again.
+- `load_state` and `save_state` remember what the kept homes were made from.
 """
 
 from __future__ import annotations
@@ -23,14 +26,11 @@ _SLACK = 1024 * 1024
 
 
 class KeepCache:
-    """The tables of packs and the texts of manifests, by the names of their files, which never change.
-
-    A keep that is sealed can be added to without its key only where this remembers what is in it.
-    """
+    """Tables of packs and texts of manifests by file name. The files never change, so entries never get stale."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._known: dict[str, bytes] = {}
+        self._entries: dict[str, bytes] = {}
         self._size = 0
         try:
             data = path.read_bytes()
@@ -39,41 +39,41 @@ class KeepCache:
         self._size = len(data)
         at = 0
         while at + _RECORD_HEADER.size <= len(data):
-            named, length, check = _RECORD_HEADER.unpack_from(data, at)
+            name_length, length, checksum = _RECORD_HEADER.unpack_from(data, at)
             at += _RECORD_HEADER.size
-            body = data[at : at + named + length]
-            at += named + length
-            if crc32(body) != check:
-                self._size = 0  # the machine stopped while this was written: it is to be written anew
+            body = data[at : at + name_length + length]
+            at += name_length + length
+            if crc32(body) != checksum:
+                self._size = 0  # the machine stopped while this was appended: the file is written again
                 break
-            self._known[body[:named].decode(errors="replace")] = body[named:]
+            self._entries[body[:name_length].decode(errors="replace")] = body[name_length:]
 
     def get(self, name: str) -> bytes | None:
-        """What a file told, if it was read before."""
-        return self._known.get(name)
+        """What was read from a file."""
+        return self._entries.get(name)
 
-    def texts(self) -> Iterator[tuple[str, bytes]]:
-        """All that is remembered, by the names of the files; some may not be there any more."""
-        return iter(self._known.items())
+    def items(self) -> Iterator[tuple[str, bytes]]:
+        """All entries by file name, including those of files that are gone."""
+        return iter(self._entries.items())
 
-    def is_there(self) -> bool:
-        """Whether there is one on disk."""
+    def is_stored(self) -> bool:
+        """Whether there is an intact cache file on disk."""
         return self._size > 0
 
-    def add(self, found: Iterable[tuple[str, bytes]], there: Iterable[str]) -> None:
-        """Put by what was read; what is not `there` any more may be let go. Not being able to harms nothing."""
-        new = dict(found)
-        self._known |= new
-        live = set(there)
-        wanted = sum(len(data) for name, data in self._known.items() if name in live)
+    def add(self, entries: Iterable[tuple[str, bytes]], existing: Iterable[str]) -> None:
+        """Store entries; those of files that are not `existing` may be dropped. Failing to write is not an error."""
+        new = {name: data for name, data in entries if self._entries.get(name) != data}
+        self._entries |= new
+        live = set(existing)
+        live_size = sum(len(data) for name, data in self._entries.items() if name in live)
         try:
             if not self._path.exists():
                 self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if self._size > 2 * wanted + _SLACK or self._size == 0:
-                self._known = {name: data for name, data in self._known.items() if name in live}
-                whole = b"".join(map(_encode_record, self._known.items()))
-                atomic.write_file(self._path.parent, "memory", self._path.name, whole)
-                self._size = len(whole)
+            if self._size > 2 * live_size + _SLACK or self._size == 0:
+                self._entries = {name: data for name, data in self._entries.items() if name in live}
+                content = b"".join(map(_encode_record, self._entries.items()))
+                atomic.write_file(self._path, content)
+                self._size = len(content)
             elif new:
                 with self._path.open("ab") as file:
                     file.write(b"".join(map(_encode_record, new.items())))
@@ -81,27 +81,54 @@ class KeepCache:
             return
 
 
-def open_keep_cache(folder: Path | None, keep: str) -> KeepCache | None:
-    """What is remembered in a folder of the keep with this id, if anything is to be."""
-    return KeepCache(folder / f"{keep}.memory") if folder is not None else None
-
-
 def _encode_record(item: tuple[str, bytes]) -> bytes:
-    body = item[0].encode() + item[1]
-    return _RECORD_HEADER.pack(len(item[0].encode()), len(item[1]), crc32(body)) + body
+    name = item[0].encode()
+    body = name + item[1]
+    return _RECORD_HEADER.pack(len(name), len(item[1]), crc32(body)) + body
 
 
-STATE_VERSION = 4
-NEW_SUFFIX = ".new"
-"""The end of the name of what is being written."""
+def open_keep_cache(folder: Path | None, keep: str) -> KeepCache | None:
+    """The cache in a machine's folder about the keep with this id; None without a folder or an id."""
+    return KeepCache(folder / f"{keep}.memory") if folder is not None and keep else None
+
+
+class DamagedPacks:
+    """The names of packs that `verify` found damaged. A repaired pack has its old name, since names are hashes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self.packs = frozenset(atomic.read_small_file(path).decode(errors="replace").split())
+        except OSError:
+            self.packs = frozenset()
+
+    def update(self, checked: Iterable[str], damaged: Iterable[str]) -> None:
+        """Record which of the checked packs are damaged. Failing to write is not an error."""
+        packs = (self.packs - set(checked)) | set(damaged)
+        if packs == self.packs:
+            return
+        self.packs = packs
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            atomic.write_file(self.path, "\n".join(sorted(packs)).encode())
+        except OSError:
+            return
+
+
+def open_damaged_packs(folder: Path | None, keep: str) -> DamagedPacks | None:
+    """The list in a machine's folder about the keep with this id; None without a folder."""
+    return DamagedPacks(folder / f"{keep}.doubted") if folder is not None else None
+
+
+STATE_VERSION = 5
 _HASH_LENGTH = 16
 _MTIME_GRANULARITY_NS = 2_000_000_000
-"""The coarsest times there are come every two seconds: what changed since may have the time that was noted."""
+"""Some file systems store mtimes in steps of two seconds: a later change may have the mtime that was noted."""
 _UNSETTLED = -1
 
 
 class SavedState(Struct, frozen=True):
-    """What was noted; that of another version is as none."""
+    """State that was saved to a file. Another version's is ignored."""
 
     version: int
 
@@ -110,40 +137,37 @@ _StateType = TypeVar("_StateType", bound=SavedState)
 
 
 def load_state(path: Path, kind: type[_StateType]) -> _StateType | None:
-    """What was noted in a file, if anything was."""
+    """Load saved state; None if there is none, or not of this version."""
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=kind)
+        state = msgspec.json.decode(path.read_bytes(), type=kind)
     except (OSError, msgspec.MsgspecError):
         return None
-    return found if found.version == STATE_VERSION else None
+    return state if state.version == STATE_VERSION else None
 
 
-def save_state(path: Path, told: SavedState) -> None:
-    """Note something, whole or not at all, for the owner alone."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}{NEW_SUFFIX}")
-    try:
-        temporary.write_bytes(msgspec.json.encode(told))
-        temporary.chmod(0o600)
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+def save_state(path: Path, state: SavedState) -> None:
+    """Save state atomically, readable by its owner only.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    atomic.write_file(path, msgspec.json.encode(state), durable=False)
 
 
 def make_private_folder(folder: Path) -> None:
-    """A folder, and those above it that are not there, for its owner alone."""
+    """Create a folder and its missing parents, accessible by their owner only."""
     if not folder.is_dir():
         make_private_folder(folder.parent)
         folder.mkdir(exist_ok=True, mode=0o700)
 
 
 def short_hash(*parts: str) -> str:
-    """A name for what these tell apart."""
+    """A short file name that identifies these texts."""
     return blake2b("\n".join(parts).encode(errors="surrogateescape")).hexdigest()[:_HASH_LENGTH]
 
 
 def get_mtime_ns(path: str) -> int:
-    """When a file or directory was written to; 0 where it is not there."""
+    """The mtime of a file or directory; 0 if it does not exist."""
     try:
         return os.stat(path).st_mtime_ns  # noqa: PTH116 - paths are text here
     except OSError:
@@ -151,6 +175,6 @@ def get_mtime_ns(path: str) -> int:
 
 
 def get_settled_mtime_ns(path: str, began: int) -> int:
-    """The same, or what no time equals where it may change once more without that being seen."""
-    told = get_mtime_ns(path)
-    return told if told < began - _MTIME_GRANULARITY_NS else _UNSETTLED
+    """The mtime, or -1 if it is so recent that another change could leave it the same."""
+    mtime = get_mtime_ns(path)
+    return mtime if mtime < began - _MTIME_GRANULARITY_NS else _UNSETTLED

@@ -1,47 +1,54 @@
 """Every version of every kept file and where its pieces are, read from the manifests and packs alone.
 
-Damage is reported in `problems` and never hides the rest. Merged keeps may contain anything, so sizes and hashes are
-checked when bytes are read.
+A `Catalogue` is built once per command. `refresh` then reads only what was written since, so that a run can look again
+once it holds the lock. Damage is reported in `problems` and never hides the rest. Merged keeps may contain anything, so
+sizes and hashes are checked when bytes are read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.errors import Unreadable
-from threadline.keep import manifest as manifests
 from threadline.keep import pack
 from threadline.keep.cache import KeepCache, open_keep_cache
-from threadline.keep.manifest import FileRow, ForgetRow, GoneRow, Manifest, RunRow, path_from_json, path_to_json
-from threadline.keep.pack import Frame, split_frame
-from threadline.keep.store import Store, hash_file, hash_in_name
+from threadline.keep.manifest import (
+    MANIFEST_VERSION,
+    FileRow,
+    ForgetRow,
+    GoneRow,
+    Manifest,
+    RunRow,
+    damaged_manifest_error,
+    decompress_manifest,
+    encode_rows,
+    parse_manifest,
+    path_from_json,
+    path_to_json,
+)
+from threadline.keep.pack import Frame, PackReader
+from threadline.keep.store import Store, hash_file, hash_in_name, read_error
 
-__all__ = [
-    "Catalogue",
-    "FileKey",
-    "PieceLocation",
-    "Span",
-    "Version",
-    "check_frame",
-    "read_manifest_text",
-    "update_cache",
-]
 _MAX_RESCANS = 4
-"""How often packs are looked for that were written meanwhile."""
+"""How often new packs are looked for while others are read."""
 _CACHED_FRAMES = 6
-"""How many frames that were read last are held: what follows is often in the same."""
+"""How many frames are kept decompressed: the next piece is often in the same one."""
+_UUID_PATTERN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+FileKey = tuple[str, str, str]
+"""A file: the machine's id, the home, and the path inside the home."""
 
 
 class PieceLocation(Struct, frozen=True, gc=False):
-    """Where a piece lies: in which pack and frame, and from where to where inside what that holds."""
+    """Where a piece is stored: the pack, the frame, and its offset and length in the decompressed frame."""
 
     pack: Path
     frame: Frame
@@ -49,341 +56,27 @@ class PieceLocation(Struct, frozen=True, gc=False):
     length: int
 
 
-class Catalogue:
-    """What a keep holds. What cannot be read is told in `problems`, and does not hide the rest."""
-
-    def __init__(self, store: Store, memory: KeepCache | None = None) -> None:
-        self.store = store
-        self.problems: list[str] = []
-        self.manifests: list[Manifest] = []
-        self.versions: dict[FileKey, list[Version]] = {}
-        self.forgotten_versions: list[Version] = []
-        self.forgotten = ForgottenFiles()
-        self.unread = 0
-        """How many files of a sealed keep could not be read, since the key is not at hand."""
-        self._memory = memory
-        self._new: dict[str, bytes] = {}
-        self._located: dict[str, PieceLocation] | None = None
-        self._elsewhere: dict[str, list[PieceLocation]] = {}
-        """Where pieces lie, too, that lie in more than one pack."""
-        self._frame = lru_cache(maxsize=_CACHED_FRAMES)(self._frame_bytes)
-        self._known = lru_cache(maxsize=4)(store.dictionary)
-        self._read()
-
-    def last_run(self, machine: str) -> Manifest | None:
-        """The newest manifest of a machine."""
-        return max(
-            (manifest for manifest in self.manifests if manifest.run.machine == machine),
-            key=_manifest_order,
-            default=None,
-        )
-
-    @property
-    def located(self) -> dict[str, PieceLocation]:
-        """Where every piece lies, by its hash."""
-        if self._located is None:
-            self._located, self._elsewhere = {}, {}
-            for path in self._packs():
-                found = self._told(path, self._table)
-                if found is not None and self._is_cut(path, found):
-                    self.problems.append(f"The pack {path.name!r} is cut off, or longer than it was written.")
-                elif found is not None:
-                    try:
-                        self._locate(self._located, _locate_pieces(path, found))
-                    except Unreadable as error:
-                        self.problems.append(str(error))
-        return self._located
-
-    def _locate(self, located: dict[str, PieceLocation], found: Iterator[tuple[str, PieceLocation]]) -> None:
-        for hash_, place in found:
-            if located.setdefault(hash_, place) is not place:
-                self._elsewhere.setdefault(hash_, []).append(place)
-
-    def pieces_outside(self, doubted: AbstractSet[str]) -> set[str]:
-        """The pieces, by their hashes, that lie in other packs than these, which are told by name."""
-        if not doubted:
-            return set(self.located)
-        return {
-            hash_
-            for hash_, place in self.located.items()
-            if any(one.pack.name not in doubted for one in (place, *self._elsewhere.get(hash_, ())))
-        }
-
-    def _packs(self) -> Iterator[Path]:
-        """All packs, those included that are written while others are looked at: they may take their place."""
-        seen: set[Path] = set()
-        for _turn in range(_MAX_RESCANS):
-            new = [path for path in self.store.pack_files() if path not in seen]
-            if not new:
-                return
-            seen.update(new)
-            yield from new
-
-    def reload_locations(self) -> None:
-        """Look at the packs anew: another process may have written them otherwise."""
-        self._located = None
-        self._frame.cache_clear()
-
-    def newest(self) -> Iterator[Version]:
-        """The newest version of every file."""
-        return (versions[-1] for versions in self.versions.values())
-
-    def all_versions(self) -> Iterator[Version]:
-        """Every version of every file."""
-        return (version for versions in self.versions.values() for version in versions)
-
-    def piece(self, hash_: str) -> bytes:
-        """The bytes of a piece, which have that hash.
-
-        Raises:
-            Unreadable: it is not there, or is not what was kept.
-        """
-        try:
-            return self._piece(hash_)
-        except Unreadable:
-            # Packs are rewritten into larger ones: what was here may be there.
-            found = self.located.get(hash_)
-            if found is not None and found.pack.exists():
-                raise
-            self.reload_locations()
-            return self._piece(hash_)
-
-    def data(self, version: Version) -> Iterator[bytes]:
-        """What a file held, piece by piece, and never more than is told: a merged keep may name a piece many times.
-
-        Raises:
-            Unreadable: it cannot be given back, or is not as long as is told.
-        """
-        if version.spans:
-            for span in version.spans:
-                yield from _slice_stream(self.data(span.version), span.start, span.stop)
-            return
-        left = version.size
-        for hash_ in version.pieces:
-            data = self.piece(hash_)
-            left -= len(data)
-            if left < 0:
-                break
-            yield data
-        if left:
-            raise Unreadable(f"What was kept of {version.path!r} is not the {version.size:,} bytes that are told.")
-
-    def place(self, version: Version) -> tuple[str, int, int]:
-        """Where a file begins: to read several in this order takes the least."""
-        first = next(iter(version.spans[0].version.pieces if version.spans else version.pieces), "")
-        found = self.located.get(first)
-        return (found.pack.name, found.frame.offset, found.start) if found is not None else ("", 0, 0)
-
-    def remember(self) -> None:
-        """Put by what was read, if there is a memory: the next one to look need not."""
-        if self._memory is not None and (self._new or not self._memory.is_there()):
-            there = [path.name for path in (*self.store.run_files(), *self.store.pack_files())]
-            self._memory.add(self._new.items(), there)
-            self._new = {}
-
-    def note(self, told: dict[str, bytes]) -> None:
-        """What files tell that were written just now."""
-        self._new |= told
-
-    def _piece(self, hash_: str) -> bytes:
-        found = self.located.get(hash_)
-        if found is None:
-            raise Unreadable(
-                f"A piece of the keep is not there ({hash_[:16]}); copy the packs from another copy of it."
-            )
-        places = [found, *self._elsewhere.get(hash_, ())]
-        for place in places[:-1]:
-            try:
-                return self._bytes_at(place, hash_)
-            except Unreadable:
-                continue  # one of the packs is damaged: another may be whole
-        return self._bytes_at(places[-1], hash_)
-
-    def _bytes_at(self, place: PieceLocation, hash_: str) -> bytes:
-        data = self._frame(place.pack, place.frame)[place.start : place.start + place.length]
-        if sha256(data).hexdigest() != hash_:
-            raise Unreadable(
-                f"A piece in {place.pack.name!r} is not what was kept; `threadline keep verify` says more."
-            )
-        return data
-
-    def _frame_bytes(self, path: Path, frame: Frame) -> bytes:
-        known = self._known(frame.dictionary) if frame.dictionary is not None else None
-        with self.store.opened(path) as file:
-            return pack.read_frame(file, path.name, frame, known)
-
-    def _is_cut(self, path: Path, table: bytes) -> bool:
-        """Whether a pack is not as long as what is remembered of it says: what is in it is kept again, then."""
-        if path.suffix != ".zst" or self._memory is None:
-            return False
-        try:
-            frames = pack.decode_table(table, path.name).frames
-            end = max((frame.offset + frame.length for frame in frames), default=0)
-            return path.lstat().st_size != end + len(pack.build_footer(table))
-        except (Unreadable, OSError):
-            return False  # whoever reads it tells
-
-    def _told(self, path: Path, read: Callable[[Path], bytes]) -> bytes | None:
-        """What a file tells, from memory or from itself; None where it cannot be read."""
-        known = self._memory.get(path.name) if self._memory is not None else None
-        if known is not None:
-            return known
-        if self.store.is_key_missing:
-            self.unread += 1
-            return None
-        try:
-            told = read(path)
-        except Unreadable as error:
-            # A pack may be taken away once others hold what is in it; what is lost by that is told by who needs it.
-            if path.parent != self.store.packs or path.exists():
-                self.problems.append(str(error))
-            return None
-        self._new[path.name] = told
-        return told
-
-    def _table(self, path: Path) -> bytes:
-        with self.store.opened(path) as file:
-            try:
-                return pack.read_table(file, path.name)
-            except OSError as error:
-                raise Unreadable(f"The pack {path.name!r} cannot be read: {error.strerror or error}.") from None
-
-    def _text(self, path: Path) -> bytes:
-        return read_manifest_text(self.store, path)
-
-    def _read(self) -> None:
-        seen: set[str] = set()
-        for path in self.store.run_files():
-            text = self._told(path, self._text)
-            if text is None:
-                continue
-            try:
-                manifest = manifests.parse_manifest(text, path.name)
-            except Unreadable as error:
-                self.problems.append(str(error))
-                continue
-            if manifest.hash not in seen:
-                seen.add(manifest.hash)
-                self.manifests.append(manifest)
-        self.manifests.sort(key=_manifest_order)
-        for manifest in self.manifests:
-            for row in manifest.rows:
-                if isinstance(row, ForgetRow):
-                    self.forgotten.add(row)
-        self._take()
-
-    def _take(self) -> None:
-        """Make versions of the rows. What a version goes on from may be told by another machine, further down."""
-        pieces: dict[str, PieceList] = {}
-        resolve_piece_lists((row for one in self.manifests for row in one.rows if isinstance(row, FileRow)), pieces)
-        for manifest in self.manifests:
-            for row in manifest.rows:
-                if isinstance(row, GoneRow):
-                    self._went(manifest.run, row)
-                elif isinstance(row, FileRow):
-                    made = pieces.get(piece_list_id(row))
-                    if made is not None:
-                        self._add(make_version(manifest.run, row, made))
-                    else:
-                        where = f"{row.path} of run {manifest.run.number} of {manifest.run.label}"
-                        self.problems.append(f"What {where} goes on from is not in the keep; a manifest is missing.")
-
-    def _add(self, version: Version) -> None:
-        if self.forgotten.has(version.path):
-            self.forgotten_versions.append(version)
-            return
-        before = self.versions.setdefault((version.machine, version.home, version.path), [])
-        if before and is_same_version(before[-1], version):
-            before[-1] = replace(before[-1], ctime_ns=version.ctime_ns)
-        else:
-            before.append(version)
-
-    def _went(self, run: RunRow, row: GoneRow) -> None:
-        key = (run.machine, path_from_json(row.home, row.raw_home), path_from_json(row.path, row.raw_path))
-        versions = self.versions.get(key)
-        if versions:
-            versions[-1] = replace(versions[-1], gone=run.began)
-
-
-def update_cache(store: Store, folder: Path | None) -> None:
-    """Remember, in a machine's folder, what a keep holds by now: runs without the key would not know it otherwise."""
-    memory = open_keep_cache(folder, store.about.id)
-    if memory is not None:
-        known = Catalogue(store, memory)
-        if known.located is not None:
-            known.remember()
-
-
-def read_manifest_text(store: Store, path: Path) -> bytes:
-    """The text of a manifest, whose file is what its name says.
-
-    Raises:
-        Unreadable: it cannot be read, or is not what was written.
-    """
-    try:
-        if hash_file(path) != hash_in_name(path):
-            raise manifests.damaged_manifest_error(path.name, "its bytes are not those that its name says")
-    except OSError as error:
-        raise Unreadable(f"The manifest {path.name!r} cannot be read: {error.strerror or error}.") from None
-    return manifests.decompress_manifest(store.read(path), path.name)
-
-
-def _slice_stream(pieces: Iterator[bytes], start: int, stop: int) -> Iterator[bytes]:
-    """Of bytes that come in pieces, those from one place to another."""
-    at = 0
-    for data in pieces:
-        if at >= stop:
-            return
-        found = data[max(0, start - at) : stop - at]
-        at += len(data)
-        if found:
-            yield found
-
-
-def _manifest_order(manifest: Manifest) -> tuple[str, int, str, str]:
-    return manifest.run.machine, manifest.run.number, manifest.run.began, manifest.hash
-
-
-def _locate_pieces(path: Path, body: bytes) -> Iterator[tuple[str, PieceLocation]]:
-    for frame in pack.decode_table(body, path.name).frames:
-        at = 0
-        for hash_, length in frame.pieces:
-            yield hash_, PieceLocation(path, frame, at, length)
-            at += length
-
-
-def check_frame(store: Store, path: Path, frame: Frame, dictionary: bytes | None) -> Iterator[tuple[str, bool]]:
-    """Every piece of a frame, and whether it is what its hash says."""
-    with store.opened(path) as file:
-        data = pack.read_frame(file, path.name, frame, dictionary)
-    for hash_, piece in split_frame(frame, data):
-        yield hash_, sha256(piece).hexdigest() == hash_
-
-
-_UUID_PATTERN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
 class PieceList:
-    """The pieces that a version is made of, by their hashes, in order: those of another one, and those that follow.
+    """The pieces of a version, by their hashes, in order: those of an earlier version, and those that follow.
 
-    `id` is what those that go on from it call it: the hash of that of the other one and of its own, a line each.
+    `id` is how later versions refer to it: the hash of the earlier list's id and the added hashes, one per line.
     """
 
     __slots__ = ("added", "before", "id")
     id: str
 
-    def __init__(self, added: tuple[str, ...], before: PieceList | None = None) -> None:
+    def __init__(self, added: tuple[str, ...], before: PieceList | None = None, id_: str | None = None) -> None:
         self.added = added
         self.before = before
-        self.id = sha256("\n".join((before.id if before is not None else "", *added)).encode()).hexdigest()
+        self.id = id_ or _piece_list_id(before.id if before is not None else None, added)
 
     def __iter__(self) -> Iterator[str]:
         parts = []
-        one: PieceList | None = self
-        while one is not None:
-            parts.append(one.added)
-            one = one.before
-        return (hash_ for part in reversed(parts) for hash_ in part)
+        part: PieceList | None = self
+        while part is not None:
+            parts.append(part.added)
+            part = part.before
+        return (hash_ for added in reversed(parts) for hash_ in added)
 
     def __len__(self) -> int:
         return sum(1 for _hash in self)
@@ -396,7 +89,7 @@ class PieceList:
 
 
 class Span(Struct, frozen=True):
-    """The bytes of a version from one place to another."""
+    """The bytes of a version from `start` to `stop`."""
 
     version: Version
     start: int
@@ -404,9 +97,9 @@ class Span(Struct, frozen=True):
 
 
 class Version(Struct, frozen=True):
-    """A file as one run saw it: which machine's and home's, its path, mode and time, and the pieces it is made of.
+    """A file as one run saw it: its machine, home, path, mode, mtime, and the pieces it consists of.
 
-    One that no run saw so, but is put together of several that runs saw, is made of `spans` of these.
+    A version that no run saw, but that was put together from several, consists of `spans` of those.
     """
 
     machine: str
@@ -424,62 +117,460 @@ class Version(Struct, frozen=True):
     ctime_ns: int = 0
     spans: tuple[Span, ...] = ()
 
-
-FileKey = tuple[str, str, str]
-"""A file: its machine, its home, its path below that."""
+    @property
+    def key(self) -> FileKey:
+        """Which file it is a version of."""
+        return self.machine, self.home, self.path
 
 
 class ForgottenFiles:
-    """Which files are not to be listed or kept any more."""
+    """Which files were forgotten: they are neither listed nor kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: Iterable[ForgetRow] = ()) -> None:
         self.rows: list[ForgetRow] = []
         self._paths: set[str] = set()
         self._sessions: set[str] = set()
+        for row in rows:
+            self.add(row)
 
     def add(self, row: ForgetRow) -> None:
-        """One more session."""
+        """Add a forgotten session."""
         self.rows.append(row)
         self._paths.update(row.paths)
-        # Only what cannot be in a path by accident: a merged keep may say anything.
+        # Only a UUID cannot be in a path by accident: a merged keep may contain anything.
         if _UUID_PATTERN.fullmatch(row.session):
             self._sessions.add(row.session)
 
     def matches_row(self, row: FileRow) -> bool:
-        """Whether the file that a row tells of is to be left out."""
+        """Whether the file of a manifest's row was forgotten."""
         return self.has(path_from_json(row.path, row.raw_path))
 
     def has(self, path: str) -> bool:
-        """Whether a file is to be left out, wherever it lies."""
+        """Whether the file with this path was forgotten, in any home."""
         if not self.rows:
             return False
         text = path_to_json(path)[0]
-        return text in self._paths or any(found[0] in self._sessions for found in _UUID_PATTERN.finditer(text))
+        return text in self._paths or any(match[0] in self._sessions for match in _UUID_PATTERN.finditer(text))
+
+
+class Catalogue:
+    """What a keep contains.
+
+    `cache_folder` is where this machine stores its cache of the keep. With `trust_cache=False` everything is read from
+    the keep itself, and the cache is only written: commands that remove or check files rely on nothing else.
+    """
+
+    def __init__(self, store: Store, cache_folder: Path | None = None, *, trust_cache: bool = True) -> None:
+        self.store = store
+        self.manifests: list[Manifest] = []
+        """All manifests, each machine's in order."""
+        self.versions: dict[FileKey, list[Version]] = {}
+        """The versions of every file, oldest first."""
+        self.forgotten_versions: list[Version] = []
+        self.forgotten = ForgottenFiles()
+        self.memo: dict[Any, Any] = {}
+        """Results that other modules derived from this catalogue; cleared whenever it changes."""
+        self.cache: KeepCache | None = None
+        self._cache_folder = cache_folder
+        self._cache_id: str | None = None
+        self._trusts_cache = trust_cache
+        self._unsaved: dict[str, bytes] = {}
+        self._read_files: dict[str, Manifest] = {}
+        self._piece_lists: dict[str, PieceList] = {}
+        self._run_problems: list[str] = []
+        self._orphan_problems: list[str] = []
+        self._pack_problems: dict[str, str] = {}
+        self._unread_runs = 0
+        self._unread_packs: set[str] = set()
+        self._located: dict[str, PieceLocation] | None = None
+        self._located_packs: set[str] = set()
+        self._duplicates: dict[str, list[PieceLocation]] = {}
+        """Further locations of pieces that are in more than one pack."""
+        self._reader = PackReader(store)
+        self._frame = lru_cache(maxsize=_CACHED_FRAMES)(self._reader.frame)
+        self.refresh()
+
+    @property
+    def problems(self) -> list[str]:
+        """What could not be read, as messages; the problems of packs only once they have been read."""
+        return list(dict.fromkeys((*self.manifest_problems, *self._pack_problems.values())))
+
+    @property
+    def manifest_problems(self) -> list[str]:
+        """Which manifests are damaged or missing: then files may exist that this catalogue does not list."""
+        return [*self._run_problems, *self._orphan_problems]
+
+    @property
+    def unread(self) -> int:
+        """How many files of an encrypted keep could not be read without the key."""
+        return self._unread_runs + len(self._unread_packs)
+
+    def refresh(self) -> None:
+        """Read what was written to the keep since. File names contain hashes, so no file is read twice."""
+        self._open_cache()
+        self._run_problems = []
+        self._unread_runs = 0
+        read_files: dict[str, Manifest] = {}
+        new: list[Manifest] = []
+        for path in self.store.run_files():
+            manifest = self._read_files.get(path.name)
+            if manifest is None:
+                manifest = self._read_manifest(path)
+                if manifest is None:
+                    continue
+                new.append(manifest)
+            read_files[path.name] = manifest
+        has_vanished = bool(self._read_files.keys() - read_files.keys())
+        self._read_files = read_files
+        if has_vanished:
+            self.manifests = []
+        self._add_manifests(read_files.values() if has_vanished else new, rebuild=has_vanished)
+        self._refresh_locations()
+
+    def add_run(self, path: Path, manifest: Manifest) -> None:
+        """Add the manifest that was just written to a path."""
+        self._read_files[path.name] = manifest
+        self._unsaved[path.name] = encode_rows((manifest.run, *manifest.rows))
+        self._add_manifests([manifest])
+
+    def add_packs(self, tables: dict[str, bytes]) -> None:
+        """Add packs that were just written: their encoded tables of contents by name."""
+        self._unsaved |= tables
+        self._refresh_locations()
+
+    def save_cache(self) -> None:
+        """Save what was read, if there is a cache, so that the next command does not have to read it."""
+        if self.cache is not None and (self._unsaved or not self.cache.is_stored()):
+            existing = [path.name for path in (*self.store.run_files(), *self.store.pack_files())]
+            self.cache.add(self._unsaved.items(), existing)
+            if self._trusts_cache:
+                self._unsaved = {}
+
+    def save_complete_cache(self) -> None:
+        """Read and save everything: without the key, later runs know only what is in the cache."""
+        if self.cache is not None:
+            self.refresh()
+            self._locate_all()
+            self.save_cache()
+
+    def last_run(self, machine: str) -> Manifest | None:
+        """The newest manifest of a machine."""
+        return next((manifest for manifest in reversed(self.manifests) if manifest.run.machine == machine), None)
+
+    def next_run(self, machine: str, label: str, began: str, homes: Sequence[str] = ()) -> RunRow:
+        """The first row of a machine's next manifest."""
+        last = self.last_run(machine)
+        return RunRow(
+            MANIFEST_VERSION,
+            machine,
+            path_to_json(label)[0],
+            last.run.number + 1 if last is not None else 1,
+            last.hash if last is not None else None,
+            began,
+            tuple(path_to_json(home)[0] for home in homes),
+        )
+
+    def newest(self) -> Iterator[Version]:
+        """The newest version of every file."""
+        return (versions[-1] for versions in self.versions.values())
+
+    def all_versions(self) -> Iterator[Version]:
+        """Every version of every file."""
+        return (version for versions in self.versions.values() for version in versions)
+
+    @property
+    def located(self) -> dict[str, PieceLocation]:
+        """Where every piece is stored, by its hash."""
+        return self._locate_all()
+
+    def pieces_outside(self, packs: AbstractSet[str]) -> set[str]:
+        """The hashes of the pieces that are stored in packs other than these, given by name."""
+        located = self._locate_all()
+        if not packs:
+            return set(located)
+        return {
+            hash_
+            for hash_, location in located.items()
+            if any(each.pack.name not in packs for each in (location, *self._duplicates.get(hash_, ())))
+        }
+
+    def live_pieces(self) -> set[str]:
+        """The hashes of the pieces that some version needs; forgotten versions do not count."""
+        return {hash_ for version in self.all_versions() for hash_ in version.pieces}
+
+    def forgotten_pieces(self, live: AbstractSet[str]) -> set[str]:
+        """The hashes of the pieces that only forgotten versions need."""
+        return {hash_ for version in self.forgotten_versions for hash_ in version.pieces} - live
+
+    def reload_locations(self) -> None:
+        """Locate all pieces again: another process may have rewritten the packs."""
+        self._located = None
+        self._frame.cache_clear()
+
+    def piece(self, hash_: str) -> bytes:
+        """The bytes of a piece, checked against its hash.
+
+        Raises:
+            Unreadable: it is missing or damaged.
+        """
+        try:
+            return self._read_piece(hash_)
+        except Unreadable:
+            # Packs are rewritten into larger ones, so the piece may be elsewhere by now.
+            location = self.located.get(hash_)
+            if location is not None and location.pack.exists():
+                raise
+            self.reload_locations()
+            return self._read_piece(hash_)
+
+    def data(self, version: Version) -> Iterator[bytes]:
+        """The content of a version, piece by piece; never more than its size, whatever a merged keep claims.
+
+        Raises:
+            Unreadable: a piece is missing or damaged, or the pieces do not add up to its size.
+        """
+        if version.spans:
+            for span in version.spans:
+                yield from _slice_stream(self.data(span.version), span.start, span.stop)
+            return
+        left = version.size
+        for hash_ in version.pieces:
+            data = self.piece(hash_)
+            left -= len(data)
+            if left < 0:
+                break
+            yield data
+        if left:
+            raise Unreadable(f"The kept pieces of {version.path!r} do not add up to its {version.size:,} bytes.")
+
+    def position(self, version: Version) -> tuple[str, int, int]:
+        """A sort key: reading files in this order decompresses each frame once."""
+        first = next(iter(version.spans[0].version.pieces if version.spans else version.pieces), "")
+        location = self.located.get(first)
+        return (location.pack.name, location.frame.offset, location.start) if location is not None else ("", 0, 0)
+
+    def _read_piece(self, hash_: str) -> bytes:
+        location = self.located.get(hash_)
+        if location is None:
+            raise Unreadable(f"A piece of the keep is missing ({hash_[:16]}). Copy the packs from another copy of it.")
+        locations = [location, *self._duplicates.get(hash_, ())]
+        for duplicate in locations[:-1]:
+            try:
+                return self._read_location(duplicate, hash_)
+            except Unreadable:
+                continue  # this pack is damaged; another may be intact
+        return self._read_location(locations[-1], hash_)
+
+    def _read_location(self, location: PieceLocation, hash_: str) -> bytes:
+        data = self._frame(location.pack, location.frame)[location.start : location.start + location.length]
+        if sha256(data).hexdigest() != hash_:
+            raise Unreadable(f"A piece in {location.pack.name!r} is damaged. `threadline keep verify` says more.")
+        return data
+
+    def _open_cache(self) -> None:
+        """Open the cache; again if the keep has another id, since a damaged keep.json is repaired by a run."""
+        if self.store.info.id != self._cache_id:
+            self._cache_id = self.store.info.id
+            self.cache = open_keep_cache(self._cache_folder, self._cache_id)
+
+    def _read_manifest(self, path: Path) -> Manifest | None:
+        if self._is_unreadable(path):
+            self._unread_runs += 1
+            return None
+        try:
+            return parse_manifest(self._read_cached(path, lambda path: read_manifest_text(self.store, path)), path.name)
+        except Unreadable as error:
+            self._run_problems.append(str(error))
+            return None
+
+    def _is_unreadable(self, path: Path) -> bool:
+        """Whether a file can be read neither from the cache nor without the key."""
+        return self._cached(path) is None and self.store.is_key_missing
+
+    def _cached(self, path: Path) -> bytes | None:
+        unsaved = self._unsaved.get(path.name)
+        if unsaved is None and self._trusts_cache and self.cache is not None:
+            return self.cache.get(path.name)
+        return unsaved
+
+    def _read_cached(self, path: Path, read: Callable[[Path], bytes]) -> bytes:
+        data = self._cached(path)
+        if data is None:
+            data = self._unsaved[path.name] = read(path)
+        return data
+
+    def _add_manifests(self, new: Iterable[Manifest], *, rebuild: bool = False) -> None:
+        """Add manifests. Derive all versions again if they change more than the newest versions of files."""
+        hashes = {manifest.hash for manifest in self.manifests}
+        unique = {manifest.hash: manifest for manifest in new if manifest.hash not in hashes}
+        added = sorted(unique.values(), key=_manifest_order)
+        if not added and not rebuild:
+            return
+        self.memo.clear()
+        can_append = not rebuild and not self._orphan_problems and all(map(self._is_newest, added))
+        self.manifests = sorted((*self.manifests, *added), key=_manifest_order)
+        if can_append:
+            self._derive_versions(added)
+            return
+        self.versions, self.forgotten_versions, self._piece_lists = {}, [], {}
+        self._orphan_problems = []
+        self.forgotten = ForgottenFiles(
+            row for manifest in self.manifests for row in manifest.rows if isinstance(row, ForgetRow)
+        )
+        self._derive_versions(self.manifests)
+
+    def _is_newest(self, manifest: Manifest) -> bool:
+        """Whether a manifest forgets nothing and comes after all others of its machine that were there before."""
+        last = self.last_run(manifest.run.machine)
+        is_after = last is None or _manifest_order(last) < _manifest_order(manifest)
+        return is_after and not any(isinstance(row, ForgetRow) for row in manifest.rows)
+
+    def _derive_versions(self, added: Sequence[Manifest]) -> None:
+        """Turn rows into versions. A version may continue one that another machine's manifest lists further down."""
+        rows = [row for manifest in added for row in manifest.rows if isinstance(row, FileRow)]
+        row_ids = iter(resolve_piece_lists(rows, self._piece_lists))
+        for manifest in added:
+            for row in manifest.rows:
+                if isinstance(row, GoneRow):
+                    self._mark_gone(manifest.run, row)
+                elif isinstance(row, FileRow):
+                    pieces = self._piece_lists.get(next(row_ids))
+                    if pieces is not None:
+                        self._add_version(make_version(manifest.run, row, pieces))
+                    else:
+                        self._orphan_problems.append(
+                            f"A manifest is missing: run {manifest.run.number} of {manifest.run.label} refers to an"
+                            f" earlier version of {row.path} that is not in the keep."
+                        )
+
+    def _add_version(self, version: Version) -> None:
+        if self.forgotten.has(version.path):
+            self.forgotten_versions.append(version)
+            return
+        versions = self.versions.setdefault(version.key, [])
+        if versions and is_same_version(versions[-1], version):
+            versions[-1] = replace(versions[-1], ctime_ns=version.ctime_ns)
+        else:
+            versions.append(version)
+
+    def _mark_gone(self, run: RunRow, row: GoneRow) -> None:
+        key = (run.machine, path_from_json(row.home, row.raw_home), path_from_json(row.path, row.raw_path))
+        versions = self.versions.get(key)
+        if versions:
+            versions[-1] = replace(versions[-1], gone=run.began)
+
+    def _locate_all(self) -> dict[str, PieceLocation]:
+        if self._located is None:
+            self._located, self._duplicates, self._located_packs = {}, {}, set()
+            self._pack_problems, self._unread_packs = {}, set()
+            tried: set[Path] = set()
+            # Packs that are written meanwhile may replace others, so look again until there are no new ones.
+            for _scan in range(_MAX_RESCANS):
+                new = [path for path in self.store.pack_files() if path not in tried]
+                if not new:
+                    break
+                tried.update(new)
+                for path in new:
+                    self._locate_pack(self._located, path)
+        return self._located
+
+    def _refresh_locations(self) -> None:
+        """Locate the pieces of new packs; all of them again if a pack has vanished."""
+        if self._located is None:
+            return
+        paths = {path.name: path for path in self.store.pack_files()}
+        if self._located_packs - paths.keys():
+            self.reload_locations()
+            return
+        for name in paths.keys() - self._located_packs:
+            self._locate_pack(self._located, paths[name])
+
+    def _locate_pack(self, located: dict[str, PieceLocation], path: Path) -> None:
+        self._pack_problems.pop(path.name, None)
+        if self._is_unreadable(path):
+            self._unread_packs.add(path.name)
+            return
+        try:
+            frames = pack.decode_table(self._read_table(path), path.name).frames
+        except Unreadable as error:
+            # A pack may be removed once others contain its pieces; whoever needs what is lost reports it.
+            if path.exists():
+                self._pack_problems[path.name] = str(error)
+            return
+        self._located_packs.add(path.name)
+        self._unread_packs.discard(path.name)
+        for frame in frames:
+            start = 0
+            for hash_, length in frame.pieces:
+                location = PieceLocation(path, frame, start, length)
+                if located.setdefault(hash_, location) is not location:
+                    self._duplicates.setdefault(hash_, []).append(location)
+                start += length
+
+    def _read_table(self, path: Path) -> bytes:
+        table = self._read_cached(path, self._reader.table)
+        if self._is_truncated(path, table):
+            raise Unreadable(f"The pack {path.name!r} is truncated, or longer than it was written.")
+        return table
+
+    def _is_truncated(self, path: Path, table: bytes) -> bool:
+        """Whether a pack is not as long as its cached table says: then its contents are stored again."""
+        if path.suffix != ".zst" or self.cache is None or not self._trusts_cache:
+            return False
+        try:
+            frames = pack.decode_table(table, path.name).frames
+            end = max((frame.offset + frame.length for frame in frames), default=0)
+            return path.lstat().st_size != end + len(pack.build_footer(table))
+        except (Unreadable, OSError):
+            return False  # reported when it is read
+
+
+def read_manifest_text(store: Store, path: Path) -> bytes:
+    """The text of a manifest, after checking the file against the hash in its name.
+
+    Raises:
+        Unreadable: it cannot be read, or is damaged.
+    """
+    try:
+        if hash_file(path) != hash_in_name(path):
+            raise damaged_manifest_error(path.name, "its bytes do not match the hash in its name")
+    except OSError as error:
+        raise read_error(path, error) from None
+    return decompress_manifest(store.read(path), path.name)
+
+
+def resolve_piece_lists(rows: Sequence[FileRow], piece_lists: dict[str, PieceList]) -> list[str]:
+    """Add the piece list of each row to `piece_lists`, by its id; return the ids of the rows.
+
+    The list that a row continues may be further down, or missing: then the row has none.
+    """
+    ids = [piece_list_id(row) for row in rows]
+    waiting: dict[str, list[tuple[str, FileRow]]] = {}
+    for id_, row in zip(ids, rows, strict=True):
+        if row.base is not None and row.base not in piece_lists:
+            waiting.setdefault(row.base, []).append((id_, row))
+            continue
+        ready = [(id_, row)]
+        while ready:
+            ready_id, ready_row = ready.pop()
+            if ready_id not in piece_lists:
+                before = piece_lists[ready_row.base] if ready_row.base is not None else None
+                piece_lists[ready_id] = PieceList(ready_row.pieces, before, ready_id)
+                ready += waiting.pop(ready_id, ())
+    return ids
 
 
 def piece_list_id(row: FileRow) -> str:
-    """What rows that go on from this one call it."""
-    return sha256("\n".join((row.base or "", *row.pieces)).encode()).hexdigest()
+    """The id of a row's piece list, which rows that continue it refer to."""
+    return _piece_list_id(row.base, row.pieces)
 
 
-def resolve_piece_lists(rows: Iterable[FileRow], found: dict[str, PieceList]) -> None:
-    """The pieces of each row, by its id, into `found`. What one goes on from may be told further down, or elsewhere."""
-    waiting: dict[str, list[FileRow]] = {}
-    for row in rows:
-        if row.base is not None and row.base not in found:
-            waiting.setdefault(row.base, []).append(row)
-            continue
-        ready = [row]
-        while ready:
-            one = ready.pop()
-            made = PieceList(one.pieces, found[one.base] if one.base is not None else None)
-            if made.id not in found:
-                found[made.id] = made
-                ready += waiting.pop(made.id, ())
+def _piece_list_id(base: str | None, pieces: tuple[str, ...]) -> str:
+    return sha256("\n".join((base or "", *pieces)).encode()).hexdigest()
 
 
 def make_version(run: RunRow, row: FileRow, pieces: PieceList) -> Version:
-    """The version that a row of a run tells of."""
+    """The version that a row of a run describes."""
     return Version(
         run.machine,
         run.label,
@@ -497,7 +588,7 @@ def make_version(run: RunRow, row: FileRow, pieces: PieceList) -> Version:
 
 
 def is_same_version(version: Version, other: Version) -> bool:
-    """Whether nothing changed but what the system notes of a file."""
+    """Whether two versions differ in nothing but their ctime."""
     return (version.gone, version.size, version.mtime_ns, version.mode, version.torn) == (
         other.gone,
         other.size,
@@ -505,3 +596,19 @@ def is_same_version(version: Version, other: Version) -> bool:
         other.mode,
         other.torn,
     ) and list(version.pieces) == list(other.pieces)
+
+
+def _slice_stream(chunks: Iterator[bytes], start: int, stop: int) -> Iterator[bytes]:
+    """The bytes of a stream from `start` to `stop`."""
+    at = 0
+    for data in chunks:
+        if at >= stop:
+            return
+        part = data[max(0, start - at) : stop - at]
+        at += len(data)
+        if part:
+            yield part
+
+
+def _manifest_order(manifest: Manifest) -> tuple[str, int, str, str]:
+    return manifest.run.machine, manifest.run.number, manifest.run.began, manifest.hash

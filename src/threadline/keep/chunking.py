@@ -1,6 +1,6 @@
 """Cut files into pieces at line ends chosen by content, and name each piece by its SHA-256.
 
-Where a piece ends depends only on its own bytes, so files that start alike are cut alike.
+Where a piece ends depends only on its own bytes, so files that start alike are cut alike and share their first pieces.
 """
 
 from __future__ import annotations
@@ -12,62 +12,60 @@ from zlib import crc32
 from msgspec import Struct
 
 MIN_PIECE_SIZE, MAX_PIECE_SIZE = 32 * 1024, 1024 * 1024
-"""A piece has no fewer bytes than this unless its file ends, and no more than that whatever it holds."""
+"""The size of a piece in bytes; only the last piece of a file may be smaller."""
 _BOUNDARY_ODDS = 8
-"""One line in so many ends a piece: where it is long enough, the next such line is its last."""
+"""Once a piece is long enough, one line in this many ends it."""
 
 
 class Piece(Struct, frozen=True, gc=False):
-    """Some bytes of a file, by their SHA-256, in hexadecimal."""
+    """A part of a file: its bytes, and their SHA-256 in hexadecimal."""
 
     hash: str
     data: bytes
 
     @classmethod
     def of(cls, data: bytes) -> Piece:
-        """The piece that these bytes make."""
+        """The piece with these bytes."""
         return cls(sha256(data).hexdigest(), data)
 
 
 class Chunker:
-    """Cuts a stream of bytes into pieces, however the stream is handed over.
+    """Cuts a stream of bytes into pieces. The result does not depend on how the stream is divided into `feed` calls.
 
-    Where a piece ends depends only on its own bytes, so that files that begin alike are cut alike.
-
-    >>> cut = Cutting()
-    >>> [len(one) for one in (*cut.more(b"a line" + bytes([10])), *cut.rest())]
+    >>> chunker = Chunker()
+    >>> [len(piece) for piece in (*chunker.feed(b"a line" + bytes([10])), *chunker.finish())]
     [7]
     """
 
     def __init__(self) -> None:
-        self._held = b""
-        self._seen = 0
-        """How far the held bytes were looked through without finding an end."""
+        self._buffer = b""
+        self._searched = 0
+        """How many bytes of the buffer were searched without finding an end."""
 
-    def more(self, data: bytes) -> Iterator[bytes]:
-        """The pieces that are whole once these bytes have come."""
-        held = self._held + data if self._held else data
-        begin = 0
-        while (end := self._end(held, begin)) is not None:
-            yield held[begin:end]
-            begin = end
-            self._seen = 0
-        self._held = held[begin:]
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Add bytes; yield the pieces that are complete."""
+        buffer = self._buffer + data if self._buffer else data
+        start = 0
+        while (end := self._find_end(buffer, start)) is not None:
+            yield buffer[start:end]
+            start = end
+            self._searched = 0
+        self._buffer = buffer[start:]
 
-    def rest(self) -> Iterator[bytes]:
-        """What is left when nothing more comes."""
-        if self._held:
-            yield self._held
-        self._held = b""
-        self._seen = 0
+    def finish(self) -> Iterator[bytes]:
+        """Yield what is left at the end of the stream."""
+        if self._buffer:
+            yield self._buffer
+        self._buffer = b""
+        self._searched = 0
 
-    def _end(self, held: bytes, begin: int) -> int | None:
-        """Where the piece that begins there ends: after the first line past `LEAST` that says so, or at `MOST`."""
-        start, stop = begin + max(self._seen, MIN_PIECE_SIZE), begin + MAX_PIECE_SIZE
-        # The line that a look begins in counts from there on, whatever stands before it.
-        while (newline := held.find(b"\n", start, stop)) >= 0:
-            if crc32(held[start:newline]) % _BOUNDARY_ODDS == 0:
+    def _find_end(self, buffer: bytes, piece_start: int) -> int | None:
+        """Where a piece ends: after the first boundary line past the minimum size, or at the maximum size."""
+        start, stop = piece_start + max(self._searched, MIN_PIECE_SIZE), piece_start + MAX_PIECE_SIZE
+        # The first line is hashed from where the search starts, whatever is before that on the line.
+        while (newline := buffer.find(b"\n", start, stop)) >= 0:
+            if crc32(buffer[start:newline]) % _BOUNDARY_ODDS == 0:
                 return newline + 1
             start = newline + 1
-        self._seen = start - begin
-        return stop if len(held) >= stop else None
+        self._searched = start - piece_start
+        return stop if len(buffer) >= stop else None

@@ -1,10 +1,10 @@
-"""Remove a session from a keep, and rewrite packs so that they hold only what is needed.
+"""Remove a session from a keep, and rewrite packs so that they contain only what is needed.
 
 The manifests still record that the session was kept, its paths and the reason. Its bytes go, except those that other
 files share. Dictionaries consist of users' lines, so forgetting drops them too.
 
-Old packs are deleted only after the new ones are on disk: killed at any point, nothing is missing, and the next run
-finishes.
+Old packs are deleted only after the new ones are on disk: if a process is killed at any point, nothing is missing, and
+the next run finishes the work.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,16 +19,18 @@ from msgspec import Struct
 from threadline import atomic
 from threadline.errors import IndexBusy, NotFound, Unreadable
 from threadline.keep import pack
-from threadline.keep.catalogue import Catalogue, Version, update_cache
+from threadline.keep.catalogue import Catalogue, ForgottenFiles, Version
 from threadline.keep.chunking import Piece
 from threadline.keep.machine import Machine
-from threadline.keep.manifest import MANIFEST_VERSION, EndRow, ForgetRow, RunRow, path_to_json
-from threadline.keep.pack import ENCRYPTED_PACK_SIZE, FRAME_SIZE, PACK_SIZE, Frame, PackWriter, split_frame
+from threadline.keep.manifest import EndRow, ForgetRow, format_timestamp, path_to_json
+from threadline.keep.pack import Frame, PackReader, PackWriter, max_pack_size
 from threadline.keep.store import RETIRED_SUFFIX, Store
+
+PackTables = dict[Path, tuple[Frame, ...]]
 
 
 class ForgetResult(Struct, frozen=True):
-    """What was forgotten: how many files and versions, how many bytes left the packs, what could not be taken out."""
+    """What was forgotten: how many files, versions and bytes; `problems` says what could not be removed."""
 
     session: str
     reason: str
@@ -40,7 +41,7 @@ class ForgetResult(Struct, frozen=True):
 
 
 def forget_session(
-    store: Store,
+    catalogue: Catalogue,
     machine: Machine,
     session: str,
     files: Iterable[Version],
@@ -48,99 +49,84 @@ def forget_session(
     *,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> ForgetResult:
-    """Take a session out of the keep: these files, every version of them, and whatever has its id in its path.
+    """Remove a session: these files in every version, and every file with its id in the path.
 
-    That it was kept, its paths and the reason stay in the manifests; its bytes do not, but for those others have, too.
+    The fact that it was kept, its paths and the reason stay in the manifests. The catalogue must not trust the cache.
 
     Raises:
         NotFound: there is nothing to forget.
-        IndexBusy: somebody else writes.
-        Unreadable: the keep cannot be written, or is encrypted and its key not at hand.
-    """
-    store.require_key()
-    with store.removing(machine.id):
-        before = Catalogue(store)
-        row = ForgetRow(session, reason, tuple(sorted({path_to_json(version.path)[0] for version in files})))
-        before.forgotten.add(row)
-        going = [version for version in before.all_versions() if before.forgotten.has(version.path)]
-        if not going:
-            raise NotFound(f"The keep has nothing of {session!r}; `threadline keep list` shows what it has.")
-        last = before.last_run(machine.id)
-        moment = now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        run = RunRow(
-            MANIFEST_VERSION,
-            machine.id,
-            path_to_json(machine.label)[0],
-            last.run.number + 1 if last is not None else 1,
-            last.hash if last is not None else None,
-            moment,
-            (),
-        )
-        store.put_run([run, row, EndRow(moment, 0, 0)])
-        packed = purge_forgotten(Catalogue(store), machine)
-        update_cache(store, machine.memory)
-    paths = {(one.machine, one.home, one.path) for one in going}
-    return ForgetResult(
-        session, reason, len(paths), len(going), packed.bytes_before - packed.bytes_after, tuple(packed.problems)
-    )
-
-
-def purge_forgotten(catalogue: Catalogue, machine: Machine) -> RepackResult:
-    """Write anew every pack that holds what only forgotten versions need, and all that needs a dictionary.
-
-    A dictionary is made of lines, which may be those that are to go. What no version needs at all was left by a run
-    that was stopped: it may be theirs, and goes, too, where all manifests can be read.
+        IndexBusy: another process is writing.
+        Unreadable: the keep cannot be written, or is encrypted and its key is not available.
     """
     store = catalogue.store
-    live = {hash_ for version in catalogue.all_versions() for hash_ in version.pieces}
-    dead = _unneeded_pieces(catalogue, live)
-    keep_unknown = bool(catalogue.problems)
-    retire_dictionaries(store)
-    told = {path: frames for path in store.pack_files() if (frames := read_frames(store, path)) is not None}
-
-    def wanted(hash_: str) -> bool:
-        return hash_ in live or (keep_unknown and hash_ not in dead)
-
-    chosen = {
-        path: frames
-        for path, frames in told.items()
-        if any(frame.dictionary or any(not wanted(hash_) for hash_, _length in frame.pieces) for frame in frames)
-    }
-    packed = rewrite_packs(catalogue, machine, chosen, wanted)
-    left = [frames for path, frames in told.items() if path not in chosen or path.exists()]
-    remove_retired_dictionaries(store, left)
-    return packed
+    store.require_key()
+    with store.removing(machine.id):
+        catalogue.refresh()
+        row = ForgetRow(session, reason, tuple(sorted({path_to_json(version.path)[0] for version in files})))
+        forgotten = ForgottenFiles((*catalogue.forgotten.rows, row))
+        versions = [version for version in catalogue.all_versions() if forgotten.has(version.path)]
+        if not versions:
+            raise NotFound(f"The keep has nothing of {session!r}. `threadline keep list` shows what it has.")
+        moment = format_timestamp(now())
+        # The row is written first: if the process is killed while packs are rewritten, the next run goes on.
+        run = catalogue.next_run(machine.id, machine.label, moment)
+        catalogue.add_run(*store.put_run([run, row, EndRow(moment, 0, 0)]))
+        result = purge_forgotten(catalogue, machine)
+        catalogue.save_complete_cache()
+    freed = result.bytes_before - result.bytes_after
+    count = len({version.key for version in versions})
+    return ForgetResult(session, reason, count, len(versions), freed, result.problems)
 
 
 def finish_forgetting(catalogue: Catalogue, machine: Machine) -> None:
-    """Go on with what a killed `forget` began, or a merged manifest asks for; where somebody else writes, later."""
+    """Finish a `forget` that was killed, or that a merged manifest asks for. If another process writes, do it later."""
     store = catalogue.store
-    if not catalogue.forgotten.rows or store.is_key_missing:
-        return
-    if not has_unpurged_pieces(catalogue):
+    if not catalogue.forgotten.rows or store.is_key_missing or not has_unpurged_pieces(catalogue):
         return
     try:
         with store.removing(machine.id):
-            purge_forgotten(Catalogue(store), machine)
-            update_cache(store, machine.memory)
+            purge_forgotten(Catalogue(store, trust_cache=False), machine)
+            catalogue.reload_locations()
+            catalogue.save_complete_cache()
     except (IndexBusy, Unreadable):
         return
 
 
 def has_unpurged_pieces(catalogue: Catalogue) -> bool:
-    """Whether something is still in the packs that only forgotten versions need."""
-    live = {hash_ for version in catalogue.all_versions() for hash_ in version.pieces}
-    return bool(list_retired_dictionaries(catalogue.store)) or any(
-        hash_ in catalogue.located for hash_ in _unneeded_pieces(catalogue, live)
-    )
+    """Whether the packs still contain pieces that only forgotten versions need."""
+    forgotten = catalogue.forgotten_pieces(catalogue.live_pieces())
+    return bool(_retired_dictionaries(catalogue.store)) or any(hash_ in catalogue.located for hash_ in forgotten)
 
 
-def _unneeded_pieces(catalogue: Catalogue, live: set[str]) -> set[str]:
-    return {hash_ for version in catalogue.forgotten_versions for hash_ in version.pieces} - live
+def purge_forgotten(catalogue: Catalogue, machine: Machine) -> RepackResult:
+    """Rewrite every pack with pieces that only forgotten versions need, and every frame that needs a dictionary.
+
+    A dictionary consists of lines, which may be forgotten ones. Pieces that no version needs were left by an
+    interrupted run and may be forgotten ones, too; they are dropped if all manifests can be read.
+    """
+    store = catalogue.store
+    live = catalogue.live_pieces()
+    forgotten = catalogue.forgotten_pieces(live)
+    keeps_unknown = bool(catalogue.manifest_problems)
+    retire_dictionaries(store)
+    tables = PackReader(store).all_frames()
+
+    def is_needed(hash_: str) -> bool:
+        return hash_ in live or (keeps_unknown and hash_ not in forgotten)
+
+    selected = {
+        path: frames
+        for path, frames in tables.items()
+        if any(frame.dictionary or not all(map(is_needed, frame.hashes)) for frame in frames)
+    }
+    result = rewrite_packs(catalogue, machine, selected, is_needed)
+    left = [frames for path, frames in tables.items() if path not in selected or path.exists()]
+    remove_retired_dictionaries(store, left)
+    return result
 
 
 class RepackResult(Struct, frozen=True):
-    """What was written anew: how many packs became how many, what they took and take, and what could not be."""
+    """How many packs became how many, and their sizes; `problems` says what could not be rewritten."""
 
     before: int = 0
     after: int = 0
@@ -149,110 +135,108 @@ class RepackResult(Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
 
-FrameTable = list[tuple[Path, Frame]]
-
-
 def repack(
-    store: Store,
+    catalogue: Catalogue,
     machine: Machine,
     *,
     jobs: int = 2,
     planned: Callable[[int], None] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> RepackResult:
-    """Write small packs into large ones, and what is there twice once. Killed anywhere, nothing is missing.
+    """Combine small packs into large ones, and store pieces once that are in several packs.
 
-    What was forgotten and came back goes again: a run that had neither the key nor a memory could not know of it.
+    Forgotten files that came back are removed again: a run without the key or a cache could not know of them. The
+    catalogue must not trust the cache.
 
     Raises:
-        IndexBusy: somebody else writes.
-        Unreadable: the keep cannot be written, or is encrypted and its key not at hand.
+        IndexBusy: another process is writing.
+        Unreadable: the keep cannot be written, or is encrypted and its key is not available.
     """
+    store = catalogue.store
     store.require_key()
     with store.removing(machine.id):
-        catalogue = Catalogue(store)
+        catalogue.refresh()
         if catalogue.forgotten.rows and has_unpurged_pieces(catalogue):
             purge_forgotten(catalogue, machine)
-        told = {path: frames for path in store.pack_files() if (frames := read_frames(store, path)) is not None}
-        chosen = _select_packs(store, told)
-        packed = rewrite_packs(
-            catalogue, machine, chosen, lambda _hash: True, jobs=jobs, planned=planned, progress=progress, smaller=True
+        selected = _select_packs(store, PackReader(store).all_frames())
+        result = rewrite_packs(
+            catalogue,
+            machine,
+            selected,
+            lambda _hash: True,
+            jobs=jobs,
+            planned=planned,
+            progress=progress,
+            only_if_smaller=True,
         )
-        update_cache(store, machine.memory)
-    return packed
+        catalogue.save_complete_cache()
+    return result
 
 
-def read_frames(store: Store, path: Path) -> tuple[Frame, ...] | None:
-    """The frames of a pack; None where it does not tell."""
-    try:
-        with store.opened(path) as file:
-            return pack.decode_table(pack.read_table(file, path.name), path.name).frames
-    except (Unreadable, OSError):
-        return None
+class _DamagedFrame(Struct, frozen=True):
+    path: Path
+    message: str
+    needed: list[str]
 
 
 def rewrite_packs(
     catalogue: Catalogue,
     machine: Machine,
-    packs: dict[Path, tuple[Frame, ...]],
-    wanted: Callable[[str], bool],
+    packs: PackTables,
+    is_needed: Callable[[str], bool],
     *,
     jobs: int = 2,
-    dictionary: bytes | None = None,
     planned: Callable[[int], None] | None = None,
     progress: Callable[[int], None] | None = None,
-    smaller: bool = False,
+    only_if_smaller: bool = False,
 ) -> RepackResult:
-    """Write the wanted pieces of packs into new ones, then take the old away. What is damaged stays where it is.
+    """Write the needed pieces of packs into new packs, then delete the old ones. Damaged packs stay.
 
-    With `smaller`, the old ones stay, and the new go, unless these take less room or the place of damaged ones.
+    With `only_if_smaller`, the new packs are deleted instead, unless they are smaller or replace damaged ones.
     """
     if not packs:
         return RepackResult()
     store = catalogue.store
+    reader = PackReader(store)
     ordered = _order_frames(catalogue, packs)
     progress = progress or (lambda _done: None)
     if planned is not None:
         planned(sum(frame.size for _path, frame in ordered))
-    damaged: list[tuple[Path, str, list[str]]] = []
-    done: set[str] = set()
-    known: dict[str, bytes] = {}
-    before = sum(path.stat().st_size for path in packs)
-    with PackWriter(store, machine.id, jobs=jobs, dictionary=dictionary) as packing:
+    damaged: list[_DamagedFrame] = []
+    written: set[str] = set()
+    size_before = sum(path.stat().st_size for path in packs)
+    with PackWriter(store, machine.id, jobs=jobs) as writer:
         for path, frame in ordered:
-            missing = [hash_ for hash_, _length in frame.pieces if hash_ not in done and wanted(hash_)]
-            if missing:
+            needed = [hash_ for hash_ in frame.hashes if hash_ not in written and is_needed(hash_)]
+            if needed:
                 try:
-                    found = _read_pieces(store, path, frame, known)
+                    pieces = dict(reader.pieces(path, frame))
                 except Unreadable as error:
-                    damaged.append((path, str(error), missing))
+                    damaged.append(_DamagedFrame(path, str(error), needed))
                     continue
-                right = [
-                    Piece(fromkey, found[fromkey])
-                    for fromkey in dict.fromkeys(missing)
-                    if _has_hash(fromkey, found[fromkey])
-                ]
-                for piece in right:
-                    packing.add(piece)
-                    done.add(piece.hash)
-                if not done.issuperset(missing):
-                    said = f"A piece in {path.name!r} is not what was kept; it stays where it is."
-                    damaged.append((path, said, missing))
+                for hash_ in dict.fromkeys(needed):
+                    data = pieces[hash_]
+                    if data is not None:
+                        writer.add(Piece(hash_, data))
+                        written.add(hash_)
+                if not written.issuperset(needed):
+                    message = f"A piece in {path.name!r} is damaged. The pack stays as it is."
+                    damaged.append(_DamagedFrame(path, message, needed))
             progress(frame.size)
-    # What one pack has damaged, another may have whole: it was kept again.
-    lost = [(path, said) for path, said, missing in damaged if not done.issuperset(missing)]
-    problems = [said for _path, said in lost]
-    spoilt = {path for path, _said in lost}
-    after = sum(path.stat().st_size for path in packing.done)
-    left = sum(path.stat().st_size for path in spoilt)
-    is_mended = any(path not in spoilt for path, _said, _missing in damaged)
-    if smaller and after + left >= before and not is_mended:
-        _remove_packs(store, (path for path in packing.done if path not in packs))
-        return RepackResult(problems=tuple(problems))
-    # A pack may come out as it was: its name is its hash, and it stays.
-    _remove_packs(store, (path for path in packs if path not in spoilt and path not in packing.done))
+    # A piece that is damaged in one pack may be intact in another, since a run stores it again.
+    lost = [frame for frame in damaged if not written.issuperset(frame.needed)]
+    problems = tuple(frame.message for frame in lost)
+    damaged_paths = {frame.path for frame in lost}
+    size_after = writer.finished_size
+    size_left = sum(path.stat().st_size for path in damaged_paths)
+    has_repaired = any(frame.path not in damaged_paths for frame in damaged)
+    if only_if_smaller and size_after + size_left >= size_before and not has_repaired:
+        _remove_packs(store, (path for path in writer.finished if path not in packs))
+        return RepackResult(problems=problems)
+    # A new pack may be identical to an old one; then it has the same name, and stays.
+    _remove_packs(store, (path for path in packs if path not in damaged_paths and path not in writer.finished))
     catalogue.reload_locations()
-    return RepackResult(len(packs), len(packing.done) + len(spoilt), before, after, tuple(problems))
+    return RepackResult(len(packs), len(writer.finished) + len(damaged_paths), size_before, size_after, problems)
 
 
 def _remove_packs(store: Store, paths: Iterable[Path]) -> None:
@@ -261,67 +245,57 @@ def _remove_packs(store: Store, paths: Iterable[Path]) -> None:
     atomic.sync_folder(store.packs)
 
 
-def _read_pieces(store: Store, path: Path, frame: Frame, known: dict[str, bytes]) -> dict[str, bytes]:
-    name = frame.dictionary
-    if name is not None and name not in known:
-        known[name] = store.dictionary(name)
-    with store.opened(path) as file:
-        data = pack.read_frame(file, path.name, frame, known[name] if name is not None else None)
-    return dict(split_frame(frame, data))
+def _select_packs(store: Store, tables: PackTables) -> PackTables:
+    """The packs that are worth rewriting: small ones, ones with several small frames, ones that share pieces."""
+    small_size = max_pack_size(store) // 4
+    counts = Counter(hash_ for frames in tables.values() for frame in frames for hash_ in frame.hashes)
+    duplicates = {hash_ for hash_, count in counts.items() if count > 1}
+    small = {path for path in tables if path.stat().st_size < small_size}
+    selected = {}
+    for path, frames in tables.items():
+        has_duplicates = any(hash_ in duplicates for frame in frames for hash_ in frame.hashes)
+        has_small_frames = sum(map(_is_small, frames)) > 1
+        if has_duplicates or has_small_frames or (path in small and len(small) > 1):
+            selected[path] = frames
+    return selected
 
 
-def _has_hash(hash_: str, data: bytes) -> bool:
-    return sha256(data).hexdigest() == hash_
+def _is_small(frame: Frame) -> bool:
+    return frame.size < pack.FRAME_SIZE // 2
 
 
-def _select_packs(store: Store, packs: dict[Path, tuple[Frame, ...]]) -> dict[Path, tuple[Frame, ...]]:
-    """The packs that are better written anew: several small ones, and those that hold what others hold, too."""
-    least = (ENCRYPTED_PACK_SIZE if store.is_encrypted else PACK_SIZE) // 4
-    counted = Counter(hash_ for frames in packs.values() for frame in frames for hash_, _length in frame.pieces)
-    twice = {hash_ for hash_, times in counted.items() if times > 1}
-    chosen = {}
-    small = {path for path in packs if path.stat().st_size < least}
-    for path, frames in packs.items():
-        doubled = any(hash_ in twice for frame in frames for hash_, _length in frame.pieces)
-        cut_small = sum(frame.size < FRAME_SIZE // 2 for frame in frames) > 1
-        if doubled or cut_small or (path in small and len(small) > 1):
-            chosen[path] = frames
-    return chosen
+def _order_frames(catalogue: Catalogue, packs: PackTables) -> list[tuple[Path, Frame]]:
+    """The frames of packs in the order in which they were first needed, so that a file's parts follow each other.
 
-
-def _order_frames(catalogue: Catalogue, packs: dict[Path, tuple[Frame, ...]]) -> FrameTable:
-    """The frames of packs in the order in which they were first needed: what a file grew by comes after the rest of it.
-
-    Small ones come together, by the file they belong to; between the large ones, they would part what is alike.
+    Small frames come last, sorted by the file they belong to; between large ones, they would separate what is alike.
     """
-    first: dict[str, tuple[str, int]] = {}
-    files: dict[str, tuple[str, str, str]] = {}
+    first_seen: dict[str, tuple[str, int]] = {}
+    files: dict[str, tuple[str, ...]] = {}
     for key in sorted(catalogue.versions, key=lambda key: (key[2], key)):
         for version in catalogue.versions[key]:
+            moment = (version.seen, version.run)
             for hash_ in version.pieces:
                 files.setdefault(hash_, key)
-                moment = (version.seen, version.run)
-                first[hash_] = min(first.get(hash_, moment), moment)
+                first_seen[hash_] = min(first_seen.get(hash_, moment), moment)
     never = ("9999", 0)
 
-    def place(one: tuple[Path, Frame]) -> tuple[bool, tuple[str, ...], tuple[str, int], str, int]:
-        hashes = [hash_ for hash_, _length in one[1].pieces]
-        is_small = one[1].size < FRAME_SIZE // 2
-        moment = min((first.get(hash_, never) for hash_ in hashes), default=never)
-        file = min((files[hash_] for hash_ in hashes if hash_ in files), default=("",)) if is_small else ()
-        return is_small, file, moment, one[0].name, one[1].offset
+    def position(item: tuple[Path, Frame]) -> tuple[bool, tuple[str, ...], tuple[str, int], str, int]:
+        path, frame = item
+        moment = min((first_seen.get(hash_, never) for hash_ in frame.hashes), default=never)
+        file: tuple[str, ...] = ()
+        if _is_small(frame):
+            file = min((files[hash_] for hash_ in frame.hashes if hash_ in files), default=("",))
+        return _is_small(frame), file, moment, path.name, frame.offset
 
-    frames = [(path, frame) for path, inside in packs.items() for frame in inside]
-    return sorted(frames, key=place)
+    return sorted(((path, frame) for path, frames in packs.items() for frame in frames), key=position)
 
 
-def list_retired_dictionaries(store: Store) -> list[Path]:
-    """The dictionaries that are on their way out."""
+def _retired_dictionaries(store: Store) -> list[Path]:
     return [path for path in store.dictionary_files() if path.name.endswith(RETIRED_SUFFIX)]
 
 
 def retire_dictionaries(store: Store) -> None:
-    """Mark all dictionaries: nothing is written with them any more."""
+    """Mark all dictionaries as retired: nothing is compressed with them any more."""
     for path in store.dictionary_files():
         if not path.name.endswith(RETIRED_SUFFIX):
             path.replace(path.with_name(path.name + RETIRED_SUFFIX))
@@ -329,9 +303,9 @@ def retire_dictionaries(store: Store) -> None:
 
 
 def remove_retired_dictionaries(store: Store, tables: Iterable[tuple[Frame, ...]]) -> None:
-    """Take away the dictionaries that were let go, unless a frame still needs one."""
+    """Remove the retired dictionaries, unless a frame in these tables still needs one."""
     if any(frame.dictionary is not None for frames in tables for frame in frames):
         return
-    for path in list_retired_dictionaries(store):
+    for path in _retired_dictionaries(store):
         path.unlink(missing_ok=True)
     atomic.sync_folder(store.dictionaries)

@@ -1,7 +1,7 @@
 """One run of `keep`: store what is new or has grown in the homes, then write the manifest.
 
 The manifest is written last, so nothing refers to bytes that are not on disk. A file that changes while it is read is
-read again, and marked as torn if it never holds still.
+read again, and marked as torn if it keeps changing.
 
 A machine whose id was lost is recognised by its files: their ctimes are those that were kept, which a copy on another
 machine cannot have.
@@ -23,36 +23,24 @@ from msgspec.structs import replace
 
 from threadline import atomic
 from threadline.errors import Unreadable
-from threadline.keep import forget, pack, repair
-from threadline.keep import machine as machine_machine
-from threadline.keep.cache import KeepCache, open_keep_cache
+from threadline.keep import forget, repair
+from threadline.keep.cache import open_damaged_packs
 from threadline.keep.catalogue import Catalogue, PieceList, Version
 from threadline.keep.chunking import Chunker, Piece
-from threadline.keep.machine import Machine, has_completed_run, save_machine_id
-from threadline.keep.manifest import (
-    MANIFEST_VERSION,
-    AnyRow,
-    EndRow,
-    FileRow,
-    GoneRow,
-    RunRow,
-    encode_rows,
-    path_to_json,
-)
-from threadline.keep.pack import PackWriter
+from threadline.keep.machine import MACHINE_FILE, Machine, has_completed_run, save_last_run, save_machine_id
+from threadline.keep.manifest import AnyRow, EndRow, FileRow, GoneRow, format_timestamp, path_to_json
+from threadline.keep.pack import DictionaryTrainer, PackWriter
 from threadline.keep.paths import SourceFile, find_source_files
-from threadline.keep.repair import open_damaged_packs
-from threadline.keep.store import Store
 from threadline.model.homes import Home
 from threadline.model.places import Place, Problem, ProblemKind
 
 _READ_SIZE = 1024 * 1024
 _MAX_RETRIES = 2
-"""How often a file that changes while it is read is read again, and a run whose packs were taken away done again."""
+"""How often a file that changes while it is read is read again, and a run is repeated whose packs were removed."""
 
 
 class KeepResult(Struct, frozen=True):
-    """What a run did: how many files it saw, which were new, grew, changed or vanished, and what that took."""
+    """What a run did: the files it saw, how many were new, grown, changed or gone, and how many bytes that took."""
 
     run: int
     files: int = 0
@@ -67,7 +55,7 @@ class KeepResult(Struct, frozen=True):
 
 
 def run_keep(
-    store: Store,
+    catalogue: Catalogue,
     homes: Sequence[Home],
     machine: Machine,
     *,
@@ -76,185 +64,174 @@ def run_keep(
     progress: Callable[[int], None] | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> KeepResult:
-    """Keep what is new in these homes. What was kept before is never touched.
+    """Keep what is new in these homes. Nothing that was kept before is changed.
+
+    The catalogue is refreshed under the lock, and contains the new run afterwards.
 
     Raises:
-        IndexBusy: another process of this machine is writing the keep.
+        IndexBusy: another process of this machine is writing.
         Unreadable: the keep cannot be written.
     """
+    store = catalogue.store
     repair.repair_keep_info(store, machine)
     with store.adding(machine.id):
         repair.repair_readme(store)
-        catalogue = Catalogue(store, open_machine_cache(store, machine))
-        for turn in range(_MAX_RETRIES + 1):
+        catalogue.refresh()
+        for attempt in range(_MAX_RETRIES + 1):
             run = _KeepRun(catalogue, machine, jobs, progress or (lambda _done: None))
-            kept = run.run(homes, planned if turn == 0 else None, now)
-            if kept is not None:
+            result = run.run(homes, planned if attempt == 0 else None, now)
+            if result is not None:
                 break
             catalogue.reload_locations()
-    if kept is not None:
-        forget.finish_forgetting(catalogue, machine)
-        machine_machine.save_last_run(machine.memory, store.folder, store.about.id, _format_timestamp(now()))
-        return kept
-    raise Unreadable(f"Others take packs away from {str(store.folder)!r} all the time; try again when they are done.")
-
-
-def open_machine_cache(store: Store, machine: Machine) -> KeepCache | None:
-    """What a machine remembers of a keep."""
-    return open_keep_cache(machine.memory, store.about.id)
+    if result is None:
+        raise Unreadable(f"Other processes keep removing packs from {str(store.folder)!r}. Try again later.")
+    forget.finish_forgetting(catalogue, machine)
+    save_last_run(machine.folder, store.folder, store.info.id, format_timestamp(now()))
+    return result
 
 
 class _KeepRun:
-    """One run."""
-
     def __init__(self, catalogue: Catalogue, machine: Machine, jobs: int, progress: Callable[[int], None]) -> None:
         self._store = catalogue.store
         self._machine = machine
         self._jobs = jobs
         self._progress = progress
         self._catalogue = catalogue
-        self._doubts = open_damaged_packs(machine.memory, self._store.about.id)
-        self._known = catalogue.pieces_outside(self._doubts.packs if self._doubts is not None else frozenset())
-        self._relied: set[Path] = set()
-        """The packs that must be there when the run ends: what lies in them was not written again."""
-        self._by_name: dict[str, list[Version]] | None = None
+        self._damaged_packs = open_damaged_packs(machine.folder, self._store.info.id)
+        self._stored = catalogue.pieces_outside(
+            self._damaged_packs.packs if self._damaged_packs is not None else frozenset()
+        )
+        self._required_packs: set[Path] = set()
+        """The packs that must still exist when the run ends: pieces in them were not written again."""
+        self._versions_by_name: dict[str, list[Version]] | None = None
         self._problems: list[Problem] = []
         self._rows: list[AnyRow] = []
         self._counts = dict.fromkeys(("new", "grown", "changed", "gone"), 0)
-        self._read = 0
+        self._bytes_read = 0
 
     def run(
         self, homes: Sequence[Home], planned: Callable[[int], None] | None, now: Callable[[], datetime]
     ) -> KeepResult | None:
-        """Look at every file, keep what is new, and write the manifest last; None where packs vanished meanwhile."""
+        """Keep what is new, and write the manifest last; return None if packs were removed meanwhile."""
         began = now()
         last = self._catalogue.last_run(self._machine.id)
-        found = [
+        sources = [
             source
             for home in homes
             for source in find_source_files(home, self._problems)
             if not self._catalogue.forgotten.has(source.path)
         ]
-        seen = [(source, status) for source in found if (status := self._status(source)) is not None]
-        changed = [(source, status) for source, status in seen if not self._is_kept(source, status)]
+        files = [(source, status) for source in sources if (status := self._stat_source(source)) is not None]
+        changed = [(source, status) for source, status in files if not self._is_kept(source, status)]
         if planned is not None:
             planned(sum(status.st_size for _source, status in changed))
-        stored = self._store_all(changed)
-        if any(not pack.exists() for pack in self._relied):
+        stored = self._store_files(changed)
+        if any(not pack.exists() for pack in self._required_packs):
             return None
-        self._miss(homes, found)
-        number = last.run.number + 1 if last is not None else 1
-        size = sum(status.st_size for _source, status in seen)
+        self._note_gone_files(homes, sources)
+        size = sum(status.st_size for _source, status in files)
+        run = self._catalogue.next_run(
+            self._machine.id, self._machine.label, format_timestamp(began), [str(home.path) for home in homes]
+        )
         if self._rows or (last is None and not self._store.is_key_missing):
-            run = RunRow(
-                MANIFEST_VERSION,
-                self._machine.id,
-                path_to_json(self._machine.label)[0],
-                number,
-                last.hash if last is not None else None,
-                _format_timestamp(began),
-                tuple(path_to_json(str(home.path))[0] for home in homes),
-            )
-            rows = [run, *self._rows, EndRow(_format_timestamp(now()), len(seen), size)]
-            path, _hash = self._store.put_run(rows)
-            self._catalogue.note({path.name: encode_rows(rows)})
-        self._catalogue.remember()
-        counts = self._counts
+            end = EndRow(format_timestamp(now()), len(files), size)
+            self._catalogue.add_run(*self._store.put_run([run, *self._rows, end]))
+        self._catalogue.save_cache()
         return KeepResult(
-            number,
-            len(found),
-            counts["new"],
-            counts["grown"],
-            counts["changed"],
-            counts["gone"],
-            size,
-            self._read,
-            stored,
-            (*self._problems, *self._troubles()),
+            run.number,
+            len(sources),
+            **self._counts,
+            bytes=size,
+            read=self._bytes_read,
+            stored=stored,
+            problems=(*self._problems, *self._keep_problems()),
         )
 
-    def _troubles(self) -> list[Problem]:
-        """What is wrong with the keep itself, as far as a run notices."""
-        said = list(dict.fromkeys(self._catalogue.problems))
+    def _keep_problems(self) -> list[Problem]:
+        """What is wrong with the keep itself."""
+        messages = self._catalogue.problems
         if self._catalogue.unread:
-            said.append(
-                f"{self._catalogue.unread:,} files of the keep are closed without its key, and this machine does not "
-                "remember them; what is in them may have been kept again; `threadline keep pack` with the key mends it."
+            messages.append(
+                f"{self._catalogue.unread:,} files of the keep cannot be read without its key and are not in this"
+                " machine's cache, so some content may be stored twice. `threadline keep pack` with the key fixes that."
             )
-        return [Problem(ProblemKind.UNREADABLE, Place(str(self._store.folder)), one) for one in said]
+        place = Place(str(self._store.folder))
+        return [Problem(ProblemKind.UNREADABLE, place, message) for message in messages]
 
-    def _store_all(self, changed: Sequence[tuple[SourceFile, os.stat_result]]) -> int:
-        """Keep these files; how many bytes their packs take. Nothing is told of them before those are on the disk."""
+    def _store_files(self, changed: Sequence[tuple[SourceFile, os.stat_result]]) -> int:
+        """Store these files; return the size of the new packs. Rows are added, but no manifest is written yet."""
         if not changed:
             return 0
-        teaching = pack.DictionaryTrainer(self._store, self._machine.id)
-        with PackWriter(self._store, self._machine.id, jobs=self._jobs, dictionary=teaching.dictionary) as packing:
+        trainer = DictionaryTrainer(self._store, self._machine.id)
+        with PackWriter(self._store, self._machine.id, jobs=self._jobs, dictionary=trainer.dictionary) as writer:
             for source, status in changed:
-                self._take(source, status, packing, teaching)
-            packing.dictionary = teaching.train()
-        teaching.ensure_stored()
-        self._catalogue.note(packing.tables)
-        if self._doubts is not None:  # what is in a damaged pack may make the same one again, which takes its place
-            self._doubts.judge((path.name for path in packing.done), ())
-        return sum(path.stat().st_size for path in packing.done)
+                self._store_file(source, status, writer, trainer)
+            writer.dictionary = trainer.train()
+        trainer.ensure_stored()
+        self._catalogue.add_packs(writer.tables)
+        if self._damaged_packs is not None:  # a new pack may have the name of a damaged one, and has replaced it
+            self._damaged_packs.update((path.name for path in writer.finished), ())
+        return writer.finished_size
 
-    def _before(self, source: SourceFile) -> Version | None:
+    def _previous_version(self, source: SourceFile) -> Version | None:
         versions = self._catalogue.versions.get((self._machine.id, str(source.home.path), source.path))
         return versions[-1] if versions else None
 
     def _is_kept(self, source: SourceFile, status: os.stat_result) -> bool:
-        """Whether it is as it was kept last, and can be given back so."""
-        before = self._before(source)
+        """Whether a file is unchanged since it was kept, and can be restored."""
+        previous = self._previous_version(source)
         return (
-            before is not None
-            and before.gone is None
-            and not before.torn
-            and (before.size, before.mtime_ns, before.mode, before.ctime_ns)
+            previous is not None
+            and previous.gone is None
+            and not previous.torn
+            and (previous.size, previous.mtime_ns, previous.mode, previous.ctime_ns)
             == (status.st_size, status.st_mtime_ns, stat.S_IMODE(status.st_mode), status.st_ctime_ns)
-            and self._known.issuperset(before.pieces)
+            and self._stored.issuperset(previous.pieces)
         )
 
-    def _take(
-        self, source: SourceFile, status: os.stat_result, packing: PackWriter, teaching: pack.DictionaryTrainer
+    def _store_file(
+        self, source: SourceFile, status: os.stat_result, writer: PackWriter, trainer: DictionaryTrainer
     ) -> None:
-        """Keep one file; what cannot be read is a problem, and the run goes on."""
-        before = self._before(source)
+        """Store one file. A file that cannot be read is a problem, and the run continues."""
+        previous = self._previous_version(source)
         try:
-            row = self._kept(source, before, packing, teaching)
+            row = self._read_file(source, previous, writer, trainer)
         except OSError as error:
-            said = f"It cannot be read and was not kept: {error.strerror or error}."
-            self._problem(ProblemKind.UNREADABLE, source, said)
+            message = f"It cannot be read and was not kept: {error.strerror or error}."
+            self._add_problem(ProblemKind.UNREADABLE, source, message)
             return
         finally:
             self._progress(status.st_size)
-        grew = before is not None and row.base == before.pieces.id and row.pieces
-        self._counts["new" if before is None else "grown" if grew else "changed"] += 1
+        has_grown = previous is not None and row.base == previous.pieces.id and row.pieces
+        self._counts["new" if previous is None else "grown" if has_grown else "changed"] += 1
         self._rows.append(row)
 
-    def _kept(
-        self, source: SourceFile, before: Version | None, packing: PackWriter, teaching: pack.DictionaryTrainer
+    def _read_file(
+        self, source: SourceFile, previous: Version | None, writer: PackWriter, trainer: DictionaryTrainer
     ) -> FileRow:
+        """Read a file and store its new pieces. While it changes, read it again, up to a limit."""
         earlier: tuple[PieceList | None, tuple[str, ...]] | None = None
-        for turn in range(_MAX_RETRIES + 1):
+        for attempt in range(_MAX_RETRIES + 1):
             with atomic.open_regular_file(source.file) as file:
                 status = os.fstat(file.fileno())
-                base, start = self._base(file, status, self._bases(source, before))
-                pieces, size = self._pieces(file, start, status.st_size, packing, teaching)
+                base, start = self._find_base(file, status, self._base_candidates(source, previous))
+                pieces, size = self._read_pieces(file, start, status.st_size, writer, trainer)
                 after = os.fstat(file.fileno())
-            # One that is written while it is read may be a mix of two states, unless it reads the same twice.
-            still = (after.st_mtime_ns, after.st_size) == (
+            # A file that is written while it is read may mix two states, unless it reads the same twice.
+            is_unchanged = (after.st_mtime_ns, after.st_size, size) == (
                 status.st_mtime_ns,
                 status.st_size,
-            ) and size == status.st_size
-            begins = earlier is not None and earlier[0] is base and _has_same_start(pieces, earlier[1])
-            torn = not still and not begins
-            if not torn or turn == _MAX_RETRIES:
+                status.st_size,
+            )
+            reads_same = earlier is not None and earlier[0] is base and _has_same_start(pieces, earlier[1])
+            torn = not is_unchanged and not reads_same
+            if not torn or attempt == _MAX_RETRIES:
                 break
             earlier = (base, pieces)
         if torn:
-            said = "It changed while it was read; what was kept of it may be a mix."
-            self._problem(ProblemKind.CHANGED, source, said)
-        path, raw = path_to_json(source.path)
+            message = "It changed while it was read. The kept version may mix two states."
+            self._add_problem(ProblemKind.CHANGED, source, message)
+        path, raw_path = path_to_json(source.path)
         home, raw_home = path_to_json(str(source.home.path))
         return FileRow(
             home,
@@ -267,95 +244,95 @@ class _KeepRun:
             base.id if base is not None else None,
             status.st_ctime_ns,
             raw_home,
-            raw,
+            raw_path,
             torn,
         )
 
-    def _bases(self, source: SourceFile, before: Version | None) -> Iterator[Version]:
-        """What a file may go on from: what was kept of it last, else the longest of its name, for it may have moved."""
-        if before is not None:
-            yield before
+    def _base_candidates(self, source: SourceFile, previous: Version | None) -> Iterator[Version]:
+        """Versions that a file may continue: its previous one, or else the longest of its name, if it was moved."""
+        if previous is not None:
+            yield previous
             return
-        if self._by_name is None:
-            self._by_name = {}
-            for one in self._catalogue.newest():
-                self._by_name.setdefault(one.path.rsplit("/", 1)[-1], []).append(one)
-        same = self._by_name.get(source.path.rsplit("/", 1)[-1], ())
-        yield from sorted(same, key=lambda one: one.size, reverse=True)[:2]
+        if self._versions_by_name is None:
+            self._versions_by_name = {}
+            for version in self._catalogue.newest():
+                self._versions_by_name.setdefault(version.path.rsplit("/", 1)[-1], []).append(version)
+        same_name = self._versions_by_name.get(source.path.rsplit("/", 1)[-1], ())
+        yield from sorted(same_name, key=lambda version: version.size, reverse=True)[:2]
 
-    def _base(
+    def _find_base(
         self, file: BinaryIO, status: os.stat_result, versions: Iterator[Version]
     ) -> tuple[PieceList | None, int]:
-        """The version that it still begins with, every byte of it, and how long that is."""
+        """The version that the file starts with, compared byte for byte, and its size."""
         located = self._catalogue.located
         for version in versions:
-            if version.torn or not 0 < version.size <= status.st_size or not self._known.issuperset(version.pieces):
+            if version.torn or not 0 < version.size <= status.st_size or not self._stored.issuperset(version.pieces):
                 continue
-            places = [located.get(piece) for piece in version.pieces]
+            locations = [located.get(hash_) for hash_ in version.pieces]
             if all(
-                place is not None and sha256(file.read(place.length)).hexdigest() == hash_
-                for place, hash_ in zip(places, version.pieces, strict=True)
+                location is not None and sha256(file.read(location.length)).hexdigest() == hash_
+                for location, hash_ in zip(locations, version.pieces, strict=True)
             ):
-                self._relied.update(place.pack for place in places if place is not None)
+                self._required_packs.update(location.pack for location in locations if location is not None)
                 return version.pieces, version.size
             file.seek(0)
         return None, 0
 
-    def _pieces(
-        self, file: BinaryIO, start: int, stop: int, packing: PackWriter, teaching: pack.DictionaryTrainer
+    def _read_pieces(
+        self, file: BinaryIO, start: int, stop: int, writer: PackWriter, trainer: DictionaryTrainer
     ) -> tuple[tuple[str, ...], int]:
-        """The pieces from `start` on to what was its end when it was opened, and how long it is with them."""
+        """The pieces from `start` to `stop`, the file's size when it was opened, and where reading ended."""
         file.seek(start)
-        cut = Chunker()
+        chunker = Chunker()
         hashes: list[str] = []
         at = start
         while at < stop and (data := file.read(min(_READ_SIZE, stop - at))):
             at += len(data)
-            teaching.hear(data)
-            hashes += [self._piece(one, packing) for one in cut.more(data)]
-        hashes += [self._piece(one, packing) for one in cut.rest()]
-        self._read += at - start
+            trainer.sample(data)
+            hashes += [self._store_piece(piece, writer) for piece in chunker.feed(data)]
+        hashes += [self._store_piece(piece, writer) for piece in chunker.finish()]
+        self._bytes_read += at - start
         return tuple(hashes), at
 
-    def _piece(self, data: bytes, packing: PackWriter) -> str:
+    def _store_piece(self, data: bytes, writer: PackWriter) -> str:
         piece = Piece.of(data)
-        if piece.hash not in self._known:
-            self._known.add(piece.hash)
-            packing.add(piece)
-        elif (place := self._catalogue.located.get(piece.hash)) is not None:
-            self._relied.add(place.pack)
+        if piece.hash not in self._stored:
+            self._stored.add(piece.hash)
+            writer.add(piece)
+        elif (location := self._catalogue.located.get(piece.hash)) is not None:
+            self._required_packs.add(location.pack)
         return piece.hash
 
-    def _miss(self, homes: Sequence[Home], found: Sequence[SourceFile]) -> None:
-        """Note what was there last time and is not any more; what may not be looked at is not gone for that."""
-        here = {(str(source.home.path), source.path) for source in found}
-        looked = {str(home.path) for home in homes}
+    def _note_gone_files(self, homes: Sequence[Home], sources: Sequence[SourceFile]) -> None:
+        """Add rows for files that the last run saw and that are gone. A file that cannot be accessed is not gone."""
+        existing = {(str(source.home.path), source.path) for source in sources}
+        scanned = {str(home.path) for home in homes}
         for (machine, home, path), versions in self._catalogue.versions.items():
-            if machine != self._machine.id or home not in looked or (home, path) in here or versions[-1].gone:
+            if machine != self._machine.id or home not in scanned or (home, path) in existing or versions[-1].gone:
                 continue
             if _is_gone(Path(home, path)):
-                text, raw = path_to_json(path)
+                text, raw_path = path_to_json(path)
                 home_text, raw_home = path_to_json(home)
-                self._rows.append(GoneRow(home_text, text, raw_home, raw))
+                self._rows.append(GoneRow(home_text, text, raw_home, raw_path))
                 self._counts["gone"] += 1
 
-    def _status(self, source: SourceFile) -> os.stat_result | None:
-        """What the system tells of a file; None where that is nothing to keep."""
+    def _stat_source(self, source: SourceFile) -> os.stat_result | None:
+        """The status of a regular file; None for anything else."""
         try:
             status = os.lstat(source.file)
         except FileNotFoundError:
             return None
         except OSError as error:
-            self._problem(ProblemKind.UNREADABLE, source, f"It cannot be looked at: {error.strerror or error}.")
+            self._add_problem(ProblemKind.UNREADABLE, source, f"It cannot be accessed: {error.strerror or error}.")
             return None
         return status if stat.S_ISREG(status.st_mode) else None
 
-    def _problem(self, kind: ProblemKind, source: SourceFile, said: str) -> None:
-        self._problems.append(Problem(kind, Place(str(source.file)), said))
+    def _add_problem(self, kind: ProblemKind, source: SourceFile, message: str) -> None:
+        self._problems.append(Problem(kind, Place(str(source.file)), message))
 
 
 def _has_same_start(pieces: Sequence[str], earlier: Sequence[str]) -> bool:
-    """Whether what was read begins as it did before; its last piece may have grown."""
+    """Whether a file starts as it did before; its last piece may have grown."""
     return len(pieces) >= len(earlier) and tuple(pieces[: max(len(earlier) - 1, 0)]) == tuple(earlier[:-1])
 
 
@@ -369,48 +346,45 @@ def _is_gone(path: Path) -> bool:
     return False
 
 
-def _format_timestamp(when: datetime) -> str:
-    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 _MAX_COMPARED_FILES = 500
-"""How many files are compared: the clock of one file's last change says enough, and some have grown since."""
+"""How many files are compared: the ctime of one file says enough, and some have grown since."""
 
 
 def recognise_machine(catalogue: Catalogue, machine: Machine, homes: Sequence[Home]) -> tuple[Machine, str | None]:
-    """The machine under the id that it kept these homes with, which it takes up again; or what to say of one like it.
+    """The machine under the id with which it kept these homes before, and a message if there is something to say.
 
-    It is the same where the files lie there as they were kept, down to when the system says that each was changed: that
-    cannot be copied to another machine. Only an id that has not kept anything yet is given up.
+    It is the same machine if the files have the ctimes that were kept: those cannot be copied to another machine. Only
+    an id that has not kept anything yet is replaced.
 
     Raises:
-        Unreadable: the id cannot be put down.
+        Unreadable: the id cannot be saved.
     """
-    if machine.memory is None or catalogue.last_run(machine.id) is not None or has_completed_run(machine.memory):
+    if machine.folder is None or catalogue.last_run(machine.id) is not None or has_completed_run(machine.folder):
         return machine, None
-    named = {os.fspath(home.path) for home in homes}
-    found: dict[str, list[Version]] = {}
-    for one in catalogue.newest():
-        if one.label == machine.label and one.home in named:
-            found.setdefault(one.machine, []).append(one)
-    same = [id_ for id_, versions in found.items() if _are_mostly_unchanged(versions)]
-    if same:
-        last = max(same, key=lambda id_: _last_run_start(catalogue, id_))
-        save_machine_id(machine.memory, last)
-        return replace(machine, id=last), f"This machine's id was lost; it goes on as {last}, whose files lie here."
-    for id_ in sorted(found, key=lambda id_: _last_run_start(catalogue, id_), reverse=True):
+    paths = {os.fspath(home.path) for home in homes}
+    candidates: dict[str, list[Version]] = {}
+    for version in catalogue.newest():
+        if version.label == machine.label and version.home in paths:
+            candidates.setdefault(version.machine, []).append(version)
+    by_last_run = sorted(candidates, key=lambda id_: _last_run_start(catalogue, id_), reverse=True)
+    same = next((id_ for id_ in by_last_run if _are_mostly_unchanged(candidates[id_])), None)
+    if same is not None:
+        save_machine_id(machine.folder, same)
+        return replace(machine, id=same), f"This machine's id was lost. Continuing as {same}, which kept these files."
+    if by_last_run:
+        other = by_last_run[0]
         return machine, (
-            f"Another machine called {machine.label!r} ({id_}) kept {found[id_][0].home!r}, and its files are not those"
-            f" that lie here; this one keeps as {machine.id}. If it is the same, write {id_} into"
-            f" {str(machine.memory / 'machine')!r}."
+            f"Another machine named {machine.label!r} ({other}) kept {candidates[other][0].home!r}, but other files."
+            f" This one keeps as {machine.id}. If it is the same machine, write {other} into"
+            f" {str(machine.folder / MACHINE_FILE)!r}."
         )
     return machine, None
 
 
 def _are_mostly_unchanged(versions: list[Version]) -> bool:
-    """Whether most of the files that are still there are as they were kept."""
-    looked = list(islice(_compare_files(versions), _MAX_COMPARED_FILES))
-    return bool(looked) and 2 * sum(looked) >= len(looked)
+    """Whether most of the files that still exist are as they were kept."""
+    results = list(islice(_compare_files(versions), _MAX_COMPARED_FILES))
+    return bool(results) and 2 * sum(results) >= len(results)
 
 
 def _compare_files(versions: list[Version]) -> Iterator[bool]:
@@ -419,9 +393,10 @@ def _compare_files(versions: list[Version]) -> Iterator[bool]:
             status = os.lstat(os.path.join(version.home, version.path))  # noqa: PTH118 - there may be 100,000
         except (OSError, ValueError):
             continue
-        told = (version.size, version.mtime_ns, version.ctime_ns)
-        yield version.ctime_ns != 0 and told == (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        kept = (version.size, version.mtime_ns, version.ctime_ns)
+        yield version.ctime_ns != 0 and kept == (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def _last_run_start(catalogue: Catalogue, machine: str) -> str:
-    return max((manifest.run.began for manifest in catalogue.manifests if manifest.run.machine == machine), default="")
+    last = catalogue.last_run(machine)
+    return last.run.began if last is not None else ""

@@ -1,9 +1,10 @@
-"""The manifest of a run: what it saw, as lines of JSON, chained by hash to the manifest before it."""
+"""The manifest of a run: the files it saw, as lines of JSON, chained by hash to the manifest before it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from hashlib import sha256
 from io import BytesIO
 from typing import Annotated
@@ -16,8 +17,9 @@ from threadline.errors import Unreadable
 
 MANIFEST_VERSION = 1
 MAX_TEXT_SIZE = 1024 * 1024 * 1024
-"""A manifest's text is no longer than this, nor than so many times its file: more is a bomb."""
+"""The longest text of a manifest."""
 _MAX_COMPRESSION_RATIO = 4096
+"""A text that is longer than this many times its file is a decompression bomb."""
 
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
@@ -30,9 +32,9 @@ class ManifestRow(Struct, frozen=True, tag_field="kind", omit_defaults=True):
 
 
 class RunRow(ManifestRow, frozen=True, tag="run"):
-    """The first line: which run of which machine, and the hash of the manifest before it (None: it is the first).
+    """The first line: which run of which machine, and the hash of the manifest before it (None for the first).
 
-    `machine` is an id that is made once a machine; `label` is what people call it.
+    `machine` is the machine's id; `label` is its host name.
     """
 
     version: int
@@ -47,9 +49,8 @@ class RunRow(ManifestRow, frozen=True, tag="run"):
 class FileRow(ManifestRow, frozen=True, tag="file"):
     """A file as it was seen, made of these pieces in this order.
 
-    Where `base` is told, it begins with another version, of `start` bytes: `pieces` are what follows those. A home or
-    path that is no text is told by its bytes, in hexadecimal, too. `torn`: it changed while it was read, and may be a
-    mix.
+    With `base`, the file starts with another version of `start` bytes, and `pieces` follow. A home or path that is not
+    valid text is also given as bytes, in hexadecimal. `torn`: the file changed while it was read, and may mix versions.
     """
 
     home: str
@@ -67,7 +68,7 @@ class FileRow(ManifestRow, frozen=True, tag="file"):
 
 
 class GoneRow(ManifestRow, frozen=True, tag="gone"):
-    """A file that was there in the run before and is not any more: what the keep has of it stays."""
+    """A file that the previous run saw and that is gone now. Its kept versions stay."""
 
     home: str
     path: str
@@ -76,9 +77,9 @@ class GoneRow(ManifestRow, frozen=True, tag="gone"):
 
 
 class ForgetRow(ManifestRow, frozen=True, tag="forgot"):
-    """That a session was taken out of the keep, and why: none of these files is listed or kept any more.
+    """A session that was forgotten, and why: these files are no longer listed or kept.
 
-    Nor is any file of any machine that has the session's id, where that is a UUID, in its path.
+    If the session's id is a UUID, neither is any file of any machine with the id in its path.
     """
 
     session: str
@@ -87,7 +88,7 @@ class ForgetRow(ManifestRow, frozen=True, tag="forgot"):
 
 
 class EndRow(ManifestRow, frozen=True, tag="end"):
-    """The last line: the run was finished, and saw so many files and bytes."""
+    """The last line: when the run ended, and how many files and bytes it saw."""
 
     ended: _Timestamp
     files: Count
@@ -100,7 +101,7 @@ _decoder = msgspec.json.Decoder(AnyRow)
 
 
 class Manifest(Struct, frozen=True):
-    """A manifest that was read: its first line, the others, and the hash of its text, which the next one names."""
+    """A manifest: its first line, the other lines, and the hash of its text, which the next manifest refers to."""
 
     run: RunRow
     rows: tuple[AnyRow, ...]
@@ -108,37 +109,37 @@ class Manifest(Struct, frozen=True):
 
 
 def encode_rows(rows: Iterable[AnyRow]) -> bytes:
-    """The rows as the text that is hashed: a line of JSON each."""
+    """Encode rows as the text that is hashed: one line of JSON each."""
     return b"".join(_encode(row) + b"\n" for row in rows)
 
 
 def compress_manifest(text: bytes) -> bytes:
-    """The text as it lies on disk."""
+    """Compress the text of a manifest for storage."""
     return zstandard.ZstdCompressor(level=12, write_checksum=True).compress(text)
 
 
 def decompress_manifest(data: bytes, name: str) -> bytes:
-    """The text of a manifest, of what lies on disk.
+    """The text of a stored manifest.
 
     Raises:
-        Unreadable: it is no zstd frame, or holds more than a manifest does.
+        Unreadable: it is not a zstd frame, or too long for a manifest.
     """
-    most = min(MAX_TEXT_SIZE, _MAX_COMPRESSION_RATIO * len(data))
+    limit = min(MAX_TEXT_SIZE, _MAX_COMPRESSION_RATIO * len(data))
     try:
         with zstandard.ZstdDecompressor().stream_reader(BytesIO(data)) as reader:
-            text = reader.read(most + 1)
+            text = reader.read(limit + 1)
     except (zstandard.ZstdError, MemoryError) as error:
         raise damaged_manifest_error(name, str(error)) from None
-    if len(text) > most:
-        raise damaged_manifest_error(name, "it holds more than a manifest does")
+    if len(text) > limit:
+        raise damaged_manifest_error(name, "it is too long for a manifest")
     return text
 
 
 def parse_manifest(text: bytes, name: str) -> Manifest:
-    """A manifest, of its text.
+    """Parse the text of a manifest.
 
     Raises:
-        Unreadable: it is not what was written.
+        Unreadable: it is damaged, or of a newer version.
     """
     try:
         rows = tuple(_decoder.decode(line) for line in text.split(b"\n") if line)
@@ -147,17 +148,17 @@ def parse_manifest(text: bytes, name: str) -> Manifest:
     if not rows or not isinstance(rows[0], RunRow) or not isinstance(rows[-1], EndRow):
         raise damaged_manifest_error(name, "it is cut off")
     if rows[0].version > MANIFEST_VERSION:
-        raise Unreadable(f"The manifest {name!r} is of a later version; update threadline.")
+        raise Unreadable(f"The manifest {name!r} has a newer format. Update threadline.")
     return Manifest(rows[0], rows[1:], sha256(text).hexdigest())
 
 
-def damaged_manifest_error(name: str, what: str) -> Unreadable:
-    """That a manifest is not what was written."""
-    return Unreadable(f"The manifest {name!r} is damaged: {what}; `threadline keep verify` says what it touches.")
+def damaged_manifest_error(name: str, problem: str) -> Unreadable:
+    """The error for a damaged manifest."""
+    return Unreadable(f"The manifest {name!r} is damaged: {problem}. `threadline keep verify` lists what is affected.")
 
 
 def path_to_json(path: str) -> tuple[str, str | None]:
-    """A path as JSON can hold it, and its bytes in hexadecimal where that is not all."""
+    """A path as valid text, and its bytes in hexadecimal if the text is not the whole truth."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -166,6 +167,11 @@ def path_to_json(path: str) -> tuple[str, str | None]:
     return path, None
 
 
+def format_timestamp(when: datetime) -> str:
+    """A moment as manifests store it."""
+    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def path_from_json(text: str, raw: str | None) -> str:
-    """A path, of what a manifest tells of it."""
+    """The path that `path_to_json` encoded."""
     return os.fsdecode(bytes.fromhex(raw)) if raw is not None else text

@@ -5,19 +5,16 @@ Dictionaries and packs are taken first, so no manifest refers to bytes that are 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import BinaryIO
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from threadline import atomic
+from threadline.atomic import AtomicFile
 from threadline.errors import Unreadable
-from threadline.keep import forget, pack, repair
-from threadline.keep import manifest as manifests
+from threadline.keep import forget, repair
 from threadline.keep.catalogue import (
     Catalogue,
     ForgottenFiles,
@@ -26,24 +23,22 @@ from threadline.keep.catalogue import (
     piece_list_id,
     read_manifest_text,
     resolve_piece_lists,
-    update_cache,
 )
 from threadline.keep.chunking import Piece
-from threadline.keep.forget import read_frames
 from threadline.keep.machine import Machine
-from threadline.keep.manifest import FileRow, ForgetRow, Manifest
-from threadline.keep.pack import Frame, PackWriter, split_frame
-from threadline.keep.store import Store, hash_file, hash_in_name
+from threadline.keep.manifest import FileRow, ForgetRow, Manifest, parse_manifest
+from threadline.keep.pack import Frame, PackReader, PackWriter
+from threadline.keep.store import Store, hash_in_name, is_damaged, read_error
 
 _MAX_PACK_SIZE = 1024 * 1024 * 1024
-"""No pack that threadline writes is nearly as large."""
+"""Far larger than any pack that threadline writes."""
 _COPY_SIZE = 1024 * 1024
 
 
 class MergeResult(Struct, frozen=True):
-    """What was taken over: how many packs and manifests, in how many bytes; which sessions were forgotten there.
+    """How many packs, manifests and bytes were imported, and which sessions had been forgotten there.
 
-    `refused` says what was not taken over and why, `mended` how many other files of this keep were made good.
+    `refused` says what was not imported and why; `mended` counts other files of this keep that were repaired.
     """
 
     packs: int = 0
@@ -55,7 +50,7 @@ class MergeResult(Struct, frozen=True):
 
 
 def merge_keeps(
-    store: Store,
+    catalogue: Catalogue,
     machine: Machine,
     others: Sequence[Store],
     *,
@@ -64,296 +59,275 @@ def merge_keeps(
     planned: Callable[[int], None] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> MergeResult:
-    """Take over what other keeps have. Nothing of them is believed: every byte is compared with its hash first.
+    """Import what other keeps have. Nothing in them is trusted: every byte is compared with its hash first.
 
-    With `forgets`, sessions that were forgotten there and are kept here are forgotten here, too; without, such a keep
-    is left out. With `even_damaged`, runs some of whose bytes are lost there are listed here all the same.
+    A keep that has forgotten sessions which are kept here is skipped, unless `forgets`: then they are forgotten here,
+    too. With `even_damaged`, runs are imported although some of their bytes are lost. The catalogue must not trust the
+    cache.
 
     Raises:
-        IndexBusy: another process of this machine is writing the keep.
-        Unreadable: the keep cannot be written, or one of them is encrypted and its key not at hand.
+        IndexBusy: another process of this machine is writing.
+        Unreadable: the keep cannot be written, or a keep is encrypted and its key is not available.
     """
-    labelled = repair.repair_keep_info(store, machine, others)
-    for one in (store, *others):
-        one.require_key()
-    merging = _Merger(store, machine, progress or (lambda _done: None), even_damaged=even_damaged)
+    store = catalogue.store
+    repaired = repair.repair_keep_info(store, machine, others)
+    for each in (store, *others):
+        each.require_key()
+    merger = _Merger(catalogue, machine, progress or (lambda _done: None), even_damaged=even_damaged)
+    merger.repaired += repaired
     if planned is not None:
         planned(sum(path.lstat().st_size for other in others for path in other.pack_files()))
     with store.adding(machine.id):
         for other in others:
-            merging.take(other, forgets=forgets)
-        update_cache(store, machine.memory)
-    forget.finish_forgetting(Catalogue(store), machine)
-    done = merging.merged()
-    return replace(done, mended=done.mended + labelled)
+            merger.merge(other, forgets=forgets)
+        catalogue.save_complete_cache()
+    forget.finish_forgetting(catalogue, machine)
+    return merger.result()
 
 
 class _Merger:
-    def __init__(self, store: Store, machine: Machine, progress: Callable[[int], None], *, even_damaged: bool) -> None:
-        self._store = store
+    def __init__(
+        self, catalogue: Catalogue, machine: Machine, progress: Callable[[int], None], *, even_damaged: bool
+    ) -> None:
+        self._catalogue = catalogue
+        self._store = catalogue.store
         self._machine = machine
         self._progress = progress
         self._even_damaged = even_damaged
-        self._mended = 0
+        self.repaired = 0
         self._packs = 0
         self._runs = 0
         self._bytes = 0
         self._forgotten: list[str] = []
         self._refused: list[str] = []
 
-    def merged(self) -> MergeResult:
-        """What came of it."""
+    def result(self) -> MergeResult:
         return MergeResult(
-            self._packs, self._runs, self._bytes, tuple(self._forgotten), tuple(self._refused), self._mended
+            self._packs, self._runs, self._bytes, tuple(self._forgotten), tuple(self._refused), self.repaired
         )
 
-    def take(self, other: Store, *, forgets: bool) -> None:
-        """Take over one keep: dictionaries and packs first, so that no manifest tells of what is not there."""
-        self._mended += repair.repair_from_copy(self._store, self._machine.id, other)
-        here = Catalogue(self._store)
-        known = {manifest.hash for manifest in here.manifests}
-        there = [(path, one) for path, one in self._manifests(other) if one.hash not in known]
-        rows = [row for _path, one in there for row in one.rows if isinstance(row, ForgetRow)]
+    def merge(self, other: Store, *, forgets: bool) -> None:
+        self.repaired += repair.repair_from_copy(self._store, self._machine.id, other)
+        catalogue = self._catalogue
+        catalogue.refresh()
+        hashes = {manifest.hash for manifest in catalogue.manifests}
+        new = [(path, manifest) for path, manifest in self._read_manifests(other) if manifest.hash not in hashes]
+        rows = [row for _path, manifest in new for row in manifest.rows if isinstance(row, ForgetRow)]
         common = next((path for row in rows for path in row.paths if "/" not in path), None)
         if common is not None:
             self._refuse(other, f"it says to forget {common!r}, which belongs to no session")
             return
-        lost = _sessions_to_forget(here, rows)
+        lost = _sessions_to_forget(catalogue, rows)
         if lost and not forgets:
-            few = ", ".join(sorted(one or "one without a name" for one in lost)[:3])
+            names = ", ".join(sorted(session or "one without a name" for session in lost)[:3])
             self._refuse(
-                other,
-                f"it has forgotten sessions that are kept here ({few}); --accept-forgotten forgets them here, too",
+                other, f"it has forgotten sessions that are kept here ({names}). Use --accept-forgotten to forget them"
             )
             return
         self._forgotten += sorted(lost)
-        for row in rows:
-            here.forgotten.add(row)
-        pieces: dict[str, PieceList] = {}
-        everything = [*here.manifests, *(one for _path, one in there)]
-        resolve_piece_lists((row for one in everything for row in one.rows if isinstance(row, FileRow)), pieces)
-        dead = _forgotten_pieces(here.forgotten, everything, pieces)
-        self._take_packs(other, here, dead)
-        self._take_runs(other, there, Catalogue(self._store), here.forgotten, pieces)
+        forgotten = ForgottenFiles((*catalogue.forgotten.rows, *rows))
+        manifests = [*catalogue.manifests, *(manifest for _path, manifest in new)]
+        piece_lists: dict[str, PieceList] = {}
+        resolve_piece_lists(
+            [row for manifest in manifests for row in manifest.rows if isinstance(row, FileRow)], piece_lists
+        )
+        self._import_packs(other, _forgotten_pieces(forgotten, manifests, piece_lists))
+        catalogue.refresh()
+        self._import_runs(other, new, forgotten, piece_lists)
+        catalogue.refresh()
 
-    def _manifests(self, other: Store) -> Iterator[tuple[Path, Manifest]]:
+    def _read_manifests(self, other: Store) -> Iterator[tuple[Path, Manifest]]:
         for path in other.run_files():
             try:
-                yield path, manifests.parse_manifest(read_manifest_text(other, path), path.name)
+                yield path, parse_manifest(read_manifest_text(other, path), path.name)
             except Unreadable as error:
                 self._refuse(other, str(error))
 
-    def _take_packs(self, other: Store, here: Catalogue, dead: set[str]) -> None:
-        spoilt = self._spoilt()
-        located = {hash_ for hash_, place in here.located.items() if place.pack not in spoilt}
-        names = {path.name for path in self._store.pack_files() if path not in spoilt}
-        told = {path: frames for path in other.pack_files() if (frames := read_frames(other, path)) is not None}
+    def _import_packs(self, other: Store, forgotten: set[str]) -> None:
+        """Import the pieces of another keep that are missing here, except forgotten ones."""
+        damaged = {path for path in self._store.pack_files() if is_damaged(path)}
+        stored = self._catalogue.pieces_outside({path.name for path in damaged})
+        names = {path.name for path in self._store.pack_files() if path not in damaged}
+        reader = PackReader(other)
+        tables = reader.all_frames()
         for path in other.pack_files():
-            if path not in told:
+            if path not in tables:
                 self._refuse(other, f"the pack {path.name!r} cannot be read")
-        # A dictionary is made of lines: one from where forgotten ones still lie may hold them.
-        tainted = any(hash_ in dead for frames in told.values() for frame in frames for hash_, _ in frame.pieces)
-        with PackWriter(self._store, self._machine.id) as packing:
-            for path, frames in told.items():
-                wanted = {hash_ for frame in frames for hash_, _ in frame.pieces} - located - dead
-                if wanted and path.name not in names:
-                    ours = self._copied(other, path, frames, dead, tainted=tainted)
-                    located |= wanted if ours else self._picked(other, path, frames, wanted, packing)
+        # A dictionary consists of lines: if forgotten ones are still stored there, it may contain them.
+        is_tainted = any(hash_ in forgotten for frames in tables.values() for frame in frames for hash_ in frame.hashes)
+        with PackWriter(self._store, self._machine.id) as writer:
+            for path, frames in tables.items():
+                missing = {hash_ for frame in frames for hash_ in frame.hashes} - stored - forgotten
+                if missing and path.name not in names:
+                    if self._can_copy(other, path, frames, forgotten, is_tainted=is_tainted) and self._copy_pack(
+                        other, path, frames
+                    ):
+                        stored |= missing
+                    else:
+                        stored |= self._copy_pieces(reader, path, frames, missing, writer)
                 self._progress(path.lstat().st_size)
-        self._packs += len(packing.done)
-        self._bytes += sum(one.stat().st_size for one in packing.done)
-        for path in spoilt:
-            frames = read_frames(self._store, path)
-            if frames is not None and located.issuperset(hash_ for frame in frames for hash_, _ in frame.pieces):
-                self._drop(path)
+        self._packs += len(writer.finished)
+        self._bytes += writer.finished_size
+        for path in damaged:
+            self._remove_if_redundant(path, stored)
 
-    def _spoilt(self) -> set[Path]:
-        """The packs of this keep that are damaged: what is in them is taken from the others, if they have it."""
-        return {path for path in self._store.pack_files() if _is_damaged(path)}
-
-    def _drop(self, path: Path) -> None:
-        """Take away a damaged pack all of whose pieces are elsewhere, unless the other one took its place."""
-        if _is_damaged(path):
+    def _remove_if_redundant(self, path: Path, stored: set[str]) -> None:
+        """Remove a damaged pack if all of its pieces are elsewhere, unless an intact copy has replaced it."""
+        try:
+            frames = PackReader(self._store).frames(path)
+        except Unreadable:
+            return
+        if stored.issuperset(hash_ for frame in frames for hash_ in frame.hashes) and is_damaged(path):
             path.unlink(missing_ok=True)
             atomic.sync_folder(self._store.packs)
 
-    def _copied(self, other: Store, path: Path, frames: tuple[Frame, ...], dead: set[str], *, tainted: bool) -> bool:
-        """Copy a pack as it is, if it can be: every piece of it is right, and none is forgotten."""
-        learned = {frame.dictionary for frame in frames if frame.dictionary is not None}
-        spoilt = any(hash_ in dead for frame in frames for hash_, _length in frame.pieces)
-        if self._store.about.recipients != other.about.recipients or spoilt or (learned and tainted):
+    def _can_copy(
+        self, other: Store, path: Path, frames: tuple[Frame, ...], forgotten: set[str], *, is_tainted: bool
+    ) -> bool:
+        """Whether a pack may be copied as it is. Its dictionaries are copied first."""
+        dictionaries = {frame.dictionary for frame in frames if frame.dictionary is not None}
+        has_forgotten = any(hash_ in forgotten for frame in frames for hash_ in frame.hashes)
+        if self._store.info.recipients != other.info.recipients or has_forgotten or (dictionaries and is_tainted):
             return False
-        if path.lstat().st_size > _MAX_PACK_SIZE or not repair.copy_dictionaries(
-            self._store, self._machine.id, other, learned
+        return path.lstat().st_size <= _MAX_PACK_SIZE and repair.copy_dictionaries(
+            self._store, self._machine.id, other, dictionaries
+        )
+
+    def _copy_pack(self, other: Store, path: Path, frames: tuple[Frame, ...]) -> bool:
+        """Copy a pack, unless a byte of it is damaged; return whether it was copied."""
+        with (
+            self._store.reporting_write_errors(),
+            AtomicFile(self._store.packs, owner=self._machine.id) as copy,
         ):
-            return False
-        try:
-            temporary, file = atomic.create_temporary_file(self._store.packs, self._machine.id)
-        except OSError as error:
-            raise atomic.keep_write_error(self._store.folder, error) from None
-        try:
-            with file:
-                if not _copy_and_check(path, file.fileno()):
-                    return False
-            source = (other, path) if other.is_encrypted else (self._store, temporary)
-            if not all(_is_frame_intact(*source, frame) for frame in frames):
+            digest = sha256()
+            for data in _read_chunks(path):
+                digest.update(data)
+                copy.write(data)
+            if digest.hexdigest() != hash_in_name(path):
                 return False
-            temporary.replace(self._store.packs / path.name)
-            atomic.sync_folder(self._store.packs)
-        except OSError as error:
-            raise atomic.keep_write_error(self._store.folder, error) from None
-        finally:
-            temporary.unlink(missing_ok=True)
+            reader, source = (PackReader(other), path) if other.is_encrypted else (PackReader(self._store), copy.path)
+            if any(reader.damaged_pieces(source, frame) for frame in frames):
+                return False
+            copy.commit(path.name)
         self._packs += 1
         self._bytes += path.lstat().st_size
         return True
 
-    def _picked(
-        self, other: Store, path: Path, frames: tuple[Frame, ...], wanted: set[str], packing: PackWriter
+    def _copy_pieces(
+        self,
+        reader: PackReader,
+        path: Path,
+        frames: tuple[Frame, ...],
+        missing: set[str],
+        writer: PackWriter,
     ) -> set[str]:
-        """Take over the pieces of a pack one by one: those that are right and wanted."""
-        found: set[str] = set()
+        """Copy single pieces of a pack: those that are missing here and intact there."""
+        copied: set[str] = set()
         for frame in frames:
-            if not any(hash_ in wanted for hash_, _length in frame.pieces):
+            if missing.isdisjoint(frame.hashes):
                 continue
             try:
-                data = _read_frame(other, path, frame)
+                pieces = list(reader.pieces(path, frame))
             except Unreadable as error:
-                self._refuse(other, str(error))
+                self._refuse(reader.store, str(error))
                 continue
-            for hash_, piece in split_frame(frame, data):
-                if hash_ not in wanted or hash_ in found:
+            for hash_, data in pieces:
+                if hash_ not in missing or hash_ in copied:
                     continue
-                if sha256(piece).hexdigest() == hash_:
-                    packing.add(Piece(hash_, piece))
-                    found.add(hash_)
+                if data is not None:
+                    writer.add(Piece(hash_, data))
+                    copied.add(hash_)
                 else:
-                    self._refuse(other, f"a piece in {path.name!r} is not what its hash says")
-        return found
+                    self._refuse(reader.store, f"a piece in {path.name!r} does not match its hash")
+        return copied
 
-    def _take_runs(
+    def _import_runs(
         self,
         other: Store,
-        there: list[tuple[Path, Manifest]],
-        here: Catalogue,
+        new: list[tuple[Path, Manifest]],
         forgotten: ForgottenFiles,
-        pieces: dict[str, PieceList],
+        piece_lists: dict[str, PieceList],
     ) -> None:
-        """Take over the manifests whose files are all here now, and what they go on from, too."""
-        taken = {manifest.hash for manifest in here.manifests}
-        located = here.located
-        left = sorted(there, key=lambda one: (one[1].run.machine, one[1].run.number))
-        for path, one in left:
-            if one.hash in taken:
+        """Import the manifests whose files, and whose predecessors, are all here now."""
+        hashes = {manifest.hash for manifest in self._catalogue.manifests}
+        located = self._catalogue.located
+        for path, manifest in sorted(new, key=lambda item: (item[1].run.machine, item[1].run.number)):
+            run = manifest.run
+            if manifest.hash in hashes:
                 continue
-            missing = _count_incomplete_files(one, forgotten, pieces, located)
-            apart = one.run.before is not None and one.run.before not in taken
-            if (missing or apart) and not self._even_damaged:
+            incomplete = _count_incomplete_files(manifest, forgotten, piece_lists, located)
+            is_orphan = run.before is not None and run.before not in hashes
+            if (incomplete or is_orphan) and not self._even_damaged:
                 why = (
-                    f"bytes of {missing:,} of its files are missing, or more than it says"
-                    if missing
-                    else "what it goes on from is missing"
+                    f"{incomplete:,} of its files are incomplete, or larger than it says"
+                    if incomplete
+                    else "the run before it is missing"
                 )
-                self._refuse(other, f"run {one.run.number} of {one.run.label}: {why}; mend that keep, and merge again")
+                self._refuse(other, f"run {run.number} of {run.label}: {why}. Repair that keep, then merge again")
                 continue
-            if self._store.about.recipients == other.about.recipients:
-                self._store.put_raw(self._store.runs, self._machine.id, path.name, _read_raw(path))
+            if self._store.info.recipients == other.info.recipients:
+                self._store.put_raw(self._store.runs, self._machine.id, path.name, b"".join(_read_chunks(path)))
             else:
-                self._store.put_manifest_text(one.run, read_manifest_text(other, path))
-            taken.add(one.hash)
+                self._store.put_manifest_text(run, read_manifest_text(other, path))
+            hashes.add(manifest.hash)
             self._runs += 1
 
     def _refuse(self, other: Store, why: str) -> None:
-        said = f"{other.folder}: {why}"
-        self._refused.append(said if said.endswith(".") else f"{said}.")
+        message = f"{other.folder}: {why}"
+        self._refused.append(message if message.endswith(".") else f"{message}.")
 
 
-def _sessions_to_forget(here: Catalogue, rows: list[ForgetRow]) -> set[str]:
-    """The sessions that would be forgotten here."""
-    found = set()
+def _sessions_to_forget(catalogue: Catalogue, rows: list[ForgetRow]) -> set[str]:
+    """The sessions in these rows that are kept here."""
+    sessions = set()
     for row in rows:
-        one = ForgottenFiles()
-        one.add(row)
-        if any(one.has(version.path) for version in here.all_versions()):
-            found.add(row.session)
-    return found
+        forgotten = ForgottenFiles([row])
+        if any(forgotten.has(version.path) for version in catalogue.all_versions()):
+            sessions.add(row.session)
+    return sessions
 
 
-def _forgotten_pieces(forgotten: ForgottenFiles, everything: list[Manifest], pieces: dict[str, PieceList]) -> set[str]:
+def _forgotten_pieces(
+    forgotten: ForgottenFiles, manifests: list[Manifest], piece_lists: dict[str, PieceList]
+) -> set[str]:
     """The pieces that only forgotten files need."""
     if not forgotten.rows:
         return set()
     live: set[str] = set()
     gone: set[str] = set()
-    for manifest in everything:
+    for manifest in manifests:
         for row in manifest.rows:
-            if isinstance(row, FileRow) and (made := pieces.get(piece_list_id(row))) is not None:
-                (gone if forgotten.matches_row(row) else live).update(made)
+            if isinstance(row, FileRow) and (pieces := piece_lists.get(piece_list_id(row))) is not None:
+                (gone if forgotten.matches_row(row) else live).update(pieces)
     return gone - live
 
 
 def _count_incomplete_files(
-    manifest: Manifest, forgotten: ForgottenFiles, pieces: dict[str, PieceList], located: Mapping[str, PieceLocation]
+    manifest: Manifest,
+    forgotten: ForgottenFiles,
+    piece_lists: dict[str, PieceList],
+    located: Mapping[str, PieceLocation],
 ) -> int:
-    """How many files of a manifest are not there, or not as long as it says."""
+    """How many files of a manifest are missing pieces, or are not as long as it says."""
     count = 0
     for row in manifest.rows:
         if isinstance(row, FileRow) and not forgotten.matches_row(row):
-            made = pieces.get(piece_list_id(row))
-            found = [located.get(hash_) for hash_ in made] if made is not None else [None]
-            size = sum(place.length for place in found if place is not None)
-            count += any(place is None for place in found) or size != row.size
+            pieces = piece_lists.get(piece_list_id(row))
+            locations = [located.get(hash_) for hash_ in pieces] if pieces is not None else [None]
+            size = sum(location.length for location in locations if location is not None)
+            count += None in locations or size != row.size
     return count
 
 
-def _read_frame(store: Store, path: Path, frame: Frame) -> bytes:
-    known = store.dictionary(frame.dictionary) if frame.dictionary is not None else None
-    with store.opened(path) as file:
-        return pack.read_frame(file, path.name, frame, known)
+def _read_chunks(path: Path) -> Iterator[bytes]:
+    """The bytes of another keep's file.
 
-
-def _is_frame_intact(store: Store, path: Path, frame: Frame) -> bool:
+    Raises:
+        Unreadable: it cannot be read.
+    """
     try:
-        data = _read_frame(store, path, frame)
-    except Unreadable:
-        return False
-    return all(sha256(piece).hexdigest() == hash_ for hash_, piece in split_frame(frame, data))
-
-
-def _copy_and_check(path: Path, target: int) -> bool:
-    """Copy the bytes of a pack; whether they are those that its name says."""
-    digest = sha256()
-    with _open_for_reading(path) as source:
-        while data := _read_or_raise(source.read, path):
-            digest.update(data)
-            left = memoryview(data)
-            while left:
-                left = left[os.write(target, left) :]
-    os.fsync(target)
-    return digest.hexdigest() == hash_in_name(path)
-
-
-def _is_damaged(path: Path) -> bool:
-    try:
-        return hash_file(path) != hash_in_name(path)
-    except OSError:
-        return True
-
-
-def _open_for_reading(path: Path) -> BinaryIO:
-    try:
-        return atomic.open_regular_file(path)
+        with atomic.open_regular_file(path) as file:
+            while data := file.read(_COPY_SIZE):
+                yield data
     except OSError as error:
-        raise Unreadable(f"{str(path)!r} cannot be read: {error.strerror or error}.") from None
-
-
-def _read_raw(path: Path) -> bytes:
-    with _open_for_reading(path) as file:
-        return _read_or_raise(lambda _most: file.read(), path)
-
-
-def _read_or_raise(read: Callable[[int], bytes], path: Path) -> bytes:
-    try:
-        return read(_COPY_SIZE)
-    except OSError as error:
-        raise Unreadable(f"{str(path)!r} cannot be read: {error.strerror or error}.") from None
+        raise read_error(path, error) from None

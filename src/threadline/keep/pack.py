@@ -6,11 +6,11 @@ frames use a dictionary trained once on the user's own lines, since they are too
 
 from __future__ import annotations
 
-import os
 import struct
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -22,27 +22,27 @@ import zstandard
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline import atomic
+from threadline.atomic import AtomicFile
 from threadline.errors import Unreadable
 from threadline.keep.chunking import Piece
 from threadline.keep.manifest import Count, Hash
-from threadline.keep.store import RETIRED_SUFFIX, Store
+from threadline.keep.store import RETIRED_SUFFIX, Store, read_error
 
 PACK_VERSION = 1
 MAX_FRAME_SIZE = 64 * 1024 * 1024
-"""A frame holds no more than this, so that reading one piece never takes more memory."""
+"""The largest frame, uncompressed: reading one piece never takes more memory."""
 _SKIPPABLE_HEADER = struct.Struct("<II")
 _SKIPPABLE_MAGIC = 0x184D2A5B
-"""A skippable frame: what reads zstd passes over it."""
+"""Starts a skippable frame, which zstd readers ignore."""
 _TAIL = struct.Struct("<I8s")
 _SIGNATURE = b"threadln"
 
 
 class Frame(Struct, frozen=True, omit_defaults=True):
-    """One zstd frame: where it lies, how long it is, how much is in it, and the pieces inside, in order.
+    """One zstd frame of a pack: its offset and length in the file, its uncompressed size, and its pieces in order.
 
-    A piece is told by its SHA-256 (in hexadecimal) and its length. `dictionary` is the SHA-256 of the dictionary that
-    the frame was written with, if any.
+    A piece is given by its SHA-256 in hexadecimal and its length. `dictionary` is the SHA-256 of the dictionary that
+    the frame was compressed with, if any.
     """
 
     offset: Count
@@ -51,9 +51,14 @@ class Frame(Struct, frozen=True, omit_defaults=True):
     pieces: tuple[tuple[Hash, Count], ...]
     dictionary: Hash | None = None
 
+    @property
+    def hashes(self) -> Iterator[str]:
+        """The hashes of its pieces."""
+        return (hash_ for hash_, _length in self.pieces)
+
 
 class PackContents(Struct, frozen=True):
-    """What a pack holds."""
+    """The table of contents of a pack."""
 
     version: int
     frames: tuple[Frame, ...]
@@ -64,131 +69,198 @@ _decoder = msgspec.json.Decoder(PackContents)
 
 
 def encode_table(frames: Sequence[Frame]) -> bytes:
-    """The contents of a pack as text."""
+    """Encode the table of contents of a pack."""
     return _encode(PackContents(PACK_VERSION, tuple(frames)))
 
 
 def build_footer(body: bytes) -> bytes:
-    """The skippable frame that ends a pack: its contents, their hash, their length and a sign."""
-    whole = body + sha256(body).digest() + _TAIL.pack(len(body), _SIGNATURE)
-    return _SKIPPABLE_HEADER.pack(_SKIPPABLE_MAGIC, len(whole)) + whole
+    """The skippable frame that ends a pack: the table of contents, its hash, its length and a signature."""
+    content = body + sha256(body).digest() + _TAIL.pack(len(body), _SIGNATURE)
+    return _SKIPPABLE_HEADER.pack(_SKIPPABLE_MAGIC, len(content)) + content
 
 
 def read_table(file: BinaryIO, name: str) -> bytes:
-    """The contents of a pack, as text.
+    """Read the encoded table of contents of a pack.
 
     Raises:
-        Unreadable: they are cut off or damaged.
+        Unreadable: it is truncated or damaged.
     """
     end = file.seek(0, 2)
     if end < _TAIL.size:
-        raise _damaged_pack_error(name, "it is cut off")
+        raise _damaged_pack_error(name, "it is truncated")
     file.seek(end - _TAIL.size)
-    length, sign = _TAIL.unpack(file.read(_TAIL.size))
+    length, signature = _TAIL.unpack(file.read(_TAIL.size))
     start = end - _TAIL.size - sha256().digest_size - length
-    if sign != _SIGNATURE or start < 0:
-        raise _damaged_pack_error(name, "it is cut off")
+    if signature != _SIGNATURE or start < 0:
+        raise _damaged_pack_error(name, "it is truncated")
     file.seek(start)
     body = file.read(length)
     if sha256(body).digest() != file.read(sha256().digest_size):
-        raise _damaged_pack_error(name, "its table of contents is not what was written")
+        raise _damaged_pack_error(name, "its table of contents does not match its hash")
     return body
 
 
 def decode_table(body: bytes, name: str) -> PackContents:
-    """What a pack says that it holds, of the text of its contents.
+    """Decode the table of contents of a pack.
 
     Raises:
-        Unreadable: that is no table of contents, claims what cannot be, or is of a later version.
+        Unreadable: it is not a table of contents, contains impossible values, or is of a newer version.
     """
     try:
-        told = _decoder.decode(body)
+        contents = _decoder.decode(body)
     except msgspec.MsgspecError:
         raise _damaged_pack_error(name, "its table of contents cannot be read") from None
-    if told.version > PACK_VERSION:
-        raise Unreadable(f"The pack {name!r} is of a later version ({told.version}); update threadline.")
+    if contents.version > PACK_VERSION:
+        raise Unreadable(f"The pack {name!r} has a newer format ({contents.version}). Update threadline.")
     if any(
         frame.size > MAX_FRAME_SIZE or frame.size != sum(length for _hash, length in frame.pieces)
-        for frame in told.frames
+        for frame in contents.frames
     ):
-        raise _damaged_pack_error(name, "its table of contents claims what cannot be")
-    return told
+        raise _damaged_pack_error(name, "its table of contents has impossible sizes")
+    return contents
 
 
 def read_frame(file: BinaryIO, name: str, frame: Frame, dictionary: bytes | None = None) -> bytes:
-    """What a frame holds, decompressed.
+    """Read and decompress a frame.
 
     Raises:
-        Unreadable: it is not what was written.
+        Unreadable: it is damaged.
     """
     where = f"the frame at byte {frame.offset:,}"
-    known = zstandard.ZstdCompressionDict(dictionary) if dictionary is not None else None
+    zstd_dictionary = zstandard.ZstdCompressionDict(dictionary) if dictionary is not None else None
     try:
         file.seek(frame.offset)
-        packed = file.read(min(frame.length, 2 * MAX_FRAME_SIZE))
-        # Asked before anything is unpacked: what claims to hold more than is told could be made to fill the memory.
-        if zstandard.get_frame_parameters(packed).content_size != frame.size:
-            raise _damaged_pack_error(name, f"{where} does not hold the {frame.size:,} bytes that are told")
-        data = zstandard.ZstdDecompressor(dict_data=known).decompress(packed, max_output_size=frame.size)
+        compressed = file.read(min(frame.length, 2 * MAX_FRAME_SIZE))
+        # Checked before decompressing: a frame could be crafted to fill the memory.
+        if zstandard.get_frame_parameters(compressed).content_size != frame.size:
+            raise _damaged_pack_error(name, f"{where} does not contain the {frame.size:,} bytes that its table says")
+        data = zstandard.ZstdDecompressor(dict_data=zstd_dictionary).decompress(compressed, max_output_size=frame.size)
     except OSError as error:
         raise Unreadable(f"The pack {name!r} cannot be read: {error.strerror or error}.") from None
     except (zstandard.ZstdError, MemoryError) as error:
-        raise _damaged_pack_error(name, f"{where} cannot be unpacked ({error})") from None
+        raise _damaged_pack_error(name, f"{where} cannot be decompressed ({error})") from None
     if len(data) != frame.size:
-        raise _damaged_pack_error(name, f"{where} holds {len(data):,} bytes, not {frame.size:,}")
+        raise _damaged_pack_error(name, f"{where} contains {len(data):,} bytes instead of {frame.size:,}")
     return data
 
 
 def split_frame(frame: Frame, data: bytes) -> Iterator[tuple[str, bytes]]:
-    """The pieces of a frame: the hash that each should have, and its bytes."""
+    """The pieces of a decompressed frame: the hash that each should have, and its bytes."""
     at = 0
     for digest, length in frame.pieces:
         yield digest, data[at : at + length]
         at += length
 
 
-def _damaged_pack_error(name: str, what: str) -> Unreadable:
-    return Unreadable(f"The pack {name!r} is damaged: {what}; `threadline keep verify` says what it touches.")
+def _damaged_pack_error(name: str, problem: str) -> Unreadable:
+    return Unreadable(f"The pack {name!r} is damaged: {problem}. `threadline keep verify` lists what is affected.")
+
+
+class PackReader:
+    """Reads the packs of a keep; dictionaries are read once."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._dictionary = lru_cache(maxsize=4)(store.dictionary)
+
+    def table(self, path: Path) -> bytes:
+        """The encoded table of contents of a pack.
+
+        Raises:
+            Unreadable: it cannot be read, or is damaged.
+        """
+        with self.store.open(path) as file:
+            try:
+                return read_table(file, path.name)
+            except OSError as error:
+                raise read_error(path, error) from None
+
+    def frames(self, path: Path) -> tuple[Frame, ...]:
+        """The frames of a pack.
+
+        Raises:
+            Unreadable: its table of contents cannot be read, or is damaged.
+        """
+        return decode_table(self.table(path), path.name).frames
+
+    def all_frames(self) -> dict[Path, tuple[Frame, ...]]:
+        """The frames of every pack whose table of contents can be read."""
+        tables = {}
+        for path in self.store.pack_files():
+            try:
+                tables[path] = self.frames(path)
+            except Unreadable:
+                continue
+        return tables
+
+    def frame(self, path: Path, frame: Frame) -> bytes:
+        """The decompressed bytes of a frame.
+
+        Raises:
+            Unreadable: it, or its dictionary, is missing or damaged.
+        """
+        dictionary = self._dictionary(frame.dictionary) if frame.dictionary is not None else None
+        with self.store.open(path) as file:
+            return read_frame(file, path.name, frame, dictionary)
+
+    def pieces(self, path: Path, frame: Frame) -> Iterator[tuple[str, bytes | None]]:
+        """The pieces of a frame: the hash that each should have, and its bytes, or None if they do not match it.
+
+        Raises:
+            Unreadable: the frame is missing or damaged as a whole.
+        """
+        for hash_, data in split_frame(frame, self.frame(path, frame)):
+            yield hash_, data if sha256(data).hexdigest() == hash_ else None
+
+    def damaged_pieces(self, path: Path, frame: Frame) -> set[str]:
+        """The hashes of the pieces of a frame that are damaged."""
+        try:
+            return {hash_ for hash_, data in self.pieces(path, frame) if data is None}
+        except Unreadable:
+            return set(frame.hashes)
 
 
 FRAME_SIZE, PACK_SIZE, ENCRYPTED_PACK_SIZE = 16 * 1024 * 1024, 256 * 1024 * 1024, 32 * 1024 * 1024
-"""How much a frame holds, and how large a pack grows, in bytes; one that is sealed is only read whole."""
+"""How many bytes a frame holds, and how large a pack grows. Encrypted packs are smaller: they are only read whole."""
 COMPRESSION_LEVEL = 9
 SMALL_FRAME_SIZE = 256 * 1024
-"""A frame with less is written with the dictionary: it has too little to learn from itself."""
+"""A smaller frame is compressed with the dictionary: it is too short to compress well alone."""
+
+
+def max_pack_size(store: Store) -> int:
+    """How large a pack of this keep grows."""
+    return ENCRYPTED_PACK_SIZE if store.is_encrypted else PACK_SIZE
 
 
 class PackWriter:
-    """Writes pieces into a keep's packs; use it in a `with` statement. What is not finished leaves nothing behind.
+    """Writes pieces into a keep's packs; use it in a `with` statement. An unfinished pack leaves nothing behind.
 
-    `done` are the packs that are in their place, `writer` is the machine that writes them. `dictionary` may be given
-    later, too: it is for the small frames that are begun from then on.
+    `finished` lists the packs that are in place, `tables` their encoded tables of contents by name. `owner` is the id
+    of the machine that writes. `dictionary` may be set later; small frames that are begun from then on use it.
     """
 
     def __init__(
         self,
         store: Store,
-        writer: str,
+        owner: str,
         *,
         jobs: int = 2,
         dictionary: bytes | None = None,
         level: int = COMPRESSION_LEVEL,
     ) -> None:
-        self.done: list[Path] = []
-        self.dictionary = dictionary
+        self.finished: list[Path] = []
         self.tables: dict[str, bytes] = {}
-        """The table of contents of each pack that is done, by its name."""
+        self.dictionary = dictionary
         self._store = store
-        self._writer = writer
+        self._owner = owner
         self._jobs = jobs
         self._level = level
         self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="keep")
-        self._waiting: deque[tuple[Frame, Future[bytes]]] = deque()
-        """The frames under way, whose place is not known yet."""
-        self._gathered: list[Piece] = []
-        self._gathered_size = 0
-        self._file: BinaryIO | None = None
-        self._path: Path | None = None
+        self._compressing: deque[tuple[Frame, Future[bytes]]] = deque()
+        """Frames that are being compressed, whose offset is not known yet."""
+        self._pieces: list[Piece] = []
+        self._pieces_size = 0
+        self._file: AtomicFile | BytesIO | None = None
         self._frames: list[Frame] = []
         self._offset = 0
         self._hash = sha256()
@@ -204,171 +276,152 @@ class PackWriter:
                 self.finish()
         finally:
             self._pool.shutdown(wait=True, cancel_futures=True)
-            self._abandon()
+            if isinstance(self._file, AtomicFile):
+                self._file.discard()
+
+    @property
+    def finished_size(self) -> int:
+        """How many bytes the finished packs take."""
+        return sum(path.stat().st_size for path in self.finished)
 
     def add(self, piece: Piece) -> None:
-        """One more piece. It is in the keep once the pack that it is in is `done`.
+        """Add a piece. It is in the keep once its pack is `finished`.
 
         Raises:
             Unreadable: the keep cannot be written.
         """
-        self._gathered.append(piece)
-        self._gathered_size += len(piece.data)
-        if self._gathered_size >= FRAME_SIZE:
-            self._send()
+        self._pieces.append(piece)
+        self._pieces_size += len(piece.data)
+        if self._pieces_size >= FRAME_SIZE:
+            self._start_frame()
 
     def finish(self) -> None:
-        """Write all that was added, and put the last pack in its place.
+        """Write everything that was added, and put the last pack in place.
 
         Raises:
             Unreadable: the keep cannot be written.
         """
-        self._send()
-        self._receive(0)
-        self._close()
+        self._start_frame()
+        self._write_frames(0)
+        with self._store.reporting_write_errors():
+            self._finish_pack()
 
-    def _send(self) -> None:
-        if not self._gathered:
+    def _start_frame(self) -> None:
+        """Compress the collected pieces in the background."""
+        if not self._pieces:
             return
-        pieces, size = self._gathered, self._gathered_size
-        self._gathered, self._gathered_size = [], 0
+        pieces, size = self._pieces, self._pieces_size
+        self._pieces, self._pieces_size = [], 0
         dictionary = self.dictionary if size < SMALL_FRAME_SIZE else None
-        named = sha256(dictionary).hexdigest() if dictionary is not None else None
-        frame = Frame(0, 0, size, tuple((piece.hash, len(piece.data)) for piece in pieces), named)
-        # Joined here, so that no frame under way is in memory twice.
+        dictionary_hash = sha256(dictionary).hexdigest() if dictionary is not None else None
+        frame = Frame(0, 0, size, tuple((piece.hash, len(piece.data)) for piece in pieces), dictionary_hash)
+        # Joined here, so that no frame is in memory twice.
         data = b"".join(piece.data for piece in pieces)
-        self._waiting.append((frame, self._pool.submit(self._compressed, data, dictionary)))
-        self._receive(self._jobs)
+        self._compressing.append((frame, self._pool.submit(self._compress, data, dictionary)))
+        self._write_frames(self._jobs)
 
-    def _compressed(self, data: bytes, dictionary: bytes | None) -> bytes:
+    def _compress(self, data: bytes, dictionary: bytes | None) -> bytes:
         if dictionary is not None:
-            known = zstandard.ZstdCompressionDict(dictionary)
-            return zstandard.ZstdCompressor(level=self._level, dict_data=known, write_checksum=True).compress(data)
+            zstd_dictionary = zstandard.ZstdCompressionDict(dictionary)
+            compressor = zstandard.ZstdCompressor(level=self._level, dict_data=zstd_dictionary, write_checksum=True)
+            return compressor.compress(data)
         # The window is the whole frame: sessions repeat what they read an hour ago. Long-distance matching on top of
         # that was measured to be slower by a quarter, and to compress worse.
-        wide = zstandard.ZstdCompressionParameters.from_level(
+        parameters = zstandard.ZstdCompressionParameters.from_level(
             self._level, source_size=len(data), window_log=24, write_checksum=True
         )
-        return zstandard.ZstdCompressor(compression_params=wide).compress(data)
+        return zstandard.ZstdCompressor(compression_params=parameters).compress(data)
 
-    def _receive(self, most: int) -> None:
-        """Write frames, in order, until no more than so many are under way."""
-        while len(self._waiting) > most:
-            frame, packed = self._waiting.popleft()
-            try:
-                self._write(frame, packed.result())
-                if self._offset >= (ENCRYPTED_PACK_SIZE if self._store.is_encrypted else PACK_SIZE):
-                    self._close()
-            except OSError as error:
-                raise atomic.keep_write_error(self._store.folder, error) from None
+    def _write_frames(self, pending: int) -> None:
+        """Write compressed frames, in order, until at most `pending` are left."""
+        while len(self._compressing) > pending:
+            frame, compressed = self._compressing.popleft()
+            with self._store.reporting_write_errors():
+                self._write_frame(frame, compressed.result())
+                if self._offset >= max_pack_size(self._store):
+                    self._finish_pack()
 
-    def _write(self, frame: Frame, packed: bytes) -> None:
+    def _write_frame(self, frame: Frame, compressed: bytes) -> None:
         if self._file is None:
-            # What is to be sealed is never on the disk before it is.
-            if self._store.is_encrypted:
-                self._file = BytesIO()
-            else:
-                self._path, self._file = atomic.create_temporary_file(self._store.packs, self._writer)
-        self._frames.append(replace(frame, offset=self._offset, length=len(packed)))
-        self._put(packed)
+            # The pack of an encrypted keep is never on disk unencrypted.
+            is_encrypted = self._store.is_encrypted
+            self._file = BytesIO() if is_encrypted else AtomicFile(self._store.packs, owner=self._owner)
+        self._frames.append(replace(frame, offset=self._offset, length=len(compressed)))
+        self._write(self._file, compressed)
 
-    def _put(self, data: bytes) -> None:
-        if self._file is not None:
-            atomic.write_all(self._file, data)
-            self._hash.update(data)
-            self._offset += len(data)
+    def _write(self, file: AtomicFile | BytesIO, data: bytes) -> None:
+        file.write(data)
+        self._hash.update(data)
+        self._offset += len(data)
 
-    def _close(self) -> None:
-        """End the pack: its contents, then fsync, then its name, then fsync of the folder."""
+    def _finish_pack(self) -> None:
+        """End the pack: table of contents, fsync, rename, fsync of the folder."""
         if self._file is None:
             return
         body = encode_table(self._frames)
-        try:
-            self._put(build_footer(body))
-            place = self._in_place(self._file)
-        except OSError as error:
-            raise atomic.keep_write_error(self._store.folder, error) from None
-        self.done.append(place)
-        self.tables[place.name] = body
-        self._file, self._path, self._frames, self._offset, self._hash = None, None, [], 0, sha256()
-
-    def _in_place(self, file: BinaryIO) -> Path:
-        if isinstance(file, BytesIO):
-            return self._store.put(self._store.packs, self._writer, "", ".zst", file.getvalue())
-        if self._path is None:
-            raise TypeError("a pack that is no file has no path")
-        os.fsync(file.fileno())
-        file.close()
-        place = self._store.packs / f"{self._hash.hexdigest()}.zst"
-        self._path.replace(place)
-        atomic.sync_folder(self._store.packs)
-        return place
-
-    def _abandon(self) -> None:
-        if self._file is not None:
-            self._file.close()
-        if self._path is not None:
-            self._path.unlink(missing_ok=True)
+        self._write(self._file, build_footer(body))
+        if isinstance(self._file, BytesIO):
+            path = self._store.put(self._store.packs, self._owner, "", ".zst", self._file.getvalue())
+        else:
+            path = self._file.commit(f"{self._hash.hexdigest()}.zst")
+        self.finished.append(path)
+        self.tables[path.name] = body
+        self._file, self._frames, self._offset, self._hash = None, [], 0, sha256()
 
 
 _DICTIONARY_SIZE = 48 * 1024
 _MIN_SAMPLE_SIZE, _MAX_SAMPLE_SIZE = 256 * 1024, 5 * 1024 * 1024
-"""From how many bytes of lines on a dictionary can be learned, and how many are listened to."""
+"""How many bytes of lines are needed to train a dictionary, and how many are used at most."""
 _MAX_SAMPLE_LINE = 4 * 1024
 _SAMPLE_HEAD_SIZE = 128 * 1024
-"""How much of what is read at a time is listened to once there would be enough: all files are to have a say."""
+"""Once there is enough to train with, only this much of each chunk is sampled, so that all files contribute."""
 _SAMPLE_EVERY = 7
-"""One line in so many is listened to: neighbours are alike."""
+"""One line in this many is sampled: neighbours are alike."""
 
 
 class DictionaryTrainer:
-    """The dictionary of a keep: the one that it has, or one that is learned from what is read, once."""
+    """The dictionary of a keep: the existing one, or one that is trained once on what is read."""
 
-    def __init__(self, store: Store, writer: str) -> None:
+    def __init__(self, store: Store, owner: str) -> None:
         self._store = store
-        self._writer = writer
-        self._lines: list[bytes | bytearray | memoryview[int]] = []
-        self._heard = 0
+        self._owner = owner
+        self._samples: list[bytes | bytearray | memoryview[int]] = []
+        self._sample_size = 0
         files = [path for path in store.dictionary_files() if not path.name.endswith(RETIRED_SUFFIX)]
-        self._done = bool(files)
+        self._is_done = bool(files)
         self.dictionary: bytes | None = None
         if files and not store.is_key_missing:
             try:
                 self.dictionary = store.read(files[0])
             except Unreadable:
-                self.dictionary = None  # frames do without; `verify` tells of it
+                self.dictionary = None  # frames do without it; `verify` reports it
 
-    def hear(self, data: bytes) -> None:
-        """Listen to what is read, until that is enough."""
-        if self._done or self._heard >= _MAX_SAMPLE_SIZE:
+    def sample(self, data: bytes) -> None:
+        """Collect lines to train with, until there are enough."""
+        if self._is_done or self._sample_size >= _MAX_SAMPLE_SIZE:
             return
-        lines = [
-            line[:_MAX_SAMPLE_LINE]
-            for line in (data if self._heard < _MIN_SAMPLE_SIZE else data[:_SAMPLE_HEAD_SIZE]).split(b"\n")[
-                1:-1:_SAMPLE_EVERY
-            ]
-            if line
-        ]
-        self._lines += lines
-        self._heard += sum(map(len, lines))
+        text = data if self._sample_size < _MIN_SAMPLE_SIZE else data[:_SAMPLE_HEAD_SIZE]
+        lines = [line[:_MAX_SAMPLE_LINE] for line in text.split(b"\n")[1:-1:_SAMPLE_EVERY] if line]
+        self._samples += lines
+        self._sample_size += sum(map(len, lines))
 
     def train(self) -> bytes | None:
-        """The dictionary, put into the keep where it is new; None where there was too little to learn from.
+        """The dictionary, stored in the keep if it is new; None if there was too little to train with.
 
         Raises:
             Unreadable: the keep cannot be written.
         """
-        if not self._done and self._heard >= _MIN_SAMPLE_SIZE:
-            self._done = True
+        if not self._is_done and self._sample_size >= _MIN_SAMPLE_SIZE:
+            self._is_done = True
             try:
-                self.dictionary = zstandard.train_dictionary(_DICTIONARY_SIZE, self._lines).as_bytes()
+                self.dictionary = zstandard.train_dictionary(_DICTIONARY_SIZE, self._samples).as_bytes()
             except zstandard.ZstdError:
                 return None
-            self._store.put_dictionary(self._writer, self.dictionary)
-        self._lines = []
+            self._store.put_dictionary(self._owner, self.dictionary)
+        self._samples = []
         return self.dictionary
 
     def ensure_stored(self) -> None:
-        """Make sure that the dictionary that was used is there: another machine may have taken it away meanwhile."""
+        """Store the dictionary again if another machine has removed it meanwhile."""
         if self.dictionary is not None and not self._store.dictionary_files():
-            self._store.put_dictionary(self._writer, self.dictionary)
+            self._store.put_dictionary(self._owner, self.dictionary)

@@ -15,19 +15,19 @@ from threadline.files import read_whole
 from threadline.find import decode_or_none, homes
 
 DEFAULT_DAYS = 30
-"""How long Claude Code leaves a file unless its settings say otherwise, in days."""
+"""After how many days Claude Code deletes a file, unless its settings say otherwise."""
 _NEVER_DAYS = 36_500
 _MAX_SETTINGS_SIZE = 16 << 20
-# What Claude Code deletes when it is old, by the first part of its path; below `projects/`, but for these names.
+# The folders in which Claude Code deletes old files; below `projects/`, except these names.
 _CLEANED_UP_FOLDERS = frozenset({"projects", "file-history", "plans", "paste-cache", "image-cache", "tasks"})
 _EXEMPT_NAMES = frozenset({"memory", "sessions-index.json", ".session-aliases"})
 _PROJECT_DEPTH = 2
 
 
 class RetentionPeriod(Struct, frozen=True):
-    """How long a home's files live: so many days after they were last written; `said` is whether its settings say so.
+    """After how many days without changes a home's files are deleted; `said` is whether its settings say so.
 
-    `strange` is what they say where that is no number of days: then it is as if they said nothing.
+    `strange` is the setting if it is not a number of days; then the default applies.
     """
 
     days: int = DEFAULT_DAYS
@@ -36,11 +36,11 @@ class RetentionPeriod(Struct, frozen=True):
 
     @property
     def forever(self) -> bool:
-        """Whether nothing is deleted in anybody's time."""
+        """Whether nothing is deleted in a lifetime."""
         return self.days >= _NEVER_DAYS
 
     def ends(self, mtime_ns: int) -> datetime | None:
-        """When a file that was last written then is deleted, by the next start of Claude Code; None is never."""
+        """When a file with this mtime is deleted, by the next start of Claude Code; None means never."""
         if self.forever:
             return None
         try:
@@ -50,21 +50,22 @@ class RetentionPeriod(Struct, frozen=True):
 
 
 class _Settings(Struct, rename="camel"):
-    # Only this is looked at: settings can hold what is nobody's business.
+    # Nothing else is read: settings may contain secrets.
     cleanup_period_days: Any = None
 
 
 def own_homes(named: Sequence[str] = ()) -> set[str]:
-    """The homes that are the user's by their own word: found, named, or told by the environment, even if not there."""
-    told = [one for name in ("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIRS") if (one := os.environ.get(name))]
-    parts = [part.strip() for one in told for part in (one, *re.split(rf"[,{os.pathsep}]", one)) if part.strip()]
-    # Those of Path raise where there is no such user.
-    paths = (os.path.expanduser(one) for one in ("~/.claude", *parts, *named))  # noqa: PTH111
+    """The user's own homes: those found, named, or configured in the environment, even if they do not exist."""
+    values = [value for name in ("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIRS") if (value := os.environ.get(name))]
+    parts = [part for value in values for part in (value, *re.split(rf"[,{os.pathsep}]", value))]
+    configured = [part.strip() for part in parts if part.strip()]
+    # Path.expanduser raises if there is no such user.
+    paths = (os.path.expanduser(path) for path in ("~/.claude", *configured, *named))  # noqa: PTH111
     return {os.path.realpath(path) for path in paths} | {os.fspath(home.path) for home in homes()}
 
 
 def is_cleaned_up(path: str) -> bool:
-    """Whether Claude Code deletes the file at this path below a home when it is old; histories and memories stay."""
+    """Whether Claude Code deletes the file at this path when it is old. History and memory files stay."""
     parts = path.split("/")
     return parts[0] in _CLEANED_UP_FOLDERS and not (
         parts[0] == "projects" and _EXEMPT_NAMES.intersection(parts[_PROJECT_DEPTH : _PROJECT_DEPTH + 1])
@@ -72,15 +73,15 @@ def is_cleaned_up(path: str) -> bool:
 
 
 def read_retention_period(home: Path) -> RetentionPeriod:
-    """How long a home's files live, by the `cleanupPeriodDays` of its `settings.json`."""
+    """The retention period of a home, from `cleanupPeriodDays` in its `settings.json`."""
     try:
-        told = decode_or_none(read_whole(home / "settings.json", _MAX_SETTINGS_SIZE), _Settings)
+        settings = decode_or_none(read_whole(home / "settings.json", _MAX_SETTINGS_SIZE), _Settings)
     except OSError:
         return RetentionPeriod()
-    days = told.cleanup_period_days if told is not None else None
+    days = settings.cleanup_period_days if settings is not None else None
     if days is None:
         return RetentionPeriod()
-    # A bool is an int, and says nothing about days.
+    # A bool is an int, but not a number of days.
     if isinstance(days, bool) or not isinstance(days, int | float) or not 0 <= days < float("inf"):
         return RetentionPeriod(strange=str(days)[:40])
     return RetentionPeriod(min(int(days), 10 * _NEVER_DAYS), said=True)

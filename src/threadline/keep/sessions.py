@@ -1,4 +1,4 @@
-"""Which kept files belong to which session, by their paths or their contents."""
+"""The sessions in a keep: which files belong to which session, by their paths or their contents, and their titles."""
 
 from __future__ import annotations
 
@@ -6,35 +6,32 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
-from typing import Any
+from itertools import islice
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
 from threadline.errors import Ambiguous, NotFound, Unreadable
-from threadline.find import (
-    PROJECTS,
-    is_transcript_name,
-    parse_agent_id,
-    parse_session_id,
-    parse_transcript_name,
-    session_in_path,
-)
-from threadline.keep.catalogue import Catalogue, Version
-from threadline.keep.paths import lost_part_id
-from threadline.model.homes import TranscriptKind
+from threadline.find import parse_session_id, session_in_path
+from threadline.keep.catalogue import Catalogue, FileKey, Version
+from threadline.keep.paths import is_session_transcript, lost_part_id, referring_file, session_of_main_transcript
+
+if TYPE_CHECKING:
+    from threadline.model.entries import Entry
 
 _MIN_PATH_PARTS = 3
-"""How many parts a path below `projects/` has at least, where it names a session."""
 _NOT_GONE = "9999"
+_SHOWN_IDS = 4
 
 
 class KeptSession(Struct, frozen=True):
-    """A session as a keep has it: of which machine and home, and the newest version of each of its files.
+    """A session in a keep: its machine and home, and the newest version of each of its files.
 
-    `versions` is how many there are of its own transcript.
+    `versions` counts the versions of its own transcript.
     """
 
     id: str
@@ -46,30 +43,30 @@ class KeptSession(Struct, frozen=True):
 
     @property
     def mains(self) -> tuple[Version, ...]:
-        """Its own transcripts, that which was there last first: one that moved to another project has several."""
-        found = [file for file in self.files if session_of_main_transcript(file.path) is not None]
-        return tuple(sorted(found, key=lambda one: (one.gone or _NOT_GONE, one.mtime_ns, one.size), reverse=True))
+        """Its own transcripts, latest first. A session that was moved to another project has several."""
+        mains = [file for file in self.files if session_of_main_transcript(file.path) is not None]
+        return tuple(sorted(mains, key=lambda main: (main.gone or _NOT_GONE, main.mtime_ns, main.size), reverse=True))
 
     @property
     def main(self) -> Version | None:
-        """Its own transcript; None where only its agents' are left."""
+        """Its own transcript; None if only its agents' are left."""
         return next(iter(self.mains), None)
 
     @property
     def transcripts(self) -> tuple[Version, ...]:
-        """Its transcripts, those of its agents included."""
+        """Its transcripts, including its agents'."""
         return tuple(file for file in self.files if is_session_transcript(file.path))
 
     @property
     def folder(self) -> str:
-        """The name of its project's folder; empty where no transcript says it."""
+        """The name of its project's folder; empty if it has no transcript."""
         first = self.main or next(iter(self.transcripts), None)
         parts = first.path.split("/") if first is not None else []
         return parts[1] if len(parts) >= _MIN_PATH_PARTS else ""
 
     @property
     def size(self) -> int:
-        """How many bytes its files have."""
+        """The total size of its files."""
         return sum(file.size for file in self.files)
 
     @property
@@ -79,7 +76,7 @@ class KeptSession(Struct, frozen=True):
         return mtime_to_datetime(main.mtime_ns if main is not None else max(file.mtime_ns for file in self.files))
 
     def files_to_restore(self) -> tuple[Version, ...]:
-        """The files that put it back as it was when it was there last: of a transcript that moved, where it went."""
+        """The files that restore it as it last was: of a transcript that was moved, only the latest place."""
         mains = self.mains
         last = mains[0].gone or _NOT_GONE if mains else _NOT_GONE
         moved = {main.path for main in mains if (main.gone or _NOT_GONE) < last}
@@ -87,121 +84,108 @@ class KeptSession(Struct, frozen=True):
 
 
 def list_sessions(catalogue: Catalogue, *, machine: str | None = None, at: int | None = None) -> list[KeptSession]:
-    """The sessions that are kept, newest first; as they stood after a run of their machine, if one is named.
+    """The kept sessions, newest first; with `at`, as they were after that run of their machine.
 
-    Files that belong to no session (histories, memories, statistics) are in none; see `others`.
+    Files that belong to no session (history, memory, statistics) are in `list_other_files`.
     """
-    belonging = FileOwners(catalogue)
-    gathered: dict[tuple[str, str, str], list[Version]] = defaultdict(list)
-    counts: dict[tuple[str, str, str], int] = defaultdict(int)
+    key = (list_sessions, machine, at)
+    if key not in catalogue.memo:
+        catalogue.memo[key] = _list_sessions(catalogue, machine, at)
+    sessions: list[KeptSession] = catalogue.memo[key]
+    return sessions
+
+
+def _list_sessions(catalogue: Catalogue, machine: str | None, at: int | None) -> list[KeptSession]:
+    owners = file_owners(catalogue)
+    files: dict[FileKey, list[Version]] = defaultdict(list)
+    version_counts: dict[FileKey, int] = defaultdict(int)
     for versions in _select_versions(catalogue, machine, at):
         newest = versions[-1]
-        session = belonging.session(newest)
+        session = owners.session(newest)
         if session is None:
             continue
         key = (newest.machine, newest.home, session)
-        gathered[key].append(newest)
+        files[key].append(newest)
         if session_of_main_transcript(newest.path) is not None:
-            counts[key] += len(versions)
-    made = [
-        KeptSession(key[2], key[0], files[0].label, key[1], tuple(files), max(1, counts[key]))
-        for key, files in gathered.items()
-        if any(is_session_transcript(file.path) for file in files)
+            version_counts[key] += len(versions)
+    sessions = [
+        KeptSession(id_, machine_id, of_session[0].label, home, tuple(of_session), max(1, version_counts[key]))
+        for key, of_session in files.items()
+        for machine_id, home, id_ in [key]
+        if any(is_session_transcript(file.path) for file in of_session)
     ]
-    return sorted(made, key=lambda one: (one.modified, one.id), reverse=True)
+    return sorted(sessions, key=lambda session: (session.modified, session.id), reverse=True)
 
 
 def list_other_files(catalogue: Catalogue, *, machine: str | None = None, at: int | None = None) -> list[Version]:
-    """The newest versions of files that belong to a home, and to no session of it that has a transcript."""
-    listed = {
-        (kept_session.machine, kept_session.home, kept_session.id)
-        for kept_session in list_sessions(catalogue, machine=machine, at=at)
-    }
-    belonging = FileOwners(catalogue)
+    """The newest versions of files that belong to no session with a transcript."""
+    sessions = list_sessions(catalogue, machine=machine, at=at)
+    listed = {(session.machine, session.home, session.id) for session in sessions}
+    owners = file_owners(catalogue)
     newest = (versions[-1] for versions in _select_versions(catalogue, machine, at))
-    return [one for one in newest if (one.machine, one.home, belonging.session(one)) not in listed]
+    return [file for file in newest if (file.machine, file.home, owners.session(file)) not in listed]
 
 
-def find_sessions(found: Iterable[KeptSession], start: str) -> list[KeptSession]:
-    """The session whose id starts so; the same one of several machines and homes, newest first. `last` is the newest.
+def _select_versions(catalogue: Catalogue, machine: str | None, at: int | None) -> Iterator[list[Version]]:
+    """The versions of every file of a machine up to a run, oldest first."""
+    for versions in catalogue.versions.values():
+        if machine is not None and machine not in (versions[0].machine, versions[0].label):
+            continue
+        selected = versions if at is None else [version for version in versions if version.run <= at]
+        if selected:
+            yield selected
+
+
+def find_sessions(sessions: Iterable[KeptSession], prefix: str) -> list[KeptSession]:
+    """The session whose id starts with a prefix; once for each machine and home, newest first. `last` is the newest.
 
     Raises:
         NotFound: there is none.
-        Ambiguous: several ids start so.
+        Ambiguous: several ids start with it.
     """
-    listed = list(found)
-    if start == "last" and listed:
-        start = listed[0].id
-    wanted = start.strip().lower().removesuffix(".jsonl")
-    fit = [kept_session for kept_session in listed if wanted and kept_session.id.lower().startswith(wanted)]
-    # What a cut took is listed under an id of its own while the session itself goes on.
-    fit = fit or [
-        kept_session for kept_session in listed if wanted and (lost_part_id(kept_session.id) or "").startswith(wanted)
+    candidates = list(sessions)
+    if prefix == "last" and candidates:
+        prefix = candidates[0].id
+    start = prefix.strip().lower().removesuffix(".jsonl")
+    matches = [session for session in candidates if start and session.id.lower().startswith(start)]
+    # The lost part of a truncated transcript is listed under an id of its own.
+    matches = matches or [
+        session for session in candidates if start and (lost_part_id(session.id) or "").startswith(start)
     ]
-    wanted = fit[0].id if len({one.id for one in fit}) == 1 else wanted
-    ids = sorted({one.id for one in fit})
+    ids = sorted({session.id for session in matches})
     if not ids:
-        raise NotFound(f"No session {start!r} is kept; `threadline keep list` shows which are.")
-    if len(ids) > 1 and wanted not in ids:
-        few = ", ".join(id_[:13] for id_ in ids[:4])
-        raise Ambiguous(f"{len(ids)} kept sessions start with {start!r}: {few}{' …' if len(ids) > 4 else ''}.")  # noqa: PLR2004 - as above
-    return [one for one in fit if one.id == (wanted if wanted in ids else ids[0])]
+        raise NotFound(f"No kept session starts with {prefix!r}. `threadline keep list` shows which there are.")
+    if len(ids) > 1 and start not in ids:
+        names = ", ".join(id_[:13] for id_ in ids[:_SHOWN_IDS])
+        more = " …" if len(ids) > _SHOWN_IDS else ""
+        raise Ambiguous(f"{len(ids)} kept sessions start with {prefix!r}: {names}{more}. Add more characters.")
+    id_ = start if start in ids else ids[0]
+    return [session for session in matches if session.id == id_]
 
 
-def is_at_source(version: Version, machine: str) -> bool:
-    """Whether Claude Code still has it: by a look where it is this machine's, else by what the last run saw."""
+def is_kept_only(session: KeptSession, machine: str) -> bool:
+    """Whether Claude Code has deleted its transcript, so that only the keep has it."""
+    return not any(_is_at_source(main, machine) for main in session.mains or session.transcripts)
+
+
+def _is_at_source(version: Version, machine: str) -> bool:
+    """Whether Claude Code still has a file; for another machine, according to its last run."""
     if version.machine == machine:
         return os.path.lexists(os.path.join(version.home, version.path))  # noqa: PTH118 - there may be 100,000
     return version.gone is None
 
 
-def is_kept_only(session: KeptSession, machine: str) -> bool:
-    """Whether Claude Code has deleted its transcript, so that only the keep has it."""
-    return not any(is_at_source(main, machine) for main in session.mains or session.transcripts)
-
-
-def session_of_main_transcript(path: str) -> str | None:
-    """The session whose own transcript lies at this path below its home, if one does."""
-    parts = path.split("/")
-    if len(parts) != _MIN_PATH_PARTS or parts[0] != PROJECTS or not is_transcript_name(parts[-1]):
-        return None
-    named_so = parse_transcript_name(parts[2:])
-    return named_so.session if named_so.kind is TranscriptKind.MAIN else None
-
-
-def session_of_path(path: str) -> str | None:
-    """The session that a path below its home names."""
-    return session_in_path(path.split("/"))
-
-
 def mtime_to_datetime(mtime_ns: int) -> datetime:
-    """A file's time as a moment; one that cannot be is the earliest there is."""
+    """An mtime as a datetime; the earliest possible one if it is out of range."""
     try:
         return datetime.fromtimestamp(mtime_ns // 1_000_000_000, UTC)
     except (OverflowError, ValueError, OSError):
         return datetime.min.replace(tzinfo=UTC)
 
 
-def _select_versions(catalogue: Catalogue, machine: str | None, at: int | None) -> Iterator[list[Version]]:
-    """The versions of every file that are wanted, oldest first."""
-    for versions in catalogue.versions.values():
-        if machine is not None and machine not in (versions[0].machine, versions[0].label):
-            continue
-        known = versions if at is None else [version for version in versions if version.run <= at]
-        if known:
-            yield known
-
-
-def is_session_transcript(path: str) -> bool:
-    """Whether a path below a home is a transcript's: a session's own, or one of its agents'."""
-    return path.startswith(f"{PROJECTS}/") and is_transcript_name(Path(path).name) and "/tool-results/" not in path
-
-
 _MAX_HEAD_SIZE = 4 << 20
-"""What says whose it is stands in the first bytes, or in a small file."""
-_META_SUFFIX = ".meta.json"
+"""How much of a file is read to find its session: the id is near the start, or the file is small."""
 _PLAN_NAME = re.compile(rb'"(?:slug|planFilePath)"\s*:\s*"(?:[^"]*[/\\])?([^"/\\]+?)(?:\.md)?"')
-_PATH_PARTS = 3
 
 
 class _SessionReference(Struct, rename="camel"):
@@ -214,103 +198,95 @@ class _HistoryLine(Struct, rename="camel"):
     pasted_contents: Any = None
 
 
+def file_owners(catalogue: Catalogue) -> FileOwners:
+    """The owners of a keep's files; the same object until the catalogue changes."""
+    if FileOwners not in catalogue.memo:
+        catalogue.memo[FileOwners] = FileOwners(catalogue)
+    owners: FileOwners = catalogue.memo[FileOwners]
+    return owners
+
+
 class FileOwners:
-    """Whose the files of one keep are; what has to be read for it is read once."""
+    """Finds the session that a kept file belongs to. Files that have to be read for that are read once."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
-        self._known: dict[tuple[str, str, str], str | None] = {}
+        self._sessions: dict[FileKey, str | None] = {}
 
     def session(self, version: Version) -> str | None:
-        """The session that a file belongs to, if it belongs to one."""
+        """The session that a file belongs to, if any."""
         parts = version.path.split("/")
-        by_path = session_in_path(parts)
-        if by_path is not None:
-            return by_path
-        telling = _reference_path(parts)
-        return self._inside(version, telling) if telling is not None else None
+        session = session_in_path(parts)
+        if session is not None:
+            return session
+        path = referring_file(parts)
+        if path is None:
+            return None
+        key = (version.machine, version.home, path)
+        if key not in self._sessions:
+            versions = self._catalogue.versions.get(key)
+            self._sessions[key] = self._read_session(versions[-1]) if versions else None
+        return self._sessions[key]
 
-    def along(self, session: str, files: Iterable[Version], everything: Iterable[Version]) -> Iterator[Version]:
-        """Files of the same home that a session's transcripts or prompts name: its plans, and what was pasted."""
+    def referenced_files(self, session: str, files: Iterable[Version], others: Iterable[Version]) -> Iterator[Version]:
+        """Those of the `others` that the session's transcripts or prompts refer to: plans and pasted texts."""
         of_session = list(files)
         if not of_session:
             return
         machine, home = of_session[0].machine, of_session[0].home
-        beside = [version for version in everything if (version.machine, version.home) == (machine, home)]
-        plans = {PurePosixPath(version.path).stem: version for version in beside if version.path.startswith("plans/")}
-        pastes = {
-            PurePosixPath(version.path).stem: version for version in beside if version.path.startswith("paste-cache/")
-        }
+        in_home = [version for version in others if (version.machine, version.home) == (machine, home)]
+        plans = _by_stem(in_home, "plans/")
+        pastes = _by_stem(in_home, "paste-cache/")
         if plans:
-            said = {name for version in of_session if version.path.endswith(".jsonl") for name in self._plans(version)}
-            yield from (one for stem, one in plans.items() if stem.split("-agent-")[0] in said or stem in said)
-        history = next((version for version in beside if version.path == "history.jsonl"), None)
+            names = {name for file in of_session if file.path.endswith(".jsonl") for name in self._plan_names(file)}
+            yield from (plan for stem, plan in plans.items() if stem.split("-agent-")[0] in names or stem in names)
+        history = next((version for version in in_home if version.path == "history.jsonl"), None)
         if pastes and history is not None:
-            hashes = set(self._pasted(history, session))
-            yield from (one for stem, one in pastes.items() if stem in hashes)
+            hashes = set(self._pasted_hashes(history, session))
+            yield from (paste for stem, paste in pastes.items() if stem in hashes)
 
-    def _inside(self, version: Version, telling: str) -> str | None:
-        """The session that the file which tells of it names."""
-        key = (version.machine, version.home, telling)
-        if key not in self._known:
-            versions = self._catalogue.versions.get(key)
-            self._known[key] = self._named(versions[-1]) if versions else None
-        return self._known[key]
-
-    def _named(self, version: Version) -> str | None:
-        data = self._head(version)
-        # A transcript says it in a line, the others as a whole.
+    def _read_session(self, version: Version) -> str | None:
+        data = self._read_head(version)
+        # In a transcript, a line contains the id; other files are one JSON value.
         for text in data.splitlines() if version.path.endswith(".jsonl") else [data]:
-            told = _decode_json(text, _SessionReference)
-            for name in (told.session_id, told.lead_session_id) if told is not None else ():
-                if isinstance(name, str) and (found := parse_session_id(name)):
-                    return found
+            reference = _decode_json(text, _SessionReference)
+            for name in (reference.session_id, reference.lead_session_id) if reference is not None else ():
+                if isinstance(name, str) and (session := parse_session_id(name)):
+                    return session
         return None
 
-    def _head(self, version: Version) -> bytes:
-        """The first bytes of a file; what is damaged says nothing, and `verify` tells it."""
+    def _read_head(self, version: Version) -> bytes:
+        """The first bytes of a file; fewer if it is damaged, which `verify` reports."""
         head = b""
-        try:
+        with suppress(Unreadable):
             for data in self._catalogue.data(version):
                 head += data
                 if len(head) >= _MAX_HEAD_SIZE or version.path.endswith(".jsonl"):
                     break
-        except Unreadable:
-            return head
         return head
 
-    def _plans(self, version: Version) -> Iterator[str]:
-        try:
+    def _plan_names(self, version: Version) -> Iterator[str]:
+        with suppress(Unreadable):
             for data in self._catalogue.data(version):
                 yield from (name.decode(errors="replace") for name in _PLAN_NAME.findall(data))
-        except Unreadable:
-            return
 
-    def _pasted(self, history: Version, session: str) -> Iterator[str]:
+    def _pasted_hashes(self, history: Version, session: str) -> Iterator[str]:
         try:
             data = b"".join(self._catalogue.data(history))
         except Unreadable:
             return
-        for line in data.splitlines():
-            if b"contentHash" not in line or session.encode() not in line:
+        for text in data.splitlines():
+            if b"contentHash" not in text or session.encode() not in text:
                 continue
-            told = _decode_json(line, _HistoryLine)
-            if told is not None and told.session_id == session and isinstance(told.pasted_contents, dict):
-                for content in told.pasted_contents.values():
+            line = _decode_json(text, _HistoryLine)
+            if line is not None and line.session_id == session and isinstance(line.pasted_contents, dict):
+                for content in line.pasted_contents.values():
                     if isinstance(content, dict) and isinstance(content.get("contentHash"), str):
                         yield content["contentHash"]
 
 
-def _reference_path(parts: list[str]) -> str | None:
-    """The path of the file that names the session which this one belongs to."""
-    if parts[0] == PROJECTS and len(parts) == _PATH_PARTS:
-        name = parts[2].removesuffix(_META_SUFFIX) + ".jsonl" if parts[2].endswith(_META_SUFFIX) else parts[2]
-        return "/".join([*parts[:2], name]) if parse_agent_id(name) is not None else None
-    if len(parts) < _PATH_PARTS:
-        return None
-    if parts[0] in ("teams", "tasks"):
-        return f"teams/{parts[1]}/config.json"
-    return f"jobs/{parts[1]}/state.json" if parts[0] == "jobs" else None
+def _by_stem(versions: Iterable[Version], folder: str) -> dict[str, Version]:
+    return {PurePosixPath(version.path).stem: version for version in versions if version.path.startswith(folder)}
 
 
 def _decode_json(data: bytes, shape: type[Any]) -> Any:
@@ -318,3 +294,67 @@ def _decode_json(data: bytes, shape: type[Any]) -> Any:
         return msgspec.json.decode(data, type=shape)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
+
+
+_FIRST_ENTRIES = 200
+_LAST_BYTES = 256 * 1024
+"""Claude Code repeats titles, so that they are in the last 64 kB of a transcript; a piece may be larger."""
+_TITLE_MARKERS = (b'-title"', b'"last-prompt"', b'"summary"')
+
+
+class SessionTitle(Struct, frozen=True):
+    """The title of a session and the directory it started in; empty if its transcript does not say."""
+
+    title: str = ""
+    project: str = ""
+
+
+def read_titles(catalogue: Catalogue, sessions: Iterable[KeptSession]) -> dict[tuple[str, str, str], SessionTitle]:
+    """The titles of sessions by machine, home and id, from the first and last pieces of their transcripts."""
+    mains = [
+        (session, main)
+        for session in sessions
+        if (main := session.main or next(iter(session.transcripts), None)) is not None
+    ]
+    mains.sort(key=lambda item: catalogue.position(item[1]))
+    return {(session.machine, session.home, session.id): _read_title(catalogue, main) for session, main in mains}
+
+
+def _read_title(catalogue: Catalogue, version: Version) -> SessionTitle:
+    # Loading the entry model and `thread` takes about 50 ms, and a run of `keep` never needs them.
+    from threadline.model.entries import ChainEntry  # noqa: PLC0415 - as above
+    from threadline.thread import title_from_parts  # noqa: PLC0415 - as above
+
+    parts = [span.version for span in version.spans] or [version]
+    pieces = list(dict.fromkeys(hash_ for part in parts for hash_ in part.pieces))
+    first_entries: list[Entry] = []
+    title_entries: list[Entry] = []
+    with suppress(Unreadable):  # a damaged transcript has no title; `verify` reports it
+        first = catalogue.piece(pieces[0]) if pieces else b""
+        first_entries += islice(_decode_lines(first.splitlines(), version.path), _FIRST_ENTRIES)
+        if len(pieces) > 1:
+            last = _read_tail(catalogue, pieces[1:])
+            lines = (line for line in last.splitlines() if any(marker in line for marker in _TITLE_MARKERS))
+            title_entries += (
+                entry for entry in _decode_lines(lines, version.path) if not isinstance(entry, ChainEntry)
+            )
+    project = next((entry.cwd for entry in first_entries if isinstance(entry, ChainEntry) and entry.cwd), "")
+    return SessionTitle(title_from_parts(first_entries, title_entries).text, project)
+
+
+def _read_tail(catalogue: Catalogue, pieces: list[str]) -> bytes:
+    tail = b""
+    for hash_ in reversed(pieces):
+        tail = catalogue.piece(hash_) + tail
+        if len(tail) >= _LAST_BYTES:
+            break
+    return tail
+
+
+def _decode_lines(lines: Iterable[bytes], path: str) -> Iterator[Entry]:
+    from threadline.model.places import Place  # noqa: PLC0415 - as in _read_title
+    from threadline.parse import decode_object  # noqa: PLC0415 - as in _read_title
+
+    for line in lines:
+        with suppress(ValueError, RecursionError):
+            yield decode_object(line, Place(path))[0]

@@ -12,24 +12,23 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from threadline import atomic
 from threadline.errors import Unreadable
 from threadline.keep.cache import KeepCache
-from threadline.keep.catalogue import Catalogue, Version, check_frame
+from threadline.keep.catalogue import Catalogue, Version
 from threadline.keep.encryption import IDENTITY_COPY_FILE, IDENTITY_FILE
 from threadline.keep.manifest import Manifest, parse_manifest
-from threadline.keep.pack import Frame, decode_table, read_table
-from threadline.keep.store import README_TEXT, Store, hash_file, hash_in_name
+from threadline.keep.pack import Frame, PackReader
+from threadline.keep.store import README_FILE, Store, has_readme, hash_file, hash_in_name
 
 _SESSION_ID = re.compile(rb'"sessionId":"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"')
 
 
 class VerifyResult(Struct, frozen=True):
-    """What was looked at, what is wrong, and the versions of files that cannot be given back for it.
+    """What was checked, what is damaged, and the versions of files that cannot be restored.
 
-    `sessions` are those that a damaged manifest told of: their bytes are there, but not which files they make.
-    `missing` is how many manifests are known of and not there. `damaged` are the names of packs that are not to be
-    relied on, of those that were `looked` at.
+    `sessions` are those whose manifest is damaged: their bytes are stored, but not which files they belong to.
+    `missing_manifests` counts manifests that are known to have existed. `damaged_packs` are the names of the packs
+    among `checked_packs` that cannot be relied on.
     """
 
     packs: int
@@ -37,112 +36,97 @@ class VerifyResult(Struct, frozen=True):
     bytes: int
     runs: int
     problems: tuple[str, ...] = ()
-    touched: tuple[Version, ...] = ()
+    affected: tuple[Version, ...] = ()
     sessions: tuple[str, ...] = ()
-    missing: int = 0
-    looked: tuple[str, ...] = ()
-    damaged: tuple[str, ...] = ()
+    missing_manifests: int = 0
+    checked_packs: tuple[str, ...] = ()
+    damaged_packs: tuple[str, ...] = ()
 
 
 def verify_keep(
-    store: Store,
+    catalogue: Catalogue,
     *,
-    memory: KeepCache | None = None,
     sample: int | None = None,
     seed: int = 0,
     planned: Callable[[int], None] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> VerifyResult:
-    """Read everything, or so many frames, and compare it with what it should be.
+    """Read everything, or a random sample of frames, and compare it with the hashes.
 
-    `memory` is what this machine remembers: no other manifest names the newest one, so only that tells if it is gone.
+    The catalogue must not trust the cache. Its cache is used only to find out whether the newest manifest is missing.
     """
+    store = catalogue.store
     store.require_key()
-    catalogue = Catalogue(store)
-    apart = [*_check_chain(catalogue.manifests), *(_missing_manifests(catalogue, memory) if memory is not None else ())]
-    frames, unread = _read_tables(store)
-    problems = [*catalogue.problems, *apart, *_check_keep_info(store), *unread.values()]
-    damaged = set(unread)
-    chosen = frames if sample is None else random.Random(seed).sample(frames, min(sample, len(frames)))  # noqa: S311 - a sample
+    missing_manifests = [*_check_chain(catalogue.manifests), *_manifests_only_in_cache(catalogue)]
+    frames, unreadable = _read_tables(store)
+    problems = [*catalogue.problems, *missing_manifests, *_check_top_files(store), *unreadable.values()]
+    checked = frames if sample is None else random.Random(seed).sample(frames, min(sample, len(frames)))  # noqa: S311 - a sample
     if planned is not None:
-        planned(sum(frame.size for _path, frame in chosen))
-    bad: set[str] = set()
-    whole: set[str] = set()
-    for path, frame in chosen:
-        wrong = _damaged_pieces(store, path, frame)
-        if wrong:
+        planned(sum(frame.size for _path, frame in checked))
+    damaged_packs = set(unreadable)
+    damaged: set[str] = set()
+    intact: set[str] = set()
+    reader = PackReader(store)
+    for path, frame in checked:
+        damaged_here = reader.damaged_pieces(path, frame)
+        if damaged_here:
             problems.append(f"{path.name}: the frame at byte {frame.offset:,} is damaged.")
-            bad |= wrong
-            damaged.add(path.name)
-        whole |= {hash_ for hash_, _length in frame.pieces} - wrong
+            damaged |= damaged_here
+            damaged_packs.add(path.name)
+        intact |= set(frame.hashes) - damaged_here
         if progress is not None:
             progress(frame.size)
     if sample is None:
-        renamed = dict(_check_hashes(store))
-        problems += renamed.values()
-        damaged.update(renamed)
-    # A piece may lie in two packs: it is lost only where no copy of it is whole.
-    there = {hash_ for _path, frame in frames for hash_, _length in frame.pieces}
+        mismatches = dict(_check_hashes(store))
+        problems += mismatches.values()
+        damaged_packs.update(mismatches)
+    # A piece may be in two packs: it is lost only if no copy is intact.
+    lost = damaged - intact
     lengths = {hash_: length for _path, frame in frames for hash_, length in frame.pieces}
-    lost = bad - whole
-    touched = tuple(version for version in catalogue.all_versions() if _is_unrestorable(version, lost, lengths))
-    untrue = sum(there.issuperset(one.pieces) and lost.isdisjoint(one.pieces) for one in touched)
-    if untrue:
-        problems.append(
-            f"{untrue:,} versions of files are not as long as a manifest says, which threadline did not write so: they"
-            " are not given back."
-        )
-    missing = {hash_ for one in touched for hash_ in one.pieces} - there
-    if missing:
-        problems.append(f"{len(missing):,} pieces are in no pack; copy the packs from another copy of this keep.")
-    pieces = sum(len(frame.pieces) for _path, frame in chosen)
-    size = sum(frame.size for _path, frame in chosen)
-    sessions = _unlisted_sessions(catalogue) if catalogue.problems or apart else ()
-    runs = len(catalogue.manifests)
+    affected = tuple(version for version in catalogue.all_versions() if _is_unrestorable(version, lost, lengths))
+    problems += _describe_affected(affected, lost, lengths)
     return VerifyResult(
         len(store.pack_files()),
-        pieces,
-        size,
-        runs,
+        sum(len(frame.pieces) for _path, frame in checked),
+        sum(frame.size for _path, frame in checked),
+        len(catalogue.manifests),
         tuple(problems),
-        touched,
-        sessions,
-        missing=len(apart),
-        # Of a pack that was seen in part, nobody knows that it is whole.
-        looked=tuple(path.name for path in store.pack_files()) if sample is None else (),
-        damaged=tuple(sorted(damaged)),
+        affected,
+        _unlisted_sessions(catalogue) if catalogue.problems or missing_manifests else (),
+        missing_manifests=len(missing_manifests),
+        # A sample does not show that a pack is intact.
+        checked_packs=tuple(path.name for path in store.pack_files()) if sample is None else (),
+        damaged_packs=tuple(sorted(damaged_packs)),
     )
 
 
 def _read_tables(store: Store) -> tuple[list[tuple[Path, Frame]], dict[str, str]]:
-    """The frames of all packs; and of those that do not tell theirs, by name, why."""
+    """The frames of all packs; and by name, why the table of a pack cannot be read."""
+    reader = PackReader(store)
     frames: list[tuple[Path, Frame]] = []
-    unread: dict[str, str] = {}
+    unreadable: dict[str, str] = {}
     for path in store.pack_files():
         try:
-            with store.opened(path) as file:
-                frames += ((path, frame) for frame in decode_table(read_table(file, path.name), path.name).frames)
-        except (Unreadable, OSError) as error:
-            unread[path.name] = str(error)
-    return frames, unread
+            frames += ((path, frame) for frame in reader.frames(path))
+        except Unreadable as error:
+            unreadable[path.name] = str(error)
+    return frames, unreadable
 
 
-def _unlisted_sessions(catalogue: Catalogue) -> tuple[str, ...]:
-    """The sessions that pieces name which no manifest tells of."""
-    told = {hash_ for version in catalogue.all_versions() for hash_ in version.pieces}
-    told.update(hash_ for version in catalogue.forgotten_versions for hash_ in version.pieces)
-    found: set[str] = set()
-    for hash_ in catalogue.located.keys() - told:
-        try:
-            data = catalogue.piece(hash_)
-        except Unreadable:
-            continue
-        found.update(name.decode() for name in _SESSION_ID.findall(data))
-    return tuple(sorted(found))
+def _describe_affected(affected: tuple[Version, ...], lost: set[str], lengths: dict[str, int]) -> Iterator[str]:
+    wrong_size = sum(lengths.keys() >= set(version.pieces) and lost.isdisjoint(version.pieces) for version in affected)
+    if wrong_size:
+        yield (
+            f"{wrong_size:,} versions of files do not have the size that their manifest says. threadline does not write"
+            " such manifests. These versions cannot be restored."
+        )
+    missing = {hash_ for version in affected for hash_ in version.pieces} - lengths.keys()
+    if missing:
+        yield f"{len(missing):,} pieces are in no pack. Copy the packs from another copy of this keep."
 
 
 def _is_unrestorable(version: Version, lost: set[str], lengths: dict[str, int]) -> bool:
-    """Whether a version cannot be given back: a piece is lost or not there, or they do not make up its size."""
+    """Whether a piece of a version is lost or missing, or the pieces do not add up to its size."""
     size = 0
     for hash_ in version.pieces:
         if hash_ in lost or hash_ not in lengths:
@@ -151,22 +135,32 @@ def _is_unrestorable(version: Version, lost: set[str], lengths: dict[str, int]) 
     return size != version.size
 
 
-def _check_keep_info(store: Store) -> list[str]:
-    """What is wrong with the files that tell what the folder is."""
-    try:
-        said = atomic.read_small_file(store.folder / "README.txt")
-    except OSError:
-        said = b""
-    text = (
-        [] if said == README_TEXT.encode() else ["README.txt is not what was written; nothing but that text is lost."]
-    )
-    if store.about.identity:
-        text += [
-            f"{name} is damaged, or not there; copy the other one over it (identity.age, identity-copy.age)."
+def _unlisted_sessions(catalogue: Catalogue) -> tuple[str, ...]:
+    """The sessions in pieces that no manifest refers to."""
+    listed = {hash_ for version in catalogue.all_versions() for hash_ in version.pieces}
+    listed.update(hash_ for version in catalogue.forgotten_versions for hash_ in version.pieces)
+    sessions: set[str] = set()
+    for hash_ in catalogue.located.keys() - listed:
+        try:
+            data = catalogue.piece(hash_)
+        except Unreadable:
+            continue
+        sessions.update(id_.decode() for id_ in _SESSION_ID.findall(data))
+    return tuple(sorted(sessions))
+
+
+def _check_top_files(store: Store) -> list[str]:
+    """What is wrong with keep.json, README.txt and the passphrase-protected key."""
+    problems = [store.problem] if store.problem is not None else []
+    if not has_readme(store.folder):
+        problems.append(f"{README_FILE} was changed or removed. Nothing else is affected.")
+    if store.info.identity:
+        problems += [
+            f"{name} is damaged or missing. Copy the other one over it ({IDENTITY_FILE}, {IDENTITY_COPY_FILE})."
             for name in (IDENTITY_FILE, IDENTITY_COPY_FILE)
-            if _hash_or_none(store.folder / name) != store.about.identity
+            if _hash_or_none(store.folder / name) != store.info.identity
         ]
-    return text if store.problem is None else [store.problem, *text]
+    return problems
 
 
 def _hash_or_none(path: Path) -> str | None:
@@ -176,48 +170,38 @@ def _hash_or_none(path: Path) -> str | None:
         return None
 
 
-def _damaged_pieces(store: Store, path: Path, frame: Frame) -> set[str]:
-    """The pieces of a frame that are not what they should be."""
-    try:
-        known = store.dictionary(frame.dictionary) if frame.dictionary is not None else None
-        return {hash_ for hash_, right in check_frame(store, path, frame, known) if not right}
-    except Unreadable:
-        return {hash_ for hash_, _length in frame.pieces}
-
-
 def _check_hashes(store: Store) -> Iterator[tuple[str, str]]:
-    """Files whose bytes are not those that their name says; what lies between frames is seen only so."""
+    """Packs and dictionaries whose bytes do not match their names: only this finds damage between frames."""
     for path in (*store.pack_files(), *store.dictionary_files()):
         try:
-            right = hash_file(path) == hash_in_name(path)
+            is_intact = hash_file(path) == hash_in_name(path)
         except OSError as error:
-            yield path.name, f"{path.name}: it cannot be read: {error.strerror or error}."
+            yield path.name, f"{path.name} cannot be read: {error.strerror or error}."
             continue
-        if not right:
-            yield path.name, f"{path.name}: its bytes are not those that it was written with."
+        if not is_intact:
+            yield path.name, f"{path.name} is damaged: its bytes do not match the hash in its name."
 
 
-def _missing_manifests(catalogue: Catalogue, memory: KeepCache) -> Iterator[str]:
-    """The manifests that this machine has seen, and whose files are not there, unless another one tells it already."""
-    there = {path.name for path in catalogue.store.run_files()}
+def _manifests_only_in_cache(catalogue: Catalogue) -> Iterator[str]:
+    """Manifests that this machine has seen and that are missing now, unless another manifest refers to them."""
+    cache: KeepCache | None = catalogue.cache
+    existing = {path.name for path in catalogue.store.run_files()}
     hashes = {manifest.hash for manifest in catalogue.manifests}
-    named = {manifest.run.before for manifest in catalogue.manifests}
-    for name, text in memory.texts():
-        if name in there:
+    hashes |= {manifest.run.before for manifest in catalogue.manifests if manifest.run.before is not None}
+    for name, text in cache.items() if cache is not None else ():
+        if name in existing:
             continue
         try:
-            one = parse_manifest(text, name)
+            manifest = parse_manifest(text, name)
         except Unreadable:
-            continue  # a pack's contents
-        if one.hash not in hashes and one.hash not in named:
-            yield f"Run {one.run.number} of {one.run.label} was in the keep, and its manifest is not there any more."
+            continue  # the table of a pack
+        if manifest.hash not in hashes:
+            yield f"The manifest of run {manifest.run.number} of {manifest.run.label} was in the keep and is missing."
 
 
-def _check_chain(manifests: list[Manifest]) -> list[str]:
-    """Where a manifest does not go on from the one before it."""
+def _check_chain(manifests: list[Manifest]) -> Iterator[str]:
+    """Manifests whose predecessor is missing."""
     hashes = {manifest.hash for manifest in manifests}
-    return [
-        f"Run {manifest.run.number} of {manifest.run.label} goes on from a manifest that is not in the keep."
-        for manifest in manifests
-        if manifest.run.before is not None and manifest.run.before not in hashes
-    ]
+    for manifest in manifests:
+        if manifest.run.before is not None and manifest.run.before not in hashes:
+            yield f"The manifest before run {manifest.run.number} of {manifest.run.label} is missing."

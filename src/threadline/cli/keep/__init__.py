@@ -1,5 +1,5 @@
 """The `threadline keep` command and its actions."""
 
-from threadline.cli.keep.run import keep
+from threadline.cli.keep.group import keep
 
 __all__ = ["keep"]

@@ -5,66 +5,85 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from time import time_ns
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from threadline.archive import clear_kept_homes
 from threadline.cli import EXIT_FAILED, EXIT_OK
-from threadline.cli.keep.options import keep_options
+from threadline.cli import output as out
+from threadline.cli.keep.options import (
+    deferred_progress_bar,
+    keep_options,
+    keep_path,
+    open_catalogue,
+    open_keep,
+    print_record,
+    print_warning,
+)
 from threadline.cli.options import jobs_option, output_options
-
-if TYPE_CHECKING:
-    from threadline.keep import Store, VerifyResult
+from threadline.cli.screen import report_nothing
+from threadline.errors import BadQuery, NotFound
+from threadline.keep import (
+    Catalogue,
+    Store,
+    VerifyResult,
+    file_owners,
+    find_sessions,
+    forget_session,
+    is_keep,
+    list_other_files,
+    list_sessions,
+    machine_folder,
+    merge_keeps,
+    open_damaged_packs,
+    repack,
+    this_machine,
+    verify_keep,
+)
 
 _VERIFY_EPILOG = """
 \b
 Examples:
-  threadline keep verify               every byte
-  threadline keep verify --sample 20   some of it, fast
+  threadline keep verify               check every byte
+  threadline keep verify --sample 20   check some of it, fast
   threadline keep verify --json        for a program
 
 \b
-Exit codes: 0 all is as it was written; 1 there is no keep; 2 something is damaged, or another error.
+Exit codes: 0 everything is intact; 1 there is no keep; 2 something is damaged, or another error.
 """
 
 
 @click.command(epilog=_VERIFY_EPILOG)
-@click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Only N frames, chosen by chance.")
+@click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Check only N random frames.")
 @keep_options
 @output_options
 def verify(*, sample: int | None, folder: Path | None, key_file: Path | None, output: str) -> int:
-    """Read everything that is kept and compare it with its hashes; name the sessions that damage touches.
+    """Compare everything in the keep with its hashes, and list the sessions that damage affects.
 
-    Nothing in the keep is changed. What is damaged and still where Claude Code wrote it is kept again by the next
-    `threadline keep`; the rest can be had from a copy: `threadline keep merge COPY`.
+    Nothing is changed. The next `threadline keep` stores damaged files again if Claude Code still has them;
+    `threadline keep merge COPY` restores the rest from a copy of the keep.
     """
-    from threadline.cli.keep.options import deferred_progress_bar, open_keep, print_record
-
     store = open_keep(folder, key_file)
-    from threadline.keep import Machine, machine_folder, open_damaged_packs, open_machine_cache
-    from threadline.keep import verify_keep as verify_of
-
-    memory = open_machine_cache(store, Machine("", "", machine_folder()))
-
-    # Another sample each time: in the long run all is seen.
+    catalogue = Catalogue(store, machine_folder(), trust_cache=False)
+    # Another sample each time, so that in the long run everything is checked.
     with deferred_progress_bar("Verifying") as (planned, advance):
-        done = verify_of(store, memory=memory, sample=sample, seed=time_ns(), planned=planned, progress=advance)
-    doubts = open_damaged_packs(machine_folder(), store.about.id)
-    if doubts is not None:
-        doubts.judge(done.looked, done.damaged)
-    touched = sorted({*_damaged_sessions(store, done), *done.sessions})
+        result = verify_keep(catalogue, sample=sample, seed=time_ns(), planned=planned, progress=advance)
+    damaged_packs = open_damaged_packs(machine_folder(), store.info.id)
+    if damaged_packs is not None:
+        damaged_packs.update(result.checked_packs, result.damaged_packs)
     row = {
         "path": str(store.folder),
-        "packs": done.packs,
-        "pieces": done.pieces,
-        "bytes": done.bytes,
-        "runs": done.runs,
+        "packs": result.packs,
+        "pieces": result.pieces,
+        "bytes": result.bytes,
+        "runs": result.runs,
         "sample": sample,
-        "clean": not done.problems,
-        "problems": [*done.problems],
-        "sessions": [*touched],
-        "missing": done.missing,
-        "files": sorted({f"{one.home}/{one.path}" for one in done.touched}),
+        "clean": not result.problems,
+        "problems": [*result.problems],
+        "sessions": sorted({*_affected_sessions(catalogue, result), *result.sessions}),
+        "missing": result.missing_manifests,
+        "files": sorted({f"{version.home}/{version.path}" for version in result.affected}),
     }
     if output == "table":
         _print_verification(row)
@@ -73,70 +92,62 @@ def verify(*, sample: int | None, folder: Path | None, key_file: Path | None, ou
     return EXIT_OK if row["clean"] and not row["files"] else EXIT_FAILED
 
 
-def _damaged_sessions(store: Store, done: VerifyResult) -> list[str]:
-    """The sessions that damage touches; a file whose owner cannot be read any more stands for itself."""
-    from threadline.keep import Catalogue, FileOwners
-
-    if not done.touched:
-        return []
-    belonging = FileOwners(Catalogue(store))
-    return sorted({session for one in done.touched if (session := belonging.session(one)) is not None})
+def _affected_sessions(catalogue: Catalogue, result: VerifyResult) -> set[str]:
+    """The sessions that damage affects. Files whose owner cannot be read any more are listed by themselves."""
+    owners = file_owners(catalogue)
+    return {session for version in result.affected if (session := owners.session(version)) is not None}
 
 
 def _print_verification(row: dict[str, Any]) -> None:
-    from threadline.cli import output as out
-
-    size = out.format_size(row["bytes"])
-    looked = f"{out.counted(row['pieces'], 'piece')} ({size}) in {out.counted(row['packs'], 'pack')}"
-    looked += f", {out.counted(row['runs'], 'manifest')}"
+    pieces, packs = out.counted(row["pieces"], "piece"), out.counted(row["packs"], "pack")
+    checked = f"{pieces} ({out.format_size(row['bytes'])}) in {packs}, {out.counted(row['runs'], 'manifest')}"
     if row["clean"]:
-        of_it = " This was a sample." if row["sample"] else ""
-        click.echo(f"All is as it was written: {looked}.{of_it}")
+        click.echo(f"Everything is intact: {checked}.{' This was a sample.' if row['sample'] else ''}")
         return
-    click.echo(f"Damaged. Looked at: {looked}.")
+    click.echo(f"Damaged. Checked: {checked}.")
     for problem in row["problems"]:
         click.echo(out.wrap_text(problem, "  ", "    "))
     if row["sessions"]:
-        click.echo(f"Sessions that cannot be given back whole: {out.counted(len(row['sessions']), 'session')}.")
+        click.echo(f"{out.counted(len(row['sessions']), 'session')} cannot be restored completely:")
         for session in row["sessions"]:
             click.echo(f"  {out.plain(session)}")
     if row["files"]:
-        click.echo(f"Their files, and others: {len(row['files']):,}; --json lists them. All others can be restored.")
+        click.echo(
+            f"{out.counted(len(row['files']), 'file')} affected (--json lists them). All others can be restored."
+        )
     elif row["missing"]:
-        click.echo("What only a missing manifest told of is not listed: an earlier version may stand in its place.")
+        click.echo(
+            "Files that only a missing manifest lists are not shown. An earlier version may be restored instead."
+        )
     else:
         click.echo("No file needs what is damaged: everything can be restored.")
     if row["files"]:
-        click.echo("The next `threadline keep` keeps again what is still where Claude Code wrote it.")
-    click.echo("A copy of the keep can mend it: threadline keep merge COPY")
+        click.echo("The next `threadline keep` stores them again if Claude Code still has them.")
+    click.echo("To repair the keep from a copy: threadline keep merge COPY")
 
 
 _MERGE_EPILOG = """
 \b
 Examples:
-  threadline keep merge /mnt/laptop/keep           take over what the other one has
-  threadline keep merge a b --keep all             two keeps into a third
-  threadline keep merge COPY                       mend what is damaged here
-  threadline keep merge COPY --accept-forgotten    forget here what was forgotten there
+  threadline keep merge /mnt/laptop/keep           import from another keep
+  threadline keep merge a b --keep all             merge two keeps into a third
+  threadline keep merge COPY                       repair this keep from a copy
+  threadline keep merge COPY --accept-forgotten    also forget what was forgotten there
 
 \b
-Exit codes: 0 done; 2 something was not taken over, or another error.
+Exit codes: 0 done; 2 something was not imported, or another error.
 """
 
 
 @click.command(epilog=_MERGE_EPILOG)
 @click.argument("others", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="OTHER...")
-@click.option(
-    "--accept-forgotten", "forgets", is_flag=True, help="Forget here, too, what was forgotten in another keep."
-)
-@click.option(
-    "--even-damaged", is_flag=True, help="List runs of another keep, too, some of whose bytes are lost there."
-)
+@click.option("--accept-forgotten", "forgets", is_flag=True, help="Forget here what was forgotten in the other keep.")
+@click.option("--even-damaged", is_flag=True, help="Import runs although some of their bytes are lost.")
 @click.option(
     "--other-key-file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="The key of the others, where they are encrypted with another one.",
+    help="The key of the other keeps, if it is a different one.",
 )
 @keep_options
 @output_options
@@ -150,53 +161,52 @@ def merge(
     key_file: Path | None,
     output: str,
 ) -> int:
-    """Take over what other keeps have: of another machine, or a copy of this one.
+    """Import everything from other keeps: those of other machines, or copies of this one.
 
-    Every byte is compared with its hash before it is taken; the others are not changed. Doing it again changes nothing,
-    and the order does not matter. Machines keep their names: see `keep list --machine`.
+    Every byte is compared with its hash first. The other keeps are not changed. Merging again changes nothing, and the
+    order does not matter. Each machine keeps its name: see `keep list --machine`.
     """
-    from threadline.cli import output as out
-    from threadline.cli.keep.options import deferred_progress_bar, keep_path, open_keep, print_record
-
     where = keep_path(folder)
-    from threadline.errors import NotFound
-    from threadline.keep import Store, is_keep, this_machine
-    from threadline.keep import merge_keeps as merged
-
     missing = [other for other in others if not is_keep(other)]
     if missing:
-        raise NotFound(f"There is no keep in {str(missing[0])!r}, so there is nothing to take over.")
+        raise NotFound(f"There is no keep in {str(missing[0])!r}.")
     sources = [open_keep(other, other_key_file or key_file) for other in others]
     if not is_keep(where):
         Store.make(where)
     store = open_keep(where, key_file)
+    machine = this_machine()
+    catalogue = Catalogue(store, machine.folder, trust_cache=False)
     with deferred_progress_bar("Merging") as (planned, advance):
-        done = merged(
-            store,
-            this_machine(),
+        result = merge_keeps(
+            catalogue,
+            machine,
             sources,
             forgets=forgets,
             even_damaged=even_damaged,
             planned=planned,
             progress=advance,
         )
-    if not store.is_encrypted and any(source.is_encrypted for source in sources) and (done.packs or done.runs):
-        click.echo("threadline: What is encrypted there lies here in clear: this keep is not encrypted.", err=True)
-    for sentence in done.refused:
-        click.echo(f"threadline: {out.plain(sentence)}", err=True)
+    if not store.is_encrypted and any(source.is_encrypted for source in sources) and (result.packs or result.runs):
+        print_warning("The other keep is encrypted and this one is not: the imported files are not encrypted here.")
+    for refusal in result.refused:
+        print_warning(refusal)
+    code = EXIT_FAILED if result.refused else EXIT_OK
     if output != "table":
-        print_record(out.to_json_value(done), output)
-    elif done.packs or done.runs:
-        what = f"{out.counted(done.runs, 'run')} and {out.counted(done.packs, 'pack')} ({out.format_size(done.bytes)})"
-        click.echo(f"Took over {what} into {out.plain(str(store.folder))}.")
-    elif not done.refused and not done.mended:
-        click.echo("Nothing is new: this keep has all that they have.")
-    if done.mended and output == "table":
-        click.echo(f"Made good: {out.counted(done.mended, 'file')} of this keep, damaged or not there.")
-    if done.forgotten and output == "table":
-        told = ", ".join(one[:8] for one in done.forgotten[:8])
-        click.echo(f"Forgotten there: {out.counted(len(done.forgotten), 'session')} ({out.plain(told)}).")
-    return EXIT_FAILED if done.refused else EXIT_OK
+        print_record(out.to_json_value(result), output)
+        return code
+    if result.packs or result.runs:
+        runs, packs = out.counted(result.runs, "run"), out.counted(result.packs, "pack")
+        click.echo(
+            f"Imported {runs} and {packs} ({out.format_size(result.bytes)}) into {out.plain(str(store.folder))}."
+        )
+    elif not result.refused and not result.mended:
+        click.echo("Nothing new: this keep already has everything.")
+    if result.mended:
+        click.echo(f"Repaired {out.counted(result.mended, 'file')} of this keep.")
+    if result.forgotten:
+        ids = ", ".join(session[:8] for session in result.forgotten[:8])
+        click.echo(f"Forgotten in the other keep: {out.counted(len(result.forgotten), 'session')} ({out.plain(ids)}).")
+    return code
 
 
 _FORGET_EPILOG = """
@@ -204,57 +214,50 @@ _FORGET_EPILOG = """
 Examples:
   threadline keep forget 55604662 --reason "a customer's data"
   threadline keep forget 55604662 --reason "a mistake" --yes    without asking
-  threadline keep list                                          which there are
+  threadline keep list                                          list kept sessions
 
 \b
-Exit codes: 0 forgotten; 1 not, since you said no; 2 an error.
+Exit codes: 0 forgotten; 1 you said no; 2 an error.
 """
 
 
 @click.command(epilog=_FORGET_EPILOG)
 @click.argument("session")
-@click.option("--reason", required=True, metavar="TEXT", help="Why; it is written down, and stays.")
-@click.option("--yes", is_flag=True, help="Do it without asking.")
+@click.option("--reason", required=True, metavar="TEXT", help="Why. The reason is recorded permanently.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @keep_options
 @output_options
 def forget(session: str, *, reason: str, yes: bool, folder: Path | None, key_file: Path | None, output: str) -> int:
-    """Take a session out of the keep for good: every version of all of its files.
+    """Delete a session from the keep permanently: every version of all of its files.
 
-    That it was kept, its paths and the reason stay; its bytes do not, unless another session has the same.
-    It will not be kept again, nor come back by a merge. Copies of the keep still have it: merge into them with
-    --accept-forgotten. What Claude Code itself has is not touched.
+    The keep still records that it was kept, its paths and the reason. Its bytes are deleted, except those that another
+    session shares. It will not be kept again, nor come back by a merge. Copies of the keep still have it: merge this
+    keep into them with --accept-forgotten. Claude Code's own files are not changed.
     """
-    from threadline.archive import clear_kept_homes
-    from threadline.cli import output as out
-    from threadline.cli.keep.options import open_catalogue, print_record
-    from threadline.errors import BadQuery
-    from threadline.keep import FileOwners, find_sessions, list_other_files, list_sessions
-    from threadline.keep import forget_session as forgotten
-
     if not reason.strip():
-        raise BadQuery("Give a reason; it is all that will be left of the session.")
-    catalogue, machine = open_catalogue(folder, key_file)
-    fit = find_sessions(list_sessions(catalogue), session)
-    rest = list_other_files(catalogue)
-    belonging = FileOwners(catalogue)
-    files = [file for kept in fit for file in (*kept.files, *belonging.along(kept.id, kept.files, rest))]
+        raise BadQuery("The reason is empty. It is all that will be left of the session.")
+    catalogue, machine = open_catalogue(folder, key_file, trust_cache=False)
+    matches = find_sessions(list_sessions(catalogue), session)
+    others = list_other_files(catalogue)
+    owners = file_owners(catalogue)
+    files = [
+        file for match in matches for file in (*match.files, *owners.referenced_files(match.id, match.files, others))
+    ]
     size = out.format_size(sum(file.size for file in files))
-    if not yes and not _confirm(f"Forget {fit[0].id} for good: {out.counted(len(files), 'file')}, {size}?"):
-        from threadline.cli.screen import report_nothing
-
-        return report_nothing("Nothing was forgotten; --yes does it without asking.")
-    done = forgotten(catalogue.store, machine, fit[0].id, files, reason.strip())
+    question = f"Delete {matches[0].id} permanently: {out.counted(len(files), 'file')}, {size}?"
+    if not yes and not _confirm(question):
+        return report_nothing("Nothing was deleted. Use --yes to delete without asking.")
+    result = forget_session(catalogue, machine, matches[0].id, files, reason.strip())
     clear_kept_homes(catalogue.store.folder)
-    for sentence in done.problems:
-        click.echo(f"threadline: {out.plain(sentence)}", err=True)
+    for problem in result.problems:
+        print_warning(problem)
     if output == "table":
-        what = f"{out.counted(done.files, 'file')} in {out.counted(done.versions, 'version')}"
-        click.echo(
-            f"Forgot {out.plain(done.session)}: {what}; the keep is {out.format_size(max(0, done.bytes))} smaller."
-        )
+        count = f"{out.counted(result.files, 'file')}, {out.counted(result.versions, 'version')}"
+        freed = out.format_size(max(0, result.bytes))
+        click.echo(f"Deleted {out.plain(result.session)}: {count}. The keep is {freed} smaller.")
     else:
-        print_record(out.to_json_value(done), output)
-    return EXIT_FAILED if done.problems else EXIT_OK
+        print_record(out.to_json_value(result), output)
+    return EXIT_FAILED if result.problems else EXIT_OK
 
 
 def _confirm(question: str) -> bool:
@@ -268,10 +271,10 @@ _PACK_EPILOG = """
 Examples:
   threadline keep pack           after some hundred runs: smaller, and faster to read
   threadline keep pack --json    for a program
-  threadline keep verify         see that all is there
+  threadline keep verify         check the result
 
 \b
-Exit codes: 0 done; 1 there is no keep; 2 an error, or something damaged that was left as it is.
+Exit codes: 0 done; 1 there is no keep; 2 an error, or a damaged pack that was left as it is.
 """
 
 
@@ -280,25 +283,22 @@ Exit codes: 0 done; 1 there is no keep; 2 an error, or something damaged that wa
 @jobs_option
 @output_options
 def pack(*, folder: Path | None, key_file: Path | None, jobs: int | None, output: str) -> int:
-    """Write what many runs added in small packs into large ones. What is kept stays the same.
+    """Combine the small packs of many runs into large ones. The content stays the same.
 
-    Old packs are taken away when the new ones are safely on the disk, and only if these take less room.
+    Old packs are deleted after the new ones are on disk, and only if those are smaller.
     """
-    from threadline.cli import output as out
-    from threadline.cli.keep.options import deferred_progress_bar, open_keep, print_record
-
     store = open_keep(folder, key_file)
-    from threadline.keep import repack, this_machine
-
+    machine = this_machine()
+    catalogue = Catalogue(store, machine.folder, trust_cache=False)
     with deferred_progress_bar("Packing") as (planned, advance):
-        done = repack(store, this_machine(), jobs=jobs or 2, planned=planned, progress=advance)
-    for sentence in done.problems:
-        click.echo(f"threadline: {out.plain(sentence)}", err=True)
+        result = repack(catalogue, machine, jobs=jobs or 2, planned=planned, progress=advance)
+    for problem in result.problems:
+        print_warning(problem)
     if output != "table":
-        print_record(out.to_json_value(done), output)
-    elif done.before:
-        packs = f"{out.counted(done.before, 'pack')} ({out.format_size(done.bytes_before)})"
-        click.echo(f"{packs} became {done.after:,} ({out.format_size(done.bytes_after)}).")
+        print_record(out.to_json_value(result), output)
+    elif result.before:
+        before = f"{out.counted(result.before, 'pack')} ({out.format_size(result.bytes_before)})"
+        click.echo(f"{before} became {result.after:,} ({out.format_size(result.bytes_after)}).")
     else:
-        click.echo("There is nothing to pack: it would take no less room.")
-    return EXIT_FAILED if done.problems else EXIT_OK
+        click.echo("Nothing to pack: the result would not be smaller.")
+    return EXIT_FAILED if result.problems else EXIT_OK

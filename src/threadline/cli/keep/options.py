@@ -1,10 +1,10 @@
-"""What the actions of `threadline keep` share: which keep, its key, its machines, and a progress bar."""
+"""What the actions of `threadline keep` share: options, opening the keep, and a progress bar."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,41 +17,41 @@ from threadline.errors import NotFound
 if TYPE_CHECKING:
     from threadline.keep import Catalogue, Machine, Store
 
-_OFF_WORDS = frozenset({"0", "off", "no", "false"})
+_MAX_PROBLEMS = 5
 
 
 class FolderPath(click.Path):
-    """A folder that was named; no name at all, as an empty variable gives, would be the one somebody is in."""
+    """A folder. An empty name, as an unset variable gives, is an error rather than the current folder."""
 
     def __init__(self) -> None:
         super().__init__(file_okay=False, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The folder, as a path."""
+        """Convert a name to a path."""
         if value == "":
-            self.fail("an empty name is no folder's.", param, ctx)
+            self.fail("the name of the folder is empty.", param, ctx)
         return super().convert(value, param, ctx)
 
 
 class KeepNotFound(NotFound):
-    """There is no keep yet: nothing is found, and nothing is wrong."""
+    """There is no keep yet, which is not an error."""
 
 
 def keep_options(function: CommandFunction) -> CommandFunction:
-    """`--keep` and `--key-file`: which keep, and what opens it where it is encrypted."""
+    """`--keep` and `--key-file`: the folder of the keep, and its key."""
     for option in (
         click.option(
             "--key-file",
             type=click.Path(dir_okay=False, path_type=Path),
             metavar="FILE",
-            help="The key of a keep that is encrypted; by default THREADLINE_KEEP_KEY_FILE, or its passphrase.",
+            help="The key of an encrypted keep. Default: THREADLINE_KEEP_KEY_FILE, or the passphrase.",
         ),
         click.option(
             "--keep",
             "folder",
             type=FolderPath(),
             metavar="DIR",
-            help="The keep; by default THREADLINE_KEEP, or the platform's folder for data.",
+            help="The folder of the keep. Default: THREADLINE_KEEP, or the platform's data folder.",
         ),
     ):
         function = option(function)
@@ -59,7 +59,7 @@ def keep_options(function: CommandFunction) -> CommandFunction:
 
 
 def kept_homes_option(function: CommandFunction) -> CommandFunction:
-    """`--home`: which homes are kept, instead of those that are found."""
+    """`--home`: the homes to keep, instead of those that are found."""
     return click.option(
         "--home",
         "homes",
@@ -70,33 +70,34 @@ def kept_homes_option(function: CommandFunction) -> CommandFunction:
 
 
 def machine_option(function: CommandFunction) -> CommandFunction:
-    """`--machine`: of which machine, by its name."""
-    return click.option("--machine", metavar="NAME", help="Only what this machine kept; `keep status` names them.")(
+    """`--machine`: only what one machine kept."""
+    return click.option("--machine", metavar="NAME", help="Only what this machine kept; `keep status` lists machines.")(
         function
     )
 
 
 def keep_path(folder: Path | None) -> Path:
-    """Where the keep is.
+    """The folder of the keep.
 
     Raises:
-        BadQuery: THREADLINE_KEEP says that there is none.
-        Missing: what keeps need is not installed.
+        BadQuery: THREADLINE_KEEP turns the keep off.
+        Missing: zstandard is not installed.
     """
-    from threadline.errors import BadQuery
-
     require_zstandard()
-    from threadline.keep import default_folder
+    from threadline.keep import default_folder, is_keep_enabled
 
     if folder is not None:
         return Path(os.path.abspath(os.path.expanduser(folder)))  # noqa: PTH100, PTH111 - those of Path raise
-    if os.environ.get("THREADLINE_KEEP", "").strip().lower() in _OFF_WORDS:
-        raise BadQuery("THREADLINE_KEEP says that there is no keep; name one with --keep DIR, or take that away.")
+    if not is_keep_enabled():
+        from threadline.errors import BadQuery
+
+        value = os.environ.get("THREADLINE_KEEP", "")
+        raise BadQuery(f"THREADLINE_KEEP={value} turns the keep off. Name a folder with --keep DIR, or unset it.")
     return default_folder()
 
 
 def require_zstandard() -> None:
-    """See that what compresses is installed.
+    """Make sure that zstandard is installed.
 
     Raises:
         Missing: it is not.
@@ -106,97 +107,99 @@ def require_zstandard() -> None:
     from threadline.errors import Missing
 
     if find_spec("zstandard") is None:
-        raise Missing("A keep needs zstandard, which is not installed; run: pip install 'threadline[keep]'")
+        raise Missing("A keep needs zstandard, which is not installed. Run: pip install 'threadline[keep]'")
 
 
 def open_keep(folder: Path | None, key_file: Path | None = None) -> Store:
-    """The keep that is there, ready to be read.
+    """Open the existing keep for reading; ask for its passphrase if necessary.
 
     Raises:
-        NoKeep: there is none.
-        Unreadable: it is encrypted, and nothing opens it.
+        KeepNotFound: there is none.
+        Unreadable: it is encrypted and its key is not available.
     """
     where = keep_path(folder)
     from threadline.errors import Unreadable
-    from threadline.keep import Store, encryption, is_keep
+    from threadline.keep import Store, encryption, is_keep, machine_folder, missing_keep_message
 
-    is_there = is_keep(where)
-    if not is_there and where.is_dir() and any(where.iterdir()):
-        raise NotFound(f"{str(where)!r} is no keep; `threadline keep path` says where yours is.")
-    if not is_there:
-        from threadline.keep import machine_folder, missing_keep_message
-
-        gone = missing_keep_message(machine_folder(), where)
-        if gone is not None:
-            raise Unreadable(gone)
-        raise KeepNotFound(f"There is no keep in {str(where)!r} yet; `threadline keep` begins one.")
+    if not is_keep(where):
+        if where.is_dir() and any(where.iterdir()):
+            raise NotFound(f"{str(where)!r} is not a keep. `threadline keep path` prints where yours is.")
+        missing = missing_keep_message(machine_folder(), where)
+        if missing is not None:
+            raise Unreadable(missing)
+        raise KeepNotFound(f"There is no keep in {str(where)!r} yet. Run `threadline keep` to create one.")
     store = Store(where, encryption.key_from_file(key_file) if key_file is not None else None)
     if not store.is_key_missing:
         return store
     if (where / encryption.IDENTITY_FILE).exists() and sys.stdin is not None and sys.stdin.isatty():
-        said = click.prompt("Passphrase of the keep", hide_input=True, err=True)
-        return Store(where, encryption.key_from_passphrase(where, said))
+        passphrase = click.prompt("Passphrase of the keep", hide_input=True, err=True)
+        return Store(where, encryption.key_from_passphrase(where, passphrase))
     raise Unreadable(
-        f"The keep {str(where)!r} is encrypted; name its key with --key-file or {encryption.KEY_FILE_VARIABLE},"
-        f" or its passphrase with {encryption.PASSPHRASE_VARIABLE}."
+        f"The keep {str(where)!r} is encrypted. Name its key file with --key-file or {encryption.KEY_FILE_VARIABLE}, or"
+        f" set {encryption.PASSPHRASE_VARIABLE} to its passphrase."
     )
 
 
-def open_catalogue(folder: Path | None, key_file: Path | None = None) -> tuple[Catalogue, Machine]:
-    """What a keep holds, and which machine asks. What is damaged is told, and does not hide the rest.
+def open_catalogue(
+    folder: Path | None, key_file: Path | None = None, *, trust_cache: bool = True
+) -> tuple[Catalogue, Machine]:
+    """Open the existing keep; return its catalogue and this machine. Damage is reported as warnings.
 
     Raises:
         NotFound: there is no keep.
-        Unreadable: it is encrypted, and nothing opens it.
+        Unreadable: it is encrypted and its key is not available.
     """
     store = open_keep(folder, key_file)
-    from threadline.keep import Catalogue, open_machine_cache, this_machine
+    from threadline.find import homes
+    from threadline.keep import Catalogue, recognise_machine, this_machine
 
     machine = this_machine()
-    catalogue = Catalogue(store, open_machine_cache(store, machine))
-    catalogue.remember()
+    catalogue = Catalogue(store, machine.folder, trust_cache=trust_cache)
+    catalogue.save_cache()
     print_problems(catalogue.problems)
     if catalogue.last_run(machine.id) is None and catalogue.manifests:
-        from threadline.find import homes
-        from threadline.keep import recognise_machine
-
-        machine, said = recognise_machine(catalogue, machine, homes())
-        print_problems([said] if said is not None else [])
+        machine, message = recognise_machine(catalogue, machine, homes())
+        print_problems([message] if message is not None else [])
     return catalogue, machine
 
 
 def find_machine(catalogue: Catalogue, name: str | None, here: Machine) -> str:
-    """The id of the machine of that name or id; else this one, or the only one there is.
+    """The id of the machine with this name or id; without a name, this machine, or the only one there is.
 
     Raises:
-        NotFound: there is none of that name.
+        NotFound: there is none with this name.
         Ambiguous: several have it.
     """
     from threadline.errors import Ambiguous, NotFound
 
-    known = {manifest.run.machine: manifest.run.label for manifest in catalogue.manifests}
+    labels = {manifest.run.machine: manifest.run.label for manifest in catalogue.manifests}
     if name is None:
-        return here.id if here.id in known or len(known) != 1 else next(iter(known))
-    fit = [one for one, label in known.items() if name in (one, label)]
-    if not fit:
-        raise NotFound(f"No machine {name!r} has kept anything here; those that have: {', '.join(known) or 'none'}.")
-    if len(fit) > 1:
-        raise Ambiguous(f"Several machines are called {name!r}: {', '.join(fit)}; give one of these.")
-    return fit[0]
+        return here.id if here.id in labels or len(labels) != 1 else next(iter(labels))
+    matches = [id_ for id_, label in labels.items() if name in (id_, label)]
+    if not matches:
+        raise NotFound(f"No machine {name!r} has kept anything here. Machines: {', '.join(labels) or 'none'}.")
+    if len(matches) > 1:
+        raise Ambiguous(f"Several machines are named {name!r}. Use an id instead: {', '.join(matches)}.")
+    return matches[0]
 
 
-def print_problems(told: list[str], most: int = 5) -> None:
-    """Say on standard error what is wrong with a keep, the first few of it."""
+def print_warning(message: str) -> None:
+    """Print a message to standard error."""
     from threadline.cli import output as out
 
-    for sentence in told[:most]:
-        click.echo(f"threadline: {out.plain(sentence)}", err=True)
-    if len(told) > most:
-        click.echo(f"threadline: … and {len(told) - most:,} more; `threadline keep verify` tells all.", err=True)
+    click.echo(f"threadline: {out.plain(message)}", err=True)
+
+
+def print_problems(problems: Sequence[str]) -> None:
+    """Print the first few problems of a keep to standard error."""
+    for problem in problems[:_MAX_PROBLEMS]:
+        print_warning(problem)
+    if len(problems) > _MAX_PROBLEMS:
+        print_warning(f"… and {len(problems) - _MAX_PROBLEMS:,} more. `threadline keep verify` lists all.")
 
 
 def print_record(row: dict[str, Any], output: str) -> None:
-    """A single answer for a program."""
+    """Print a single result for a program."""
     from threadline.cli import output as out
 
     if output == "json":
@@ -207,18 +210,18 @@ def print_record(row: dict[str, Any], output: str) -> None:
 
 @contextmanager
 def deferred_progress_bar(label: str) -> Iterator[tuple[Callable[[int], None], Callable[[int], None]]]:
-    """Two functions: one that says how many bytes there are to be done, one that says how many more were."""
+    """A progress bar that appears once the total is known: yields functions for the total and for each advance."""
     from threadline.cli.screen import progress_bar
 
-    with ExitStack() as shown:
-        advance: list[Callable[[int], None]] = []
+    with ExitStack() as stack:
+        bars: list[Callable[[int], None]] = []
 
         def planned(total: int) -> None:
-            if not advance:
-                advance.append(shown.enter_context(progress_bar(label, total, rate=True)))
+            if not bars:
+                bars.append(stack.enter_context(progress_bar(label, total, rate=True)))
 
-        def done(more: int) -> None:
-            if advance:
-                advance[0](more)
+        def advance(done: int) -> None:
+            if bars:
+                bars[0](done)
 
-        yield planned, done
+        yield planned, advance

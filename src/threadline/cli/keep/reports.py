@@ -1,26 +1,41 @@
-"""`threadline keep status`, `list`, `diff` and `path`: what a keep holds and what is at risk."""
+"""`threadline keep status`, `list`, `diff` and `path`: what a keep contains and what is at risk."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from threadline import keep
 from threadline.cli import EXIT_NOTHING, EXIT_OK
-from threadline.cli.keep.options import KeepNotFound, keep_options, kept_homes_option, machine_option
+from threadline.cli import output as out
+from threadline.cli.keep.options import (
+    KeepNotFound,
+    find_machine,
+    keep_options,
+    keep_path,
+    kept_homes_option,
+    machine_option,
+    open_catalogue,
+    print_problems,
+    print_record,
+)
 from threadline.cli.options import output_options
-
-if TYPE_CHECKING:
-    from threadline.keep import AtRisk, Catalogue, Difference, KeptSession, RetentionPeriod, RunSummary, Status
+from threadline.cli.screen import report_nothing
+from threadline.errors import BadQuery
+from threadline.find import homes as find_homes
+from threadline.keep import AtRisk, Catalogue, Difference, KeptSession, RetentionPeriod, RunSummary, Status
+from threadline.model.text import format_time
 
 _MAX_RISKS = 10
 _STATUS_EPILOG = """
 \b
 Examples:
-  threadline keep status            what is kept, and what will be lost first
+  threadline keep status            what is kept, and what will be deleted first
   threadline keep status --all      every session at risk
   threadline keep status --jsonl    a row for each session or file at risk
   threadline keep                   keep them
@@ -31,159 +46,136 @@ Exit codes: 0 there is a keep; 1 there is none yet; 2 an error.
 
 
 @click.command(epilog=_STATUS_EPILOG)
-@click.option("--all", "everything", is_flag=True, help=f"All that is at risk, not only the first {_MAX_RISKS}.")
+@click.option("--all", "everything", is_flag=True, help=f"Show everything at risk, not only the first {_MAX_RISKS}.")
 @keep_options
 @kept_homes_option
 @output_options
 def status(*, everything: bool, folder: Path | None, key_file: Path | None, homes: tuple[str, ...], output: str) -> int:
-    """Show what is kept, and what is at risk: not kept, or not since it grew, and when it will be deleted.
+    """Show what is kept, what is at risk (not kept, or not since it changed), and when it will be deleted.
 
-    Claude Code deletes, when it starts, what it has not written to for `cleanupPeriodDays` (30, unless the home's
-    settings.json says otherwise). What was kept stays. `--json` has everything; `--jsonl` and `--csv` have a row for
-    each session at risk, or file that belongs to none.
+    When Claude Code starts, it deletes files that it has not written to for `cleanupPeriodDays` (30, unless the home's
+    settings.json says otherwise). `--json` contains everything; `--jsonl` and `--csv` have a row for each session at
+    risk, and for each file at risk that belongs to no session.
     """
-    from threadline.cli import output as out
-    from threadline.cli.keep.options import open_catalogue, print_problems, print_record
-
     try:
         catalogue, machine = open_catalogue(folder, key_file)
     except KeepNotFound as error:
         return _print_unkept(str(error), homes, output, everything=everything)
-    from threadline.find import homes as find_homes
-    from threadline.keep import list_forgotten_in_homes, open_damaged_packs, read_last_run
-    from threadline.keep import read_status as status_of
-
-    doubts = open_damaged_packs(machine.memory, catalogue.store.about.id)
-    run = read_last_run(machine.memory, catalogue.store.folder)
-    told = status_of(
+    living = find_homes(*homes)
+    store = catalogue.store
+    damaged = keep.open_damaged_packs(machine.folder, store.info.id)
+    run = keep.read_last_run(machine.folder, store.folder)
+    current = keep.read_status(
         catalogue,
-        find_homes(*homes),
+        living,
         machine.id,
-        doubted=doubts.packs if doubts is not None else frozenset(),
+        damaged_packs=damaged.packs if damaged is not None else frozenset(),
         ended=run.ended if run is not None else None,
     )
-    print_problems([problem for problem in told.problems if problem not in catalogue.problems])
-    where = str(catalogue.store.folder)
+    print_problems([problem for problem in current.problems if problem not in catalogue.problems])
+    where = str(store.folder)
     if output == "json":
-        print_record({"path": where, "encrypted": catalogue.store.is_encrypted, **_status_row(told)}, output)
+        print_record({"path": where, "encrypted": store.is_encrypted, **_status_row(current)}, output)
     elif output != "table":
-        out.print_rows(map(out.to_json_value, told.at_risk), output)
+        out.print_rows(map(out.to_json_value, current.at_risk), output)
     else:
-        for line in _status_lines(where, told, everything=everything, sealed=catalogue.store.is_encrypted):
+        for line in _status_lines(where, current, everything=everything, is_encrypted=store.is_encrypted):
             click.echo(line)
-        there = list_forgotten_in_homes(catalogue, find_homes(*homes))
-        if there:
-            few = ", ".join(sorted(one[:8] for one in there)[:8])
-            what = f"{out.counted(len(there), 'session')} that {'was' if len(there) == 1 else 'were'} forgotten"
-            click.echo(f"Not kept, and still there: {what} ({few}).")
+        forgotten = keep.list_forgotten_in_homes(catalogue, living)
+        if forgotten:
+            ids = ", ".join(sorted(session[:8] for session in forgotten)[:8])
+            click.echo(f"Forgotten, so not kept, but still there: {out.counted(len(forgotten), 'session')} ({ids}).")
     return EXIT_OK
 
 
-def _print_unkept(said: str, homes: tuple[str, ...], output: str, *, everything: bool) -> int:
-    """Before the first run: that there is no keep, and when what it would have will be deleted."""
-    from threadline.cli import output as out
-    from threadline.cli.screen import report_nothing
-    from threadline.find import homes as find_homes
-    from threadline.keep import status_without_keep
-
-    told = status_without_keep(find_homes(*homes))
+def _print_unkept(message: str, homes: tuple[str, ...], output: str, *, everything: bool) -> int:
+    """Before the first run: say that there is no keep, and when files will be deleted."""
+    current = keep.status_without_keep(find_homes(*homes))
     if output == "table":
-        for line in _risk_lines(told, everything=everything):
+        for line in _risk_lines(current, everything=everything):
             click.echo(line)
     elif output != "json":
-        out.print_rows(map(out.to_json_value, told.at_risk), output)
-    report_nothing(said)
-    return EXIT_NOTHING
+        out.print_rows(map(out.to_json_value, current.at_risk), output)
+    return report_nothing(message)
 
 
-def _status_row(told: Status) -> dict[str, Any]:
-    from threadline.cli import output as out
-
-    row: dict[str, Any] = out.to_json_value(told)
+def _status_row(current: Status) -> dict[str, Any]:
+    row: dict[str, Any] = out.to_json_value(current)
     row["kept"] = row.pop("only")
     return row
 
 
-def _status_lines(where: str, told: Status, *, everything: bool, sealed: bool) -> Iterator[str]:
-    from threadline.cli import output as out
-
+def _status_lines(where: str, current: Status, *, everything: bool, is_encrypted: bool) -> Iterator[str]:
     counted, size = out.counted, out.format_size
-    share = f", {told.stored / told.bytes:.1%}" if told.bytes else ""
+    share = f", {current.stored / current.bytes:.1%}" if current.bytes else ""
     rows = [
-        ("keep", where + (" (encrypted)" if sealed else "")),
-        ("sessions", f"{told.sessions:,}; {told.only:,} of them Claude Code has deleted"),
-        ("files", f"{told.files:,}, in {counted(told.versions, 'version')}"),
-        ("size", f"{size(told.bytes)} in {size(told.stored)}{share}"),
+        ("keep", where + (" (encrypted)" if is_encrypted else "")),
+        ("sessions", f"{current.sessions:,} ({current.only:,} deleted by Claude Code)"),
+        ("files", f"{current.files:,} in {counted(current.versions, 'version')}"),
+        ("size", f"{size(current.bytes)} in {size(current.stored)}{share}"),
     ]
-    if told.forgotten:
-        rows.append(("forgotten", counted(told.forgotten, "session")))
-    labels = [machine.label for machine in told.machines]
-    for machine in told.machines:
+    if current.forgotten:
+        rows.append(("forgotten", counted(current.forgotten, "session")))
+    labels = [machine.label for machine in current.machines]
+    for machine in current.machines:
         name = machine.label if labels.count(machine.label) == 1 else f"{machine.label} [{machine.id}]"
-        here = " (this one)" if machine.here else ""
+        here = " (this machine)" if machine.here else ""
         what = f"{counted(machine.sessions, 'session')}, {size(machine.bytes)}, {counted(machine.runs, 'run')}"
-        ran = f", last run on {_format_time(machine.ended)}" if machine.ended else ""
-        rows.append(("machine", f"{name}{here}: {what}; last new on {_format_time(machine.last)}{ran}"))
-    for home in told.homes:
+        ran = f", last run {_format_time(machine.ended)}" if machine.ended else ""
+        rows.append(("machine", f"{name}{here}: {what}; last change {_format_time(machine.last)}{ran}"))
+    for home in current.homes:
         what = f"{counted(home.sessions, 'session')}, {size(home.bytes)}; {_describe_period(home.period)}"
         rows.append(("home", f"{home.path}: {what}"))
     yield from (f"  {name:<9}  {out.plain(line)}" for name, line in rows)
     yield ""
-    yield from _risk_lines(told, everything=everything)
+    yield from _risk_lines(current, everything=everything)
 
 
-def _format_time(told: str | None) -> str:
-    return told.replace("T", " ").removesuffix("Z")[:16] if told else "never"
+def _format_time(timestamp: str | None) -> str:
+    return timestamp.replace("T", " ").removesuffix("Z")[:16] if timestamp else "never"
 
 
 def _describe_period(period: RetentionPeriod) -> str:
     if period.strange is not None:
-        return f"its cleanupPeriodDays is no number of days ({period.strange}), so 30 are assumed"
+        return f"cleanupPeriodDays is not a number of days ({period.strange}), so 30 is assumed"
     if period.forever:
-        return f"nothing is deleted for {period.days:,} days (cleanupPeriodDays)"
+        return f"kept for {period.days:,} days (cleanupPeriodDays)"
     if period.days == 0:
-        return "cleanupPeriodDays is 0: all is deleted at the next start, or not written at all"
+        return "cleanupPeriodDays is 0: everything is deleted at the next start, or not written at all"
     days = f"{period.days:,} day{'s' if period.days != 1 else ''}"
     return f"deleted after {days}{' (cleanupPeriodDays)' if period.said else ''}"
 
 
-def _risk_lines(told: Status, *, everything: bool) -> Iterator[str]:
-    from threadline.cli import output as out
-
-    if not told.homes:
-        yield "No Claude home was found here: nothing can be at risk."
+def _risk_lines(current: Status, *, everything: bool) -> Iterator[str]:
+    if not current.homes:
+        yield "No Claude home was found here, so nothing is at risk."
         return
-    if not told.at_risk:
-        yield "Nothing is at risk: all that is there is kept as it stands."
+    if not current.at_risk:
+        yield "Nothing is at risk: everything is kept."
         return
-    risks = [one for one in told.at_risk if one.session is not None]
-    files = [one for one in told.at_risk if one.session is None]
-    what = [out.counted(len(risks), "session")] if risks else []
-    what += [f"{out.counted(len(files), 'file')} of no session"] if files else []
-    them = "it" if len(told.at_risk) == 1 else "them"
-    yield out.format_heading(f"At risk: {' and '.join(what)}; `threadline keep` keeps {them}.")
-    shown = told.at_risk if everything else told.at_risk[:_MAX_RISKS]
-    rows = [_risk_cells(one) for one in shown]
+    sessions = sum(risk.session is not None for risk in current.at_risk)
+    files = len(current.at_risk) - sessions
+    what = [out.counted(sessions, "session")] if sessions else []
+    what += [out.counted(files, "other file")] if files else []
+    yield out.format_heading(f"At risk: {' and '.join(what)}. Run `threadline keep`.")
+    shown = current.at_risk if everything else current.at_risk[:_MAX_RISKS]
+    rows = [_risk_cells(risk) for risk in shown]
     yield out.format_table(
         ("SESSION", "STATE", "NOT KEPT", "LAST WRITTEN", "DELETED", "PATH"), rows, right=(2,), shrink=(4,), ends=True
     )
-    if len(shown) < len(told.at_risk):
-        yield f"  … and {len(told.at_risk) - len(shown):,} more: --all."
+    if len(shown) < len(current.at_risk):
+        yield f"  … and {len(current.at_risk) - len(shown):,} more: --all."
 
 
-def _risk_cells(at_risk: AtRisk) -> tuple[str, ...]:
-    from threadline.cli import output as out
-    from threadline.model.text import format_time
-
-    states = {"new": "not kept", "grown": "grew since", "changed": "changed since"}
-    session = at_risk.session[:8] if at_risk.session is not None else ""
+def _risk_cells(risk: AtRisk) -> tuple[str, ...]:
+    states = {"new": "not kept", "grown": "has grown", "changed": "has changed"}
     return (
-        session,
-        states[at_risk.state],
-        out.format_size(at_risk.bytes),
-        format_time(at_risk.modified),
-        _deletion_date(at_risk.deleted),
-        at_risk.path,
+        risk.session[:8] if risk.session is not None else "",
+        states[risk.state],
+        out.format_size(risk.bytes),
+        format_time(risk.modified),
+        _deletion_date(risk.deleted),
+        risk.path,
     )
 
 
@@ -192,7 +184,7 @@ def _deletion_date(when: datetime | None) -> str:
         return "never"
     left = when - datetime.now(UTC)
     if left.total_seconds() <= 0:
-        return "at its next start"
+        return "at the next start"
     days = left.days
     return f"{when:%Y-%m-%d} (in {days} day{'s' if days != 1 else ''})" if days else f"{when:%Y-%m-%d} (today)"
 
@@ -201,9 +193,9 @@ _DEFAULT_LIMIT = 30
 _LIST_EPILOG = """
 \b
 Examples:
-  threadline keep list                  the newest sessions that are kept
+  threadline keep list                  the newest kept sessions
   threadline keep list --only           those that Claude Code has deleted
-  threadline keep list --project app    of one project
+  threadline keep list --project app    those of one project
   threadline keep list --json           all of them, for a program
 
 \b
@@ -213,13 +205,13 @@ Exit codes: 0 found; 1 none; 2 an error.
 
 @click.command("list", epilog=_LIST_EPILOG)
 @click.option("--only", is_flag=True, help="Only sessions that Claude Code has deleted.")
-@click.option("--project", metavar="TEXT", help="Only of projects whose path holds this.")
+@click.option("--project", metavar="TEXT", help="Only projects whose path contains TEXT.")
 @machine_option
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"No more than this many; by default {_DEFAULT_LIMIT}, and all with --json, --jsonl and --csv.",
+    help=f"Show at most N sessions. Default: {_DEFAULT_LIMIT}, or all with --json, --jsonl and --csv.",
 )
 @keep_options
 @output_options
@@ -233,72 +225,67 @@ def list_sessions(
     key_file: Path | None,
     output: str,
 ) -> int:
-    """List the sessions that are kept, newest first: title, project, size, versions, whether only the keep has them.
+    """List kept sessions, newest first: title, project, size, versions, and whether only the keep has them.
 
-    `kept` marks those that Claude Code has deleted. A session counts once for each machine and home it was kept from.
+    `kept` marks those that Claude Code has deleted. A session is listed once per machine and home it was kept from.
     """
-    from threadline.cli import output as out
-    from threadline.cli.keep.options import find_machine, open_catalogue
-    from threadline.cli.screen import report_nothing
-    from threadline.keep import is_kept_only, list_sessions
-
     catalogue, here = open_catalogue(folder, key_file)
-    wanted = find_machine(catalogue, machine, here) if machine is not None else None
-    found = [
-        session for session in list_sessions(catalogue, machine=wanted) if not only or is_kept_only(session, here.id)
+    machine_id = find_machine(catalogue, machine, here) if machine is not None else None
+    sessions = [
+        session
+        for session in keep.list_sessions(catalogue, machine=machine_id)
+        if not only or keep.is_kept_only(session, here.id)
     ]
-    rows = _session_rows(catalogue, found, here.id, project, limit or (_DEFAULT_LIMIT if output == "table" else None))
+    limit = limit or (_DEFAULT_LIMIT if output == "table" else None)
+    rows, hidden = _session_rows(catalogue, sessions, here.id, project, limit)
     if output != "table":
-        out.print_rows(rows[0], output)
-    elif rows[0]:
-        click.echo(_session_table(rows[0]))
-        if rows[1]:
-            click.echo(f"\nThe newest {len(rows[0])}; {rows[1]:,} more: see --limit N.")
-    if rows[0]:
+        out.print_rows(rows, output)
+    elif rows:
+        click.echo(_session_table(rows))
+        if hidden:
+            click.echo(f"\nShowing the newest {len(rows)}. {hidden:,} more: see --limit N.")
+    if rows:
         return EXIT_OK
     if project is not None:
-        return report_nothing(f"No kept session is of a project with {project!r} in its path.")
+        return report_nothing(f"No kept session has {project!r} in its project's path.")
     return report_nothing(
-        "Claude Code still has every session that is kept." if only and not found else "Nothing is kept yet."
+        "Claude Code still has every kept session." if only and not sessions else "Nothing is kept yet."
     )
 
 
 def _session_rows(
-    catalogue: Catalogue, found: Sequence[KeptSession], here: str, project: str | None, limit: int | None
+    catalogue: Catalogue, sessions: Sequence[KeptSession], here: str, project: str | None, limit: int | None
 ) -> tuple[Sequence[dict[str, Any]], int]:
-    """The rows that are shown, and how many there are more. Titles are read of those that are shown alone."""
-    from threadline.keep import complete_session, is_kept_only, read_titles
-
-    shown = [complete_session(catalogue, one) for one in (found[:limit] if project is None else found)]
-    words = read_titles(catalogue, shown)
+    """The rows to show, and how many more there are. Titles are read only for sessions that may be shown."""
+    selected = [
+        keep.complete_session(catalogue, session) for session in (sessions[:limit] if project is None else sessions)
+    ]
+    titles = keep.read_titles(catalogue, selected)
     rows = []
-    for one in shown:
-        said = words.get((one.machine, one.home, one.id))
-        main = one.main or one.transcripts[0]
+    for session in selected:
+        title = titles.get((session.machine, session.home, session.id))
+        main = session.main or session.transcripts[0]
         rows.append(
             {
-                "session": one.id,
-                "title": said.title if said is not None else "",
-                "project": (said.project if said is not None else "") or one.folder,
-                "modified": one.modified.strftime("%Y-%m-%dT%H:%M:%SZ"),
-                "size": one.size,
-                "files": len(one.files),
-                "versions": one.versions,
-                "kept": is_kept_only(one, here),
-                "machine": one.label,
-                "home": one.home,
+                "session": session.id,
+                "title": title.title if title is not None else "",
+                "project": (title.project if title is not None else "") or session.folder,
+                "modified": session.modified.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "size": session.size,
+                "files": len(session.files),
+                "versions": session.versions,
+                "kept": keep.is_kept_only(session, here),
+                "machine": session.label,
+                "home": session.home,
                 "path": main.path,
             }
         )
-    fit = [row for row in rows if project is None or project.lower() in str(row["project"]).lower()]
-    cut = fit[:limit]
-    return cut, (len(found) if project is None else len(fit)) - len(cut)
+    matches = [row for row in rows if project is None or project.lower() in str(row["project"]).lower()]
+    shown = matches[:limit]
+    return shown, (len(sessions) if project is None else len(matches)) - len(shown)
 
 
 def _session_table(rows: Sequence[dict[str, Any]]) -> str:
-    from threadline.cli import output as out
-    from threadline.cli.output import shorten_path
-
     several = len({row["machine"] for row in rows}) > 1
     headings = ["SESSION", "", "LAST WRITTEN", "SIZE", "FILES", "VERSIONS", *(["MACHINE"] if several else [])]
     cells = [
@@ -310,7 +297,7 @@ def _session_table(rows: Sequence[dict[str, Any]]) -> str:
             f"{row['files']:,}",
             f"{row['versions']:,}",
             *([row["machine"]] if several else []),
-            shorten_path(row["project"], 30),
+            out.shorten_path(row["project"], 30),
             out.one_line(row["title"] or "(no title)", 200),
         )
         for row in rows
@@ -321,14 +308,14 @@ def _session_table(rows: Sequence[dict[str, Any]]) -> str:
 _DIFF_EPILOG = """
 \b
 Examples:
-  threadline keep diff            what the last run found
+  threadline keep diff            what changed in the last run
   threadline keep diff 3          what changed since run 3
   threadline keep diff 3 7        from run 3 to run 7
-  threadline keep diff 0          all, since before the first run
-  threadline keep diff --runs     which runs there were
+  threadline keep diff 0          everything since before the first run
+  threadline keep diff --runs     list the runs
 
 \b
-Exit codes: 0 found; 1 there is no difference; 2 an error.
+Exit codes: 0 there are differences; 1 there are none; 2 an error.
 """
 
 
@@ -347,64 +334,52 @@ def diff(
     key_file: Path | None,
     output: str,
 ) -> int:
-    """Show what became of sessions between runs: new, grown, changed, gone at the source.
+    """Show how sessions changed between runs: new, grown, changed, or gone (deleted by Claude Code).
 
-    RUN is a number; 0 is before the first. Only runs that found something have one. Files that belong to no session
-    stand for themselves.
+    RUN is a number; 0 is before the first run. Only runs that found changes have one. Files that belong to no session
+    are listed by themselves.
     """
-    from threadline.cli import output as out
-    from threadline.cli.keep.options import find_machine, open_catalogue
-    from threadline.errors import BadQuery
-    from threadline.keep import list_differences, select_runs
-    from threadline.keep import list_runs as runs_of
-
-    if len(runs) > 2:  # noqa: PLR2004 - from one to the other
-        raise BadQuery("Name two runs at most: from which, and to which.")
+    if len(runs) > 2:  # noqa: PLR2004 - a range
+        raise BadQuery("Name at most two runs: the first and the last.")
     catalogue, here = open_catalogue(folder, key_file)
-    whose = find_machine(catalogue, machine, here)
+    machine_id = find_machine(catalogue, machine, here)
     if listed:
-        every = runs_of(catalogue, whose)
+        summaries = keep.list_runs(catalogue, machine_id)
         if output != "table":
-            out.print_rows(map(out.to_json_value, every), output)
-        elif every:
-            click.echo(_run_table(every))
-        return EXIT_OK if every else EXIT_NOTHING
-    after, until = select_runs(catalogue, whose, runs)
-    found = list_differences(catalogue, whose, after, until)
+            out.print_rows(map(out.to_json_value, summaries), output)
+        elif summaries:
+            click.echo(_run_table(summaries))
+        return EXIT_OK if summaries else EXIT_NOTHING
+    after, until = keep.select_runs(catalogue, machine_id, runs)
+    differences = keep.list_differences(catalogue, machine_id, after, until)
     if output != "table":
-        out.print_rows(map(out.to_json_value, found), output)
+        out.print_rows(map(out.to_json_value, differences), output)
     else:
-        for line in _difference_lines(found, after, until):
+        for line in _difference_lines(differences, after, until):
             click.echo(line)
-    return EXIT_OK if found else EXIT_NOTHING
+    return EXIT_OK if differences else EXIT_NOTHING
 
 
-def _run_table(every: Sequence[RunSummary]) -> str:
-    from threadline.cli import output as out
-
+def _run_table(runs: Sequence[RunSummary]) -> str:
     rows = [
         (
-            f"{run_summary.number:,}",
-            run_summary.began.replace("T", " ").removesuffix("Z"),
-            f"{run_summary.files:,}",
-            out.format_size(run_summary.bytes),
-            run_summary.label,
+            f"{run.number:,}",
+            run.began.replace("T", " ").removesuffix("Z"),
+            f"{run.files:,}",
+            out.format_size(run.bytes),
+            run.label,
         )
-        for run_summary in every
+        for run in runs
     ]
-    return out.format_table(("RUN", "BEGAN", "FILES SEEN", "SIZE", "MACHINE"), rows, right=(0, 2, 3))
+    return out.format_table(("RUN", "BEGAN", "FILES", "SIZE", "MACHINE"), rows, right=(0, 2, 3))
 
 
-def _difference_lines(found: Sequence[Difference], after: int, until: int) -> Iterator[str]:
-    from collections import Counter
-
-    from threadline.cli import output as out
-
-    counts = Counter(difference.change for difference in found if difference.session is not None)
-    told = ", ".join(f"{number:,} {change}" for change, number in counts.items()) or "none"
+def _difference_lines(differences: Sequence[Difference], after: int, until: int) -> Iterator[str]:
+    counts = Counter(difference.change for difference in differences if difference.session is not None)
+    changes = ", ".join(f"{number:,} {change}" for change, number in counts.items()) or "none"
     since = f"since run {after}" if after else "since before the first run"
-    yield out.format_heading(f"Run {until}, {since}. Sessions: {told}.")
-    if found:
+    yield out.format_heading(f"Run {until}, {since}. Sessions: {changes}.")
+    if differences:
         rows = [
             (
                 difference.change,
@@ -413,22 +388,20 @@ def _difference_lines(found: Sequence[Difference], after: int, until: int) -> It
                 _added_bytes(difference),
                 difference.path,
             )
-            for difference in found
+            for difference in differences
         ]
         yield out.format_table(("CHANGE", "SESSION", "FILES", "ADDED", "PATH"), rows, right=(2, 3), ends=True)
 
 
 def _added_bytes(difference: Difference) -> str:
-    from threadline.cli import output as out
-
     return out.format_size(difference.bytes) if difference.change != "gone" else ""
 
 
 _PATH_EPILOG = """
 \b
 Examples:
-  threadline keep path                        where it is
-  rsync -a "$(threadline keep path)" backup/  copy it: no file in it ever changes
+  threadline keep path                        where the keep is
+  rsync -a "$(threadline keep path)" backup/  copy it: files in it never change
   zstd -dc "$(threadline keep path)"/packs/*.zst | grep -c user
 """
 
@@ -437,10 +410,7 @@ Examples:
 @keep_options
 @output_options
 def path(*, folder: Path | None, key_file: Path | None, output: str) -> int:
-    """Print where the keep is, or would be."""
-    from threadline.cli import output as out
-    from threadline.cli.keep.options import keep_path, print_record
-
+    """Print the folder of the keep, whether it exists or not."""
     del key_file
     where = str(keep_path(folder))
     if output == "table":
