@@ -13,7 +13,9 @@ from uuid import UUID, uuid5
 from msgspec import Struct
 
 from threadline.find import (
+    PROJECTS,
     is_secret_path,
+    is_transcript_name,
     is_transcript_path,
     look_with_names,
     parse_agent_id,

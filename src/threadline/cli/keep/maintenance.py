@@ -19,10 +19,9 @@ from threadline.cli.keep.options import (
     open_catalogue,
     open_keep,
     print_record,
-    print_warning,
 )
 from threadline.cli.options import jobs_option, output_options
-from threadline.cli.screen import report_nothing
+from threadline.cli.screen import print_message, report_nothing
 from threadline.errors import BadQuery, NotFound
 from threadline.keep import (
     Catalogue,
@@ -187,9 +186,9 @@ def merge(
             progress=advance,
         )
     if not store.is_encrypted and any(source.is_encrypted for source in sources) and (result.packs or result.runs):
-        print_warning("The other keep is encrypted and this one is not: the imported files are not encrypted here.")
+        print_message("The other keep is encrypted and this one is not: the imported files are not encrypted here.")
     for refusal in result.refused:
-        print_warning(refusal)
+        print_message(refusal)
     code = EXIT_FAILED if result.refused else EXIT_OK
     if output != "table":
         print_record(out.to_json_value(result), output)
@@ -250,7 +249,7 @@ def forget(session: str, *, reason: str, yes: bool, folder: Path | None, key_fil
     result = forget_session(catalogue, machine, matches[0].id, files, reason.strip())
     clear_kept_homes(catalogue.store.folder)
     for problem in result.problems:
-        print_warning(problem)
+        print_message(problem)
     if output == "table":
         count = f"{out.counted(result.files, 'file')}, {out.counted(result.versions, 'version')}"
         freed = out.format_size(max(0, result.bytes))
@@ -293,7 +292,7 @@ def pack(*, folder: Path | None, key_file: Path | None, jobs: int | None, output
     with deferred_progress_bar("Packing") as (planned, advance):
         result = repack(catalogue, machine, jobs=jobs or 2, planned=planned, progress=advance)
     for problem in result.problems:
-        print_warning(problem)
+        print_message(problem)
     if output != "table":
         print_record(out.to_json_value(result), output)
     elif result.before:

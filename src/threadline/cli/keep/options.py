@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from threadline.cli.options import CommandFunction
+from threadline.cli.screen import print_message
 from threadline.errors import NotFound
 
 if TYPE_CHECKING:
@@ -183,19 +184,12 @@ def find_machine(catalogue: Catalogue, name: str | None, here: Machine) -> str:
     return matches[0]
 
 
-def print_warning(message: str) -> None:
-    """Print a message to standard error."""
-    from threadline.cli import output as out
-
-    click.echo(f"threadline: {out.plain(message)}", err=True)
-
-
 def print_problems(problems: Sequence[str]) -> None:
     """Print the first few problems of a keep to standard error."""
     for problem in problems[:_MAX_PROBLEMS]:
-        print_warning(problem)
+        print_message(problem)
     if len(problems) > _MAX_PROBLEMS:
-        print_warning(f"… and {len(problems) - _MAX_PROBLEMS:,} more. `threadline keep verify` lists all.")
+        print_message(f"… and {len(problems) - _MAX_PROBLEMS:,} more. `threadline keep verify` lists all.")
 
 
 def print_record(row: dict[str, Any], output: str) -> None:

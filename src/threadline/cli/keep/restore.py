@@ -22,10 +22,9 @@ from threadline.cli.keep.options import (
     machine_option,
     open_catalogue,
     print_record,
-    print_warning,
 )
 from threadline.cli.options import output_options
-from threadline.cli.screen import progress_bar
+from threadline.cli.screen import print_message, progress_bar
 from threadline.errors import BadQuery, NotFound
 from threadline.keep import Catalogue, KeptSession, RestoreResult, Version
 
@@ -311,11 +310,11 @@ def _print_result(
     for note in row["notes"][:_MAX_MESSAGES]:
         click.echo(out.wrap_text(out.plain(note)))
     for path in row["torn"]:
-        print_warning(f"{path} changed while it was kept, and may mix two states.")
+        print_message(f"{path} changed while it was kept, and may mix two states.")
     for message in row["refused"][:_MAX_MESSAGES]:
-        print_warning(message)
+        print_message(message)
     if len(row["refused"]) > _MAX_MESSAGES:
-        print_warning(f"… and {len(row['refused']) - _MAX_MESSAGES:,} more were not restored.")
+        print_message(f"… and {len(row['refused']) - _MAX_MESSAGES:,} more were not restored.")
     if len(sessions) == 1 and sessions[0].main is not None and not row["refused"]:
         prefix = f"cd {quote(directory)} && " if directory else ""
         default = os.path.join(os.path.expanduser("~"), ".claude")  # noqa: PTH111, PTH118 - those of Path raise

@@ -14,8 +14,8 @@ import click
 
 from threadline.cli import EXIT_FAILED, EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.keep.options import deferred_progress_bar, keep_path, print_record, print_warning
-from threadline.cli.screen import report_no_home
+from threadline.cli.keep.options import deferred_progress_bar, keep_path, print_record
+from threadline.cli.screen import print_message, report_no_home
 from threadline.errors import BadQuery, Unreadable
 from threadline.find import homes as find_homes
 from threadline.keep import (
@@ -73,14 +73,14 @@ def _recognise_machine(catalogue: Catalogue, machine: Machine, homes: Sequence[H
     if machine.folder is None or has_completed_run(machine.folder):
         return machine
     if catalogue.store.is_key_missing and catalogue.store.run_files():
-        print_warning(
+        print_message(
             f"This machine keeps as {machine.id}. If it has kept here before, its id was lost: `threadline keep status`"
             f" with the key shows the old one. Write it into {str(machine.folder / 'machine')!r}."
         )
         return machine
     machine, message = recognise_machine(catalogue, machine, homes)
     if message is not None:
-        print_warning(message)
+        print_message(message)
     return machine
 
 
@@ -124,9 +124,9 @@ def _print_result(
 ) -> int:
     """Print what the run did, and what the keep contains now."""
     for problem in result.problems[:_MAX_PROBLEMS]:
-        print_warning(f"{problem.place}: {problem.message}")
+        print_message(f"{problem.place}: {problem.message}")
     if len(result.problems) > _MAX_PROBLEMS:
-        print_warning(f"… and {len(result.problems) - _MAX_PROBLEMS:,} more files.")
+        print_message(f"… and {len(result.problems) - _MAX_PROBLEMS:,} more files.")
     has_failures = any(problem.kind is ProblemKind.UNREADABLE for problem in result.problems)
     code = EXIT_FAILED if has_failures else EXIT_OK
     if quiet:
