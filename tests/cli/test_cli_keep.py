@@ -405,7 +405,7 @@ def test_forgetting_asks_and_then_forgets(ask: Asker, home: Path) -> None:
     assert (done.code, done.json["reason"], done.json["problems"]) == (0, "a mistake", [])
     assert main.stem not in {row["session"] for row in ask("keep", "list", "--json").json}
     assert ask("keep").out.startswith("Nothing new")
-    assert "No session" in ask("keep", "restore", main.stem).err
+    assert "No kept session" in ask("keep", "restore", main.stem).err
     assert ask("keep", "verify").code == 0
     assert main.exists()
 
