@@ -71,8 +71,9 @@ class Asker:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The least a process of its own needs."""
-    return {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "HOME": "/nonexistent", **more}
+    """The least that a separate process needs, and the folders of this run, so that it writes to no others."""
+    own = {name: os.environ[name] for name in ("PATH", "HOME", "THREADLINE_CACHE", "THREADLINE_KEEP")}
+    return {**own, "PYTHONPATH": SOURCE, **more}
 
 
 def ask_alone(*arguments: str | Path, **env: str) -> Answer:

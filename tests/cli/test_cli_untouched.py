@@ -89,7 +89,7 @@ def test_files_are_opened_for_reading_only_and_secrets_never(home: Path, tmp_pat
     """Python itself tells what is opened: nothing for writing but the index, no secret, no socket, no process."""
     done = subprocess.run(  # noqa: S603 - our own code
         [sys.executable, "-B", "-c", SPY, str(home), json.dumps(questions(home))],
-        env=environment(HOME=str(tmp_path)),
+        env=environment(HOME=str(tmp_path), THREADLINE_CACHE=str(tmp_path / ".cache")),
         capture_output=True,
         check=True,
         timeout=60,
