@@ -53,14 +53,14 @@ def test_a_name_matches_its_own_path(path: str) -> None:
     name = folder_name(path)
     assert folder_matches(name, path)
     assert folder_matches(name, unicodedata.normalize("NFD", path))
-    assert PathsByFolder([path]).of(name) == (path or None)
+    assert PathsByFolder([path]).get(name) == (path or None)
 
 
 @given(st.lists(ANY_TEXT.filter(bool), max_size=5), ANY_TEXT)
 def test_known_paths_agree_with_matching(paths: list[str], path: str) -> None:
     """A known path is found for a folder exactly when one of the paths matches it."""
     folder = folder_name(path)
-    known = PathsByFolder(paths).of(folder)
+    known = PathsByFolder(paths).get(folder)
     assert (known is not None) == any(folder_matches(folder, one) for one in paths)
     assert known is None or folder_matches(folder, known)
 
@@ -77,8 +77,8 @@ def test_case_counts_except_on_windows() -> None:
     """`c--x` and `C--x` are one project; `-x` and `-X` are two."""
     assert folder_matches("c--users-ann", "C:\\Users\\Ann")
     assert not folder_matches("-users-ann", "/Users/Ann")
-    assert PathsByFolder(["C:\\Users\\Ann"]).of("c--users-ann") == "C:\\Users\\Ann"
-    assert PathsByFolder(["/Users/Ann"]).of("-users-ann") is None
+    assert PathsByFolder(["C:\\Users\\Ann"]).get("c--users-ann") == "C:\\Users\\Ann"
+    assert PathsByFolder(["/Users/Ann"]).get("-users-ann") is None
 
 
 def test_paths_that_collide_share_a_folder() -> None:

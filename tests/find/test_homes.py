@@ -43,14 +43,14 @@ def test_a_named_projects_directory_stands_for_its_home(tmp_path: Path) -> None:
 def test_a_named_home_that_is_none_is_an_error(tmp_path: Path, name: str) -> None:
     """What is not there or not a home is refused with a sentence."""
     (tmp_path / "empty").mkdir()
-    with pytest.raises(NotFound, match=r"^(There is no directory|The directory) '.*name .*\.$"):
+    with pytest.raises(NotFound, match=r"^(There is no directory|The directory) '.*Name .*\.$"):
         homes(tmp_path / name)
 
 
 def test_a_file_is_no_home(tmp_path: Path) -> None:
     """Who names a transcript as a home is told which command takes one."""
     (tmp_path / "a.jsonl").touch()
-    with pytest.raises(NotFound, match=r"is a file, not a home; .* threadline entries"):
+    with pytest.raises(NotFound, match=r"is a file, not a home. .* threadline entries"):
         homes(tmp_path / "a.jsonl")
 
 

@@ -23,7 +23,7 @@ from threadline.render import (
 )
 from threadline.thread import Graph, act_of, find_calls, find_compactions, find_notifications, result_blocks
 
-# So many calls without a result are remembered; of older ones, the result says less.
+# How many calls without a result are remembered. The result of an older one is shown without its call.
 _MAX_PENDING_CALLS = 2048
 _MAX_BOUNDARIES = 256
 _TOOL_USE_BLOCKS = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
@@ -31,21 +31,21 @@ _NO_THREAD = Thread()
 
 
 class LiveOutline:
-    """Makes items of entries, remembering the calls that have no result yet."""
+    """Makes outline items from entries, and remembers the calls that have no result yet."""
 
     def __init__(self) -> None:
         self._calls: OrderedDict[str, AssistantEntry] = OrderedDict()
         self._boundaries: OrderedDict[str, None] = OrderedDict()
 
     def items(self, transcript: Transcript, entry: Entry) -> list[Item]:
-        """What an entry tells of; a result comes as its call, which is not pending any more."""
+        """Return the items of an entry; a result is shown as its call, which is then no longer pending."""
         is_agents = transcript.agent is not None
         act = act_of(entry, agent=is_agents)
-        answered = self._answered(entry) if isinstance(entry, UserEntry) else []
-        made = self._made(entry) if isinstance(entry, AssistantEntry) else []
+        answered = self._answer_calls(entry) if isinstance(entry, UserEntry) else []
+        started = self._start_calls(entry) if isinstance(entry, AssistantEntry) else []
         shown = [CallItem(entry, call) for call in answered]
         if act is not None:
-            # What was said in refusing a call stands with the call.
+            # The words of a person who refused a call are shown with the call.
             return [*shown, *([] if act.kind is ActKind.FEEDBACK and shown else [PromptItem(entry, act)])]
         agent = Agent(
             id=AgentId(transcript.agent) if transcript.agent is not None else None,
@@ -53,12 +53,12 @@ class LiveOutline:
             entries=(entry,),
             thread=_NO_THREAD,
             conversation=(),
-            calls=(*made, *answered),
+            calls=(*started, *answered),
             compactions=tuple(self._compactions(entry)),
         )
         return [*shown, *build_outline(agent, news=_task_notifications(entry))]
 
-    def _made(self, entry: AssistantEntry) -> list[Call]:
+    def _start_calls(self, entry: AssistantEntry) -> list[Call]:
         blocks = entry.message.blocks if entry.message is not None else ()
         uses = [block for block in blocks if isinstance(block, _TOOL_USE_BLOCKS)]
         for use in uses:
@@ -68,16 +68,16 @@ class LiveOutline:
             self._calls.popitem(last=False)
         return find_calls((entry,)) if uses else []
 
-    def _answered(self, entry: UserEntry) -> list[Call]:
-        found: list[Call] = []
+    def _answer_calls(self, entry: UserEntry) -> list[Call]:
+        calls: list[Call] = []
         for block in result_blocks(entry):
             use = self._calls.pop(block.tool_use_id or "", None)
             if use is not None:
-                found += (call for call in find_calls((use, entry)) if call.id == block.tool_use_id)
-        return found
+                calls += (call for call in find_calls((use, entry)) if call.id == block.tool_use_id)
+        return calls
 
     def _compactions(self, entry: Entry) -> Iterator[Compaction]:
-        """A compaction is told by its boundary; by its summary only where none came before."""
+        """Yield a compaction at its boundary, or at its summary if there was no boundary before it."""
         if isinstance(entry, SystemEntry) and entry.subtype in {"compact_boundary", "microcompact_boundary"}:
             self._boundaries[entry.uuid or ""] = None
             while len(self._boundaries) > _MAX_BOUNDARIES:
@@ -88,18 +88,18 @@ class LiveOutline:
 
 
 def _task_notifications(entry: Entry) -> NotificationsByEntry | None:
-    """What an entry tells of background tasks. What is only queued will be told again by the row the model sees."""
+    """Return the notifications about background tasks in an entry that the model sees, not in those only queued."""
     if not isinstance(entry, UserEntry | AttachmentEntry):
         return None
-    told = find_notifications((entry,))
-    return {entry_key(entry): told} if told else None
+    notifications = find_notifications((entry,))
+    return {entry_key(entry): notifications} if notifications else None
 
 
 def is_quiet(item: Item) -> bool:
-    """Whether an item is only for who wants to see everything."""
+    """Whether an item is shown only with `--all`."""
     return (isinstance(item, NoticeItem) and item.quiet) or (isinstance(item, ThinkingItem) and not item.text.strip())
 
 
 def item_tools(item: Item) -> set[str]:
-    """The tool that an item tells of, if it is a call."""
+    """Return the tool of an item that is a call, else an empty set."""
     return {item.call.tool} if isinstance(item, CallItem) else set()

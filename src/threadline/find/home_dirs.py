@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 def homes(*explicit: Path | str, environ: Mapping[str, str] | None = None) -> list[Home]:
-    """Give the homes that were named, or else those that the environment and the platform point to.
+    """Return the named homes, or else those that the environment and the platform point to.
 
-    Named ones must exist; of the others, those that are missing are left out. A home is given once,
-    however many ways lead to it; a directory called `projects` stands for the home it lies in.
+    Named homes must exist; others are left out if they are missing. A home is returned once, however many paths lead
+    to it. A directory called `projects` means the home that contains it.
 
     Raises:
-        NotFound: one that was named is not there, or holds nothing that Claude Code writes.
-        Unreadable: one that was named may not be listed.
+        NotFound: a named home does not exist, or contains nothing that Claude Code writes.
+        Unreadable: a named home may not be listed.
     """
-    # Not the parameter's default: help() would print everybody's environment.
+    # Not the parameter's default, because help() would print the environment.
     environ = os.environ if environ is None else environ
     if explicit:
         return _unique_homes(
@@ -41,37 +41,37 @@ def homes(*explicit: Path | str, environ: Mapping[str, str] | None = None) -> li
 
 
 def _unique_homes(candidates: Iterable[tuple[Path, str]]) -> list[Home]:
-    """Give each directory once, by its real path."""
-    found: dict[Path, Home] = {}
+    """Return each directory once, by its real path."""
+    by_path: dict[Path, Home] = {}
     for path, source in candidates:
         real = Path(os.path.realpath(path))
-        found.setdefault(real, Home(real, source))
-    return list(found.values())
+        by_path.setdefault(real, Home(real, source))
+    return list(by_path.values())
 
 
 def _check_named_home(path: Path) -> Path:
     if path.is_file():
-        raise NotFound(f"{str(path)!r} is a file, not a home; for one transcript: threadline entries {path}")
+        raise NotFound(f"{str(path)!r} is a file, not a home. To read one transcript: threadline entries {path}")
     if not _is_directory(path):
-        raise NotFound(f"There is no directory {str(path)!r}; name one that Claude Code writes to, such as ~/.claude.")
+        raise NotFound(f"There is no directory {str(path)!r}. Name one that Claude Code writes to, such as ~/.claude.")
     home = _home_for(path)
     try:
         if _is_home(home):
             return home
     except OSError as error:
         raise Unreadable(
-            f"The directory {str(home)!r} may not be listed ({error.strerror}); change its permissions first."
+            f"The directory {str(home)!r} may not be listed ({error.strerror}). Change its permissions first."
         ) from error
     raise NotFound(
-        f"The directory {str(path)!r} holds nothing that Claude Code writes; "
-        f"name the one that has {PROJECTS!r} in it, such as ~/.claude."
+        f"The directory {str(path)!r} contains nothing that Claude Code writes. "
+        f"Name the one that contains {PROJECTS!r}, such as ~/.claude."
     )
 
 
 def _home_for(path: Path) -> Path:
-    """Give the home for a directory that may be its `projects`, unless it has `projects` of its own."""
-    own = _is_directory(path / PROJECTS)
-    return path.absolute().parent if path.name == PROJECTS and not own else path
+    """Return the home of a directory, which may be its `projects`, unless that has `projects` of its own."""
+    has_projects = _is_directory(path / PROJECTS)
+    return path.absolute().parent if path.name == PROJECTS and not has_projects else path
 
 
 def _is_home(path: Path) -> bool:
@@ -80,14 +80,14 @@ def _is_home(path: Path) -> bool:
 
 
 def _default_candidates(environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
-    """Give the homes of the command, of its months under XDG, and of the desktop app, where they exist."""
+    """Yield the existing homes of the command line, of its versions that used XDG, and of the desktop app."""
     config = Path(_expand(environ.get("XDG_CONFIG_HOME") or "~/.config", environ))
     default = Path(_expand("~/.claude", environ))
     if _is_directory(default):
         yield default, "default"
     xdg = config / "claude"
-    with suppress(OSError, ValueError):  # not there, not readable, no name for a file
-        if _is_home(xdg):  # the name is not Claude Code's alone
+    with suppress(OSError, ValueError):  # missing, unreadable, or not a valid file name
+        if _is_home(xdg):  # other programs use this name, too
             yield xdg, "xdg"
     for folder in _app_folders(config, environ):
         for home in _desktop_app_homes(folder):
@@ -95,12 +95,12 @@ def _default_candidates(environ: Mapping[str, str]) -> Iterator[tuple[Path, str]
 
 
 def _app_folders(config: Path, environ: Mapping[str, str]) -> Iterator[Path]:
-    """Give the folders the desktop app may use; on another platform they are simply not there."""
+    """Yield the folders that the desktop app may use; those of other platforms do not exist."""
     yield Path(_expand("~/Library/Application Support/Claude", environ))
     if roaming := environ.get("APPDATA"):
         yield Path(roaming) / "Claude"
     if local := environ.get("LOCALAPPDATA"):
-        # Installed from the store, the app sees a copy of %APPDATA% of its own.
+        # An app installed from the store has its own copy of %APPDATA%.
         for package in _subdirectories(Path(local) / "Packages"):
             if "Claude" in package.name:
                 yield package / "LocalCache" / "Roaming" / "Claude"
@@ -116,7 +116,7 @@ def _desktop_app_homes(folder: Path) -> Iterator[Path]:
 
 
 def _subdirectories(directory: Path) -> list[Path]:
-    """Give the directories in a directory, links left out; none where it cannot be listed."""
+    """Return the directories in a directory, without links; empty if it cannot be listed."""
     try:
         with os.scandir(directory) as entries:
             return [directory / name for name in sorted(e.name for e in entries if e.is_dir(follow_symlinks=False))]
@@ -125,7 +125,7 @@ def _subdirectories(directory: Path) -> list[Path]:
 
 
 def _split_directories(value: str, environ: Mapping[str, str], separators: str = f",{os.pathsep}") -> Iterator[Path]:
-    """Take a variable apart into the directories it lists.
+    """Split a variable into the directories it lists.
 
     A comma or colon may separate directories or be part of a name: the longest stretch that exists wins.
     """
@@ -149,16 +149,16 @@ def _split_directories(value: str, environ: Mapping[str, str], separators: str =
 
 
 def _is_directory(path: Path | str) -> bool:
-    return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises where a parent may not be entered
+    return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises if a parent may not be entered
 
 
 def _expand(text: str, environ: Mapping[str, str]) -> str:
-    """Put the user's directory for `~`, and compose characters as Claude Code does, where that exists."""
+    """Expand `~`, and normalize characters as Claude Code does if that path exists."""
     if text == "~" or text.startswith(("~/", "~\\")):
         names = ("USERPROFILE", "HOME") if os.name == "nt" else ("HOME",)
-        own = next((value for name in names if (value := environ.get(name))), None)
-        text = (own or os.path.expanduser("~")) + text[1:]  # noqa: PTH111 - Path.expanduser raises when at a loss
+        user_dir = next((value for name in names if (value := environ.get(name))), None)
+        text = (user_dir or os.path.expanduser("~")) + text[1:]  # noqa: PTH111 - Path.expanduser raises if it fails
     elif text.startswith("~"):
         text = os.path.expanduser(text)  # noqa: PTH111 - the same
-    composed = unicodedata.normalize("NFC", text)
-    return composed if _is_directory(composed) or not _is_directory(text) else text
+    normalized = unicodedata.normalize("NFC", text)
+    return normalized if _is_directory(normalized) or not _is_directory(text) else text

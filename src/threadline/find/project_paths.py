@@ -41,22 +41,22 @@ T = TypeVar("T")
 def resolve_projects(
     home: Home, folders: Iterable[str], transcripts: Iterable[Transcript], side_files: Sequence[SideFile]
 ) -> tuple[list[Project], list[Problem]]:
-    """Make a project of each folder, and tell what could not be read on the way."""
+    """Return a project for each folder, and what could not be read."""
     by_folder: defaultdict[str, list[Transcript]] = defaultdict(list)
     for transcript in transcripts:
         by_folder[transcript.folder].append(transcript)
     indexes = {f.path.parent.name: f.path for f in side_files if f.kind is SideFileKind.SESSIONS_INDEX}
     history = next((f.path for f in side_files if f.kind is SideFileKind.HISTORY), None)
     evidence = PathEvidence(_config_files(side_files), history)
-    made = []
+    projects = []
     for folder in sorted(folders):
-        path, source = evidence.path_of(folder, by_folder[folder], indexes.get(folder))
-        made.append(Project(home, folder, path, source))
-    return made, evidence.problems
+        path, source = evidence.resolve(folder, by_folder[folder], indexes.get(folder))
+        projects.append(Project(home, folder, path, source))
+    return projects, evidence.problems
 
 
 def _config_files(side_files: Sequence[SideFile]) -> list[Path]:
-    """Give the configuration files in force, in the order Claude Code reads them; not their backups."""
+    """Return the configuration files in the order in which Claude Code reads them, without backups."""
     listed = {
         f.path.name: f.path for f in side_files if f.kind is SideFileKind.CONFIG and f.path.parent.name != "backups"
     }
@@ -86,7 +86,7 @@ class _SessionsIndex(Struct, rename="camel"):
 
 
 class _Config(Struct):
-    # Raw: the values hold the user's account and are not even decoded.
+    # Raw: the values contain account details and are never decoded.
     projects: dict[str, Raw] = {}
 
 
@@ -95,7 +95,7 @@ class _HistoryRow(Struct):
 
 
 class PathEvidence:
-    """What one home as a whole knows about paths; each file is read when first needed, and once."""
+    """Everything a home says about the paths of its projects; each file is read once, on first use."""
 
     def __init__(self, configs: Sequence[Path], history: Path | None) -> None:
         self.problems: list[Problem] = []
@@ -103,10 +103,10 @@ class PathEvidence:
         self._history = history
         self._disk = DirectorySearch()
 
-    def path_of(
+    def resolve(
         self, folder: str, transcripts: Sequence[Transcript], sessions_index: Path | None
     ) -> tuple[str | None, PathSource]:
-        """Give the true path of a project, and how it is known."""
+        """Return the true path of a project, and the evidence for it."""
         fallback: tuple[str | None, PathSource] | None = None
         for path, source in self._in_folder(transcripts, sessions_index):
             if folder_matches(folder, path):
@@ -114,10 +114,10 @@ class PathEvidence:
             if source is PathSource.CWD and (above := _matching_ancestor(folder, path)):
                 return above, source
             fallback = fallback or (path, source)
-        if known := self._in_config.of(folder):
-            return known, PathSource.CONFIG
-        if known := self._in_history.of(folder):
-            return known, PathSource.HISTORY
+        if configured := self._in_config.get(folder):
+            return configured, PathSource.CONFIG
+        if typed_in := self._in_history.get(folder):
+            return typed_in, PathSource.HISTORY
         if fallback:
             return fallback
         on_disk = self._disk.find(folder)
@@ -126,18 +126,18 @@ class PathEvidence:
     def _in_folder(
         self, transcripts: Sequence[Transcript], sessions_index: Path | None
     ) -> Iterator[tuple[str, PathSource]]:
-        """Give the paths that the project's own files name."""
+        """Yield the paths that the project's own files name."""
         budget = _MAX_TOTAL_BYTES
         moved: list[str] = []
         for transcript in _select_transcripts(transcripts):
             if budget <= 0:
                 break
-            started = False
+            has_cwd = False
             for line in self._lines(transcript.path, min(budget, _HEAD_BYTES)):
                 budget -= len(line)
                 row = _decode_row(line)
-                if not started and _is_path(row.cwd):
-                    started = True
+                if not has_cwd and _is_path(row.cwd):
+                    has_cwd = True
                     yield row.cwd, PathSource.CWD
                 moved += [path for path in _relocations(row) if _is_path(path)]
         for path in moved:
@@ -151,8 +151,8 @@ class PathEvidence:
         if _is_path(index.original_path):
             yield index.original_path
         for entry in index.entries if isinstance(index.entries, list) else ():
-            if isinstance(entry, dict) and _is_path(named := entry.get("projectPath")):
-                yield named
+            if isinstance(entry, dict) and _is_path(project_path := entry.get("projectPath")):
+                yield project_path
 
     @cached_property
     def _in_config(self) -> PathsByFolder:
@@ -180,7 +180,7 @@ class PathEvidence:
             return b""
 
     def _note(self, path: Path, error: OSError) -> None:
-        if not isinstance(error, FileNotFoundError):  # gone since it was listed: nothing to tell
+        if not isinstance(error, FileNotFoundError):  # not a problem if it vanished after it was listed
             message = f"could not be read to learn the project's path: {error.strerror or error}"
             self.problems.append(Problem(ProblemKind.UNREADABLE, Place(str(path)), message))
 
@@ -194,16 +194,14 @@ def decode_or_none(data: bytes, shape: type[T]) -> T | None:
 
 
 def _select_transcripts(transcripts: Sequence[Transcript]) -> list[Transcript]:
-    """Give the few transcripts worth reading: main ones first, for an agent may run elsewhere."""
-    chosen: list[Transcript] = []
-    for kind in _KIND_ORDER:
-        chosen += [t for t in transcripts if t.kind is kind and t.size]
-    return chosen[:_MAX_TRANSCRIPTS]
+    """Return the few transcripts worth reading: main ones first, because an agent may run elsewhere."""
+    by_kind = [t for kind in _KIND_ORDER for t in transcripts if t.kind is kind and t.size]
+    return by_kind[:_MAX_TRANSCRIPTS]
 
 
 def _decode_row(line: bytes) -> _Row:
     if not any(key in line for key in _PATH_KEYS):
-        return _Row()  # most of a head is long and tells nothing: not worth decoding
+        return _Row()  # most lines are long and name no path, so they are not decoded
     return decode_or_none(line, _Row) or _Row()
 
 
@@ -217,19 +215,19 @@ def _is_path(value: object) -> TypeGuard[str]:
 
 
 def _matching_ancestor(folder: str, path: str) -> str | None:
-    """Give the directory above `path` that has this folder: the session began further down.
+    """Return the directory above `path` that has this folder, for a session that started further down.
 
-    A folder's name that was cut fits many of them, so it tells nothing.
+    A folder name that was cut matches many directories, so it is not evidence.
     """
     if len(folder) > MAX_FOLDER_NAME:
         return None
-    # Composing characters can halve a name's length, not more: longer ancestors need no look.
+    # Normalizing can halve a name's length at most, so longer ancestors cannot match.
     ends = [cut.start() for cut in _SEPARATOR.finditer(path, 1, 2 * MAX_FOLDER_NAME)]
     return next((path[:end] for end in reversed(ends) if folder_matches(folder, path[:end])), None)
 
 
 class PathsByFolder:
-    """A set of paths that is searched by folder name; of several that fit, the first given wins."""
+    """Paths by folder name; of several paths with the same folder, the first wins."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._exact: dict[str, str] = {}
@@ -241,8 +239,8 @@ class PathsByFolder:
                 else:
                     self._exact.setdefault(name, path)
 
-    def of(self, folder: str) -> str | None:
-        """Give the path that has this folder, or None."""
+    def get(self, folder: str) -> str | None:
+        """Return the path that has this folder, or None."""
         name = folder_stem(folder)
         return self._exact.get(name) or self._folded.get(name.lower())
 
@@ -252,42 +250,42 @@ _DRIVE = re.compile("[A-Za-z]--")
 
 
 class DirectorySearch:
-    """The file system, walked only along directories whose names can be part of the folder's name."""
+    """Searches the file system for a folder's directory, entering only directories whose names can lead to it."""
 
     def __init__(self) -> None:
         self._children: dict[str, list[tuple[str, str]]] = {}
 
     def find(self, folder: str) -> str | None:
-        """Give the one directory that has this folder name.
+        """Return the only directory that has this folder name.
 
-        None when there is none, and also when there are several: then the disk says nothing. A name that
-        was cut at 200 characters fits a directory and everything below it, so it is not looked for.
+        None if there is none, and also if there are several, because then the disk is not evidence. A name that was
+        cut at 200 characters matches a directory and everything below it, so it is not searched for.
         """
         top = _search_root(folder)
         if top is None or len(folder) > MAX_FOLDER_NAME:
             return None
-        wanted = _fold_case(folder)
-        found: list[str] = []
+        target = _fold_case(folder)
+        matches: list[str] = []
         waiting = [(top, _normalize_name(top))]
         for _ in range(_MAX_LISTINGS):
-            if not waiting or len(found) > 1:
+            if not waiting or len(matches) > 1:
                 break
             directory, before = waiting.pop()
             for child, name in self._listed(directory):
-                if before + name == wanted:
-                    found.append(child)
-                elif wanted.startswith(f"{before}{name}-"):
+                if before + name == target:
+                    matches.append(child)
+                elif target.startswith(f"{before}{name}-"):
                     waiting.append((child, f"{before}{name}-"))
-        return found[0] if len(found) == 1 and not waiting else None
+        return matches[0] if len(matches) == 1 and not waiting else None
 
     def _listed(self, directory: str) -> list[tuple[str, str]]:
         if directory not in self._children:
             try:
                 with os.scandir(directory) as entries:
-                    # A project's path is resolved before it is named, so no link is part of one.
+                    # Claude Code resolves a project's path before naming its folder, so no part of it is a link.
                     children = [(e.path, _normalize_name(e.name)) for e in entries if e.is_dir(follow_symlinks=False)]
             except OSError:
-                children = []  # what may not be listed is no evidence
+                children = []  # a directory that cannot be listed is not evidence
             self._children[directory] = sorted(children)
         return self._children[directory]
 
