@@ -249,7 +249,7 @@ def test_a_failed_round_trip_is_an_error(ask: Asker, tmp_path: Path, monkeypatch
     assert ask("doctor", home).code == 0
     answer = ask("doctor", home, "--check")
     assert answer.code == 2
-    assert "ROUND TRIP FAILED" in answer.out
+    assert "CHECK FAILED" in answer.out
     checked = ask("doctor", home, "--check", "--json")
     assert checked.code == 2
     assert checked.json["round_trip"] is False
@@ -273,7 +273,7 @@ def test_what_cannot_be_read_is_a_problem_and_the_rest_is_read(
     answer = ask("doctor", "--home", home, "--check")
     assert answer.code == 0
     assert "unreadable" in answer.out
-    assert "every transcript that could be read came back" in answer.out
+    assert "every readable transcript is reproduced" in answer.out
     write(gone, *transcript(prompt("b")))
     monkeypatch.setenv("THREADLINE_INDEX", "off")
     seen = ask("--home", home, "--json").json

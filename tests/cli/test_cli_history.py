@@ -110,7 +110,7 @@ def test_the_table_is_short(ask: Asker, tmp_path: Path) -> None:
     (tmp_path / "projects").mkdir()
     shown = ask("history", "--home", tmp_path).out.splitlines()
     assert len(shown) == 32
-    assert shown[-1] == "The newest 30; there are more: see --limit N."
+    assert shown[-1] == "Showing the newest 30. Use --limit N for more."
     assert len(ask("history", "--home", tmp_path, "--jsonl").jsonl) == 31
     assert len(ask("history", "--home", tmp_path, "--limit", "31").out.splitlines()) == 31
 

@@ -106,7 +106,7 @@ def test_orphans_are_counted_and_freed(ask: Asker, home: Path) -> None:
     gone.unlink()
     ask("index", "refresh", "--home", home)
     assert ask("index", "--home", home, "--json").json["orphans"] == lines
-    assert "`threadline index rebuild` frees those" in ask("index", "--home", home).out
+    assert "`threadline index rebuild` removes those" in ask("index", "--home", home).out
     assert ask("index", "rebuild", "--home", home).code == 0
     assert ask("index", "--home", home, "--json").json["orphans"] == 0
 

@@ -158,7 +158,7 @@ def test_an_import_replaces_nothing_unasked(ask: Asker, tmp_path: Path) -> None:
     source, target = litellm(tmp_path), tmp_path / "made.json"
     told = ask("prices", "--import", source, "--out", target)
     assert told.code == 0
-    assert told.out == f"Wrote the prices of 2 models to {target}; use them with --prices {target}.\n"
+    assert told.out == f"Wrote prices of 2 models to {target}. To use them: --prices {target}\n"
     target.write_text("mine")
     refused = ask("prices", "--import", source, "--out", target)
     assert (refused.code, refused.out, target.read_text()) == (2, "", "mine")

@@ -259,17 +259,18 @@ def test_a_title_is_shown_once_and_with_a_time(ask: Asker, home: Path) -> None:
 def test_what_is_not_shown_is_counted_by_sessions_and_entries(ask: Asker, home: Path) -> None:
     """`--limit` counts sessions, and `--all` shows the entries of each; what was given is not advised."""
     last = ask("search", "harbour", "--limit", "1", "--home", home).out.splitlines()[-1]
-    assert last == "1 more session (1 entry): see --limit N. 3 more entries in those shown: see --all."
-    assert ask("search", "harbour", "--home", home).out.splitlines()[-1] == "3 more entries in those shown: see --all."
+    assert last == "1 more session (1 entry): use --limit N. 3 more entries in the sessions shown: use --all."
+    shown = ask("search", "harbour", "--home", home).out.splitlines()[-1]
+    assert shown == "3 more entries in the sessions shown: use --all."
     every = ask("search", "harbour", "--limit", "2", "--all", "--home", home).out.splitlines()[-1]
-    assert every == "3 more entries: see --limit N."
-    assert "see --" not in ask("search", "harbour", "--all", "--home", home).out
+    assert every == "3 more entries: use --limit N."
+    assert "use --" not in ask("search", "harbour", "--all", "--home", home).out
 
 
 def test_that_nobody_looked_for_more_sessions_is_said(ask: Asker, demo_home: Path) -> None:
     """Where looking ends once enough are found, nobody knows how many more there are, and the way to them is told."""
     few = ask("search", "tool:Bash", "--limit", "2", "--home", demo_home).out.splitlines()[-1]
-    assert few.startswith("There may be more sessions: see --limit N.")
+    assert few.startswith("There may be more sessions: use --limit N.")
     all_of_them = ask("search", "tool:Bash", "--limit", "500", "--home", demo_home).out.splitlines()[-1]
     assert "more sessions" not in all_of_them
 
@@ -293,7 +294,7 @@ def test_a_session_of_which_only_agents_are_left(ask: Asker, home: Path) -> None
     agent = home / "projects" / "-srv-old" / "agent-a1b2c3d4.jsonl"
     write(agent, *transcript(prompt("look at the anchor and its long chain"), reply("An anchor, it is."), pen=pen))
     page = ask("search", "anchor", "--sort", "time", "--home", home).out
-    assert "its transcript is gone · +2 more of what is left · /srv/old" in page
+    assert "transcript deleted · +2 more in remaining files · /srv/old" in page
     assert "only this prompt" not in page
 
 

@@ -115,7 +115,7 @@ def test_what_cannot_be_written_is_said_before_asking(ask: Asker, home: Path, fo
     """An ending that says nothing, another format, a folder, no folder, a Claude home: a sentence each, exit code 2."""
     (folder / "made.csv").mkdir()
     for name, sentence in {
-        "a.xlsx": "end it in one of .parquet, .csv",
+        "a.xlsx": "Use one of these suffixes: .parquet, .csv",
         "a": "does not say which format",
         "made.csv": "is a folder",
         "none/a.csv": "Nothing can be written to",
@@ -199,5 +199,5 @@ def test_without_pyarrow_the_extra_is_named(
 def test_formats_are_those_of_the_help(ask: Asker) -> None:
     """Each ending that the help names can be written."""
     said = " ".join(ask("sql", "--help").out.split())
-    assert "Write the rows there: .parquet, .csv, .jsonl or .json." in said
+    assert "Write the rows to FILE: .parquet, .csv, .jsonl or .json." in said
     assert {".parquet", ".csv", ".jsonl", ".json"} <= set(sql_answers.FORMAT_BY_SUFFIX)

@@ -53,7 +53,7 @@ def test_every_form_is_written_redacted(form: str, session: Path, ask: Asker, tm
     for place in (first, second):
         answer = ask("export", str(session), "--format", form, "--out", str(place), "--hide", "acme")
         assert (answer.code, answer.err) == (0, "")
-        assert "of the session taken out: " in answer.out
+        assert "Redacted " in answer.out
         assert "github-token 1" in answer.out
     text = first.read_text()
     assert first.read_bytes() == second.read_bytes()
@@ -63,10 +63,10 @@ def test_every_form_is_written_redacted(form: str, session: Path, ask: Asker, tm
 
 
 def test_the_raw_transcript_is_lossless(session: Path, ask: Asker, tmp_path: Path) -> None:
-    """`--to jsonl --no-redact` gives the transcript byte for byte, and says that nothing was taken out."""
+    """`--format jsonl --no-redact` gives the transcript byte for byte, and says that nothing was redacted."""
     answer = ask("export", str(session), "--format", "jsonl", "--no-redact", "--out", str(tmp_path / "x.jsonl"))
     assert (tmp_path / "x.jsonl").read_bytes() == session.read_bytes()
-    assert "Nothing was taken out" in answer.out
+    assert "Nothing was redacted" in answer.out
 
 
 def test_redacted_lines_are_a_transcript(session: Path, ask: Asker, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_standard_output_has_the_file_alone(session: Path, ask: Asker) -> None:
     """With `--out -` standard output is the file, and what was done is said beside it."""
     answer = ask("export", str(session), "--format", "md", "--out", "-")
     assert answer.out.startswith("# ")
-    assert "taken out" in answer.err
+    assert "Redacted " in answer.err
 
 
 def test_nothing_is_written_into_a_home(session: Path, ask: Asker) -> None:
@@ -376,7 +376,7 @@ def test_the_place_that_is_full_is_named(
     assert (answer.code, answer.err) == (2, "threadline: 'talk.html' cannot be written: No space left on device.\n")
     monkeypatch.setattr(LineRedactor, "redact", lambda *_given: full(Path(), tmp_path / "work/copy"))
     answer = ask("export", str(session), "--out", "talk.html")
-    assert (answer.code, "make room there, or name another with the variable TMPDIR" in answer.err) == (2, True)
+    assert (answer.code, "Free some space, or set TMPDIR to another folder" in answer.err) == (2, True)
     assert not Path("talk.html").exists()
 
 

@@ -267,7 +267,7 @@ def _hit_facts(archive: Archive, hit: Hit, width: int) -> Iterator[str]:
     if hit.kept:
         yield "kept"
     if hit.more:
-        yield f"+{hit.more:,}{' more prompts' if hit.gone else _MORE_IN_SESSION}"
+        yield f"+{hit.more:,}{' more in remaining files' if hit.gone else _MORE_IN_SESSION}"
     if hit.lacks:
         yield one_line(f"without {', '.join(hit.lacks)}", width // 2)
 

@@ -102,7 +102,7 @@ def statusline(
     _check_template(template)
 
     passed = read_input()
-    now = datetime.now(UTC)
+    now = _now()
     try:
         figures = gather_figures(passed, homes, price_files, tz=tz, seconds=milliseconds / 1000, now=now)
     except Error:
@@ -115,6 +115,11 @@ def statusline(
     else:
         click.echo(_format_statusline(figures, cost, template, colour=colour), color=True)
     return EXIT_OK
+
+
+def _now() -> datetime:
+    """The current time; tests replace it."""
+    return datetime.now(UTC)
 
 
 def _check_template(template: str | None) -> None:
