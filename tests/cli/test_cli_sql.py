@@ -13,8 +13,9 @@ from tests.cli import counting
 from tests.cli.asking import Asker, start, steering
 from tests.cli.test_cli_hostile import EVERYTHING, hostile_home
 
+import threadline
 from threadline.cli import sql_answers
-from threadline.index import TABLES, VIEWS, QueryResult, open_for_sql, open_read_only
+from threadline.index import TABLES, VIEWS, open_read_only
 from threadline.index.store import write_lock
 
 FOREVER = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT MAX(x) FROM n"
@@ -181,8 +182,8 @@ def test_a_question_ends_in_time(ask: Asker, home: Path) -> None:
 def test_a_long_answer_is_never_held_whole(ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Long cells come a few at a time; a table of very many rows is shown in parts, and has them all."""
     ask("sql", "SELECT 1", "--home", home)
-    with open_for_sql(_index(home)) as connection:
-        answer = QueryResult(connection, "SELECT zeroblob(5000000) FROM entries LIMIT 7", 60)
+    with threadline.open(home) as archive, archive.asking() as query:
+        answer = query("SELECT zeroblob(5000000) FROM entries LIMIT 7", 60)
         assert [len(chunk) for chunk in answer.chunks(500)] == [2, 2, 2, 1]
     monkeypatch.setattr(sql_answers, "_ROWS_PER_TABLE", 10)
     shown = ask("sql", "SELECT entry_id AS number FROM entries ORDER BY 1 LIMIT 25", "--home", home).out.split()

@@ -116,7 +116,7 @@ def test_what_cannot_be_written_is_said_before_asking(ask: Asker, home: Path, fo
     (folder / "made.csv").mkdir()
     for name, sentence in {
         "a.xlsx": "Use one of these suffixes: .parquet, .csv",
-        "a": "does not say which format",
+        "a": "Unknown format of",
         "made.csv": "is a folder",
         "none/a.csv": "Nothing can be written to",
     }.items():

@@ -290,7 +290,7 @@ def test_an_unknown_model_has_tokens_and_no_amount(ask: Asker, tmp_path: Path) -
     home = spend(tmp_path / "home", reply("a", message={"model": "glm-9"}, input=10, output=5))
     seen = ask("usage", "--home", home, "--by", "model", "--json").json
     assert (seen["total"]["amount"], seen["total"]["unpriced"], seen["rows"][0]["output"]) == (None, 1, 5)
-    assert "1 charge has no price and is in no amount (glm-9)." in seen["notes"]
+    assert "1 charge has no price and is not included in amounts (glm-9)." in seen["notes"]
     shown = ask("usage", "--home", home, "--by", "model").out
     assert "$" not in shown
     assert "1 charge has no price" in shown
@@ -608,8 +608,8 @@ def test_days_that_are_gone_are_reported_and_in_no_total(ask: Asker, tmp_path: P
     """A day that only the statistics know is told below the table, and neither a row nor in a sum."""
     home = ("usage", "--home", told_home(tmp_path), "--tz", "UTC")
     shown = " ".join(ask(*home).out.split())
-    assert "Of 1 day (2026-01-15 to 2026-01-15) every transcript is gone" in shown
-    assert "in no total here, report 120 messages and 98,765 tokens" in shown
+    assert "Transcripts for 1 day (2026-01-15 to 2026-01-15) have been deleted." in shown
+    assert "120 messages and 98,765 tokens for those days, not included here" in shown
     seen = ask(*home, "--mode", "both", "--json").json
     assert [day["date"] for day in seen["reported"]["swept"]] == ["2026-01-15"]
     assert (seen["total"]["charges"], [row["day"] for row in seen["rows"]]) == (2, ["2026-02-01", "2026-02-02"])
