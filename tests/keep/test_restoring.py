@@ -149,9 +149,9 @@ def test_what_a_killed_one_left_goes(catalogue: Catalogue, tmp_path: Path) -> No
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     for process in (dead.pid, os.getpid()):
-        (folder / f".{process}-7-{Path(transcript(1)).name}.new").write_bytes(b"half")
+        (folder / f".threadline-restore-{process}-ab7.new").write_bytes(b"half")
     restore_files(catalogue, catalogue.newest(), tmp_path / "to")
-    assert [path.name.split("-")[0] for path in folder.glob(".*.new")] == [f".{os.getpid()}"]
+    assert [path.name for path in folder.glob(".*.new")] == [f".threadline-restore-{os.getpid()}-ab7.new"]
 
 
 def test_several_at_once_into_one_home_do_not_meet(catalogue: Catalogue, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.keep.steps import dies_at
 from tests.keep.stores import HERE, all_bytes, given_back, home_with, is_clean, kept, lines, session_id, transcript
 
 from threadline.errors import NotFound, Unreadable
@@ -266,3 +267,17 @@ def test_an_encrypted_keep_that_was_hardly_begun_does_not_become_a_plain_one(tmp
     (tmp_path / "keep" / IDENTITY_FILE).write_bytes(b"x")
     with pytest.raises(Unreadable, match="--encrypt"):
         Store.make(tmp_path / "keep")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_killed_process_leaves_no_half_key(tmp_path: Path) -> None:
+    """Killed at any step, there is no key file or a complete one, and the next process goes on."""
+    path = tmp_path / "keys" / "key"
+    number = 1
+    while dies_at(number, lambda: load_or_create_key_file(path)):
+        if path.exists():
+            assert load_or_create_key_file(path).identity in path.read_text()
+            path.unlink()
+        number += 1
+    assert number > 4
+    assert load_or_create_key_file(path) == load_or_create_key_file(path)

@@ -101,6 +101,8 @@ class _KeepRun:
         self._stored = catalogue.pieces_outside(
             self._damaged_packs.packs if self._damaged_packs is not None else frozenset()
         )
+        # Noted now: a pack that is found damaged may be replaced by the run, which is worth reporting nevertheless.
+        self._initial_problems = catalogue.problems
         self._required_packs: set[Path] = set()
         """The packs that must still exist when the run ends: pieces in them were not written again."""
         self._versions_by_name: dict[str, list[Version]] | None = None
@@ -149,7 +151,7 @@ class _KeepRun:
 
     def _keep_problems(self) -> list[Problem]:
         """What is wrong with the keep itself."""
-        messages = self._catalogue.problems
+        messages = list(dict.fromkeys((*self._initial_problems, *self._catalogue.problems)))
         if self._catalogue.unread:
             messages.append(
                 f"{self._catalogue.unread:,} files of the keep cannot be read without its key and are not in this"

@@ -1,0 +1,137 @@
+"""Files are written whole or not at all, and locks exclude each other."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from threadline import atomic, locks
+
+
+@pytest.fixture(autouse=True)
+def _open_umask() -> object:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def test_private_files_are_never_readable_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even while they are written: the mode is set when the file is created."""
+    modes: list[int] = []
+    write_all = atomic.write_all
+
+    def looking(file: object, data: bytes) -> None:
+        modes.extend(stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir())
+        write_all(file, data)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(atomic, "write_all", looking)
+    atomic.write_file(tmp_path / "private", b"x")
+    atomic.write_file(tmp_path / "state", b"x", durable=False)
+    assert set(modes) == {0o600}
+    shared = atomic.write_file(tmp_path / "shared", b"x", private=False)
+    assert stat.S_IMODE(shared.stat().st_mode) == 0o666
+
+
+@pytest.mark.parametrize("linking", [True, False], ids=["hard links", "no hard links"])
+def test_without_overwrite_an_existing_file_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, linking: bool
+) -> None:
+    """Also on file systems without hard links; nothing is left behind."""
+    if not linking:
+
+        def refused(*_: object, **__: object) -> None:
+            raise OSError(errno.EPERM, "no links here")
+
+        monkeypatch.setattr(os, "link", refused)
+    target = tmp_path / "target"
+    atomic.write_file(target, b"first", overwrite=False)
+    for write in (
+        lambda: atomic.write_file(target, b"second", overwrite=False),
+        lambda: atomic.copy_file(target, target, overwrite=False),
+        lambda: _stage(target, overwrite=False),
+    ):
+        with pytest.raises(FileExistsError):
+            write()
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("target", b"first")]
+    _stage(target, overwrite=True)
+    assert target.read_bytes() == b"staged"
+
+
+def _stage(target: Path, *, overwrite: bool) -> None:
+    with atomic.staged_path(target, overwrite=overwrite) as path:
+        assert path.name == target.resolve().name
+        path.write_bytes(b"staged")
+
+
+def test_a_symlink_stays_where_users_name_targets(tmp_path: Path) -> None:
+    """As with a shell's `>`: the file it points to is replaced. The keep's own files replace symlinks."""
+    (tmp_path / "real").write_bytes(b"old")
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "real")
+    _stage(link, overwrite=True)
+    assert (link.is_symlink(), (tmp_path / "real").read_bytes()) == (True, b"staged")
+    atomic.copy_file(tmp_path / "real", link, overwrite=True)
+    assert link.is_symlink()
+    atomic.write_file(link, b"new")
+    assert (link.is_symlink(), link.read_bytes(), (tmp_path / "real").read_bytes()) == (False, b"new", b"staged")
+
+
+def test_an_error_in_the_block_leaves_nothing(tmp_path: Path) -> None:
+    """Neither a temporary file nor a temporary folder."""
+
+    def stage() -> None:
+        with atomic.staged_path(tmp_path / "x", overwrite=True) as path:
+            path.write_bytes(b"x")
+            raise KeyError
+
+    def write() -> None:
+        with atomic.AtomicFile(tmp_path, owner="me") as file:
+            file.write(b"x")
+            raise KeyError
+
+    for fail in (stage, write):
+        with pytest.raises(KeyError):
+            fail()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_leftovers_of_dead_processes_are_removed(tmp_path: Path) -> None:
+    """Those of this owner; files of running processes and of others stay."""
+    ours = atomic.AtomicFile(tmp_path, owner=".me")
+    dead, other = tmp_path / ".me-999999999-ab0.new", tmp_path / ".you-999999999-ab0.new"
+    for path in (dead, other):
+        path.write_bytes(b"x")
+    atomic.remove_leftovers(tmp_path, ".me")
+    assert {path.name for path in tmp_path.iterdir()} == {ours.path.name, other.name}
+    assert atomic.temporary_owner(ours.path.name) == ".me"
+    assert atomic.temporary_owner("machine_1-123-4.new") == "machine_1"
+    ours.discard()
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_locks_between_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, shared: bool) -> None:
+    """Exclusive locks exclude everybody, shared ones only exclusive ones, and a lock is free after the block."""
+    monkeypatch.setattr(locks, "TIMEOUT_SECONDS", 0.05)
+    path = tmp_path / "lock"
+    results: list[bool] = []
+
+    def acquire(wants_shared: bool) -> None:
+        try:
+            with locks.hold_lock(path, shared=wants_shared):
+                results.append(True)
+        except locks.LockBusy:
+            results.append(False)
+
+    with locks.hold_lock(path, shared=shared):
+        for wants_shared in (True, False):
+            thread = threading.Thread(target=acquire, args=(wants_shared,))
+            thread.start()
+            thread.join()
+    acquire(False)
+    assert results == [shared, False, True]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
