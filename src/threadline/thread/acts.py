@@ -18,13 +18,13 @@ from threadline.model.session import Act, ActKind
 from threadline.model.text import extract_text
 from threadline.thread.calls import INTERRUPT_MESSAGES, feedback_in_results
 
-# Text the program puts before a person's own in the same row; it is taken off before the rest is judged.
+# Text that the program puts before a person's own in the same row. It is removed before the rest is judged.
 _PREFACES = re.compile(
     r"\s*<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics|user-prompt-submit-hook"
     r"|session-start-hook|post-tool-use-hook)>.*?</\1>\s*",
     re.DOTALL,
 )
-# What the program itself writes in the person's place, by how it begins.
+# How texts begin that the program writes in the person's place.
 _MACHINE_PREFIXES = (
     "<local-command-stdout>",
     "<local-command-stderr>",
@@ -57,14 +57,14 @@ _MACHINE_PREFIXES = (
 )
 _TYPED_SOURCES = frozenset({"typed", "queued", "suggestion_accepted", "clipboard"})
 _MACHINE_SOURCES = frozenset({"system", "agent-started", "resumed", "agent"})
-# From this version on, what was typed while the model worked is an attachment of its own.
+# From this version on, what was typed while the model worked is an attachment.
 _QUEUED_AS_ATTACHMENT = (2, 1, 97)
 _TOO_MANY_DIGITS = 10
 _REPEATABLE_KINDS = frozenset({ActKind.STEERING, ActKind.FEEDBACK})
 
 
 def find_acts(entries: Iterable[Entry], *, agent: bool = False) -> list[Act]:
-    """All acts in one agent's entries, in file order, each once. `agent`: the entries are a subagent's."""
+    """Return all acts in one agent's entries, in file order, each once. `agent` says that they are a subagent's."""
     listed = list(entries)
     found = [act for entry in listed if (act := act_of(entry, agent=agent)) is not None]
     found += _unrecorded_steering(listed, found)
@@ -74,7 +74,7 @@ def find_acts(entries: Iterable[Entry], *, agent: bool = False) -> list[Act]:
 
 
 def act_of(entry: Entry, *, agent: bool = False) -> Act | None:
-    """The act that an entry tells of, if it is one."""
+    """Return the act that an entry records, if any."""
     if isinstance(entry, AttachmentEntry):
         return None if agent or entry.is_agent else _queued_act(entry)
     if not isinstance(entry, UserEntry) or agent or _is_from_agent(entry):
@@ -90,7 +90,7 @@ def act_of(entry: Entry, *, agent: bool = False) -> Act | None:
 
 
 def _plan_act(entry: UserEntry) -> Act:
-    """Step 4: a plan that was approved, and that the program gives to the model to be carried out."""
+    """Step 4: an approved plan that the program gives to the model to carry out."""
     return Act(ActKind.PLAN, (entry.plan_content or "").strip(), entry, "4 planContent")
 
 
@@ -109,7 +109,7 @@ def _typed_act(entry: UserEntry, content: Any) -> Act | None:
 
 
 def strip_prefaces(text: str) -> str:
-    """The text without what the program put before it."""
+    """Return the text without what the program put before it."""
     at = 0
     while match := _PREFACES.match(text, at):
         at = match.end()
@@ -117,7 +117,7 @@ def strip_prefaces(text: str) -> str:
 
 
 def act_text(text: str, kind: ActKind) -> str:
-    """The words of the act: `/model opus` for a command, the line itself for a shell line."""
+    """Return the text of an act: `/model opus` for a command, the line itself for a shell line."""
     if kind is ActKind.COMMAND:
         name = _tag_text(text, "command-name") or _tag_text(text, "command-message") or ""
         return f"{name if name.startswith('/') else '/' + name} {_tag_text(text, 'command-args') or ''}".strip()
@@ -127,7 +127,7 @@ def act_text(text: str, kind: ActKind) -> str:
 
 
 def _tag_text(text: str, tag: str) -> str | None:
-    """What stands in the first element of that name, if it is closed."""
+    """Return the content of the first element of that name, if it is closed."""
     _, opened, rest = text.partition(f"<{tag}>")
     inner, closed, _ = rest.partition(f"</{tag}>")
     return inner.strip() if opened and closed else None
@@ -149,7 +149,7 @@ def _is_machine_written(entry: UserEntry) -> bool:
 
 
 def _kind_of_text(text: str) -> ActKind | None:
-    """Step 8: what the text itself says it is; None for the machine's."""
+    """Step 8: the kind that the text itself shows; None for the program's own text."""
     if text.startswith(INTERRUPT_MESSAGES):
         return ActKind.INTERRUPT
     if text.startswith(("<command-name>", "<command-message>")):
@@ -211,22 +211,22 @@ def _newest_version(entries: list[Entry]) -> tuple[int, ...]:
 
 
 def parse_version(version: str) -> tuple[int, ...]:
-    """A version as numbers that can be compared; what is no number of a sensible length is left out."""
+    """Return the numbers of a version, for comparison. Parts that are not numbers of a sensible length are left out."""
     return tuple(int(part) for part in version.split(".") if part.isdecimal() and len(part) < _TOO_MANY_DIGITS)
 
 
 def can_miss_steering(newest: tuple[int, ...]) -> bool:
-    """Whether what was typed while the model worked may be told by queue operations alone, up to that version."""
+    """Whether, in that version, only queue operations may record what was typed while the model worked."""
     return newest < _QUEUED_AS_ATTACHMENT
 
 
 def normalise_spaces(text: str) -> str:
-    """The words of a text, by which one that is told twice is known."""
+    """Return a text with single spaces, by which a repeated one is recognised."""
     return " ".join(text.split())
 
 
 def _without_repeats(found: list[Act]) -> list[Act]:
-    """Without acts that are told twice in a row: queued and then sent as a prompt, or refusals of parallel calls."""
+    """Remove acts that are recorded twice in a row: queued and then sent, or refusals of parallel calls."""
     kept: list[Act] = []
     for act in found:
         last = kept[-1] if kept else None
@@ -240,5 +240,5 @@ def _without_repeats(found: list[Act]) -> list[Act]:
 
 
 def is_repeat(before: str, after: str) -> bool:
-    """Whether acts of these kinds, one right after the other and with the same words, are one that is told twice."""
+    """Whether successive acts of these kinds with the same text are one act that is recorded twice."""
     return not _REPEATABLE_KINDS.isdisjoint((before, after))

@@ -23,7 +23,7 @@ _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 class UnlinkedAgent(Struct, frozen=True):
-    """What is known of an agent before it is linked; `number` is its place in the session.
+    """An agent before it is linked. `number` is its position in the session.
 
     One that `is_single_reply` consists of that reply alone: no prompt, no call.
     """
@@ -43,7 +43,7 @@ class UnlinkedAgent(Struct, frozen=True):
 
 
 class _LinkMatch(Struct, frozen=True):
-    """What one step found: the agent, the call, how sure, and anything worth saying."""
+    """What one step found: the agent, the call, the confidence, and a remark."""
 
     agent: UnlinkedAgent
     call: CallId | None
@@ -53,7 +53,7 @@ class _LinkMatch(Struct, frozen=True):
 
 
 class _LinkingState:
-    """The agents that are still to be linked, and the calls that are already known to have started one."""
+    """The agents that are still to be linked, and the calls that are known to have started one."""
 
     def __init__(self, known: Sequence[UnlinkedAgent], evidence: AgentEvidence) -> None:
         self.evidence = evidence
@@ -61,7 +61,7 @@ class _LinkingState:
         self.claimed: set[CallId] = set()
 
     def is_free(self, made: CallByAgent, agent: UnlinkedAgent) -> bool:
-        """Whether a call may have started an agent: no other's, and not made by the agent itself."""
+        """Whether a call may have started an agent: it started no other, and the agent itself did not make it."""
         return made.call.id not in self.claimed and made.by.number != agent.number
 
 
@@ -69,7 +69,7 @@ _StepFunction = Callable[[_LinkingState], Iterator[_LinkMatch]]
 
 
 def link_agents(known: Sequence[UnlinkedAgent], evidence: AgentEvidence) -> dict[int, AgentLink]:
-    """The link of each agent, by its number: to a call, or with the reason why there is none."""
+    """Return the link of each agent by its number: to a call, or with the reason why there is none."""
     state = _LinkingState(known, evidence)
     made: dict[int, AgentLink] = {}
     for step, find in _STEPS:
@@ -82,7 +82,7 @@ def link_agents(known: Sequence[UnlinkedAgent], evidence: AgentEvidence) -> dict
 
 
 def fork_point(entries: Sequence[Entry]) -> EntryId | None:
-    """The entry of another agent that a forked one goes on from."""
+    """Return the entry of another agent that a forked one continues from."""
     return next((entry.parent_last_uuid for entry in entries if isinstance(entry, ForkContextRefEntry)), None)
 
 
@@ -97,7 +97,7 @@ def _make_link(step: LinkEvidence, found: _LinkMatch, evidence: AgentEvidence) -
 
 
 def _lookup_step(find: Callable[[AgentEvidence, UnlinkedAgent], CallId | None], sureness: Confidence) -> _StepFunction:
-    """A step that looks up what names the agent."""
+    """Make a step that looks up what names the agent."""
 
     def step(state: _LinkingState) -> Iterator[_LinkMatch]:
         for agent in state.left:
@@ -118,7 +118,7 @@ def _call_of_run(evidence: AgentEvidence, agent: UnlinkedAgent) -> CallId | None
 
 
 def _call_in_notification(evidence: AgentEvidence, agent: UnlinkedAgent) -> CallId | None:
-    """A notification names the call that set the agent going last, which may be a message that took it up again."""
+    """Return the call that a notification names: the one that started the agent last, or a message that resumed it."""
     call = evidence.in_notification.get(agent.id)
     made = evidence.calls.get(call) if call is not None else None
     return call if made is None or made.call.tool in AGENT_STARTING_TOOLS else None
@@ -132,7 +132,7 @@ def _call_of_team(evidence: AgentEvidence, agent: UnlinkedAgent) -> CallId | Non
 
 
 def _fork_step(state: _LinkingState) -> Iterator[_LinkMatch]:
-    """A fork goes on from the entry that made the call, or from the one before it."""
+    """A fork continues from the entry that made the call, or from the one before it."""
     for agent in state.left:
         if agent.forked_from is None:
             continue
@@ -153,7 +153,7 @@ def _prompt_of(made: CallByAgent) -> str:
 
 
 def _prompt_step(*, inline: bool) -> _StepFunction:
-    """A step that compares prompts; where several are the same, agents and calls are paired in order of time."""
+    """Make a step that compares prompts. Agents and calls with the same prompt are paired in order of time."""
 
     def step(state: _LinkingState) -> Iterator[_LinkMatch]:
         groups: dict[str, list[UnlinkedAgent]] = {}
@@ -178,7 +178,7 @@ def _pair_by_time(agents: list[UnlinkedAgent], made: list[CallByAgent]) -> Itera
     for agent in sorted(agents, key=lambda unlinked_agent: unlinked_agent.started or _LATEST):
         while held is not None and held.by.number == agent.number:
             held = next(waiting, None)
-        # An agent that began before any call that is left was started by one that is not there.
+        # An agent that began before all remaining calls was started by one that is missing.
         if held is not None and not _is_earlier(agent, held):
             yield _LinkMatch(agent, held.call.id, Confidence.GUESS, why)
             held = next(waiting, None)
@@ -189,7 +189,7 @@ def _is_earlier(agent: UnlinkedAgent, made: CallByAgent) -> bool:
 
 
 def _why_unlinked(agent: UnlinkedAgent, evidence: AgentEvidence) -> str:
-    """The first reason that holds."""
+    """Return the first reason that applies."""
     reasons = (
         (agent.side is not None, f"a side agent ({agent.side}): the program started it, no call did"),
         (

@@ -45,7 +45,7 @@ class AgentFile(Struct, frozen=True):
 
 
 class _AgentDraft(Struct, frozen=True):
-    """An agent in the making: all that its own entries tell."""
+    """An agent before it is linked: everything that its own entries tell."""
 
     known: UnlinkedAgent
     loop: AgentHistory
@@ -57,18 +57,18 @@ class _AgentDraft(Struct, frozen=True):
 def assemble_agents(
     main: Sequence[Entry], files: Sequence[AgentFile], journal: Sequence[Entry] = ()
 ) -> tuple[Agent, tuple[Agent, ...]]:
-    """The main agent and all others, in order of their start, each linked to the call that started it.
+    """Return the main agent and all others, in order of their start, each linked to the call that started it.
 
-    Every entry given stands in exactly one agent's `entries`. `journal` are the rows of workflows' journals: they are
-    no agent's own, and stand after those of the main one.
+    Every given entry is in exactly one agent's `entries`. `journal` are the rows of workflows' journals, which belong
+    to no agent: they follow those of the main one.
     """
     own, inside = split_inline_agents(main, {file.id for file in files})
     path = _transcript_path(main)
     made = [AgentFile(path or Path(), one.id, AgentKind.INLINE, entries=one.entries) for one in inside]
-    # Of several results for one call the main agent's counts, which therefore comes last.
+    # Of several results for one call the main agent's counts, so it comes last.
     elsewhere = results_by_call(chain(*(file.entries for file in (*files, *made)), own))
     drafts = [_draft_agent(number, file, elsewhere) for number, file in enumerate([*made, *files], 1)]
-    # A transcript that is an agent's own throughout was read as if it were a session's.
+    # If all rows are marked as an agent's, an agent's transcript is read as if it were a session's.
     whole = build_history(own, agent=_is_agent_transcript(own), transcript=main if inside else None)
     first = Agent(
         id=None,
@@ -121,7 +121,7 @@ def _draft_agent(number: int, file: AgentFile, elsewhere: Mapping[CallId, CallRe
 
 
 def _witnesses(first: Agent, own: Sequence[Entry], drafts: Sequence[_AgentDraft]) -> list[Witness]:
-    """All agents as witnesses, side agents last: they repeat what the others say."""
+    """Return all agents as witnesses, side agents last: they repeat what the others say."""
     ordered = sorted(drafts, key=lambda draft: draft.known.side is not None)
     others = [Witness(one.known.number, one.known.id, one.known.entries, one.calls) for one in ordered]
     return [Witness(0, None, own, first.calls), *others]
@@ -161,10 +161,10 @@ def _make_agent(
 
 
 class _AgentDetails:
-    """What is told of an agent elsewhere than in its entries: in its side file, its call, the call's result."""
+    """What is known about an agent from elsewhere: its side file, its call and the call's result."""
 
     def __init__(self, known: UnlinkedAgent, call: Call | None) -> None:
-        # The call of a workflow says what the run is for, not what its agents are.
+        # The call of a workflow describes the run, not its agents.
         own = call if call is not None and call.tool != "Workflow" else None
         result = own.result if own is not None else None
         self._meta = known.meta
@@ -172,7 +172,7 @@ class _AgentDetails:
         self._result = result if isinstance(result, AgentResult) else None
 
     def text_field(self, in_meta: str, in_call: str) -> str | None:
-        """One word of it, by its name in the side file and in the call."""
+        """Return a text field, by its name in the side file and in the call."""
         found = getattr(self._meta, in_meta, None) or (
             string_input(self._call, in_call) if self._call is not None else None
         )
@@ -181,7 +181,7 @@ class _AgentDetails:
 
 
 def _depths(drafts: Sequence[_AgentDraft], found: dict[int, AgentLink]) -> dict[int, int]:
-    """How far each agent is from the main one: what the main one starts is at depth 1."""
+    """Return how far each agent is from the main one: what the main one starts is at depth 1."""
     numbers: dict[AgentId | None, int] = {draft.known.id: draft.known.number for draft in reversed(drafts)}
     depths = {0: 0}
     for draft in drafts:
@@ -199,7 +199,7 @@ def _depths(drafts: Sequence[_AgentDraft], found: dict[int, AgentLink]) -> dict[
 def _starting_turns(
     drafts: Sequence[_AgentDraft], found: dict[int, AgentLink], evidence: AgentEvidence
 ) -> dict[int, int | None]:
-    """The session's turn in which each agent was started: by the call that did it, through agents that start agents."""
+    """Return the session's turn in which each agent was started, through agents that start agents."""
     turns: dict[int, int | None] = {}
     for draft in drafts:
         path: dict[int, None] = {}
@@ -219,12 +219,12 @@ def _starting_turns(
 
 
 def _with_turn(draft: _AgentDraft, turn: int | None) -> _AgentDraft:
-    """The draft with its calls in the session's turn."""
+    """Return the draft with its calls in the session's turn."""
     return replace(draft, calls=tuple(replace(call, turn=turn) for call in draft.calls))
 
 
 def _first_prompt(entries: Sequence[Entry]) -> str | None:
-    """The first text that was put to an agent: the task it was given."""
+    """Return the task that an agent was given: the first text in its transcript that is a prompt."""
     for entry in entries:
         if (
             isinstance(entry, UserEntry)
@@ -237,7 +237,7 @@ def _first_prompt(entries: Sequence[Entry]) -> str | None:
 
 
 def _find_teammate(file: AgentFile, prompt: str | None) -> Teammate | None:
-    """The team and name of an agent that is one of a team."""
+    """Return the team and name of an agent that is part of a team."""
     rows = [entry for entry in file.entries if isinstance(entry, ChainEntry)]
     team = next((entry.team_name for entry in rows if entry.team_name), None)
     if team is None and not (prompt or "").lstrip().startswith(_TEAMMATE_TAG):
@@ -251,7 +251,7 @@ def _find_teammate(file: AgentFile, prompt: str | None) -> Teammate | None:
 
 
 def _most_used_model(entries: Sequence[Entry]) -> str | None:
-    """The model that answered most often; of rows that are one message, one counts."""
+    """Return the model that replied most often. Rows of one message count once."""
     answered = {
         entry.message.id or id(entry): entry.message.model
         for entry in entries
@@ -273,7 +273,7 @@ def _transcript_path(entries: Sequence[Entry]) -> Path | None:
     return Path(line.transcript) if line is not NOWHERE else None
 
 
-# The words of notifications and of results; a word that is not here says nothing.
+# Status words in notifications and results. Other words say nothing.
 _STATUS_WORDS = {
     "completed": AgentStatus.DONE,
     "success": AgentStatus.DONE,
@@ -290,12 +290,12 @@ _STATUS_OF_OUTCOME = {
     Outcome.INTERRUPTED: AgentStatus.INTERRUPTED,
     Outcome.PENDING: AgentStatus.PENDING,
 }
-# Of these the result tells only that the agent began.
+# With these, the result only says that the agent was started.
 _LAUNCHED = frozenset({"async_launched", "teammate_spawned", "remote_launched"})
 
 
 def journal_statuses(journal: Sequence[Entry]) -> dict[AgentId, AgentStatus]:
-    """How the agents of workflows ended, as their journals tell."""
+    """Return how the agents of workflows ended, by their journals."""
     ended: dict[AgentId, AgentStatus] = {}
     for entry in journal:
         if isinstance(entry, ResultEntry | FailedEntry) and entry.agent_id is not None:
@@ -306,7 +306,7 @@ def journal_statuses(journal: Sequence[Entry]) -> dict[AgentId, AgentStatus]:
 def agent_status(
     id_: AgentId, entries: Sequence[Entry], meta: AgentMeta | None, call: Call | None, evidence: AgentEvidence
 ) -> AgentStatus:
-    """How an agent ended: by what was told of it since, by its call, by its own last words."""
+    """Return how an agent ended: by later notifications, by its call, or by its own last message."""
     told = evidence.notifications.get(id_)
     if told is not None and told.status in _STATUS_WORDS:
         return _STATUS_WORDS[told.status]
@@ -324,7 +324,7 @@ def agent_status(
 
 
 def status_by_last_message(entries: Sequence[Entry]) -> AgentStatus:
-    """What an agent's own transcript tells of its end."""
+    """Return how an agent ended, by the last message in its own transcript."""
     last = next((entry for entry in reversed(entries) if isinstance(entry, UserEntry | AssistantEntry)), None)
     if isinstance(last, UserEntry):
         return AgentStatus.INTERRUPTED if last.text.lstrip().startswith(INTERRUPT_MESSAGES) else AgentStatus.UNKNOWN
@@ -338,21 +338,21 @@ def status_by_last_message(entries: Sequence[Entry]) -> AgentStatus:
 
 
 class InlineAgent(Struct, frozen=True):
-    """One such agent: the id made for it, and its entries in file order."""
+    """An agent inside a main transcript: the id made for it, and its entries in file order."""
 
     id: AgentId
     entries: tuple[Entry, ...]
 
 
 def split_inline_agents(entries: Sequence[Entry], taken: Container[str] = ()) -> tuple[list[Entry], list[InlineAgent]]:
-    """Part a main transcript: the main agent's entries, and those of each agent inside it.
+    """Split a main transcript into the main agent's entries and those of each agent inside it.
 
-    Several agents at work at once interleave; each is a tree of its own. `taken` are ids that may not be given again.
+    Agents that work in parallel interleave; each is a tree of its own. `taken` are ids that must not be used again.
     """
     marked = [entry for entry in entries if isinstance(entry, ChainEntry) and entry.is_agent]
     others = any(isinstance(entry, ChainEntry) and not entry.is_agent for entry in entries)
     if not marked or not others:
-        # A transcript in which every row is marked is an agent's own, whatever its name.
+        # If every row is marked, the transcript is an agent's own, whatever its name.
         return list(entries), []
     roots = _find_roots(marked)
     main: list[Entry] = []
@@ -367,7 +367,7 @@ def split_inline_agents(entries: Sequence[Entry], taken: Container[str] = ()) ->
 
 
 def _tree_key(entry: ChainEntry, at: int, roots: dict[EntryId, EntryId]) -> object:
-    """What the rows of one agent have in common: the agent's id where rows tell it, else the root they descend from."""
+    """Return what the rows of one agent have in common: the agent's id, or else the root they descend from."""
     if entry.agent_id is not None:
         return ("agent", entry.agent_id)
     near = entry.uuid if entry.uuid in roots else entry.parent_uuid
@@ -376,7 +376,7 @@ def _tree_key(entry: ChainEntry, at: int, roots: dict[EntryId, EntryId]) -> obje
 
 
 def _find_roots(marked: list[ChainEntry]) -> dict[EntryId, EntryId]:
-    """The root of each entry. Every entry is walked over once; a cycle has its first entry for a root."""
+    """Return the root of each entry. Every entry is visited once; the root of a cycle is its first entry."""
     parents = {entry.uuid: entry.parent_uuid for entry in marked if entry.uuid is not None}
     roots: dict[EntryId, EntryId] = {}
     for uuid in parents:
@@ -394,7 +394,7 @@ def _find_roots(marked: list[ChainEntry]) -> dict[EntryId, EntryId]:
 
 
 def _make_agent_id(first: ChainEntry, taken: Container[str], given: set[str]) -> AgentId:
-    """An id for an agent that has none: made from its first row, the same each time."""
+    """Make an id for an agent that has none, from its first row: the same each time."""
     if first.agent_id is not None and first.agent_id not in taken:
         names = [str(first.agent_id)]
     else:

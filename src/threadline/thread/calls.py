@@ -34,7 +34,7 @@ INTERRUPT_MESSAGES = ("[Request interrupted by user]", "[Request interrupted by 
 
 
 AGENT_STARTING_TOOLS = AGENT_TOOLS | {"Skill"}
-"""The tools that start agents; the rest of an agent's links come from what names its id."""
+"""The tools that start agents. Other links of agents come from what names their ids."""
 
 _SPEAKERS = (UserEntry, AssistantEntry)
 _USE_BLOCKS = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
@@ -49,7 +49,7 @@ _EXIT_ELEMENT = re.compile(r"<exit_code>(-?\d{1,10})</exit_code>")
 
 
 class _ToolUse(Struct):
-    """A tool use: the last row and block that hold it, and where in the file that row stands."""
+    """A tool use: the last row and block that contain it, and the position of that row."""
 
     id: CallId
     block: _UseBlock
@@ -71,7 +71,7 @@ def find_calls(
     turns: Sequence[Turn] = (),
     elsewhere: Mapping[CallId, CallResult] = MappingProxyType({}),
 ) -> list[Call]:
-    """Every call that one agent made, once each and in file order.
+    """Return every call that one agent made, once each and in file order.
 
     Of rows that are written again, and of rows that repeat a tool use, the last one counts. `turns` are the agent's
     own: they give each call the number of its turn. `elsewhere` are results from the session's other transcripts, for
@@ -80,7 +80,7 @@ def find_calls(
     uses = _find_uses(entries)
     own, loose = _find_results(entries)
     number = {id(entry): turn.number for turn in turns for entry in turn.entries}
-    # A result without an id can still be told by the row it hangs off, if the call has no id, either.
+    # A result without an id is matched by its parent row, if the call has no id either.
     paired = [
         own.get(use.id) or elsewhere.get(use.id) or (None if use.block.id else loose.get(use.entry.uuid))
         for use in uses
@@ -95,17 +95,17 @@ def find_calls(
 
 
 def results_by_call(entries: Iterable[Entry]) -> dict[CallId, CallResult]:
-    """The results in any entries, by the call they answer."""
+    """Return the results in any entries, by the call they answer."""
     return _find_results(entries)[0]
 
 
 def exit_code(call: Call) -> int | None:
-    """The exit code of a command, where it is told: as a rule only one that is not 0."""
+    """Return the exit code of a command, if it is recorded: usually only if it is not 0."""
     return parse_exit_code(call.tool, call.result, call.output)
 
 
 def parse_exit_code(tool: str, result: ResultValue, output: str) -> int | None:
-    """The same, by the tool's own result and by what the model saw of it."""
+    """Return the exit code from the tool's own result or from what the model saw of it."""
     if isinstance(result, ShellOutputResult) and result.exit_code is not None:
         return result.exit_code
     if isinstance(result, OutputResult) and result.task is not None and result.task.exit_code is not None:
@@ -115,30 +115,30 @@ def parse_exit_code(tool: str, result: ResultValue, output: str) -> int | None:
 
 
 BACKGROUND_OUTPUT_TOOLS = frozenset({"BashOutput", "AgentOutputTool", "TaskOutput"})
-"""The tools that ask for the output of what runs in the background."""
+"""The tools that read the output of background tasks."""
 
 
 def agent_id_in_result(raw: Any) -> AgentId | None:
-    """The agent that the tool's own result, as it is written, names as the one it started."""
+    """Return the agent that the tool's own result names as the one it started."""
     named = (raw.get("agentId") or raw.get("agent_id")) if isinstance(raw, dict) else None
     return AgentId(named) if isinstance(named, str) else None
 
 
 def agent_id_in_text(text: str) -> AgentId | None:
-    """The agent that the lines the program puts at the end of an agent's report name."""
+    """Return the agent that the last lines of an agent's report name."""
     found = _AGENT_ID.findall(text)
     # The report itself comes first and may quote anything.
     return AgentId(found[-1]) if found else None
 
 
 def result_blocks(entry: _SpeakerEntry) -> Iterator[ResultBlock]:
-    """The results that an entry holds."""
+    """Yield the results in an entry."""
     content = entry.message.content if entry.message is not None else None
     return (block for block in content if isinstance(block, _RESULT_BLOCKS)) if isinstance(content, list) else iter(())
 
 
 def _find_uses(entries: Sequence[Entry]) -> list[_ToolUse]:
-    """The tool uses in order of first appearance, each with the last row that holds it."""
+    """Return the tool uses in order of first appearance, each with the last row that contains it."""
     found: dict[CallId, _ToolUse] = {}
     for at, entry in enumerate(entries):
         if (
@@ -155,7 +155,7 @@ def _find_uses(entries: Sequence[Entry]) -> list[_ToolUse]:
 
 
 def _find_results(entries: Iterable[Entry]) -> tuple[dict[CallId, CallResult], dict[EntryId | None, CallResult]]:
-    """Results by the call they answer, and those that name none by the row they hang off."""
+    """Return results by the call they answer, and those that name none by the row they follow."""
     by_call: dict[CallId, CallResult] = {}
     loose: dict[EntryId | None, CallResult] = {}
     for entry in entries:
@@ -210,7 +210,7 @@ def _unanswered_call(use: _ToolUse, verdict: Verdict, agent: AgentId | None, tur
 
 
 def _persisted_path(value: ResultValue, text: str) -> Path | None:
-    """The file that holds the output, where it was too long for the transcript."""
+    """Return the file that contains the output, if it was too long for the transcript."""
     path = getattr(value, "persisted_output_path", None)
     if path is None and text.lstrip().startswith("<persisted-output>"):
         match = _SAVED_OUTPUT.search(text)
@@ -219,13 +219,13 @@ def _persisted_path(value: ResultValue, text: str) -> Path | None:
 
 
 def _unanswered_verdicts(entries: Sequence[Entry], uses: list[_ToolUse]) -> dict[CallId, Verdict]:
-    """Why calls have no result, by what was said next, other results aside: one walk from the end of the file."""
+    """Decide why calls have no result, by what was said next, results aside: one walk from the end of the file."""
     waiting: dict[int, list[_ToolUse]] = {}
     for use in uses:
         waiting.setdefault(use.at, []).append(use)
     ends: dict[CallId, Verdict] = {}
     nearest: _SpeakerEntry | None = None
-    beyond: _SpeakerEntry | None = None  # the nearest that is of another message than `nearest`
+    beyond: _SpeakerEntry | None = None  # the nearest one of another message than `nearest`
     for at in range(len(entries) - 1, -1, -1) if waiting else ():
         for use in waiting.get(at, ()):
             following = beyond if _is_same_message(use.entry, nearest) else nearest
@@ -240,7 +240,7 @@ def _unanswered_verdicts(entries: Sequence[Entry], uses: list[_ToolUse]) -> dict
 
 
 def verdict_without_result(following: _SpeakerEntry | None, *, aborted: bool = False) -> Verdict:
-    """Why a call has no result, by what was said next, other results and its own message aside."""
+    """Decide why a call has no result, by what was said next, other results and its own message aside."""
     if aborted:
         return Outcome.INTERRUPTED, "isAbortedMidStream"
     if following is None:
@@ -264,7 +264,7 @@ def _is_same_message(one: _SpeakerEntry, other: _SpeakerEntry | None) -> bool:
 
 Verdict = tuple[Outcome, str]
 
-# Sentences that stand where a result would, by how they begin.
+# How sentences begin that the program writes instead of a result.
 _REFUSALS = (
     "The user doesn't want to proceed with this tool use.",
     "User rejected tool use",
@@ -282,13 +282,13 @@ _INTERRUPTIONS = (
     "[Tool call interrupted",
     "The user doesn't want to take this action right now.",
 )
-# Tools whose own result is a string when all is well; of the others that are known, a string is an error.
+# Tools whose own result is a string on success. For other known tools, a string is an error.
 _STRING_RESULT_TOOLS = frozenset({"LS", "LSTool", "NotebookRead", "TodoRead", "ExitPlanMode", "exit_plan_mode"})
 _INTERRUPTED_KIND = "interrupted"
 
 
 class Answer(Struct, frozen=True):
-    """A result as it is judged: its row and block, the tool's own result, and what the model saw of it."""
+    """A result to be judged: its row and block, the tool's own result, and what the model saw of it."""
 
     tool: str
     entry: UserEntry | AssistantEntry
@@ -298,18 +298,18 @@ class Answer(Struct, frozen=True):
 
     @property
     def is_error(self) -> bool | None:
-        """What the block itself says."""
+        """Whether the block itself says that it is an error."""
         said: bool | None = getattr(self.block, "is_error", None)
         return said
 
     @property
     def sentence(self) -> str:
-        """What stands in place of a result; empty where there is a real one."""
+        """The sentence that replaces a result; empty for a real result."""
         return "" if self.is_error is False or isinstance(self.value, Struct) else self.text.lstrip()
 
 
 def judge_outcome(answer: Answer) -> Verdict:
-    """How a call with a result ended."""
+    """Decide how a call with a result ended."""
     return next((verdict for rule in _OUTCOME_RULES if (verdict := rule(answer)) is not None), (Outcome.OK, "a result"))
 
 
@@ -364,7 +364,7 @@ def _success_flag(answer: Answer) -> Verdict | None:
 
 
 def _server_error(answer: Answer) -> Verdict | None:
-    """What the API's own tools give for an error: an object with a code."""
+    """Whether it is an error of the API's own tools: an object with a code."""
     content = answer.block.content
     code = content.get("error_code") if isinstance(content, dict) else None
     return (Outcome.ERROR, f"error_code: {code}") if code else None
@@ -389,13 +389,13 @@ _OUTCOME_RULES: tuple[Callable[[Answer], Verdict | None], ...] = (
 
 
 _FEEDBACK_MARKER = "the user said:"
-# A button, not words: the program writes this for whoever chose to talk about the questions first.
+# A button, not words: the program writes this if the person chose to discuss the questions first.
 _CLARIFY_BUTTON = "The user wants to clarify these questions."
 _TRAILING_NOTE = "\n\nNote: The user's next message may contain a correction or preference."
 
 
 def refusal_feedback(entry: UserEntry | AssistantEntry, text: str) -> str | None:
-    """The person's own words in a result that is known to be a refusal. `text` is what the model saw of it."""
+    """Return the person's own words in a result that is a refusal. `text` is what the model saw of it."""
     _, said, words = text.partition(_FEEDBACK_MARKER)
     words = "" if words.lstrip().startswith(_CLARIFY_BUTTON) else words.partition(_TRAILING_NOTE)[0].strip()
     noted = entry.user_feedback if isinstance(entry, UserEntry) else None
@@ -403,11 +403,11 @@ def refusal_feedback(entry: UserEntry | AssistantEntry, text: str) -> str | None
 
 
 def feedback_in_results(entry: UserEntry, blocks: list[ResultBlock]) -> str | None:
-    """The person's own words in a row of results, if any of them is a refusal with words."""
+    """Return the person's own words in a row of results, if one of them is a refusal with words."""
     for block in blocks:
         text = extract_text(block.content)
         if _FEEDBACK_MARKER in text or entry.user_feedback:
-            # No tool gives a refusal a shape of its own, so that its name is not needed.
+            # No tool has its own shape for a refusal, so the tool's name is not needed.
             answer = Answer("", entry, block, typed_result(entry.tool_use_result, ""), text)
             if judge_outcome(answer)[0] is Outcome.DENIED and (words := refusal_feedback(entry, text)):
                 return words

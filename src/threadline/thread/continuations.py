@@ -32,7 +32,7 @@ _RESUME_APPENDS_SINCE = (2, 0)
 
 
 class OtherSession(Struct, frozen=True):
-    """Another session of the same project, whole: it may hold the originals of copies, or copies."""
+    """Another session of the same project, read completely: it may contain the originals of copies, or copies."""
 
     id: SessionId
     entries: tuple[Entry, ...]
@@ -41,7 +41,7 @@ class OtherSession(Struct, frozen=True):
 def detect_continuations(
     id_: SessionId | None, entries: Sequence[Entry], others: Iterable[OtherSession] = ()
 ) -> list[Continuation]:
-    """All that tells what this session continues, and what continues it."""
+    """Return all evidence of what this session continues, and what continues it."""
     mine = EntryFingerprints(entries)
     found = list(_recorded_continuations(id_, entries))
     titles = _foreign_leaves(entries, mine)
@@ -64,7 +64,7 @@ def detect_continuations(
 
 
 class EntryFingerprints:
-    """What entries can be recognised by in another transcript: their ids, their message, or what they say."""
+    """What entries can be recognised by in another transcript: their ids, their message, or their text."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.uuids: dict[EntryId, ChainEntry] = {}
@@ -86,13 +86,13 @@ class EntryFingerprints:
                 self.first = entry.timestamp_text
 
     def rows_between(self, shared: set[EntryId]) -> int:
-        """How many other rows stand between the first and the last of these."""
+        """Return how many other rows are between the first and the last of these."""
         at = [number for number, uuid in enumerate(self._order) if uuid in shared]
         return at[-1] - at[0] + 1 - len(at) if at else 0
 
 
 def _fingerprint(entry: ChainEntry) -> _Fingerprint | None:
-    """What a copy with a new id keeps: the message's id, or of a prompt its words."""
+    """Return what a copy with a new id keeps: the message's id, or a prompt's text."""
     if isinstance(entry, AssistantEntry) and entry.message is not None and entry.message.id and not entry.is_synthetic:
         return ("message", entry.message.id)
     if isinstance(entry, UserEntry):
@@ -104,7 +104,7 @@ def _fingerprint(entry: ChainEntry) -> _Fingerprint | None:
 
 
 def _recorded_continuations(id_: SessionId | None, entries: Sequence[Entry]) -> Iterator[Continuation]:
-    """What the rows themselves say."""
+    """Yield what the rows themselves say."""
     branched: dict[SessionId | None, dict[EntryId, EntryId]] = {}
     for entry in entries:
         if isinstance(entry, ChainEntry) and entry.forked_from is not None and entry.uuid is not None:
@@ -128,7 +128,7 @@ def _recorded_continuations(id_: SessionId | None, entries: Sequence[Entry]) -> 
 
 
 def _foreign_rows(id_: SessionId | None, entries: Sequence[Entry]) -> Iterator[Continuation]:
-    """Rows that still name the session they were copied from."""
+    """Yield rows that still name the session they were copied from."""
     named: dict[SessionId, dict[EntryId, EntryId]] = {}
     for entry in entries:
         other = entry.session_id
@@ -141,7 +141,7 @@ def _foreign_rows(id_: SessionId | None, entries: Sequence[Entry]) -> Iterator[C
 
 
 def _foreign_leaves(entries: Sequence[Entry], mine: EntryFingerprints) -> list[EntryId]:
-    """Leaves that titles at the top of the file name and that are not in it: titles of other sessions."""
+    """Return leaves that titles at the top of the file name and that are not in it: titles of other sessions."""
     leaves = (entry.leaf_uuid for entry in entries if isinstance(entry, SummaryEntry))
     return list(dict.fromkeys(leaf for leaf in leaves if leaf is not None and leaf not in mine.uuids))
 
@@ -156,7 +156,7 @@ def _shared_continuation(
     copies = {uuid: uuid for uuid in mine.uuids if uuid in theirs.uuids}
     by = "ids"
     if not copies:
-        # A message's id is proof; the same words alone are not.
+        # A message's id is proof. The same text alone is not.
         pairs = {mark: uuid for mark, uuid in mine.marks.items() if mark in theirs.marks}
         if not any(mark[0] == "message" for mark in pairs):
             return None
@@ -171,10 +171,10 @@ def _shared_continuation(
 
 
 def _is_original(mine: EntryFingerprints, theirs: EntryFingerprints, id_: SessionId | None, other: SessionId) -> bool:
-    """Whether this session holds the originals.
+    """Whether this session has the originals.
 
-    More of the rows name it; or rows of its own (titles, queue, bookkeeping) stand among those that both have, while a
-    copy has those in one run; or what is its own began first.
+    More of the rows name it; or it has rows of its own (titles, queue, bookkeeping) among those that both have, while a
+    copy has those in one run; or the rows that only it has began first.
     """
     shared = {uuid for uuid in mine.uuids if uuid in theirs.uuids}
     named = Counter(mine.uuids[uuid].session_id for uuid in shared)
@@ -188,7 +188,7 @@ def _is_original(mine: EntryFingerprints, theirs: EntryFingerprints, id_: Sessio
 
 
 def _own_start(fingerprints: EntryFingerprints, other: EntryFingerprints) -> str:
-    """When what is only here began: a copy goes on later than its original stood when it was copied."""
+    """Return when the rows that are only here began: a copy continues later than its original was when copied."""
     own = [
         entry.timestamp_text
         for uuid, entry in fingerprints.uuids.items()

@@ -32,11 +32,11 @@ from threadline.thread.calls import AGENT_STARTING_TOOLS, agent_id_in_result, ag
 
 _STATUS_TOOLS = frozenset({"TaskOutput", "AgentOutputTool"})
 Teammate = tuple[str | None, str]
-"""A teammate's team and name."""
+"""The team and name of a teammate."""
 
 
 class Witness(Struct, frozen=True):
-    """An agent as a witness: which one (its number in the session), its id, its entries and calls."""
+    """An agent as a witness: its number in the session (0 is the main one), its id, its entries and calls."""
 
     number: int
     id: AgentId | None
@@ -52,7 +52,7 @@ class CallByAgent(Struct, frozen=True):
 
 
 class AgentEvidence:
-    """What names agents, by how it does. The first to name an agent counts: later ones resume it."""
+    """What names agents, by kind of evidence. The first to name an agent counts: later ones resume it."""
 
     def __init__(self, speakers: Iterable[Witness]) -> None:
         self.has_main = False
@@ -76,7 +76,7 @@ class AgentEvidence:
         self.has_main |= speaker.id is None and bool(speaker.entries)
         for call in speaker.calls:
             made = CallByAgent(speaker, call)
-            # Side agents come last, and repeat the calls of the conversation they were given.
+            # Side agents come last: they repeat the calls of the conversation they were given.
             if self.calls.setdefault(call.id, made) is made:
                 self._made(made)
         for entry in speaker.entries:
@@ -105,7 +105,7 @@ class AgentEvidence:
                 self.at_entry.setdefault(uuid, []).append(made)
         if (prompt := string_input(call, "prompt")) is not None:
             self.with_prompt.setdefault(prompt.strip(), []).append(made)
-        # Only a tool that starts agents ends its text so: others may print anything.
+        # Only tools that start agents end their text like this: others may print anything.
         if (agent := agent_id_in_text(call.output)) is not None:
             self.in_text.setdefault(agent, call.id)
         for teammate in _spawned_teammates(call):
@@ -127,7 +127,7 @@ class AgentEvidence:
 
 
 def string_input(call: Call, name: str) -> str | None:
-    """One of the words a call was made with."""
+    """Return a text field of a call's input."""
     value = call.input.get(name) if isinstance(call.input, dict) else None
     return value if isinstance(value, str) and value else None
 
@@ -143,15 +143,14 @@ def _spawned_teammates(call: Call) -> Iterator[Teammate]:
 
 _OPEN_TAG, _CLOSE_TAG = "<task-notification>", "</task-notification>"
 _TAG_NAME = b"task-notification"
-# Bounded: a run of a million letters is no name, and a number of thousands of digits no count.
+# Bounded: a million letters are not a name, and thousands of digits are not a count.
 _USAGE_COUNT = re.compile(r"<(\w{1,40})>\s{0,9}(\d{1,18})\s{0,9}</\1>|\b(\w{1,40}):\s{0,9}(\d{1,18})\b")
 
 
 class Notification(Struct, frozen=True):
-    """What became of a background task: an agent, a shell command, a workflow.
+    """The end of a background task: an agent, a shell command, a workflow.
 
-    `task` is the agent's id, for agents. `usage` are the counts as they are written: an agent's context, not what it
-    cost.
+    `task` is the agent's id, for agents. `usage` are the counts as they are written: an agent's context, not its cost.
     """
 
     task: str
@@ -165,7 +164,7 @@ class Notification(Struct, frozen=True):
 
 
 def find_notifications(entries: Iterable[Entry]) -> list[Notification]:
-    """Every notification, once each: one that was queued and then given to the model is told by the latter's row."""
+    """Return every notification once. If it was queued and then given to the model, the latter's row counts."""
     listed = list(entries)
     queued: list[tuple[int, str]] = []
     given: dict[object, list[tuple[int, str]]] = {}
@@ -184,13 +183,13 @@ def find_notifications(entries: Iterable[Entry]) -> list[Notification]:
 
 
 def _can_contain_tag(entry: Entry) -> bool:
-    """Whether its line names a notification, or could do so in escapes; what was made by hand has no line."""
+    """Whether its line names a notification, or could do so in escapes. An entry made by hand has no line."""
     raw = entry.line.raw
     return not raw or _TAG_NAME in raw or b"\\u" in raw
 
 
 def _program_text(entry: Entry) -> str:
-    """The text of a row in which a notification may stand: the program's own, not a person who quotes one."""
+    """Return the text of a row that may contain a notification: the program's own, not a person's who quotes one."""
     if isinstance(entry, AttachmentEntry) and isinstance(entry.attachment, QueuedCommand):
         return extract_text(entry.attachment.prompt)
     if isinstance(entry, UserEntry):
@@ -205,7 +204,7 @@ def _program_text(entry: Entry) -> str:
 
 
 def _tag_contents(text: str) -> Iterator[str]:
-    """What stands inside each notification of a text."""
+    """Yield the content of each notification in a text."""
     start = text.find(_OPEN_TAG)
     while start >= 0:
         start += len(_OPEN_TAG)
@@ -217,7 +216,7 @@ def _tag_contents(text: str) -> Iterator[str]:
 
 
 def _parse_notification(text: str, entry: Entry) -> Notification:
-    # A result may hold anything, the names of the other elements included: they are looked for outside of it.
+    # A result may contain anything, even the other elements: those are searched outside of it.
     before, opened, rest = text.partition("<result>")
     result, _, after = rest.rpartition("</result>") if opened else ("", "", "")
     outside = before + after

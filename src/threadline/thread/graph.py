@@ -17,10 +17,10 @@ from threadline.model.places import CallId, EntryId, MessageId
 
 
 class Graph:
-    """Entries by id, their parents and children.
+    """Entries by id, with their parents and children.
 
-    Of entries that share an id the last one counts. `position` is where that one stands, by which Claude Code itself
-    tells which leaf is the last; `first` is where the id stood first, which is when it was said.
+    Of entries that share an id, the last one counts. `position` is its position, by which Claude Code decides which
+    leaf is the last; `first` is the position where the id first occurs, which is when it was said.
     """
 
     def __init__(self, entries: Iterable[Entry]) -> None:
@@ -44,27 +44,27 @@ class Graph:
         self._open_cycles()
 
     def _named_parent(self, uuid: EntryId) -> EntryId | None:
-        """The parent that an entry names, if it is there; an empty name is none."""
+        """Return the parent that an entry names, if it exists; an empty name is none."""
         parent = self.entries[uuid].parent_uuid or None
         return parent if parent in self.entries else None
 
     def parent(self, uuid: EntryId) -> EntryId | None:
-        """The entry before it, if it is there; none before the entry at which a cycle was opened."""
+        """Return the entry before it, if it exists; None for the entry at which a cycle was opened."""
         parent = self._named_parent(uuid)
         return parent if parent != uuid and uuid not in self._opened else None
 
     def is_orphan(self, uuid: EntryId) -> bool:
-        """Whether it names a parent that is not there."""
+        """Whether it names a parent that does not exist."""
         return bool(self.entries[uuid].parent_uuid) and self._named_parent(uuid) is None
 
     def path_to_root(self, uuid: EntryId | None) -> Iterator[ChainEntry]:
-        """From an entry to its root."""
+        """Yield the entries from one to its root."""
         while uuid is not None and uuid in self.entries:
             yield self.entries[uuid]
             uuid = self.parent(uuid)
 
     def walk(self, uuid: EntryId | None) -> Iterator[ChainEntry]:
-        """From an entry along the parents as they are named, once round a cycle: as Claude Code itself walks."""
+        """Follow the parents as they are named, once round a cycle, as Claude Code does."""
         seen: set[EntryId] = set()
         while uuid is not None and uuid in self.entries and uuid not in seen:
             seen.add(uuid)
@@ -72,12 +72,12 @@ class Graph:
             uuid = self._named_parent(uuid)
 
     def ends(self) -> list[EntryId]:
-        """Entries that no entry names as its parent, itself and cycles included, in file order."""
+        """Return entries that no entry names as its parent, itself and cycles included, in file order."""
         named = {entry.parent_uuid for entry in self.entries.values()}
         return [uuid for uuid in self.entries if uuid not in named]
 
     def below(self, uuid: EntryId) -> Iterator[EntryId]:
-        """An entry and all that descends from it, in no particular order."""
+        """Return an entry and all its descendants, in no particular order."""
         waiting = [uuid]
         while waiting:
             here = waiting.pop()
@@ -85,11 +85,11 @@ class Graph:
             waiting.extend(self.children.get(here, ()))
 
     def leaves(self) -> Iterator[EntryId]:
-        """Entries that no entry names as its parent, in file order."""
+        """Return entries that no entry names as its parent, in file order."""
         return (uuid for uuid in self.entries if uuid not in self.children)
 
     def parents_first(self) -> list[EntryId]:
-        """Every entry, each after its parent."""
+        """Yield every entry after its parent."""
         ordered: list[EntryId] = []
         waiting = list(reversed(self.roots))
         while waiting:
@@ -99,7 +99,7 @@ class Graph:
         return ordered
 
     def _open_cycles(self) -> None:
-        """Make the first entry of each cycle a root: entries in a cycle, or below one, hang from no root at all."""
+        """Make the first entry of each cycle a root: entries in a cycle, or below one, have no root."""
         reached: set[EntryId] = set()
         for root in self.roots:
             reached.update(self.below(root))
@@ -115,7 +115,7 @@ class Graph:
                 reached.update(self.below(first))
 
     def _first_of_cycle(self, uuid: EntryId) -> EntryId:
-        """The entry that stands first in the cycle that an entry is in, or hangs from."""
+        """Return the first entry of the cycle that an entry is in, or descends from."""
         path: dict[EntryId, None] = {}
         here: EntryId | None = uuid
         while here is not None and here not in path:
@@ -126,14 +126,14 @@ class Graph:
 
 
 def call_ids(entry: ChainEntry) -> Iterator[CallId]:
-    """The calls that an entry makes."""
+    """Yield the ids of the calls that an entry makes."""
     for block in _content_blocks(entry):
         if isinstance(block, ToolUseBlock) and block.id is not None:
             yield block.id
 
 
 def answered_call_ids(entry: ChainEntry) -> Iterator[CallId]:
-    """The calls that an entry gives the results of."""
+    """Yield the ids of the calls that an entry answers."""
     for block in _content_blocks(entry):
         if isinstance(block, ToolResultBlock) and block.tool_use_id is not None:
             yield block.tool_use_id
@@ -145,12 +145,12 @@ def _content_blocks(entry: ChainEntry) -> list[object]:
 
 
 def message_id(entry: ChainEntry) -> MessageId | None:
-    """The id of the reply that an entry is part of."""
+    """Return the id of the reply that an entry is part of."""
     return (entry.message.id or None) if isinstance(entry, AssistantEntry) and entry.message is not None else None
 
 
 class ParallelReplies:
-    """Which entries belong to each reply, and which results to each of those. Made once for a graph."""
+    """The entries of each reply, and the results of each entry. Built once for a graph."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -172,14 +172,14 @@ class ParallelReplies:
                 self._results.setdefault(owner, []).append(result)
 
     def _own(self, entry: AssistantEntry, reply: MessageId) -> None:
-        """Remember who made a call; one that two replies claim belongs to neither."""
+        """Remember which entry made a call. A call that two replies claim belongs to neither."""
         for call in call_ids(entry):
             other = self._owner.get(call)
             taken = call in self._owner and (other is None or message_id(other) != reply)
             self._owner[call] = None if taken else entry
 
     def _owners(self, result: UserEntry) -> Iterator[EntryId]:
-        """The entries a result may belong to: its parent, its named source, those whose calls it answers."""
+        """Return the entries a result may belong to: its parent, its named source, those whose calls it answers."""
         if result.parent_uuid is not None:
             yield result.parent_uuid
         source = result.source_tool_assistant_uuid
@@ -191,7 +191,7 @@ class ParallelReplies:
                 yield owner.uuid
 
     def complete(self, chain: list[ChainEntry]) -> list[ChainEntry]:
-        """The chain with, after the last entry of each reply on it, the entries and results of that reply it missed."""
+        """Return the chain with the missing entries and results of each reply, after the last entry of the reply."""
         there = {entry.uuid for entry in chain}
         last = {reply: entry.uuid for entry in chain if (reply := message_id(entry)) is not None}
         answered: set[CallId] = {call for entry in chain for call in answered_call_ids(entry)}
@@ -215,7 +215,7 @@ class ParallelReplies:
                     taken.add(result.uuid)
                     (results if result.parent_uuid in own else strays).append(result)
         closed = {call for result in results for call in answered_call_ids(result)}
-        # A result that hangs elsewhere counts only where it answers a call that nothing else answers.
+        # A result with another parent counts only if it answers a call that nothing else answers.
         for stray in sorted(
             strays, key=lambda chain_entry: self._graph.position[chain_entry.uuid] if chain_entry.uuid else 0
         ):

@@ -31,7 +31,7 @@ from threadline.model.places import Place
 
 
 class _DerivedMessage(Struct, frozen=True):
-    """A message that the transcript gives: the first `count` of a list of blocks that may grow."""
+    """A message derived from the transcript: the first `count` of a list of blocks that may grow."""
 
     role: str
     blocks: list[Any]
@@ -41,7 +41,7 @@ class _DerivedMessage(Struct, frozen=True):
 
 
 class _GrowingMessage(Struct):
-    """A message that grows row by row, and the hash of what there is of it."""
+    """A message that grows row by row, and the hash of its current content."""
 
     role: str
     source: MessageSource
@@ -51,7 +51,7 @@ class _GrowingMessage(Struct):
 
 
 class Requests:
-    """The requests of one agent's entries, each rebuilt when it is asked for."""
+    """The requests of one agent's entries, each rebuilt on demand."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self.rows: list[ApiRequestEntry] = [entry for entry in entries if isinstance(entry, ApiRequestEntry)]
@@ -69,7 +69,7 @@ class Requests:
         return (self.rebuild(number) for number in range(1, len(self.rows) + 1))
 
     def outline(self) -> Iterator[RequestOutline]:
-        """All requests as a list shows them: each costs what it adds, however long the conversation."""
+        """Return all requests for a list. Each costs what it adds, however long the conversation is."""
         counts: dict[str | None, int] = {}
         for number, row in enumerate(self.rows, 1):
             tail = row.tail or []
@@ -127,7 +127,7 @@ class Requests:
         )
 
     def _hashes(self, row: ApiRequestEntry) -> tuple[list[str], int]:
-        """The hashes of all messages, and how many before them are of a request that is not here."""
+        """Return the hashes of all messages, and how many before them belong to a request that is missing."""
         chain = [row]
         seen = {id(row)}
         while (base := chain[-1].base) is not None:
@@ -161,7 +161,7 @@ class Requests:
         return RequestMessage(hash_, found.role, content, verified=True, source=found.source, place=found.place)
 
     def _collect(self, entries: Sequence[Entry]) -> None:
-        """All that requests are made of, in one walk."""
+        """Collect everything that requests are made of, in one walk."""
         replies: dict[str, _GrowingMessage] = {}
         results: dict[str, _GrowingMessage] = {}
         reply_of_call: dict[str, str] = {}
@@ -183,7 +183,7 @@ class Requests:
                     self._person(entry, results, reply_of_call)
 
     def _person(self, entry: UserEntry, results: dict[str, _GrowingMessage], reply_of_call: dict[str, str]) -> None:
-        """A row in the person's place: a message of its own, and perhaps one more result of a reply's calls."""
+        """Add a row in the person's place: a message of its own, and possibly one more result of a reply's calls."""
         blocks = _raw_blocks(entry)
         is_result = any(_get(block, "type") == "tool_result" for block in blocks)
         alone = _start_message("user", MessageSource.RESULT if is_result else MessageSource.PROMPT, entry.place)
@@ -195,7 +195,7 @@ class Requests:
                 self._grow(results.setdefault(reply, _start_message("user", MessageSource.RESULT, entry.place)), block)
 
     def _grow(self, message: _GrowingMessage, block: Any) -> None:
-        """One more block: what there is now may be what a request names. The hash is carried on, not made anew."""
+        """Add a block: the message so far may be what a request names. The hash is continued, not computed again."""
         text = canonical_json(block)
         if text is None:
             return
@@ -226,7 +226,7 @@ def rebuild_request(entries: Sequence[Entry], number: int) -> Request:
 
 
 def canonical_json(value: Any) -> bytes | None:
-    r"""The JSON that hashes are made of: compact, keys sorted. None for what is nested too deeply to be written.
+    """Return the JSON that is hashed: compact, keys sorted. None for values that are nested too deeply.
 
     >>> canonical_json({"b": 1, "a": "é"}).decode()
     '{"a":"é","b":1}'
@@ -239,7 +239,7 @@ def canonical_json(value: Any) -> bytes | None:
 
 
 def message_hash(message: Any) -> str | None:
-    """The hash of a message or a shape; a content that is a string counts as one text block."""
+    """Return the hash of a message or a shape. A content string counts as one text block."""
     text = canonical_json(_with_text_block(message))
     return hashlib.sha256(text).hexdigest() if text is not None else None
 
@@ -253,11 +253,11 @@ def _with_text_block(message: Any) -> Any:
 def _body_digest(
     row: ApiRequestEntry, params: dict[str, Any], shape: dict[str, Any], messages: Sequence[RequestMessage]
 ) -> str | None:
-    """The hash of the body as it was sent: parameters, shape and messages, with the cache marks in their places."""
+    """Return the hash of the body as it was sent: parameters, shape and messages, with cache marks inserted."""
     said = [
         _with_text_block({"role": message.role, "content": message.content, **message.fields}) for message in messages
     ]
-    # A copy by way of JSON: the same blob may stand in several places, and only one of them has the mark.
+    # Copied through JSON: the same blob may be used in several places, and only one of them has the mark.
     written = canonical_json({**params, **shape, "messages": said})
     if written is None:
         return None
@@ -270,7 +270,7 @@ def _body_digest(
 
 
 def _insert_cache_mark(body: Any, path: Any, value: Any) -> bool:
-    """Put a cache mark where it was sent; False where there is no such place."""
+    """Insert a cache mark where it was sent; return False if there is no such place."""
     for step in path if isinstance(path, list) else ():
         try:
             body = body[step]
@@ -283,7 +283,7 @@ def _insert_cache_mark(body: Any, path: Any, value: Any) -> bool:
 
 
 def _raw_blocks(entry: Entry) -> list[Any]:
-    """The blocks of an entry's message as they are written: hashes are made of all fields, known or not."""
+    """Return the blocks of an entry's message as written: hashes include all fields, known or not."""
     content = _get(_get(entry.data, "message"), "content")
     if isinstance(content, str):
         return [{"type": "text", "text": content}]

@@ -35,10 +35,10 @@ from threadline.thread.turns import split_into_turns
 
 
 def active_thread(entries: list[Entry], graph: Graph, parallel: ParallelReplies, *, agent: bool = False) -> Thread:
-    """The active thread of one agent's entries. `agent`: they are a subagent's, and marked as such throughout.
+    """Return the active thread of one agent's entries. `agent` says that all of them are marked as a subagent's.
 
-    The official rule takes the leaf that stands last in the file. Newer versions also write a pointer to the leaf that
-    was chosen, which alone tells of a rewind; it counts unless the conversation went on elsewhere after it was written.
+    The official rule takes the last leaf in the file. Newer versions also write a pointer to the chosen leaf, which is
+    the only sign of a rewind. It counts unless the conversation continued elsewhere after it was written.
     """
     pointer = _last_pointer(entries)
     if pointer is not None:
@@ -59,14 +59,14 @@ def active_thread(entries: list[Entry], graph: Graph, parallel: ParallelReplies,
 
 
 def thread_to(graph: Graph, parallel: ParallelReplies, leaf: EntryId | None) -> list[ChainEntry]:
-    """The path from the root to an entry, with parallel calls put back."""
+    """Return the path from the root to an entry, with parallel calls added."""
     chain = list(graph.walk(leaf))
     chain.reverse()
     return parallel.complete(chain)
 
 
 def _last_pointer(entries: list[Entry]) -> tuple[int, LastPromptEntry] | None:
-    """The last `last-prompt` row that points somewhere: at a leaf, or explicitly at the start."""
+    """Return the last `last-prompt` row that points to a leaf, or explicitly to the start."""
     for at in range(len(entries) - 1, -1, -1):
         row = entries[at]
         if isinstance(row, LastPromptEntry) and (row.leaf_uuid is not None or row.explicit):
@@ -79,9 +79,9 @@ def _has_later_entries(entries: list[Entry], at: int) -> bool:
 
 
 def _last_leaf(graph: Graph, within: set[EntryId] | None, *, agent: bool) -> EntryId | None:
-    """The speaking entry nearest above the ends of the graph that stands last, main ones before others.
+    """Return the last speaking entry nearest to the ends of the graph, main ones before others.
 
-    What only stands in a cycle counts where there is nothing else.
+    Entries that are only in a cycle count if there is nothing else.
     """
     nearest = _nearest_speakers(graph)
     speakers: list[EntryId] = []
@@ -93,7 +93,7 @@ def _last_leaf(graph: Graph, within: set[EntryId] | None, *, agent: bool) -> Ent
 
 
 def _nearest_speakers(graph: Graph) -> dict[EntryId, EntryId | None]:
-    """Of each entry, itself or the nearest above it that a person or the model said."""
+    """Map each entry to itself or its nearest ancestor that a person or the model said."""
     nearest: dict[EntryId, EntryId | None] = {}
     for uuid in graph.parents_first():
         parent = graph.parent(uuid)
@@ -108,13 +108,13 @@ def _nearest_speaker(graph: Graph, uuid: EntryId) -> EntryId | None:
     )
 
 
-# What stays after a compaction is the last few messages; a pointer further back is damage, and walking there for each
-# boundary would take forever.
+# Only the last few messages stay after a compaction. A pointer further back is damage, and following it for each
+# boundary would take too long.
 _MAX_PRESERVED = 2000
 
 
 def find_compactions(graph: Graph) -> list[Compaction]:
-    """Every compaction of one agent's entries, in file order."""
+    """Return every compaction of one agent's entries, in file order."""
     speakers = _speaker_positions(graph)
     found: list[Compaction] = []
     for uuid, entry in graph.entries.items():
@@ -129,10 +129,10 @@ def find_compactions(graph: Graph) -> list[Compaction]:
 
 
 def find_resumptions(graph: Graph, *, agent: bool = False) -> dict[EntryId, EntryId | None]:
-    """Where a conversation goes on without a link: each such root with the entry it had come to before.
+    """Return where a conversation continues without a link: each such root with the last entry before it.
 
-    An entry whose parent is missing goes on from what stands before it. `agent`: a subagent that is taken up again has
-    a new root each time; a person's new root is a new beginning.
+    An entry whose parent is missing continues what is before it. `agent`: a subagent that is resumed has a new root
+    each time, while a person's new root is a new beginning.
     """
     speakers = _speaker_positions(graph)
     roots = (root for root in graph.roots if agent or graph.is_orphan(root))
@@ -146,9 +146,9 @@ def whole_conversation(
     parallel: ParallelReplies,
     resumed: Mapping[EntryId, EntryId | None] = MappingProxyType({}),
 ) -> list[ChainEntry]:
-    """The whole conversation as a person lived it: every segment before a compaction, then the thread itself.
+    """Return the whole conversation as the person saw it: every segment before a compaction, then the thread itself.
 
-    `resumed` are roots that go on from another entry without a compaction.
+    `resumed` are roots that continue another entry without a compaction.
     """
     before: dict[EntryId | None, EntryId | None] = dict(resumed.items())
     before |= {
@@ -160,7 +160,7 @@ def whole_conversation(
         first = segments[-1][0].uuid
         starts.add(first)
         segments.append(thread_to(graph, parallel, before.get(first)))
-    segments.pop()  # nothing, or a tree that was gone through already
+    segments.pop()  # nothing, or a tree that was walked already
     told: set[EntryId | None] = set()
     whole: list[ChainEntry] = []
     for entry in (one for segment in reversed(segments) for one in segment):
@@ -180,7 +180,7 @@ def _boundary_compaction(
 ) -> Compaction:
     told = entry.compact_metadata
     logical = entry.logical_parent_uuid
-    # A pointer to the boundary's own future, or to itself, leads nowhere as well.
+    # A pointer to a later entry, or to the boundary itself, is dangling as well.
     dangling = logical is None or logical not in graph.entries or graph.first[logical] >= graph.first[uuid]
     summary = next((one for child in graph.children.get(uuid, ()) if _is_summary(one := graph.entries[child])), None)
     return Compaction(
@@ -213,7 +213,7 @@ def _micro_compaction(entry: SystemEntry) -> Compaction:
 
 
 def _preserved_ids(entry: SystemEntry, graph: Graph) -> list[EntryId]:
-    """The entries from before a boundary that stay: a list of them, or a stretch from head to tail."""
+    """Return the entries from before a boundary that stay: a list of them, or a stretch from head to tail."""
     told = entry.compact_metadata
     if told is None:
         return []
@@ -261,10 +261,10 @@ _FINAL_STOP_REASONS = frozenset({"end_turn", "stop_sequence", "max_tokens", "ref
 def find_branches(
     graph: Graph, prompts: Container[EntryId], kept: Container[EntryId], commands: Container[EntryId] = ()
 ) -> list[Branch]:
-    """Every branch that was left, in file order. Branches inside what was left stay inside it: it is told once.
+    """Return every abandoned branch, in file order. Branches inside an abandoned one are part of it.
 
-    `prompts` are the entries that are a person's prompts; `kept` are the entries of the conversation that was kept;
-    `commands` are those of the prompts that are commands.
+    `prompts` are the entries that are a person's prompts, `commands` those of them that are commands. `kept` are the
+    entries of the conversation that was kept.
     """
     reach = _Reachability(graph, prompts, commands, kept)
     left = {root for root in graph.roots if root not in kept and reach.is_exchange(root)}
@@ -277,7 +277,7 @@ def find_branches(
     for uuid in graph.parents_first():
         above = graph.parent(uuid)
         if uuid in kept:
-            # The results of parallel calls are kept, wherever they hang: a branch goes on from there.
+            # The results of parallel calls are kept, whatever their parent: a branch continues from there.
             if uuid in left or above in passed or above in begun:
                 passed.add(uuid)
         elif above in begun or above in passed or uuid in left:
@@ -312,15 +312,18 @@ class _Reachability:
                 self._told.add(uuid)
 
     def has_content(self, uuid: EntryId) -> bool:
-        """Whether anything was said there: more than commands that nobody replied to."""
+        """Whether anything was said there, other than commands that nobody replied to."""
         return uuid in self._told
 
     def is_exchange(self, uuid: EntryId) -> bool:
-        """Whether a person said something there and was answered: a command before the first prompt is no beginning."""
+        """Whether a person said something there and was answered.
+
+        A command before the first prompt is not a beginning.
+        """
         return uuid in self._to_prompt and uuid in self._finished
 
     def ways(self, fork: EntryId, children: list[EntryId]) -> list[EntryId]:
-        """The ways on from a fork that a person or a finished reply took; blocks of one reply are one way."""
+        """Return the ways on from a fork that lead to a prompt or a finished reply; blocks of one reply are one way."""
         entries = self._graph.entries
         prompting = [child for child in children if child in self._to_prompt]
         if not prompting:
@@ -337,10 +340,10 @@ class _Reachability:
         return [*prompting, *replied]
 
     def left(self, ways: list[EntryId]) -> list[EntryId]:
-        """The ways that were not kept; where none was, the last in the file counts as kept.
+        """Return the ways that were not kept. If none was kept, the last in the file counts as kept.
 
-        A way was kept where it leads to a prompt that was: a block of a reply that the conversation was rewound into is
-        kept with the rest of its reply, and what followed it is left all the same.
+        A way was kept if it leads to a prompt that was kept. If the conversation was rewound into a reply, its blocks
+        are kept with the rest of the reply, and what followed it is still abandoned.
         """
         if len(ways) < 2:  # noqa: PLR2004 - one way on is no fork
             return []
@@ -355,7 +358,7 @@ def _is_reply(entry: ChainEntry) -> bool:
 
 
 def _is_finished(entry: ChainEntry) -> bool:
-    """Whether a reply ends here: it says so, or (older versions do not say) it ends with text and not with a call."""
+    """Whether a reply ends here: it says so, or (in older versions) it ends with text and not with a call."""
     if not isinstance(entry, AssistantEntry) or entry.message is None or entry.is_synthetic:
         return False
     if entry.message.stop_reason is not None:
@@ -377,7 +380,7 @@ _PROMPT_KINDS = frozenset({ActKind.PROMPT, ActKind.COMMAND, ActKind.SHELL, ActKi
 
 
 class AgentHistory(Struct, frozen=True):
-    """What one agent's entries make, without its calls and links."""
+    """What one agent's entries form, without its calls and links."""
 
     entries: tuple[Entry, ...]
     thread: Thread
@@ -391,10 +394,10 @@ class AgentHistory(Struct, frozen=True):
 def build_history(
     entries: Sequence[Entry], *, agent: bool = False, transcript: Sequence[Entry] | None = None
 ) -> AgentHistory:
-    """Thread one agent's entries. `agent`: they are a subagent's, so that no act in them is a person's.
+    """Thread one agent's entries. `agent` says that they are a subagent's, so that no act in them is a person's.
 
-    `transcript` is all that stands in the file, where rows of other agents stand among this one's: the active thread
-    may lead through them.
+    `transcript` is the whole file, if it contains rows of other agents as well: the active thread may lead through
+    them.
     """
     listed = list(entries)
     graph = Graph(listed)
@@ -420,7 +423,7 @@ def build_history(
 
 
 def _thread_through(transcript: Sequence[Entry], alone: Thread) -> Thread:
-    """The active thread of a whole transcript, without the rows of others that it leads through."""
+    """Return the active thread of a whole transcript, without the rows of others that it leads through."""
     listed = list(transcript)
     graph = Graph(listed)
     whole = active_thread(listed, graph, ParallelReplies(graph))

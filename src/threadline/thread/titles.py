@@ -27,9 +27,9 @@ _KINDS_BY_RANK = {
 
 
 def session_title(entries: Iterable[Entry], acts: Iterable[Act]) -> Title:
-    """The title: the last that a person gave, else a model, else the last prompt, the summary, the first prompt.
+    """Return the title: the last custom one, else a model's, else the last prompt, the summary, the first prompt.
 
-    Where nobody typed a prompt, it is the heading of the plan that the session carries out.
+    If nobody typed a prompt, it is the heading of the plan that the session carries out.
     """
     given = dict(filter(None, map(title_in_entry, entries)))
     words: dict[str, str] = {}
@@ -58,7 +58,7 @@ def can_give_title(entry: Entry) -> bool:
 
 
 def title_in_entry(entry: Entry) -> tuple[str, str] | None:
-    """The title that an entry gives, and its source; the last of each source counts."""
+    """Return the source and text of the title in an entry. The last one of each source counts."""
     match entry:
         case CustomTitleEntry(custom_title=str(text)) if text.strip():
             return TitleSource.CUSTOM.value, text
@@ -73,20 +73,20 @@ def title_in_entry(entry: Entry) -> tuple[str, str] | None:
 
 
 def title_words(act: Act) -> Iterator[tuple[str, str]]:
-    """The words that an act can give to a title, by their rank; the first act of each rank counts."""
+    """Yield the texts that an act can give to a title, by rank. The first act of each rank counts."""
     for rank, kinds in _KINDS_BY_RANK.items():
         if act.kind in kinds and act.text:
             yield rank, _plan_heading(act.text) if rank == "plan" else act.text
 
 
 def _plan_heading(plan: str) -> str:
-    """The first heading of a plan; without one, its first line."""
+    """Return the first heading of a plan, or its first line."""
     lines = [line.strip() for line in plan.splitlines() if line.strip()]
     headings = (line.lstrip("#").strip() for line in lines if line.startswith("#"))
     return next(filter(None, headings), lines[0] if lines else "")
 
 
 def session_tag(entries: Iterable[Entry]) -> str | None:
-    """The tag that was set last; an empty one takes it away."""
+    """Return the tag that was set last. An empty one removes it."""
     tags = [entry.tag for entry in entries if isinstance(entry, TagEntry)]
     return tags[-1] or None if tags else None

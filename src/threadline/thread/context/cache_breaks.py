@@ -24,7 +24,7 @@ from threadline.model.places import EntryId
 from threadline.model.session import Agent, CompactionKind
 from threadline.thread.context.windows import SentRequest
 
-# Less than this is the ordinary loss at the end of a prompt: the last blocks stood behind the last cache mark.
+# Less than this is the ordinary loss at the end of a prompt: the last blocks came after the last cache mark.
 MIN_SHORTFALL = 2_000
 MIN_READ_SHARE = 0.9
 _MINUTE, _FIVE_MINUTES, _HOUR = timedelta(minutes=1), timedelta(minutes=5), timedelta(hours=1)
@@ -32,10 +32,10 @@ _SHOW_HOURS_FROM = timedelta(hours=3)
 
 
 def find_cache_breaks(agent: Agent, sent: Sequence[SentRequest]) -> list[CacheBreak]:
-    """Every cache break of an agent, in order.
+    """Return every cache break of an agent, in order.
 
-    What a request could have read is what the one before read and wrote. The first request has none before it, and one
-    whose size is not told is passed over.
+    What a request could have read is what the previous one read and wrote. The first request is skipped, and so are
+    requests of unknown size.
     """
     told = [sent_request for sent_request in sent if sent_request.window.told]
     causes = _BreakCauses(agent, sent)
@@ -68,14 +68,14 @@ def find_cache_breaks(agent: Agent, sent: Sequence[SentRequest]) -> list[CacheBr
 
 
 def _gap(before: ContextWindow, after: ContextWindow) -> timedelta | None:
-    """The time between the first rows of two requests, as near as rows tell when they were sent."""
+    """Return the time between the first rows of two requests, which is about when they were sent."""
     if before.time is None or after.time is None or after.time < before.time:
         return None
     return after.time - before.time
 
 
 def _cache_lifetime(sent: SentRequest) -> timedelta | None:
-    """How long what a request wrote is kept: as it asked for, or as its writes were counted; None if it wrote none."""
+    """Return how long what a request wrote is kept: as requested, or as counted; None if it wrote nothing."""
     asked = next((row.prompt_cache_requested for row in sent.rows if row.prompt_cache_requested), None)
     if asked is not None:
         return _HOUR if asked == "1h" else _FIVE_MINUTES
@@ -85,7 +85,7 @@ def _cache_lifetime(sent: SentRequest) -> timedelta | None:
 
 
 class _BreakCauses:
-    """Asks the transcript for the cause of a break, question by question."""
+    """Looks for the cause of a break in the transcript, one possible cause after the other."""
 
     def __init__(self, agent: Agent, sent: Sequence[SentRequest]) -> None:
         self._parents = RequestParents(agent.entries, sent)
@@ -97,7 +97,7 @@ class _BreakCauses:
     def of(
         self, before: SentRequest, sent_request: SentRequest, gap: timedelta | None, lifetime: timedelta
     ) -> tuple[BreakCause, str]:
-        """The likely cause and its evidence: the first question that is answered with yes."""
+        """Return the likely cause and its evidence: the first that applies."""
         questions: tuple[tuple[BreakCause, Callable[[], str | None]], ...] = (
             (BreakCause.MODEL, lambda: _model_change(before.window, sent_request.window)),
             (BreakCause.COMPACTION, lambda: self._compaction(before, sent_request)),
@@ -111,7 +111,7 @@ class _BreakCauses:
         return next(answers, (BreakCause.UNKNOWN, _unknown_cause(sent_request.window)))
 
     def _compaction(self, before: SentRequest, sent_request: SentRequest) -> str | None:
-        """A compaction whose row stands between the two."""
+        """A compaction between the two requests."""
         at = bisect_right(self._compacted, before.first)
         if at == len(self._compacted) or self._compacted[at] >= sent_request.first:
             return None
@@ -121,7 +121,7 @@ class _BreakCauses:
         return f"{what} at line {found.place.line}"
 
     def _branch(self, before: SentRequest, sent_request: SentRequest) -> str | None:
-        """The conversation went back: the request goes on from an earlier one than the one before it."""
+        """The conversation went back: the request continues an earlier one than the previous one."""
         above = self._parents.request_before(sent_request)
         if above is None or above >= before.window.number:
             return None
@@ -152,13 +152,13 @@ def _unknown_cause(after: ContextWindow) -> str:
 _RESUME_HOOKS = frozenset({"SessionStart:resume", "SessionStart:startup"})
 _MAX_NAMES = 4
 _MAX_LENGTH = 60
-# The parameters of a request that are part of what a cache is found by, beside model, system prompt and tools.
+# The parameters of a request that are part of the cache key, beside model, system prompt and tools.
 _CACHE_PARAMETERS = ("thinking", "output_config", "tool_choice", "speed", "betas")
 _SettingChange = tuple[str, str, str]
 
 
 class RequestChanges:
-    """What an agent's entries tell of how each request was made; each answer is a sentence, or None for no change."""
+    """Compares how requests were made, from an agent's entries. Each answer is a sentence, or None for no change."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._entries = entries
@@ -175,7 +175,7 @@ class RequestChanges:
                     self._asked.append(at)
 
     def tools(self, before: SentRequest, sent_request: SentRequest) -> str | None:
-        """That system prompt or tools are others: by the requests as they were sent, else by rows that say so."""
+        """The system prompt or the tools changed: by the requests as they were sent, else by rows that say so."""
         old, new = self._request(before), self._request(sent_request)
         if old is not None and new is not None:
             return self._other_shape(old.shape_hash, new.shape_hash) if old.shape_hash != new.shape_hash else None
@@ -183,7 +183,7 @@ class RequestChanges:
         return next((told for entry in between if (told := _tool_change(entry)) is not None), None)
 
     def settings(self, before: SentRequest, sent_request: SentRequest) -> str | None:
-        """That effort, speed, thinking or another parameter is another."""
+        """Effort, speed, thinking or another parameter changed."""
         pairs = [
             *self._parameters(before, sent_request),
             *_reply_settings(before, sent_request),
@@ -192,7 +192,7 @@ class RequestChanges:
         return next((f"{name} was {old}, and is {new} now" for name, old, new in pairs if old != new), None)
 
     def restart(self, before: SentRequest, sent_request: SentRequest) -> str | None:
-        """That another version wrote it, or that the session was taken up again: the program began anew."""
+        """Another version wrote it, or the session was resumed: the program was started again."""
         old, new = before.rows[-1].version, sent_request.rows[0].version
         if old and new and old != new:
             return f"Claude Code {_shorten(old)} sent the request before, {_shorten(new)} this one"
@@ -201,7 +201,7 @@ class RequestChanges:
         return f"the session was taken up again at line {at}" if at is not None else None
 
     def _request(self, sent: SentRequest) -> ApiRequestEntry | None:
-        """The row that holds the request as it was sent."""
+        """Return the row with the request as it was sent."""
         name = next((row.request_ref for row in sent.rows if row.request_ref), None)
         return self._requests.get(name) if name is not None else None
 
@@ -220,7 +220,7 @@ class RequestChanges:
             yield name, _shorten(old.params.get(name)), _shorten(new.params.get(name))
 
     def _prompted(self, before: SentRequest, sent_request: SentRequest) -> Iterator[_SettingChange]:
-        """What the prompts before the two requests asked for."""
+        """Compare the settings of the prompts before the two requests."""
         old, new = self._prompt_before(before.first), self._prompt_before(sent_request.first)
         if old is None or new is None or old is new:
             return
@@ -228,7 +228,7 @@ class RequestChanges:
             yield "thinking", _thinking_of(old), _thinking_of(new)
 
     def _prompt_before(self, at: int) -> UserEntry | None:
-        """The nearest row before that says how it was sent."""
+        """Return the nearest row before that has settings."""
         here = bisect_left(self._asked, at)
         entry = self._entries[self._asked[here - 1]] if here else None
         return entry if isinstance(entry, UserEntry) else None
@@ -247,7 +247,7 @@ def _list_names(verb: str, names: Sequence[str]) -> str:
 
 
 def _tool_change(entry: Entry) -> str | None:
-    """What a row says of tools, agents, servers or the style that came or went; a first list is no change."""
+    """Describe tools, agents, servers or the style that a row says came or went. A first list is no change."""
     told = entry.attachment if isinstance(entry, AttachmentEntry) else None
     if isinstance(told, OutputStyle):
         return f"the output style was set at line {entry.line.number}"
@@ -267,7 +267,7 @@ def _shorten(value: Any) -> str:
 
 
 def _reply_settings(before: SentRequest, sent_request: SentRequest) -> Iterator[tuple[str, str, str]]:
-    """What the rows of both replies say of how they were asked for; what one does not say is no change."""
+    """Compare the settings in the rows of both replies. What one does not say is no change."""
     for name, of in (("effort", _effort_of), ("speed", _speed_of)):
         old, new = of(before), of(sent_request)
         if old and new:
@@ -299,7 +299,7 @@ def _is_resume_hook(entry: Entry) -> bool:
 
 
 class RequestParents:
-    """The nearest request above any entry; each entry is walked once, however many ask."""
+    """The nearest request above any entry. Each entry is visited once, whatever the number of queries."""
 
     def __init__(self, entries: Sequence[Entry], sent: Sequence[SentRequest]) -> None:
         self._above: dict[EntryId, EntryId | None] = {}
@@ -313,7 +313,7 @@ class RequestParents:
             )
 
     def request_before(self, sent_request: SentRequest) -> int | None:
-        """The number of the request whose reply it goes on from; None where the rows lead nowhere."""
+        """Return the number of the request whose reply an entry continues; None if the rows lead nowhere."""
         return self._nearest(sent_request.rows[0].parent_uuid or None)
 
     def _nearest(self, uuid: EntryId | None) -> int | None:

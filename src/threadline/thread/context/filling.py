@@ -36,20 +36,20 @@ from threadline.model.blocks import (
 from threadline.model.context import ContextCategory, ContextPart, ContextWindow
 from threadline.model.entries import AssistantEntry, AttachmentEntry, Entry, UserEntry
 
-# Text the program puts before a person's own in the same row.
+# Text that the program puts before a person's own in the same row.
 _PREFACE_TAG = re.compile(
     r"\s*<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics|user-prompt-submit-hook"
     r"|session-start-hook|post-tool-use-hook)>.*?</\1>\s*",
     re.DOTALL,
 )
-# A block of thinking without its text is as long as its signature tells, roughly.
+# The length of a thinking block without text is estimated from its signature.
 _SIGNATURE_PER_TOKEN = 4
 
 
 class Piece(NamedTuple):
-    """What one block puts into the window: what it is, and how many tokens that is by estimate.
+    """What one block puts into the window: its category, and an estimate of its tokens.
 
-    `reply` says that it is part of what the model said, whose size the message's own usage tells.
+    `reply` says that it is part of a reply, whose size the message's own usage has.
     """
 
     category: ContextCategory
@@ -61,9 +61,9 @@ class Piece(NamedTuple):
 def split_into_pieces(
     entry: Entry, tools: Mapping[str, str], acts: Container[int], *, agent: bool = False
 ) -> Iterator[Piece]:
-    """The pieces of an entry. `tools` are the tools by the ids of their calls, `acts` the `id()`s of acts' entries.
+    """Split an entry into pieces. `tools` are the tools by call id, `acts` the `id()`s of acts' entries.
 
-    `agent`: it is a subagent's, whose prompts no person wrote.
+    `agent` says that it is a subagent's, whose prompts no person wrote.
     """
     match entry:
         case AssistantEntry() if entry.message is not None:
@@ -125,7 +125,7 @@ def _user_pieces(
 
 
 def _prompt_pieces(text: str) -> Iterator[Piece]:
-    """A person's text, and apart from it what the program put before it."""
+    """Return the pieces of a person's text, and of what the program put before it."""
     start = 0
     while (found := _PREFACE_TAG.match(text, start)) is not None:
         yield Piece(ContextCategory.INJECTED, found[1].replace("_", "-"), estimate_tokens(found[0]))
@@ -153,7 +153,7 @@ def _result_pieces(
 
 
 def _media_piece(block: ImageBlock | DocumentBlock) -> Piece:
-    """A picture or a document: its bytes say nothing of its tokens, so a fixed number for each."""
+    """Return the piece of an image or a document: its bytes say nothing about its tokens, so the number is fixed."""
     if isinstance(block, ImageBlock):
         return Piece(ContextCategory.IMAGE, None, IMAGE_TOKENS)
     source = block.source if isinstance(block.source, dict) else {}
@@ -168,26 +168,26 @@ def _media_piece(block: ImageBlock | DocumentBlock) -> Piece:
 FillingKey = tuple[ContextCategory, str | None]
 _SYSTEM: FillingKey = (ContextCategory.SYSTEM, None)
 _UNSEEN: FillingKey = (ContextCategory.UNSEEN, None)
-# An estimate is trusted to be right within a factor of two, and within as much as a short reminder takes.
+# An estimate is trusted within a factor of two, and within the size of a short reminder.
 _MAX_FACTOR, _SLACK = 2, 200
-# Less than this is too little to tell how a model counts.
+# With fewer tokens, it cannot be determined how a model counts.
 _MIN_SAMPLE = 1_000
-# What leaves a window without a compaction, in the order in which it is known to: thinking of earlier turns first, then
-# old results; only then anything else.
+# What leaves a window without a compaction, in the order in which that is known to happen: thinking of earlier turns
+# first, then old results, then anything else.
 _DROP_ORDER = (ContextCategory.THINKING, ContextCategory.RESULT, ContextCategory.IMAGE)
 
 
 class WindowStep(Struct, frozen=True):
-    """One request on the way to a place: the window it found, and the pieces that came after the request before."""
+    """One request on the way to a place: its window, and the pieces added since the previous request."""
 
     window: ContextWindow
     pieces: Sequence[Piece]
 
 
 def measured_scale(steps: Sequence[WindowStep]) -> float:
-    """How much larger things are than they are estimated to be, by all that was added along the way.
+    """Return how much larger things are than estimated, from everything that was added along the way.
 
-    Models count differently, and the first prompt, where most is not seen, cannot be set right by itself.
+    Models count differently, and the first prompt, which is mostly not recorded, cannot be corrected by itself.
     """
     measured = expected = 0
     for before, step in pairwise(steps):
@@ -203,7 +203,7 @@ class _Amount(Struct):
 
 
 class WindowFiller:
-    """Fills a window request by request, so that the amounts always sum to the size that was measured."""
+    """Fills a window request by request, so that the amounts always add up to the measured size."""
 
     def __init__(self, scale: float = 1.0) -> None:
         self._scale = scale
@@ -213,17 +213,17 @@ class WindowFiller:
         self.dropped = 0
 
     def filling(self) -> tuple[ContextPart, ...]:
-        """What fills the window, the largest first."""
+        """Return what fills the window, largest first."""
         found = [ContextPart(*key, one.tokens, one.measured) for key, one in self._amounts.items() if one.tokens]
         return tuple(sorted(found, key=lambda one: (-one.tokens, one.category, one.name or "")))
 
     def guess(self, pieces: Iterable[Piece]) -> None:
-        """Pieces of which no usage tells the size: each is as large as it is estimated."""
+        """Add pieces whose size no usage tells: each is as large as estimated."""
         for key, weight in self._weights(pieces).items():
             self._add(key, weight)
 
     def step(self, step: WindowStep) -> None:
-        """The next request: what its prompt is larger by is what was added since the one before."""
+        """Add the next request: its prompt grew by what was added since the previous one."""
         size = step.window.prompt
         if not self._size:
             self._begin(size, step.pieces)
@@ -232,7 +232,7 @@ class WindowFiller:
         self._size, self._output = size, step.window.output
 
     def _begin(self, size: int, pieces: Sequence[Piece]) -> None:
-        """The first request: what is not seen of it is the system prompt and the tools."""
+        """Add the first request: what is not recorded of it is the system prompt and the tools."""
         weights = self._weights(pieces)
         seen = min(size, sum(weights.values()))
         self._share(weights, seen)
@@ -257,21 +257,21 @@ class WindowFiller:
         return {key: max(1, round(weight * self._scale)) for key, weight in _weights_by_key(pieces).items()}
 
     def _reply(self, weight: int, more: int) -> int | None:
-        """The size of the reply before, as its usage tells; None where that is a placeholder or does not fit."""
+        """Return the size of the previous reply from its usage; None if that is a placeholder or does not fit."""
         told = self._output
         return told if weight and weight <= told * _MAX_FACTOR and told <= more else None
 
     def _shared_or_unseen(self, weights: dict[FillingKey, int], more: int) -> None:
-        """Share out what came, but no more than the estimates bear: the rest the transcript does not show."""
+        """Share out an amount, but no more than the estimates allow: the rest is not in the transcript."""
         expected = sum(weights.values())
         seen = min(more, expected * _MAX_FACTOR + _SLACK) if weights else 0
         self._share(weights, seen, measured=len(weights) == 1 and seen == more)
         self._add(_UNSEEN, more - seen)
 
     def _leave(self, wanted: int, at_least: int) -> int:
-        """Take away what must have left the window for it to have grown so little, or to have shrunk.
+        """Remove what must have left the window, because it grew too little or shrank.
 
-        Thinking may have gone unnoticed, as much as is wanted; of anything else only what is missing for certain.
+        Thinking may have left at any time; of anything else, only what is certainly missing is removed.
         """
         taken = 0
         for category in _DROP_ORDER:
@@ -303,7 +303,7 @@ class WindowFiller:
 
 
 def _weights_by_key(pieces: Iterable[Piece]) -> dict[FillingKey, int]:
-    """The weight of each category, in the order of appearance; none is nothing."""
+    """Return the weight of each category, in order of appearance, without empty ones."""
     found: dict[FillingKey, int] = {}
     for piece in pieces:
         key = piece.category, piece.name
@@ -312,7 +312,7 @@ def _weights_by_key(pieces: Iterable[Piece]) -> dict[FillingKey, int]:
 
 
 def share_out(weights: dict[FillingKey, int], tokens: int) -> dict[FillingKey, int]:
-    """Share out a number in proportion to weights, in whole tokens whose sum is that number: by largest remainder.
+    """Share out a number in proportion to weights, in whole tokens that add up to it: by largest remainder.
 
     >>> share_out({("reply", None): 2, ("call", None): 1}, 10)
     {('reply', None): 7, ('call', None): 3}
@@ -328,7 +328,7 @@ def share_out(weights: dict[FillingKey, int], tokens: int) -> dict[FillingKey, i
     return given
 
 
-# Notes of the program to itself or to the person: the model is not given them. The system prompt is counted as such.
+# Notes for the program itself or the person: the model does not get them. The system prompt is counted separately.
 _NOT_SENT = frozenset(
     {
         "prompt_snapshot",
@@ -347,14 +347,14 @@ _NOT_SENT = frozenset(
         "batching_reminder_sent",
     }
 )
-# The hooks whose output is given to the model although they only succeeded.
+# The hooks whose output the model gets even if they succeeded.
 _HEARD_EVENTS = frozenset({"SessionStart", "UserPromptSubmit"})
 _METADATA_FIELDS = frozenset(
     {"timestamp", "display_path", "tool_use_id", "digests", "names", "source_uuid", "delivery_id", "usage"}
 )
 
 OTHER_KIND = "other"
-# What a row in the person's place is that no person wrote, by how it begins.
+# The kinds of rows in the person's place that no person wrote, by how they begin.
 _KINDS_BY_PREFIX = {
     "<system-reminder>": "system-reminder",
     "<task-notification>": "task-notification",
@@ -383,18 +383,18 @@ _KINDS_BY_PREFIX = {
 
 
 def injected_kind(entry: UserEntry, text: str) -> str:
-    """What a text in the person's place is that no person wrote."""
+    """Return the kind of a text in the person's place that no person wrote."""
     start = text.lstrip()[:80]
     found = next((kind for beginning, kind in _KINDS_BY_PREFIX.items() if start.startswith(beginning)), None)
     return found or ("skill" if entry.source_tool_use_id else "meta" if entry.is_meta else OTHER_KIND)
 
 
 def attachment_tokens(entry: AttachmentEntry) -> tuple[str, int]:
-    """The kind of an attachment, and the tokens that the model got of it by estimate; 0 where it got none."""
+    """Return the kind of an attachment, and an estimate of the tokens that the model got of it."""
     told = entry.attachment
     if told is None:
         return "unknown", 0
-    if entry.rendered is not None:  # newer versions write what they made of it
+    if entry.rendered is not None:  # newer versions write what they sent
         return told.type, estimate_tokens([_rendered_content(one) for one in entry.rendered])
     if told.type in _NOT_SENT:
         return told.type, 0
@@ -406,7 +406,7 @@ def _rendered_content(rendered: Any) -> Any:
 
 
 def _sent_part(told: Attached) -> Any:
-    """The part of an attachment that the model is given."""
+    """Return the part of an attachment that the model is given."""
     for kind, part in _PARTS_BY_TYPE:
         if isinstance(told, kind):
             return part(told)
@@ -435,8 +435,8 @@ _PARTS_BY_TYPE: tuple[tuple[type[Attached], Callable[[Any], Any]], ...] = (
 )
 
 
-# Bytes for each token, measured on 1,500 texts whose size usage tells alone: prose, and code or what tools print. From
-# Opus 4.7 on a fifth to three tenths less, which is put right by what each session measures itself.
+# Bytes per token, measured on 1,500 texts whose size is known from usage alone: prose, and code or tool output. From
+# Opus 4.7 on it is a fifth to three tenths less, which is corrected by what each session measures itself.
 PROSE_BYTES_PER_TOKEN, CODE_BYTES_PER_TOKEN = 3.8, 2.8
 IMAGE_TOKENS = 1_500
 DOCUMENT_TOKENS = 3_000
@@ -446,15 +446,15 @@ _SCALAR_BYTES = 8
 
 
 def estimate_tokens(value: Any, bytes_per_token: float = CODE_BYTES_PER_TOKEN) -> int:
-    """The tokens of a text, or of all texts in a value: its bytes in UTF-8, divided by a fixed number.
+    """Estimate the tokens of a text, or of all texts in a value: its bytes in UTF-8, divided by a constant.
 
-    Bytes and not characters, as a character of Chinese is about a token, and takes three bytes.
+    Bytes and not characters, because a Chinese character is about one token, and takes three bytes.
     """
     return round(text_bytes(value) / bytes_per_token)
 
 
 def text_bytes(value: Any) -> int:
-    """The bytes of all texts in a value, however it is nested: what its JSON would take, nearly."""
+    """Return the bytes of all texts in a value, however nested: nearly what its JSON would take."""
     total = 0
     waiting = [value]
     while waiting:

@@ -20,9 +20,10 @@ from threadline.thread.threads import thread_to
 def analyze_context(
     session: Session, agent: AgentId | str | None = None, at: Place | None = None, turn: int | None = None
 ) -> Context:
-    """The context of one agent, the main one by default; what filled the window, at a place or when a turn ended.
+    """Return the context of one agent, the main one by default, and what fills its window.
 
-    Without either, at the end of the conversation. A place in another agent's transcript is that agent's.
+    That is at a place, at the end of a turn, or else at the end of the conversation. A place in another agent's
+    transcript selects that agent.
 
     Raises:
         NotFound: there is no such agent, turn or place.
@@ -73,7 +74,7 @@ def _agent_and_position(session: Session, asked: Agent, place: Place) -> tuple[A
 
 
 def _end_of_turn(agent: Agent, number: int) -> int:
-    """Where the last entry of a turn stands: turns tile the entries in order."""
+    """Return the position of the last entry of a turn: turns tile the entries in order."""
     ends = 0
     for turn in agent.turns:
         ends += len(turn.entries)
@@ -87,7 +88,7 @@ def _end_of_turn(agent: Agent, number: int) -> int:
 def _fill_window(
     agent: Agent, sent: Sequence[SentRequest], path: Sequence[ChainEntry]
 ) -> tuple[ContextWindow | None, WindowFiller]:
-    """The last request on the way to a place whose size is told, and what filled its window."""
+    """Return the last request on the way to a place whose size is known, and what fills its window."""
     steps, after = _window_steps(agent, sent, path)
     filler = WindowFiller(measured_scale(steps))
     for step in steps:
@@ -100,7 +101,7 @@ def _fill_window(
 def _window_steps(
     agent: Agent, sent: Sequence[SentRequest], path: Sequence[ChainEntry]
 ) -> tuple[list[WindowStep], list[Piece]]:
-    """The requests on the way, each with what came since the one before; and what came after the last."""
+    """Return the requests on the way, each with what was added since the previous one; and what came after the last."""
     by_row = {
         id(row): sent_request.window for sent_request in sent if sent_request.window.told for row in sent_request.rows
     }
@@ -165,10 +166,10 @@ def _turn_contexts(
 
 
 def agent_at(session: Session, place: Place) -> tuple[Agent, int]:
-    """The agent whose entry stands at a place, and where among its entries; the file may be named by its path's end.
+    """Return the agent with the entry at a place, and its position. The file may be named by the end of its path.
 
     Raises:
-        NotFound: no entry of the session stands there.
+        NotFound: the session has no entry there.
     """
     near = [
         (agent, at)
@@ -183,13 +184,13 @@ def agent_at(session: Session, place: Place) -> tuple[Agent, int]:
 
 
 def entries_in_window(agent: Agent, at: int | None) -> list[ChainEntry]:
-    """What the window held after the entry at a position, or at the end: all since a compaction, and what that kept."""
+    """Return what is in the window after an entry, or at the end: everything since a compaction, and what it kept."""
     whole = agent.conversation if at is None else _conversation_to(agent, at)
     return _since_compaction(agent, list(whole))
 
 
 def _conversation_to(agent: Agent, at: int) -> Sequence[ChainEntry]:
-    """The conversation up to the last entry of the graph at or before a position."""
+    """Return the conversation up to the last entry of the graph at or before a position."""
     leaf = next(
         (entry for entry in reversed(agent.entries[: at + 1]) if isinstance(entry, ChainEntry) and entry.uuid), None
     )
@@ -218,7 +219,7 @@ def _compaction_start(compaction: Compaction) -> ChainEntry | None:
 
 
 def _preserved_entries(agent: Agent, preserved: Sequence[EntryId], after: Sequence[ChainEntry]) -> list[ChainEntry]:
-    """The entries from before a compaction that stay, unless they stand after it as well."""
+    """Return the entries from before a compaction that stay, unless they follow it as well."""
     wanted = set(preserved) - {chain_entry.uuid for chain_entry in after}
     found = {entry.uuid: entry for entry in agent.entries if isinstance(entry, ChainEntry) and entry.uuid in wanted}
     return list(found.values())

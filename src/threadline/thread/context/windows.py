@@ -16,7 +16,7 @@ _NO_COUNTS: _PromptCounts = (0, 0, 0)
 
 
 class SentRequest(Struct, frozen=True):
-    """One request: its window, the rows of its message, and where the first of them stands in the agent's entries."""
+    """One request: its window, the rows of its message, and the position of the first in the agent's entries."""
 
     window: ContextWindow
     rows: list[AssistantEntry]
@@ -24,7 +24,7 @@ class SentRequest(Struct, frozen=True):
 
 
 class _RequestRows(Struct):
-    """A request while its rows are gathered."""
+    """A request while its rows are collected."""
 
     first: int
     rows: list[AssistantEntry]
@@ -32,10 +32,10 @@ class _RequestRows(Struct):
 
 
 def find_requests(entries: Sequence[Entry], turns: Iterable[Turn]) -> list[SentRequest]:
-    """Every request of an agent, in the order of their first rows, with its window.
+    """Return every request of an agent with its window, in the order of their first rows.
 
-    Rows that share a message id are one request, unless neither an id nor the counts of the prompt agree: gateways give
-    the same id twice. What the program wrote itself is none.
+    Rows that share a message id are one request, unless neither a uuid nor the prompt's counts agree: gateways use the
+    same id twice. What the program wrote itself is not a request.
     """
     turn_of = {id(entry): turn.number for turn in turns for entry in turn.entries}
     found: dict[object, list[_RequestRows]] = {}
@@ -81,7 +81,7 @@ def _prompt_counts(usage: Usage | None) -> _PromptCounts:
 
 
 def _cache_writes(usage: Usage) -> tuple[int, int]:
-    """Cache writes for five minutes and for an hour; what the split does not tell is for five minutes."""
+    """Return cache writes for five minutes and for an hour. What the split leaves out is for five minutes."""
     flat = usage.cache_creation_input_tokens or 0
     split = usage.cache_creation
     hour = (split.ephemeral_1h_input_tokens or 0) if split is not None else 0
@@ -90,7 +90,10 @@ def _cache_writes(usage: Usage) -> tuple[int, int]:
 
 
 def _completeness(entry: AssistantEntry) -> tuple[bool, int, int, bool]:
-    """Early rows have placeholders: the row that tells a prompt and the greatest output counts, the last of equals."""
+    """Sort key: the row with a prompt and the greatest output counts, the last of equals.
+
+    Early rows have placeholders.
+    """
     message = entry.message
     usage = message.usage if message is not None else None
     if message is None or usage is None:
@@ -126,7 +129,7 @@ _LONG_SUFFIX, _LONG_BETA = "[1m]", "context-1m"
 
 
 class ContextLimits:
-    """The limits of one agent's models. Other agents of the session may tell of a model, too."""
+    """The context limits of one agent's models. Other agents of the session may show a model's limit, too."""
 
     def __init__(self, agent: Agent, every: Iterable[Sequence[Entry]], windows: Sequence[ContextWindow]) -> None:
         self._told: dict[str, ContextLimit] = {}
@@ -142,7 +145,7 @@ class ContextLimits:
             self._see(last, compaction.tokens_before or 0, "a compaction began at more than {}")
 
     def of(self, model: str | None) -> ContextLimit:
-        """The limit of a model."""
+        """Return the limit of a model."""
         return self._told.get(_without_suffix(model)) or ContextLimit(
             DEFAULT_LIMIT, "nothing tells of more than 200,000 tokens"
         )
@@ -170,7 +173,7 @@ class ContextLimits:
                     self._set(entry.message.model, LONG_LIMIT, f"the model is named {_LONG_SUFFIX}")
 
     def _see(self, model: str | None, tokens: int, why: str) -> None:
-        """A prompt of that size was sent, so the limit is no smaller."""
+        """Note that a prompt of that size was sent, so the limit is not smaller."""
         known = self.of(model).tokens
         if tokens <= known:
             return

@@ -25,10 +25,10 @@ _EventKey = tuple[float, int, int]
 
 
 class ReplayEvent(Struct, frozen=True):
-    """One entry in its time, with the call that it answers and the backup that it tells of, if any.
+    """One entry in its time, with the call that it answers and the backup that it records, if any.
 
-    `key` orders moments: by time, then agent, then position in the agent's entries. An entry without a time has that
-    of the one before it.
+    `key` orders events: by time, then agent, then position in the agent's entries. An entry without a time has that of
+    the one before it.
     """
 
     key: _EventKey
@@ -39,7 +39,7 @@ class ReplayEvent(Struct, frozen=True):
 
 
 def replay_events(session: Session) -> list[ReplayEvent]:
-    """Every moment of a session, each call's result and each backup once."""
+    """Return every event of a session, with each call's result and each backup once."""
     answered: set[CallId] = set()
     backups: set[tuple[str, str | None, int | None, str | None]] = set()
     found: list[ReplayEvent] = []
@@ -48,7 +48,7 @@ def replay_events(session: Session) -> list[ReplayEvent]:
         for key, entry in _timed_entries(agent, number):
             call = calls.get(id(entry))
             if call is not None and call.id in answered:
-                call = None  # a copy of an entry, made on a resume or a fork: it happened once
+                call = None  # a copy made on a resume or a fork: it happened once
             elif call is not None:
                 answered.add(call.id)
             found.append(ReplayEvent(key, entry, agent.id, call))
@@ -64,7 +64,7 @@ def replay_events(session: Session) -> list[ReplayEvent]:
 
 
 def _timed_entries(agent: Agent, number: int) -> Iterator[tuple[_EventKey, Entry]]:
-    # Rows before the first that has a time are as old as that one.
+    # Rows before the first one with a time have that time.
     last = next((moment.timestamp() for entry in agent.entries if (moment := entry.timestamp) is not None), 0.0)
     for position, entry in enumerate(agent.entries):
         moment = entry.timestamp
@@ -74,26 +74,26 @@ def _timed_entries(agent: Agent, number: int) -> Iterator[tuple[_EventKey, Entry
 
 
 def _backups_in(entry: Entry) -> Iterator[tuple[str, FileBackup]]:
-    """The backups an entry tells of; a snapshot repeats those of the snapshots before it."""
+    """Yield the backups that an entry records. A snapshot repeats those of earlier snapshots."""
     if isinstance(entry, FileHistorySnapshotEntry) and entry.snapshot is not None:
         yield from (entry.snapshot.tracked_file_backups or {}).items()
     elif isinstance(entry, FileHistoryDeltaEntry) and entry.tracking_path and entry.backup is not None:
         yield entry.tracking_path, entry.backup
 
 
-# A function inside the program that watches its own tools, and no hook of anybody's.
+# A function inside the program that watches its own tools, not a user's hook.
 _INTERNAL_COMMAND = "callback"
 
 
 class HookRun(Struct, frozen=True):
-    """One hook that ran: at which event, after which call."""
+    """A hook that ran: at which event, after which call."""
 
     event: str
     call: str | None
 
 
 def hook_run_in(entry: Entry) -> HookRun | None:
-    """The hook that an entry tells of, if it is somebody's."""
+    """Return the hook that an entry records, if it is a user's."""
     if isinstance(entry, ProgressEntry) and isinstance(entry.progress, HookProgress):
         event, command, call = entry.progress.hook_event, entry.progress.command, entry.tool_use_id
     elif isinstance(entry, AttachmentEntry) and isinstance(entry.attachment, HookAttachment):

@@ -34,14 +34,14 @@ from threadline.thread.state.patch import apply_patch, matches_patch, parse_numb
 from threadline.thread.state.tracked_file import NameMentions, TrackedFile
 
 BackupReader = Callable[[str], bytes | None]
-"""Gives the bytes of a backup by its file name under `file-history/<session>/`, or None where it is gone."""
+"""Returns the bytes of a backup by its file name under `file-history/<session>/`, or None if it is gone."""
 
 ReadObserver = Callable[[TrackedFile, ReadFile, ReplayEvent], None]
-"""Told of each text that was read, with what was known of the file before."""
+"""Called with each text that was read, and what was known about the file before."""
 
 _SHELL_TOOLS = frozenset({"Bash", "PowerShell"})
 _EDIT_TOOLS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
-# The tool's words for a file that is newer than what the session has seen of it.
+# The tool's message for a file that changed since the session read it.
 _NEWER_FILE_ERROR = "File has been modified since read"
 _AFTER_CALL_EVENT, _AFTER_TURN_EVENT = "PostToolUse", "Stop"
 _SHELL_INPUT_TAG = "<bash-input>"
@@ -49,7 +49,7 @@ _NOT_RUN = frozenset({Outcome.DENIED, Outcome.PENDING})
 
 
 class PossibleChange(Struct, frozen=True):
-    """Something that ran and could change any file: a command with its text, or a hook."""
+    """Something that ran and may have changed any file: a command with its text, or a hook."""
 
     place: Place
     how: EvidenceKind
@@ -57,7 +57,7 @@ class PossibleChange(Struct, frozen=True):
 
 
 class TrackedFiles:
-    """The files of a session, replayed moment by moment."""
+    """The files of a session, replayed event by event."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class TrackedFiles:
         agents: frozenset[AgentId] = frozenset(),
         watch: ReadObserver | None = None,
     ) -> None:
-        """`agents` are those whose own transcripts are replayed: what another agent does is not seen."""
+        """`agents` are those whose own transcripts are replayed: what other agents do is not known."""
         self._known: dict[str, TrackedFile] = {}
         self._by_name: dict[str, NameMentions] = {}
         self._backup = backup
@@ -79,7 +79,7 @@ class TrackedFiles:
         self.log: list[PossibleChange] = []
 
     def apply_event(self, moment: ReplayEvent) -> None:
-        """Learn from one moment."""
+        """Apply the next event."""
         entry = moment.entry
         if isinstance(entry, ChainEntry) and entry.cwd:
             self._cwd = entry.cwd
@@ -98,11 +98,11 @@ class TrackedFiles:
 
     @property
     def ran(self) -> int:
-        """How many acts have run that could change any file."""
+        """How many commands and hooks have run that may have changed any file."""
         return len(self.log)
 
     def states(self) -> dict[str, FileState]:
-        """How each file stands, in the order in which they were met."""
+        """Return the state of each file, in the order of first mention."""
         return {path: known.state(self.ran) for path, known in self._known.items() if known.evidence}
 
     def _file(self, path: str) -> TrackedFile:
@@ -142,7 +142,7 @@ class TrackedFiles:
         if result.original_file is not None or result.type == "create":
             known.was(_normalise_newlines(result.original_file), evidence, self.ran)
         if result.memdir_stamped:
-            known.lost(evidence, self.ran)  # the program put a stamp of its own into the text
+            known.lost(evidence, self.ran)  # the program added a stamp of its own to the text
         else:
             known.written(_normalise_newlines(result.content), evidence, self.ran)
 
@@ -158,7 +158,7 @@ class TrackedFiles:
         if result.original_file is not None:
             known.was(_normalise_newlines(result.original_file), evidence, self.ran)
         elif result.stale_recovered:
-            known.lost(evidence, self.ran)  # it was edited as it stood then, which is not told
+            known.lost(evidence, self.ran)  # the text that was edited is not recorded
         if result.memdir_stamped:
             known.lost(evidence, self.ran)
         else:
@@ -200,7 +200,7 @@ class TrackedFiles:
         if result.type == "file_unchanged":
             known.unchanged(evidence, self.ran)
         elif result.type != "text" or file.content is None:
-            known.evidence.append(evidence)  # a picture or a notebook: seen, but not as text
+            known.evidence.append(evidence)  # an image or a notebook: read, but not as text
         else:
             if self._watch is not None:
                 self._watch(known, file, moment)
@@ -214,7 +214,7 @@ class TrackedFiles:
             known.record_lines(lines_by_number(file), total, evidence, self.ran)
 
     def _by_input(self, call: Call, moment: ReplayEvent) -> None:
-        """Calls of agents, whose own results are often not written: the input and what the model saw remain."""
+        """Apply calls of agents, whose own results are often not written: only the input and the output are known."""
         path = _string_input(call, "file_path")
         if not path:
             return
@@ -262,7 +262,7 @@ class TrackedFiles:
         known.record_backup(_normalise_newlines(text), evidence, self.ran)
 
     def _after_change(self, moment: ReplayEvent, call: Call) -> None:
-        """What is known of a change beside the change itself: that it was refused, or that a hook followed it."""
+        """Apply what is known about a change itself: that it was refused, or that a hook followed it."""
         path = _string_input(call, "file_path") or _string_input(call, "notebook_path")
         known = self._known.get(full_path(path, self._cwd)) if path and call.tool in _EDIT_TOOLS else None
         if known is None:
@@ -276,7 +276,7 @@ class TrackedFiles:
             known.add_doubt(_evidence(moment, EvidenceKind.OUTSIDE))
 
     def _hook(self, hook: HookRun, moment: ReplayEvent) -> None:
-        """A hook may change what was just written; its row may stand before or after the result's."""
+        """Apply a hook, which may change what was just written. Its row may come before or after the result's."""
         if hook.event == _AFTER_TURN_EVENT:
             self.log.append(PossibleChange(moment.entry.place, EvidenceKind.HOOK))
         elif hook.event == _AFTER_CALL_EVENT and hook.call is not None:
@@ -288,7 +288,7 @@ class TrackedFiles:
                 known.add_doubt(_evidence(moment, EvidenceKind.HOOK))
 
     def _ran(self, command: str, moment: ReplayEvent) -> None:
-        """Something ran that could change any file; those that it names are in doubt."""
+        """Note something that may have changed any file. Files that it names are in doubt."""
         self.log.append(PossibleChange(moment.entry.place, EvidenceKind.COMMAND, command))
         for name in file_names_in(command):
             if (named := self._by_name.get(name)) is not None:
@@ -296,7 +296,7 @@ class TrackedFiles:
 
 
 def lines_by_number(file: ReadFile) -> dict[int, str]:
-    """The lines that were read, by number."""
+    """Return the lines that were read, by number."""
     if not file.num_lines:
         return {}
     return dict(enumerate(_normalise_newlines(file.content).split("\n"), max(1, file.start_line or 1)))
@@ -311,7 +311,7 @@ def _apply_edits(content: str | None, edits: list[OneEdit]) -> str | None:
 
 
 def _normalise_newlines(text: Any) -> Any:
-    """Text with newlines as line ends, as Claude Code itself has it in memory."""
+    r"""Return text with `\n` as line ends, as Claude Code has it in memory."""
     return text.replace("\r\n", "\n") if isinstance(text, str) else text
 
 
@@ -325,7 +325,7 @@ def _string_input(call: Call, name: str) -> str | None:
 
 
 def _top_level_strings(value: Any) -> Iterator[str]:
-    """The strings at the top of a call's input."""
+    """Yield the strings at the top level of a call's input."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -333,12 +333,12 @@ def _top_level_strings(value: Any) -> Iterator[str]:
 
 
 _WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/]|\\\\")
-# What a shell command is cut into: its words, without quotes and the signs that shells give a meaning.
+# Splits a shell command into words, without quotes and shell operators.
 _SHELL_WORDS = re.compile(r"[^\s\"'`;|&<>()={},]+")
 
 
 def full_path(path: str, cwd: str | None) -> str:
-    r"""A path as one name: relative to `cwd` where it is not absolute, without detours.
+    r"""Return a normalised path, relative to `cwd` if it is not absolute.
 
     >>> full_path("src/../a.py", "/work")
     '/work/a.py'
@@ -351,10 +351,10 @@ def full_path(path: str, cwd: str | None) -> str:
 
 
 def base_name(path: str) -> str:
-    """The last part of a path."""
+    """Return the last part of a path."""
     return re.split(r"[\\/]", path)[-1]
 
 
 def file_names_in(command: str) -> set[str]:
-    """The last parts of all words of a command that could be a file's name."""
+    """Yield the last parts of all words in a command that could be file names."""
     return {base_name(word) for word in _SHELL_WORDS.findall(command)}

@@ -22,15 +22,15 @@ _DELETED = "deleted"
 
 
 class TrackedLists:
-    """The lists of a session, replayed moment by moment: todos by agent, and the one list of tasks."""
+    """The lists of a session, replayed event by event: todos by agent, and the one list of tasks."""
 
     def __init__(self, tasks: Iterable[TaskState] = ()) -> None:
-        """`tasks` are those that are known from before."""
+        """`tasks` are those known from before."""
         self._todos: dict[AgentId | None, TodoState] = {}
         self._tasks: dict[str, TaskState] = {one.task.id: one for one in tasks if one.task.id is not None}
 
     def apply_event(self, moment: ReplayEvent) -> None:
-        """Learn from one moment."""
+        """Apply the next event."""
         entry = moment.entry
         if moment.call is not None and moment.call.outcome is Outcome.OK:
             self._called(moment, moment.call)
@@ -40,11 +40,11 @@ class TrackedLists:
             self._todo(moment, _parse_items(entry.todos, Todo))
 
     def todos(self) -> tuple[TodoState, ...]:
-        """Each agent's list, the main one's first."""
+        """Return each agent's list, the main one's first."""
         return tuple(sorted(self._todos.values(), key=lambda todo: todo.agent or ""))
 
     def tasks(self) -> tuple[TaskState, ...]:
-        """The tasks in the order in which they were made."""
+        """Return the tasks in the order of their creation."""
         return tuple(self._tasks.values())
 
     def _called(self, moment: ReplayEvent, call: Call) -> None:
@@ -67,7 +67,7 @@ class TrackedLists:
                 self._all_tasks(moment, tasks)
 
     def _apply_reminder(self, moment: ReplayEvent, entry: AttachmentEntry) -> None:
-        """The program repeats the lists to the model from time to time, whole."""
+        """Apply a reminder: the program repeats whole lists to the model from time to time."""
         match entry.attachment:
             case TodoReminder(content=list(items)) if items:
                 self._todo(moment, _parse_items(items, Todo))
@@ -86,7 +86,7 @@ class TrackedLists:
         self._tasks[name] = TaskState(_updated_task(task, given), moment.entry.place)
 
     def _all_tasks(self, moment: ReplayEvent, tasks: Iterable[Task]) -> None:
-        """A whole list: what is not in it is gone. Listings are in no order, so that known tasks keep theirs."""
+        """Apply a whole list: missing tasks are gone. Listings have no order, so known tasks keep theirs."""
         told = {task.id: task for task in tasks if task.id is not None}
         ordered = [name for name in self._tasks if name in told] + [name for name in told if name not in self._tasks]
         place = moment.entry.place
@@ -94,7 +94,7 @@ class TrackedLists:
 
 
 def _updated_task(task: Task, given: dict[str, Any]) -> Task:
-    """The task after an update, as its input says."""
+    """Return the task after an update, as its input says."""
     fields = {ours: given[wire] for wire, ours in _TASK_FIELDS.items() if isinstance(given.get(wire), str)}
     if isinstance(metadata := given.get("metadata"), dict):
         fields["metadata"] = metadata
@@ -105,7 +105,7 @@ def _updated_task(task: Task, given: dict[str, Any]) -> Task:
 
 
 def _merge_task(known: TaskState | None, told: Task) -> Task:
-    """What a listing tells of a task, with what it leaves out."""
+    """Return a task as a listing describes it, with what the listing leaves out."""
     if known is None:
         return told
     fields = {name: value for name in told.__struct_fields__ if (value := getattr(told, name)) is not None}

@@ -20,9 +20,9 @@ _TWO_SPACES = "  "
 
 
 def replace_text(text: str, old: str, new: str, *, all_: bool) -> str | None:
-    r"""The text after a replacement, as the tool makes it; None where `old` is not in it.
+    r"""Return the text after a replacement, as the tool does it; None if it does not contain `old`.
 
-    Where something is replaced by nothing, the line end after it goes too.
+    If something is replaced by nothing, the line end after it is removed too.
 
     >>> replace_text("a\nb\nc", "b", "", all_=False)
     'a\nc'
@@ -37,13 +37,13 @@ def replace_text(text: str, old: str, new: str, *, all_: bool) -> str | None:
 
 
 def tabs_as_spaces(line: str) -> str:
-    """The line as a patch shows it."""
+    """Return the line as a patch shows it."""
     text = line.lstrip("\t")
     return _TWO_SPACES * (len(line) - len(text)) + text
 
 
 def matches_patch(text: str, hunks: Sequence[Hunk] | None, *, old: bool = False) -> bool:
-    """Whether a text is what the new (or the old) side of a patch says it is."""
+    """Whether a text matches the new (or the old) side of a patch."""
     lines = text.split("\n") if hunks else []
     for hunk in hunks or ():
         at = (hunk.old_start if old else hunk.new_start) or 0
@@ -65,10 +65,10 @@ def _hunk_side(hunk: Hunk, sign: str) -> list[str]:
 
 
 def apply_patch(text: str, hunks: Sequence[Hunk] | None, raw: str) -> str | None:
-    """The text with a patch applied; None where it does not fit, or where a tab may be shown as spaces in it.
+    """Return the text with a patch applied; None if it does not fit, or if spaces in it may be a tab.
 
-    `raw` is the text that was put in: a new line is made of it and of the lines that it replaces, and begins with a
-    tab only if there is one in them.
+    `raw` is the text that was inserted: a new line consists of it and of the lines that it replaces, and begins with a
+    tab only if one of them has one.
     """
     lines = text.split("\n")
     made: list[str] = []
@@ -91,14 +91,14 @@ def _ends_without_newline(hunk: Hunk) -> bool:
 
 
 def _has_valid_start(hunk: Hunk) -> bool:
-    """Whether a hunk's lines can be a file's: they are numbered from 1, and from 0 where there are none."""
+    """Whether a hunk's line numbers are possible: they start at 1, or at 0 if there are no lines."""
     return min(hunk.old_start or 0, hunk.new_start or 0) >= 0
 
 
 def shift_lines(lines: dict[int, str], hunks: Sequence[Hunk] | None) -> dict[int, str] | None:
-    """The known lines of a file after a patch, moved to where they are then; None where they contradict the patch.
+    """Return the known lines of a file after a patch, renumbered; None if they contradict the patch.
 
-    A patch of lines before the first one is contradicted by any file.
+    A patch of lines before the first one contradicts any file.
     """
     if not all(map(_has_valid_start, hunks or ())):
         return None
@@ -109,7 +109,7 @@ def shift_lines(lines: dict[int, str], hunks: Sequence[Hunk] | None) -> dict[int
             known = lines.get(number)
             if known is not None and shown not in (known, tabs_as_spaces(known)):
                 return None
-        # A last line without its newline ends the file: a line that is known after it is the empty one after a newline.
+        # A last line without a newline ends the file: a known line after it is the empty one after a newline.
         end = sys.maxsize if _ends_without_newline(hunk) else start + len(removed)
         ranges.append((start, end, len(_hunk_side(hunk, "+")) - len(removed)))
     kept: dict[int, str] = {}
@@ -125,7 +125,7 @@ def shift_lines(lines: dict[int, str], hunks: Sequence[Hunk] | None) -> dict[int
 
 
 def unchanged_lines(lines: dict[int, str], hunks: Sequence[Hunk] | None) -> dict[int, str]:
-    """Those known lines that a patch shows unchanged, by their new numbers: what they really are is known."""
+    """Return the known lines that a patch shows unchanged, by their new numbers: their exact text is known."""
     kept: dict[int, str] = {}
     for hunk in hunks or ():
         old, new = hunk.old_start or 1, hunk.new_start or 1
@@ -138,7 +138,7 @@ def unchanged_lines(lines: dict[int, str], hunks: Sequence[Hunk] | None) -> dict
 
 
 def proven_lines(hunks: Sequence[Hunk] | None) -> dict[int, str]:
-    """The lines of the new side of a patch that are certain: those that cannot have begun with a tab."""
+    """Return the lines of the new side of a patch that are certain: those that cannot have begun with a tab."""
     return {
         number: line
         for hunk in hunks or ()
@@ -149,7 +149,7 @@ def proven_lines(hunks: Sequence[Hunk] | None) -> dict[int, str]:
 
 
 def line_growth(hunks: Sequence[Hunk] | None) -> int | None:
-    """By how many lines a patch makes a file longer; None where the line end of its last line changes."""
+    """Return by how many lines a patch makes a file longer; None if the line end of its last line changes."""
     if any(_ends_without_newline(hunk) for hunk in hunks or ()):
         return None
     return sum(len(_hunk_side(hunk, "+")) - len(_hunk_side(hunk, "-")) for hunk in hunks or ())
@@ -160,7 +160,7 @@ _GAP_LINE = "..."
 
 
 def parse_numbered_lines(text: str) -> dict[int, str]:
-    r"""The lines by number, up to the first that has none: what follows is not the file's. Gaps are skipped.
+    r"""Return lines by number, up to the first without one, which is not the file's. Gaps are skipped.
 
     >>> parse_numbered_lines("1\ta\n2\t\n...\n9\tb\n\n<system-reminder>")
     {1: 'a', 2: '', 9: 'b'}

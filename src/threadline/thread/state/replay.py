@@ -28,12 +28,12 @@ from threadline.thread.state.tracked_file import TrackedFile
 
 
 def state_at(session: Session, place: Place | None = None, backup: BackupReader | None = None) -> State:
-    """How things stood just after the entry at a place, or at the end of the session.
+    """Return the state just after the entry at a place, or at the end of the session.
 
-    `backup` gives the bytes of a file under the session's `file-history/` folder, by name.
+    `backup` returns the bytes of a file under the session's `file-history/` folder, by name.
 
     Raises:
-        NotFound: no entry of the session stands at the place.
+        NotFound: the session has no entry at the place.
     """
     everything = replay_events(session)
     at = _event_at(everything, place) if place is not None else None
@@ -59,7 +59,7 @@ def state_at(session: Session, place: Place | None = None, backup: BackupReader 
 
 
 def _event_at(everything: list[ReplayEvent], place: Place) -> ReplayEvent:
-    """The moment at a place; its transcript may be named by the end of its path."""
+    """Return the event at a place. Its transcript may be named by the end of its path."""
     near = [
         replay_event
         for replay_event in everything
@@ -73,7 +73,7 @@ def _event_at(everything: list[ReplayEvent], place: Place) -> ReplayEvent:
 
 
 def _apply_settings(state: State, moment: ReplayEvent) -> State:
-    """The settings after an entry of the same agent."""
+    """Return the settings after an entry of the same agent."""
     entry = moment.entry
     match entry:
         case PermissionModeEntry(permission_mode=str(mode)):
@@ -101,7 +101,7 @@ def _message_settings(entry: ChainEntry) -> dict[str, str | int | None]:
 
 
 def _with_rewinds(files: dict[str, FileState], session: Session, last: ReplayEvent | None) -> dict[str, FileState]:
-    """A file whose last change is on a path that was left may have been put back, which no row tells."""
+    """Note that a file may have been restored if its last change is on an abandoned path: no row records that."""
     if not session.branches or last is None:
         return files
     left = {
@@ -117,7 +117,7 @@ def _with_rewinds(files: dict[str, FileState], session: Session, last: ReplayEve
 
 
 def _has_ended(end: Place, last: ReplayEvent) -> bool:
-    """Whether a path that was left had ended when the last moment came."""
+    """Whether an abandoned path had ended by the last event."""
     return last.entry.line.transcript == end.transcript and last.entry.line.number > end.line
 
 
@@ -126,7 +126,7 @@ _NO_FILE = "/dev/null"
 
 
 def difference(before: State, after: State) -> tuple[FileDifference, ...]:
-    """How each file differs, in the order in which they were met; those that are proven to be the same are left out."""
+    """Return how each file differs, in the order of first mention. Files that are proven equal are left out."""
     paths = dict.fromkeys((*before.files, *after.files))
     compared = (_file_difference(path, before.files.get(path), after.files.get(path)) for path in paths)
     return tuple(one for one in compared if one is not None)
@@ -134,9 +134,9 @@ def difference(before: State, after: State) -> tuple[FileDifference, ...]:
 
 def _file_difference(path: str, old: FileState | None, new: FileState | None) -> FileDifference | None:
     if new is None or (old is not None and old.evidence == new.evidence):
-        return None  # nothing was learnt of it in between
+        return None  # nothing was recorded about it in between
     start, end = _proven_version(old), _proven_version(new)
-    # What a file was before the session's first change tells what it was at any place before that.
+    # The text before the session's first change is the text at any earlier place.
     first = new.first if start is None and (old is None or old.changed is None) else None
     start = start or first
     if start is None or end is None:
@@ -171,7 +171,7 @@ def _missing_statement(
 
 
 def unified_text(path: str, old: str | None, new: str | None) -> str:
-    r"""A unified diff; None is no file.
+    r"""Return a unified diff; None is no file.
 
     >>> print(unified_text("a", "1\n2\n", "1\n3"), end="")
     --- a
@@ -188,7 +188,7 @@ def unified_text(path: str, old: str | None, new: str | None) -> str:
 
 
 def _split_lines(text: str) -> Iterator[str]:
-    """Lines with their newlines, cut at newlines only: other line ends are part of the text."""
+    r"""Split into lines with their newlines, at `\n` only: other line ends are part of the text."""
     start = 0
     while start < len(text):
         end = text.find("\n", start) + 1 or len(text)
@@ -196,7 +196,7 @@ def _split_lines(text: str) -> Iterator[str]:
         start = end
 
 
-# Commands that rewrite files without naming them: formatters, code generators, and git where it changes the tree.
+# Commands that rewrite files without naming them: formatters, code generators, and git commands that change the tree.
 _REWRITING_COMMANDS = re.compile(
     r"\b(fmt|format|prettier|gofmt|goimports|black|ruff|eslint|--fix|sed -i|perl -p?i|generate|codegen"
     r"|git (\S+ )*?(checkout|switch|reset|restore|merge|rebase|pull|stash|cherry-pick|apply|am|revert|commit))\b"
@@ -216,9 +216,9 @@ class Explanation(StrEnum):
 
 
 class ReadCheck(Struct, frozen=True):
-    """One text that was read after the session had changed the file: whether it is what was known, or why not.
+    """A text that was read after the session had changed the file: whether it is what was known, or why not.
 
-    `compared` is how many of its lines were known, `because` the place of what explains a difference.
+    `compared` counts the lines that were known; `because` is the place of what explains a difference.
     """
 
     place: Place
@@ -230,7 +230,7 @@ class ReadCheck(Struct, frozen=True):
 
 
 def check_reads(session: Session, backup: BackupReader | None = None) -> list[ReadCheck]:
-    """Compare every text that was read, of files that the session had changed before, where anything was known."""
+    """Compare every text that was read with what was known, for files that the session had changed before."""
     found: list[ReadCheck] = []
 
     def watch(known: TrackedFile, file: ReadFile, moment: ReplayEvent) -> None:
@@ -249,7 +249,7 @@ def check_reads(session: Session, backup: BackupReader | None = None) -> list[Re
 
 
 def agent_ids(session: Session) -> frozenset[AgentId]:
-    """The agents whose own entries are here."""
+    """Return the agents whose own entries are here."""
     return frozenset(agent.id for agent in session.agents if agent.id is not None)
 
 

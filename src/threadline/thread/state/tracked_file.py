@@ -20,14 +20,14 @@ _CHANGE_KINDS = frozenset({EvidenceKind.WRITE, EvidenceKind.EDIT, EvidenceKind.P
 
 
 class NameMentions:
-    """What named files by their base name: all files that have it share this, as they may be many."""
+    """Commands that mention a base name. All files of that name share this, as they may be many."""
 
     def __init__(self) -> None:
         self.said: list[Evidence] = []
         self._told: tuple[tuple[int, int], tuple[Evidence, ...]] = ((0, 0), ())
 
     def since(self, start: int) -> tuple[Evidence, ...]:
-        """What was said from a moment on."""
+        """Return the mentions from a position on."""
         wanted = (start, len(self.said))
         if self._told[0] != wanted:
             self._told = (wanted, tuple(self.said[start:]))
@@ -35,7 +35,7 @@ class NameMentions:
 
 
 class TrackedFile:
-    """What is known of one file. `ran` is always how many acts have run that could change any file."""
+    """What is known about one file. `ran` is always the number of commands that may have changed any file."""
 
     def __init__(self, path: str, named: NameMentions) -> None:
         self.path = path
@@ -55,7 +55,7 @@ class TrackedFile:
 
     @property
     def doubts(self) -> tuple[Evidence, ...]:
-        """Later acts that name it or may have changed it, in order."""
+        """Later events that mention it or may have changed it, in order."""
         if not self._own_doubts:
             return self._named.since(self._sure_since)
         found: list[Evidence] = []
@@ -67,15 +67,15 @@ class TrackedFile:
         return (*found, *self._named.said[before:])
 
     def add_doubt(self, evidence: Evidence) -> None:
-        """Something may have changed it."""
+        """Note that something may have changed it."""
         self._own_doubts.append((len(self._named.said), evidence))
 
     def _prove(self, proof: Evidence | None) -> None:
-        """What is known is known by this, and nothing is in doubt."""
+        """Note what proves the current knowledge, without doubts."""
         self.proof, self._own_doubts, self._sure_since = proof, [], len(self._named.said)
 
     def written(self, content: str, evidence: Evidence, ran: int) -> None:
-        """The session put this text there."""
+        """The session wrote this text."""
         self._whole(content, evidence, ran)
 
     def was(self, content: str | None, evidence: Evidence, ran: int) -> None:
@@ -95,15 +95,15 @@ class TrackedFile:
         self.total = content.count("\n") + 1
 
     def missing(self, evidence: Evidence, ran: int) -> None:
-        """It was seen that there is no such file."""
+        """Evidence shows that the file does not exist."""
         self.was(None, evidence, ran)
         self.evidence.append(evidence)
         self.total = None
 
     def record_backup(self, content: str | None, evidence: Evidence, ran: int) -> None:
-        """A new copy of it was kept; None where the copy is gone.
+        """A new backup was made; None if the backup is gone.
 
-        Copies are made when the text differs from the last one: where the session did not change it, another did.
+        Backups are made if the text differs from the last one: if the session did not change it, something else did.
         """
         if content is not None:
             self.found(content, evidence, ran)
@@ -114,11 +114,11 @@ class TrackedFile:
     def edited(
         self, old: str, new: str, hunks: Sequence[Hunk] | None, evidence: Evidence, ran: int, *, all_: bool
     ) -> None:
-        """Something in it was replaced; what is known of the rest stays known."""
+        """A part was replaced. What is known about the rest stays known."""
         before = self.content if self.proven is ProofLevel.WHOLE else None
         after = replace_text(before, old, new, all_=all_) if before is not None else None
         if before is not None and (after is None or not matches_patch(after, hunks)):
-            # What a person put in instead is not told but by the patch, and may have tabs.
+            # What a person inserted instead is only in the patch, and may have tabs.
             after = (
                 apply_patch(before, hunks, "\t" if evidence.how is EvidenceKind.USER_MODIFIED else new)
                 if hunks
@@ -133,9 +133,9 @@ class TrackedFile:
         """Some of its lines were seen."""
         self.evidence.append(evidence)
         if self.proven is ProofLevel.WHOLE and self.agrees(lines, total):
-            return  # the rest is as old as it was
+            return  # the rest is unchanged
         if self.proven is ProofLevel.PARTIAL and self.agrees(lines, total):
-            # Lines seen at several moments are one text only if nothing ran in between.
+            # Lines seen at different times are one text only if nothing ran in between.
             same_moment = ran == self.ran
             self._partial({**self.lines, **lines}, total or self.total, evidence, self.ran)
             if same_moment and self.total and all(n in self.lines for n in range(1, self.total + 1)):
@@ -146,16 +146,16 @@ class TrackedFile:
         self._partial(lines, total, evidence, ran)
 
     def unchanged(self, evidence: Evidence, ran: int) -> None:
-        """It was seen to be as it was when it was last read."""
+        """It was seen to be the same as when it was last read."""
         self.evidence.append(evidence)
         if self.proven is not ProofLevel.UNKNOWN:
             self.ran = ran
             self._prove(evidence)
 
     def record_outside_change(self, lines: dict[int, str], evidence: Evidence, ran: int) -> None:
-        """Somebody else changed it; these lines are how they stand now.
+        """Something else changed it; these are the new lines.
 
-        Another agent's change is told so too, and then nothing new happened.
+        Changes of other agents are reported this way, too, and then nothing new happened.
         """
         last = self.changed
         if last is not None and last.agent != evidence.agent and lines and self.agrees(lines, None):
@@ -165,7 +165,7 @@ class TrackedFile:
         self._partial(lines, None, evidence, ran)
 
     def lost(self, evidence: Evidence, ran: int) -> None:
-        """It was changed in a way that is not told."""
+        """It was changed in a way that is not recorded."""
         self.evidence.append(evidence)
         self._note_change(evidence)
         self.proven, self.content, self.lines, self.total = ProofLevel.UNKNOWN, None, {}, None
@@ -173,7 +173,7 @@ class TrackedFile:
         self._prove(None)
 
     def agrees(self, lines: dict[int, str], total: int | None) -> bool:
-        """Whether lines that were seen are those that are known."""
+        """Whether lines that were seen equal the known ones."""
         if self.proven is ProofLevel.WHOLE and self.content is not None:
             mine = self.content.split("\n")
             known = total is None or total == len(mine)
@@ -184,7 +184,7 @@ class TrackedFile:
         return known and all(self.lines.get(number, text) == text for number, text in lines.items())
 
     def contradicts(self, content: str | None) -> bool:
-        """Whether a whole text is another than the one that is known."""
+        """Whether a whole text differs from the known one."""
         if self.proven is ProofLevel.UNKNOWN:
             return False
         if content is None or self.proven is ProofLevel.ABSENT:
@@ -194,7 +194,7 @@ class TrackedFile:
         return not _contains_lines(content, self.lines)
 
     def state(self, ran: int) -> FileState:
-        """How it stands, after `ran` acts."""
+        """Return its state, after `ran` commands."""
         return FileState(
             path=self.path,
             proven=self.proven,
@@ -225,7 +225,7 @@ class TrackedFile:
         self._prove(evidence if lines else None)
 
     def _patch(self, hunks: Sequence[Hunk] | None, evidence: Evidence, ran: int) -> None:
-        """A change to a file that is not known whole: its lines move, and those of the patch become known."""
+        """Apply a change to a file that is not completely known: lines move, and those of the patch become known."""
         before, total = self.lines, self.total
         if self.proven is ProofLevel.WHOLE and self.content is not None:
             before = dict(enumerate(self.content.split("\n"), 1))
