@@ -1,4 +1,13 @@
-"""Usage to amounts: the rates of models, and the charges they apply to."""
+"""Count usage once and price it.
+
+`parse` yields sightings: a message's usage as one transcript has it. `compute_charges` groups the sightings of all
+transcripts into API calls (`dedupe`: which copies are one call, who owns it) and applies the rate of the day.
+`Ledger` holds the charges and sums them by any `KEY_DESCRIPTIONS`; `usage_windows` groups them into five-hour windows.
+
+`load_rates` returns the price table, the shipped one by default. `explain_total` compares Claude Code's own totals with
+charges, and `why_counted` and `charge_notes` explain single lines. `shipped_digest` is separate so that commands can
+check the index without loading prices. All amounts are exact decimals.
+"""
 
 from __future__ import annotations
 

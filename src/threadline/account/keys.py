@@ -32,7 +32,7 @@ KEY_DESCRIPTIONS = {
     "skill": "the skill that Claude Code names as the cause (2.1.123 on); `(none)` elsewhere",
     "branch": "the git branch",
     "version": "the version of Claude Code",
-    "home": "the home that the transcript lies in",
+    "home": "the home of the transcript",
     "machine": "the machine that the transcript was written on: this one, or another that kept it",
     "part": "main, agents, and what the program spent for itself (side agents)",
 }

@@ -191,11 +191,11 @@ def _period_problems(periods: Sequence[Period | FastMode], path: str) -> Iterato
     for at, period in enumerate(periods):
         for word, day in (("from", period.begins), ("to", period.ends)):
             if day is not None and not _is_day(day):
-                yield f"{path}[{at}].{word}", f"is {day!r}, which is no day; write it 2026-03-13"
+                yield f"{path}[{at}].{word}", f"is {day!r}, which is not a date. Write it as 2026-03-13"
         if period.begins is not None and period.ends is not None and period.begins >= period.ends:
             yield f"{path}[{at}]", f"ends on {period.ends}, which is not after its beginning, {period.begins}"
         if at and not _is_in_order(periods[at - 1], period):
-            yield f"{path}[{at}]", "overlaps the period before it, or stands before it; order them by `from`"
+            yield f"{path}[{at}]", "overlaps or precedes the period before it; sort them by `from`"
 
 
 def _is_in_order(before: Period | FastMode, after: Period | FastMode) -> bool:

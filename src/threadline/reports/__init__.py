@@ -1,4 +1,12 @@
-"""Reports over whole homes: usage, receipts, doctor, failures, secrets, history."""
+"""Reports over whole homes.
+
+`read_ledger` reads homes into a ledger, and `build_usage_report` groups it for `usage`; `ccusage_report` has the JSON
+format of ccusage. `reconcile` compares Claude Code's own totals with the ledger. `build_receipt` explains charges line
+by line; `query_message`, `query_day` and others select them. `read_recent_usage` serves the status line.
+
+`examine_homes` reports problems and unknown data, `find_failures` failed calls and requests, `scan_files` secrets,
+`PromptHistory` typed prompts. Reports return values and records; how they look is decided in `render` and `cli`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""Summaries of sessions and statistics of transcripts, from files or from the index."""
+"""Summaries of sessions and statistics of transcripts, from files or from the index.
+
+`list_sessions` returns a `SessionSummary` per session and `build_overview` an `Overview` of all homes. Both take a
+`TranscriptSource`: `FileSource` reads the transcripts, the index answers from its tables, and the results are equal.
+What a session's agents, start, end, title and entries are is decided here, once.
+
+`SummaryFold` and `StatsFold` compute summary and statistics entry by entry, so that the index can store their state and
+continue. `read_session_titles` reads titles only. `find_running_sessions` uses the registry of live processes.
+"""
 
 from __future__ import annotations
 

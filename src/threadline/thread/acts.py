@@ -66,11 +66,11 @@ _REPEATABLE_KINDS = frozenset({ActKind.STEERING, ActKind.FEEDBACK})
 def find_acts(entries: Iterable[Entry], *, agent: bool = False) -> list[Act]:
     """Return all acts in one agent's entries, in file order, each once. `agent` says that they are a subagent's."""
     listed = list(entries)
-    found = [act for entry in listed if (act := act_of(entry, agent=agent)) is not None]
-    found += _unrecorded_steering(listed, found)
+    acts = [act for entry in listed if (act := act_of(entry, agent=agent)) is not None]
+    acts += _unrecorded_steering(listed, acts)
     position = {id(entry): at for at, entry in enumerate(listed)}
-    found.sort(key=lambda act: position[id(act.entry)])
-    return _without_repeats(found)
+    acts.sort(key=lambda act: position[id(act.entry)])
+    return _without_repeats(acts)
 
 
 def act_of(entry: Entry, *, agent: bool = False) -> Act | None:
@@ -179,11 +179,11 @@ def _queued_act(entry: AttachmentEntry) -> Act | None:
     return Act(kind, text, entry, "9 queued_command")
 
 
-def _unrecorded_steering(entries: list[Entry], found: list[Act]) -> Iterator[Act]:
+def _unrecorded_steering(entries: list[Entry], acts: list[Act]) -> Iterator[Act]:
     """Step 10: prompts that were queued and taken up by the model, and that no other row records (before 2.1.97)."""
     if not can_miss_steering(_newest_version(entries)):
         return
-    recorded = {normalise_spaces(act.text) for act in found}
+    recorded = {normalise_spaces(act.text) for act in acts}
     waiting: deque[QueueOperationEntry] = deque()
     for entry in entries:
         if not isinstance(entry, QueueOperationEntry):
@@ -225,10 +225,10 @@ def normalise_spaces(text: str) -> str:
     return " ".join(text.split())
 
 
-def _without_repeats(found: list[Act]) -> list[Act]:
+def _without_repeats(acts: list[Act]) -> list[Act]:
     """Remove acts that are recorded twice in a row: queued and then sent, or refusals of parallel calls."""
     kept: list[Act] = []
-    for act in found:
+    for act in acts:
         last = kept[-1] if kept else None
         if (
             last is None

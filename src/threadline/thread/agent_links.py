@@ -55,30 +55,30 @@ class _LinkMatch(Struct, frozen=True):
 class _LinkingState:
     """The agents that are still to be linked, and the calls that are known to have started one."""
 
-    def __init__(self, known: Sequence[UnlinkedAgent], evidence: AgentEvidence) -> None:
+    def __init__(self, agents: Sequence[UnlinkedAgent], evidence: AgentEvidence) -> None:
         self.evidence = evidence
-        self.left = [agent for agent in known if agent.side is None]
+        self.left = [agent for agent in agents if agent.side is None]
         self.claimed: set[CallId] = set()
 
-    def is_free(self, made: CallByAgent, agent: UnlinkedAgent) -> bool:
+    def is_free(self, call: CallByAgent, agent: UnlinkedAgent) -> bool:
         """Whether a call may have started an agent: it started no other, and the agent itself did not make it."""
-        return made.call.id not in self.claimed and made.by.number != agent.number
+        return call.call.id not in self.claimed and call.by.number != agent.number
 
 
 _StepFunction = Callable[[_LinkingState], Iterator[_LinkMatch]]
 
 
-def link_agents(known: Sequence[UnlinkedAgent], evidence: AgentEvidence) -> dict[int, AgentLink]:
+def link_agents(agents: Sequence[UnlinkedAgent], evidence: AgentEvidence) -> dict[int, AgentLink]:
     """Return the link of each agent by its number: to a call, or with the reason why there is none."""
-    state = _LinkingState(known, evidence)
-    made: dict[int, AgentLink] = {}
+    state = _LinkingState(agents, evidence)
+    links: dict[int, AgentLink] = {}
     for step, find in _STEPS:
-        for found in find(state):
-            made[found.agent.number] = _make_link(step, found, evidence)
-            if found.call is not None:
-                state.claimed.add(found.call)
-        state.left = [agent for agent in state.left if agent.number not in made]
-    return {agent.number: made.get(agent.number) or AgentLink(why=_why_unlinked(agent, evidence)) for agent in known}
+        for match in find(state):
+            links[match.agent.number] = _make_link(step, match, evidence)
+            if match.call is not None:
+                state.claimed.add(match.call)
+        state.left = [agent for agent in state.left if agent.number not in links]
+    return {agent.number: links.get(agent.number) or AgentLink(why=_why_unlinked(agent, evidence)) for agent in agents}
 
 
 def fork_point(entries: Sequence[Entry]) -> EntryId | None:
@@ -86,14 +86,14 @@ def fork_point(entries: Sequence[Entry]) -> EntryId | None:
     return next((entry.parent_last_uuid for entry in entries if isinstance(entry, ForkContextRefEntry)), None)
 
 
-def _make_link(step: LinkEvidence, found: _LinkMatch, evidence: AgentEvidence) -> AgentLink:
-    made = evidence.calls.get(found.call) if found.call is not None else None
-    if made is not None:
-        return AgentLink(found.call, step, found.sureness, made.by.id, found.why)
-    meta = found.agent.meta
-    by = found.by or (meta.parent_agent_id if meta is not None else None)
-    why = found.why or ("the call is in no transcript that is there" if found.call is not None else "")
-    return AgentLink(found.call, step, found.sureness, by, why)
+def _make_link(step: LinkEvidence, match: _LinkMatch, evidence: AgentEvidence) -> AgentLink:
+    call = evidence.calls.get(match.call) if match.call is not None else None
+    if call is not None:
+        return AgentLink(match.call, step, match.sureness, call.by.id, match.why)
+    meta = match.agent.meta
+    by = match.by or (meta.parent_agent_id if meta is not None else None)
+    why = match.why or ("the call is in no transcript that is there" if match.call is not None else "")
+    return AgentLink(match.call, step, match.sureness, by, why)
 
 
 def _lookup_step(find: Callable[[AgentEvidence, UnlinkedAgent], CallId | None], sureness: Confidence) -> _StepFunction:
@@ -102,8 +102,8 @@ def _lookup_step(find: Callable[[AgentEvidence, UnlinkedAgent], CallId | None], 
     def step(state: _LinkingState) -> Iterator[_LinkMatch]:
         for agent in state.left:
             call = find(state.evidence, agent)
-            made = state.evidence.calls.get(call) if call is not None else None
-            if call is not None and (made is None or made.by.number != agent.number):
+            call_made = state.evidence.calls.get(call) if call is not None else None
+            if call is not None and (call_made is None or call_made.by.number != agent.number):
                 yield _LinkMatch(agent, call, sureness)
 
     return step
@@ -120,8 +120,8 @@ def _call_of_run(evidence: AgentEvidence, agent: UnlinkedAgent) -> CallId | None
 def _call_in_notification(evidence: AgentEvidence, agent: UnlinkedAgent) -> CallId | None:
     """Return the call that a notification names: the one that started the agent last, or a message that resumed it."""
     call = evidence.in_notification.get(agent.id)
-    made = evidence.calls.get(call) if call is not None else None
-    return call if made is None or made.call.tool in AGENT_STARTING_TOOLS else None
+    call_made = evidence.calls.get(call) if call is not None else None
+    return call if call_made is None or call_made.call.tool in AGENT_STARTING_TOOLS else None
 
 
 def _call_of_team(evidence: AgentEvidence, agent: UnlinkedAgent) -> CallId | None:
@@ -136,8 +136,14 @@ def _fork_step(state: _LinkingState) -> Iterator[_LinkMatch]:
     for agent in state.left:
         if agent.forked_from is None:
             continue
-        here = [made for made in state.evidence.at_entry.get(agent.forked_from, ()) if state.is_free(made, agent)]
-        same = [made for made in here if _prompt_of(made) and _prompt_of(made) in (agent.prompt or "")]
+        here = [
+            candidate
+            for candidate in state.evidence.at_entry.get(agent.forked_from, ())
+            if state.is_free(candidate, agent)
+        ]
+        same = [
+            candidate for candidate in here if _prompt_of(candidate) and _prompt_of(candidate) in (agent.prompt or "")
+        ]
         chosen = next(iter(same or here), None)
         if chosen is not None:
             sureness = Confidence.LIKELY if len(same or here) == 1 else Confidence.GUESS
@@ -147,8 +153,8 @@ def _fork_step(state: _LinkingState) -> Iterator[_LinkMatch]:
             yield _LinkMatch(agent, None, Confidence.LIKELY, "forked off there, by no call that is there", owner.id)
 
 
-def _prompt_of(made: CallByAgent) -> str:
-    prompt = made.call.input.get("prompt") if isinstance(made.call.input, dict) else None
+def _prompt_of(call: CallByAgent) -> str:
+    prompt = call.call.input.get("prompt") if isinstance(call.call.input, dict) else None
     return prompt.strip() if isinstance(prompt, str) else ""
 
 
@@ -161,21 +167,21 @@ def _prompt_step(*, inline: bool) -> _StepFunction:
             if agent.prompt is not None and (agent.kind is AgentKind.INLINE) is inline:
                 groups.setdefault(agent.prompt.strip(), []).append(agent)
         for prompt, agents in groups.items():
-            made = [one for one in state.evidence.with_prompt.get(prompt, ()) if one.call.id not in state.claimed]
-            yield from _pair_by_time(agents, made)
+            calls = [call for call in state.evidence.with_prompt.get(prompt, ()) if call.call.id not in state.claimed]
+            yield from _pair_by_time(agents, calls)
 
     return step
 
 
-def _pair_by_time(agents: list[UnlinkedAgent], made: list[CallByAgent]) -> Iterator[_LinkMatch]:
-    if len(agents) == len(made) == 1:
-        if made[0].by.number != agents[0].number:
-            yield _LinkMatch(agents[0], made[0].call.id, Confidence.LIKELY)
+def _pair_by_time(agents: list[UnlinkedAgent], calls: list[CallByAgent]) -> Iterator[_LinkMatch]:
+    if len(agents) == len(calls) == 1:
+        if calls[0].by.number != agents[0].number:
+            yield _LinkMatch(agents[0], calls[0].call.id, Confidence.LIKELY)
         return
-    waiting = iter(sorted(made, key=lambda call_by_agent: call_by_agent.call.timestamp or _LATEST))
-    why = f"one of {len(agents)} agents and {len(made)} calls with the same prompt, paired in order of time"
+    waiting = iter(sorted(calls, key=lambda call: call.call.timestamp or _LATEST))
+    why = f"one of {len(agents)} agents and {len(calls)} calls with the same prompt, paired in order of time"
     held = next(waiting, None)
-    for agent in sorted(agents, key=lambda unlinked_agent: unlinked_agent.started or _LATEST):
+    for agent in sorted(agents, key=lambda agent: agent.started or _LATEST):
         while held is not None and held.by.number == agent.number:
             held = next(waiting, None)
         # An agent that began before all remaining calls was started by one that is missing.
@@ -184,8 +190,8 @@ def _pair_by_time(agents: list[UnlinkedAgent], made: list[CallByAgent]) -> Itera
             held = next(waiting, None)
 
 
-def _is_earlier(agent: UnlinkedAgent, made: CallByAgent) -> bool:
-    return agent.started is not None and made.call.timestamp is not None and agent.started < made.call.timestamp
+def _is_earlier(agent: UnlinkedAgent, call: CallByAgent) -> bool:
+    return agent.started is not None and call.call.timestamp is not None and agent.started < call.call.timestamp
 
 
 def _why_unlinked(agent: UnlinkedAgent, evidence: AgentEvidence) -> str:

@@ -62,35 +62,38 @@ def assemble_agents(
     Every given entry is in exactly one agent's `entries`. `journal` are the rows of workflows' journals, which belong
     to no agent: they follow those of the main one.
     """
-    own, inside = split_inline_agents(main, {file.id for file in files})
+    own, inline = split_inline_agents(main, {file.id for file in files})
     path = _transcript_path(main)
-    made = [AgentFile(path or Path(), one.id, AgentKind.INLINE, entries=one.entries) for one in inside]
+    inline_files = [
+        AgentFile(path or Path(), inline_agent.id, AgentKind.INLINE, entries=inline_agent.entries)
+        for inline_agent in inline
+    ]
     # Of several results for one call the main agent's counts, so it comes last.
-    elsewhere = results_by_call(chain(*(file.entries for file in (*files, *made)), own))
-    drafts = [_draft_agent(number, file, elsewhere) for number, file in enumerate([*made, *files], 1)]
+    elsewhere = results_by_call(chain(*(file.entries for file in (*files, *inline_files)), own))
+    drafts = [_draft_agent(number, file, elsewhere) for number, file in enumerate([*inline_files, *files], 1)]
     # If all rows are marked as an agent's, an agent's transcript is read as if it were a session's.
-    whole = build_history(own, agent=_is_agent_transcript(own), transcript=main if inside else None)
+    history = build_history(own, agent=_is_agent_transcript(own), transcript=main if inline else None)
     first = Agent(
         id=None,
         kind=AgentKind.MAIN,
-        entries=(*whole.entries, *journal),
-        thread=whole.thread,
-        conversation=whole.conversation,
-        branches=whole.branches,
-        compactions=whole.compactions,
-        acts=whole.acts,
-        turns=whole.turns,
-        calls=tuple(find_calls(own, turns=whole.turns, elsewhere=elsewhere)),
+        entries=(*history.entries, *journal),
+        thread=history.thread,
+        conversation=history.conversation,
+        branches=history.branches,
+        compactions=history.compactions,
+        acts=history.acts,
+        turns=history.turns,
+        calls=tuple(find_calls(own, turns=history.turns, elsewhere=elsewhere)),
         transcript=path,
         model=_most_used_model(own),
     )
     evidence = AgentEvidence(_witnesses(first, own, drafts))
-    found = link_agents([draft.known for draft in drafts], evidence)
-    ended = journal_statuses(journal)
-    depths = _depths(drafts, found)
-    within = _starting_turns(drafts, found, evidence)
+    links = link_agents([draft.known for draft in drafts], evidence)
+    statuses = journal_statuses(journal)
+    depths = _depths(drafts, links)
+    turns = _starting_turns(drafts, links, evidence)
     agents = [
-        _make_agent(_with_turn(draft, within[number]), found[number], depths[number], evidence, ended)
+        _make_agent(_with_turn(draft, turns[number]), links[number], depths[number], evidence, statuses)
         for draft in drafts
         for number in [draft.known.number]
     ]
@@ -99,10 +102,10 @@ def assemble_agents(
 
 
 def _draft_agent(number: int, file: AgentFile, elsewhere: Mapping[CallId, CallResult]) -> _AgentDraft:
-    whole = build_history(file.entries, agent=True)
+    history = build_history(file.entries, agent=True)
     prompt = _first_prompt(file.entries)
     fold = fold_agent(file.entries)
-    known = UnlinkedAgent(
+    agent = UnlinkedAgent(
         number=number,
         id=file.id,
         kind=file.kind,
@@ -116,27 +119,27 @@ def _draft_agent(number: int, file: AgentFile, elsewhere: Mapping[CallId, CallRe
         forked_from=fork_point(file.entries),
         is_single_reply=fold.is_single_reply,
     )
-    made = find_calls(file.entries, agent=file.id, turns=whole.turns, elsewhere=elsewhere)
-    return _AgentDraft(known, whole, tuple(made), file.path, fold)
+    calls = find_calls(file.entries, agent=file.id, turns=history.turns, elsewhere=elsewhere)
+    return _AgentDraft(agent, history, tuple(calls), file.path, fold)
 
 
 def _witnesses(first: Agent, own: Sequence[Entry], drafts: Sequence[_AgentDraft]) -> list[Witness]:
     """Return all agents as witnesses, side agents last: they repeat what the others say."""
     ordered = sorted(drafts, key=lambda draft: draft.known.side is not None)
-    others = [Witness(one.known.number, one.known.id, one.known.entries, one.calls) for one in ordered]
+    others = [Witness(draft.known.number, draft.known.id, draft.known.entries, draft.calls) for draft in ordered]
     return [Witness(0, None, own, first.calls), *others]
 
 
 def _make_agent(
-    draft: _AgentDraft, link: AgentLink, depth: int, evidence: AgentEvidence, ended: dict[AgentId, AgentStatus]
+    draft: _AgentDraft, link: AgentLink, depth: int, evidence: AgentEvidence, statuses: dict[AgentId, AgentStatus]
 ) -> Agent:
-    known, meta = draft.known, draft.known.meta
-    made = evidence.calls.get(link.call) if link.call is not None else None
-    call = made.call if made is not None else None
-    told = _AgentDetails(known, call)
+    agent, meta = draft.known, draft.known.meta
+    call_made = evidence.calls.get(link.call) if link.call is not None else None
+    call = call_made.call if call_made is not None else None
+    details = _AgentDetails(agent, call)
     return Agent(
-        id=known.id,
-        kind=known.kind,
+        id=agent.id,
+        kind=agent.kind,
         entries=draft.loop.entries,
         thread=draft.loop.thread,
         conversation=draft.loop.conversation,
@@ -145,17 +148,17 @@ def _make_agent(
         acts=draft.loop.acts,
         turns=draft.loop.turns,
         calls=draft.calls,
-        side=draft.side_fold.kind(known.id, is_started=link.step is not None),
+        side=draft.side_fold.kind(agent.id, is_started=link.step is not None),
         transcript=draft.transcript,
         meta=meta,
         link=link,
-        status=ended.get(known.id) or agent_status(known.id, known.entries, meta, call, evidence),
-        type=told.text_field("agent_type", "subagent_type"),
-        description=told.text_field("description", "description"),
-        prompt=known.prompt or told.text_field("", "prompt"),
-        model=_most_used_model(known.entries) or told.text_field("model", "model"),
-        run=known.run,
-        team=(known.teammate[0] if known.teammate else None) or told.text_field("", "team_name"),
+        status=statuses.get(agent.id) or agent_status(agent.id, agent.entries, meta, call, evidence),
+        type=details.text_field("agent_type", "subagent_type"),
+        description=details.text_field("description", "description"),
+        prompt=agent.prompt or details.text_field("", "prompt"),
+        model=_most_used_model(agent.entries) or details.text_field("model", "model"),
+        run=agent.run,
+        team=(agent.teammate[0] if agent.teammate else None) or details.text_field("", "team_name"),
         depth=depth,
     )
 
@@ -163,24 +166,24 @@ def _make_agent(
 class _AgentDetails:
     """What is known about an agent from elsewhere: its side file, its call and the call's result."""
 
-    def __init__(self, known: UnlinkedAgent, call: Call | None) -> None:
+    def __init__(self, agent: UnlinkedAgent, call: Call | None) -> None:
         # The call of a workflow describes the run, not its agents.
-        own = call if call is not None and call.tool != "Workflow" else None
-        result = own.result if own is not None else None
-        self._meta = known.meta
-        self._call = own
+        agent_call = call if call is not None and call.tool != "Workflow" else None
+        result = agent_call.result if agent_call is not None else None
+        self._meta = agent.meta
+        self._call = agent_call
         self._result = result if isinstance(result, AgentResult) else None
 
     def text_field(self, in_meta: str, in_call: str) -> str | None:
         """Return a text field, by its name in the side file and in the call."""
-        found = getattr(self._meta, in_meta, None) or (
+        text = getattr(self._meta, in_meta, None) or (
             string_input(self._call, in_call) if self._call is not None else None
         )
-        found = found or getattr(self._result, in_meta or in_call, None)
-        return found if isinstance(found, str) else None
+        text = text or getattr(self._result, in_meta or in_call, None)
+        return text if isinstance(text, str) else None
 
 
-def _depths(drafts: Sequence[_AgentDraft], found: dict[int, AgentLink]) -> dict[int, int]:
+def _depths(drafts: Sequence[_AgentDraft], links: dict[int, AgentLink]) -> dict[int, int]:
     """Return how far each agent is from the main one: what the main one starts is at depth 1."""
     numbers: dict[AgentId | None, int] = {draft.known.id: draft.known.number for draft in reversed(drafts)}
     depths = {0: 0}
@@ -189,7 +192,7 @@ def _depths(drafts: Sequence[_AgentDraft], found: dict[int, AgentLink]) -> dict[
         here = draft.known.number
         while here not in depths and here not in path:
             path[here] = None
-            here = numbers.get(found[here].agent, 0)
+            here = numbers.get(links[here].agent, 0)
         above = depths.get(here, 0)
         for further, number in enumerate(reversed(path), 1):
             depths[number] = above + further
@@ -197,7 +200,7 @@ def _depths(drafts: Sequence[_AgentDraft], found: dict[int, AgentLink]) -> dict[
 
 
 def _starting_turns(
-    drafts: Sequence[_AgentDraft], found: dict[int, AgentLink], evidence: AgentEvidence
+    drafts: Sequence[_AgentDraft], links: dict[int, AgentLink], evidence: AgentEvidence
 ) -> dict[int, int | None]:
     """Return the session's turn in which each agent was started, through agents that start agents."""
     turns: dict[int, int | None] = {}
@@ -206,12 +209,12 @@ def _starting_turns(
         here, turn = draft.known.number, None
         while here not in turns and here not in path:
             path[here] = None
-            call = found[here].call
-            made = evidence.calls.get(call) if call is not None else None
-            if made is None or made.by.number == 0:
-                turn = made.call.turn if made is not None else None
+            call = links[here].call
+            call_made = evidence.calls.get(call) if call is not None else None
+            if call_made is None or call_made.by.number == 0:
+                turn = call_made.call.turn if call_made is not None else None
                 break
-            here = made.by.number
+            here = call_made.by.number
         else:
             turn = turns.get(here)
         turns.update(dict.fromkeys(path, turn))
@@ -307,11 +310,11 @@ def agent_status(
     id_: AgentId, entries: Sequence[Entry], meta: AgentMeta | None, call: Call | None, evidence: AgentEvidence
 ) -> AgentStatus:
     """Return how an agent ended: by later notifications, by its call, or by its own last message."""
-    told = evidence.notifications.get(id_)
-    if told is not None and told.status in _STATUS_WORDS:
-        return _STATUS_WORDS[told.status]
-    if (asked := evidence.task_status.get(id_)) in _STATUS_WORDS:
-        return _STATUS_WORDS[asked]
+    notification = evidence.notifications.get(id_)
+    if notification is not None and notification.status in _STATUS_WORDS:
+        return _STATUS_WORDS[notification.status]
+    if (status := evidence.task_status.get(id_)) in _STATUS_WORDS:
+        return _STATUS_WORDS[status]
     if meta is not None and meta.finished:
         return AgentStatus.DONE
     end = status_by_last_message(entries)
@@ -362,8 +365,8 @@ def split_inline_agents(entries: Sequence[Entry], taken: Container[str] = ()) ->
             trees.setdefault(_tree_key(entry, at, roots), []).append(entry)
         else:
             main.append(entry)
-    given: set[str] = set()
-    return main, [InlineAgent(_make_agent_id(tree[0], taken, given), tuple(tree)) for tree in trees.values()]
+    used_ids: set[str] = set()
+    return main, [InlineAgent(_make_agent_id(tree[0], taken, used_ids), tuple(tree)) for tree in trees.values()]
 
 
 def _tree_key(entry: ChainEntry, at: int, roots: dict[EntryId, EntryId]) -> object:
@@ -393,14 +396,14 @@ def _find_roots(marked: list[ChainEntry]) -> dict[EntryId, EntryId]:
     return roots
 
 
-def _make_agent_id(first: ChainEntry, taken: Container[str], given: set[str]) -> AgentId:
+def _make_agent_id(first: ChainEntry, taken: Container[str], used_ids: set[str]) -> AgentId:
     """Make an id for an agent that has none, from its first row: the same each time."""
     if first.agent_id is not None and first.agent_id not in taken:
         names = [str(first.agent_id)]
     else:
         whole = str(first.agent_id or first.uuid or f"line{first.line.number}")
         names = [f"inline-{whole[:8]}", f"inline-{whole}"]
-    numbered = (f"{names[-1]}-{number}" for number in count(len(given)))
-    name = next(name for name in chain(names, numbered) if name not in given and name not in taken)
-    given.add(name)
+    numbered = (f"{names[-1]}-{number}" for number in count(len(used_ids)))
+    name = next(name for name in chain(names, numbered) if name not in used_ids and name not in taken)
+    used_ids.add(name)
     return AgentId(name)

@@ -126,9 +126,9 @@ def agent_id_in_result(raw: Any) -> AgentId | None:
 
 def agent_id_in_text(text: str) -> AgentId | None:
     """Return the agent that the last lines of an agent's report name."""
-    found = _AGENT_ID.findall(text)
+    ids = _AGENT_ID.findall(text)
     # The report itself comes first and may quote anything.
-    return AgentId(found[-1]) if found else None
+    return AgentId(ids[-1]) if ids else None
 
 
 def result_blocks(entry: _SpeakerEntry) -> Iterator[ResultBlock]:
@@ -139,7 +139,7 @@ def result_blocks(entry: _SpeakerEntry) -> Iterator[ResultBlock]:
 
 def _find_uses(entries: Sequence[Entry]) -> list[_ToolUse]:
     """Return the tool uses in order of first appearance, each with the last row that contains it."""
-    found: dict[CallId, _ToolUse] = {}
+    uses: dict[CallId, _ToolUse] = {}
     for at, entry in enumerate(entries):
         if (
             not isinstance(entry, AssistantEntry)
@@ -150,8 +150,8 @@ def _find_uses(entries: Sequence[Entry]) -> list[_ToolUse]:
         for index, block in enumerate(entry.message.content):
             if isinstance(block, _USE_BLOCKS):
                 name = block.id or CallId(f"{entry.uuid or entry.place}#{index}")
-                found[name] = _ToolUse(name, block, entry, at)
-    return list(found.values())
+                uses[name] = _ToolUse(name, block, entry, at)
+    return list(uses.values())
 
 
 def _find_results(entries: Iterable[Entry]) -> tuple[dict[CallId, CallResult], dict[EntryId | None, CallResult]]:
@@ -254,11 +254,11 @@ def _is_interrupt(entry: UserEntry) -> bool:
     return bool(entry.interrupted_message_id) or entry.text.lstrip().startswith(INTERRUPT_MESSAGES)
 
 
-def _is_same_message(one: _SpeakerEntry, other: _SpeakerEntry | None) -> bool:
+def _is_same_message(speaker: _SpeakerEntry, other: _SpeakerEntry | None) -> bool:
     """Whether two rows are parts of one reply."""
-    if not isinstance(one, AssistantEntry) or not isinstance(other, AssistantEntry):
+    if not isinstance(speaker, AssistantEntry) or not isinstance(other, AssistantEntry):
         return False
-    ids = [entry.message.id if entry.message is not None else None for entry in (one, other)]
+    ids = [entry.message.id if entry.message is not None else None for entry in (speaker, other)]
     return ids[0] is not None and ids[0] == ids[1]
 
 
@@ -299,8 +299,8 @@ class Answer(Struct, frozen=True):
     @property
     def is_error(self) -> bool | None:
         """Whether the block itself says that it is an error."""
-        said: bool | None = getattr(self.block, "is_error", None)
-        return said
+        flag: bool | None = getattr(self.block, "is_error", None)
+        return flag
 
     @property
     def sentence(self) -> str:
@@ -396,10 +396,10 @@ _TRAILING_NOTE = "\n\nNote: The user's next message may contain a correction or 
 
 def refusal_feedback(entry: UserEntry | AssistantEntry, text: str) -> str | None:
     """Return the person's own words in a result that is a refusal. `text` is what the model saw of it."""
-    _, said, words = text.partition(_FEEDBACK_MARKER)
+    _, marker, words = text.partition(_FEEDBACK_MARKER)
     words = "" if words.lstrip().startswith(_CLARIFY_BUTTON) else words.partition(_TRAILING_NOTE)[0].strip()
     noted = entry.user_feedback if isinstance(entry, UserEntry) else None
-    return words if said and words else noted if isinstance(noted, str) and noted else None
+    return words if marker and words else noted if isinstance(noted, str) and noted else None
 
 
 def feedback_in_results(entry: UserEntry, blocks: list[ResultBlock]) -> str | None:

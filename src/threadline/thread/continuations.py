@@ -43,24 +43,24 @@ def detect_continuations(
 ) -> list[Continuation]:
     """Return all evidence of what this session continues, and what continues it."""
     mine = EntryFingerprints(entries)
-    found = list(_recorded_continuations(id_, entries))
+    continuations = list(_recorded_continuations(id_, entries))
     titles = _foreign_leaves(entries, mine)
     for other in others:
         theirs = EntryFingerprints(other.entries)
         shared = _shared_continuation(id_, entries, mine, other, theirs)
         if shared is not None:
-            found = [
+            continuations = [
                 continuation
-                for continuation in found
+                for continuation in continuations
                 if continuation.session != other.id or continuation.kind is ContinuationKind.SUMMARY
             ]
-            found.append(shared)
+            continuations.append(shared)
         named = [uuid for uuid in titles if uuid in theirs.uuids]
         if named:
-            found.append(Continuation(ContinuationKind.SUMMARY, other.id, f"its title names {named[0]}"))
+            continuations.append(Continuation(ContinuationKind.SUMMARY, other.id, f"its title names {named[0]}"))
             titles = [uuid for uuid in titles if uuid not in theirs.uuids]
     unknown = (f"a title names {uuid}, which is not here" for uuid in titles)
-    return [*found, *(Continuation(ContinuationKind.SUMMARY, None, evidence) for evidence in unknown)]
+    return [*continuations, *(Continuation(ContinuationKind.SUMMARY, None, evidence) for evidence in unknown)]
 
 
 class EntryFingerprints:
@@ -71,7 +71,7 @@ class EntryFingerprints:
         self.marks: dict[_Fingerprint, EntryId] = {}
         self.first: str | None = None
         self._order: list[EntryId | None] = []
-        seen: Counter[_Fingerprint] = Counter()
+        counts: Counter[_Fingerprint] = Counter()
         for entry in entries:
             self._order.append(entry.uuid)
             if not isinstance(entry, ChainEntry) or entry.uuid is None:
@@ -79,8 +79,8 @@ class EntryFingerprints:
             if entry.uuid not in self.uuids:
                 mark = _fingerprint(entry)
                 if mark is not None:
-                    self.marks[(*mark, str(seen[mark]))] = entry.uuid
-                    seen[mark] += 1
+                    self.marks[(*mark, str(counts[mark]))] = entry.uuid
+                    counts[mark] += 1
             self.uuids[entry.uuid] = entry
             if isinstance(entry.timestamp_text, str) and (self.first is None or entry.timestamp_text < self.first):
                 self.first = entry.timestamp_text

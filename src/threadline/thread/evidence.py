@@ -70,26 +70,26 @@ class AgentEvidence:
         self.with_prompt: dict[str, list[CallByAgent]] = {}
         self.owner: dict[EntryId, Witness] = {}
         for speaker in speakers:
-            self._hear(speaker)
+            self._add_agent(speaker)
 
-    def _hear(self, speaker: Witness) -> None:
+    def _add_agent(self, speaker: Witness) -> None:
         self.has_main |= speaker.id is None and bool(speaker.entries)
         for call in speaker.calls:
-            made = CallByAgent(speaker, call)
+            call_made = CallByAgent(speaker, call)
             # Side agents come last: they repeat the calls of the conversation they were given.
-            if self.calls.setdefault(call.id, made) is made:
-                self._made(made)
+            if self.calls.setdefault(call.id, call_made) is call_made:
+                self._add_call(call_made)
         for entry in speaker.entries:
-            self._read(entry)
+            self._add_entry(entry)
             if entry.uuid is not None:
                 self.owner.setdefault(entry.uuid, speaker)
-        for told in find_notifications(speaker.entries):
-            self.notifications[told.task] = told
-            if told.call is not None:
-                self.in_notification.setdefault(AgentId(told.task), told.call)
+        for notification in find_notifications(speaker.entries):
+            self.notifications[notification.task] = notification
+            if notification.call is not None:
+                self.in_notification.setdefault(AgentId(notification.task), notification.call)
 
-    def _made(self, made: CallByAgent) -> None:
-        call = made.call
+    def _add_call(self, call_made: CallByAgent) -> None:
+        call = call_made.call
         if call.tool == "Workflow" and isinstance(result := call.result, WorkflowResult) and result.run_id:
             self.of_run.setdefault(result.run_id, call.id)
         if (
@@ -102,16 +102,16 @@ class AgentEvidence:
             return
         for uuid in (call.entry.uuid, call.entry.parent_uuid):
             if uuid is not None:
-                self.at_entry.setdefault(uuid, []).append(made)
+                self.at_entry.setdefault(uuid, []).append(call_made)
         if (prompt := string_input(call, "prompt")) is not None:
-            self.with_prompt.setdefault(prompt.strip(), []).append(made)
+            self.with_prompt.setdefault(prompt.strip(), []).append(call_made)
         # Only tools that start agents end their text like this: others may print anything.
         if (agent := agent_id_in_text(call.output)) is not None:
             self.in_text.setdefault(agent, call.id)
         for teammate in _spawned_teammates(call):
             self.of_teammate.setdefault(teammate, call.id)
 
-    def _read(self, entry: Entry) -> None:
+    def _add_entry(self, entry: Entry) -> None:
         match entry:
             case UserEntry(tool_use_result=dict(raw)):
                 agent, call = agent_id_in_result(raw), entry.call_id
@@ -119,11 +119,11 @@ class AgentEvidence:
                     self.in_result.setdefault(agent, call)
             case ProgressEntry(
                 progress=AgentProgress(agent_id=str(id_)) | SkillProgress(agent_id=str(id_)),
-                parent_tool_use_id=str(told),
+                parent_tool_use_id=str(call_id),
             ):
-                self.in_progress.setdefault(AgentId(id_), CallId(told))
-            case AgentMetadataEntry(agent_id=str(id_), tool_use_id=str(told)):
-                self.in_meta.setdefault(AgentId(id_), CallId(told))
+                self.in_progress.setdefault(AgentId(id_), CallId(call_id))
+            case AgentMetadataEntry(agent_id=str(id_), tool_use_id=str(call_id)):
+                self.in_meta.setdefault(AgentId(id_), CallId(call_id))
 
 
 def string_input(call: Call, name: str) -> str | None:
@@ -167,19 +167,19 @@ def find_notifications(entries: Iterable[Entry]) -> list[Notification]:
     """Return every notification once. If it was queued and then given to the model, the latter's row counts."""
     listed = list(entries)
     queued: list[tuple[int, str]] = []
-    given: dict[object, list[tuple[int, str]]] = {}
+    delivered: dict[object, list[tuple[int, str]]] = {}
     for at, entry in enumerate(listed):
         if isinstance(entry, QueueOperationEntry):
             queued += ((at, text) for text in _tag_contents(entry.text) if entry.operation == "enqueue")
-        elif _can_contain_tag(entry) and (found := [(at, text) for text in _tag_contents(_program_text(entry))]):
-            given[entry.uuid or at] = found  # a row that is written again is the same one
-    told = [one for found in given.values() for one in found]
-    seen = Counter(text.strip() for _, text in told)
+        elif _can_contain_tag(entry) and (row_texts := [(at, text) for text in _tag_contents(_program_text(entry))]):
+            delivered[entry.uuid or at] = row_texts  # a row that is written again is the same one
+    texts = [pair for row_texts in delivered.values() for pair in row_texts]
+    counts = Counter(text.strip() for _, text in texts)
     for at, text in queued:
-        seen[text.strip()] -= 1
-        if seen[text.strip()] < 0:
-            told.append((at, text))
-    return [_parse_notification(text, listed[at]) for at, text in sorted(told, key=lambda one: one[0])]
+        counts[text.strip()] -= 1
+        if counts[text.strip()] < 0:
+            texts.append((at, text))
+    return [_parse_notification(text, listed[at]) for at, text in sorted(texts, key=lambda pair: pair[0])]
 
 
 def _can_contain_tag(entry: Entry) -> bool:

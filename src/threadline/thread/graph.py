@@ -65,9 +65,9 @@ class Graph:
 
     def walk(self, uuid: EntryId | None) -> Iterator[ChainEntry]:
         """Follow the parents as they are named, once round a cycle, as Claude Code does."""
-        seen: set[EntryId] = set()
-        while uuid is not None and uuid in self.entries and uuid not in seen:
-            seen.add(uuid)
+        visited: set[EntryId] = set()
+        while uuid is not None and uuid in self.entries and uuid not in visited:
+            visited.add(uuid)
             yield self.entries[uuid]
             uuid = self._named_parent(uuid)
 
@@ -197,9 +197,9 @@ class ParallelReplies:
         answered: set[CallId] = {call for entry in chain for call in answered_call_ids(entry)}
         missed: dict[EntryId | None, list[ChainEntry]] = {}
         for reply, anchor in last.items():
-            found = self._missed(reply, there, answered)
-            there.update(entry.uuid for entry in found)
-            missed[anchor] = found
+            added = self._missed(reply, there, answered)
+            there.update(entry.uuid for entry in added)
+            missed[anchor] = added
         return [both for entry in chain for both in (entry, *missed.get(entry.uuid, ()))]
 
     def _missed(self, reply: MessageId, there: set[EntryId | None], answered: set[CallId]) -> list[ChainEntry]:

@@ -86,7 +86,7 @@ class Requests:
                 model=_model_of(row),
                 messages=count,
                 new=len(tail),
-                missing=sum(one not in self._blobs and one not in self._derived for one in tail),
+                missing=sum(hash_ not in self._blobs and hash_ not in self._derived for hash_ in tail),
             )
 
     def rebuild(self, number: int) -> Request:
@@ -96,10 +96,10 @@ class Requests:
             NotFound: there are not that many.
         """
         if not 1 <= number <= len(self.rows):
-            raise NotFound(f"There is no request {number}; the transcript holds {len(self.rows)}.")
+            raise NotFound(f"There is no request {number}. The transcript has {len(self.rows)}.")
         row = self.rows[number - 1]
         hashes, unknown = self._hashes(row)
-        messages = tuple(self._message(one) for one in hashes)
+        messages = tuple(self._message(hash_) for hash_ in hashes)
         shape = self._shapes.get(row.shape_hash or "")
         parts: dict[str, Any] = shape if isinstance(shape, dict) else {}
         params = row.params if isinstance(row.params, dict) else {}
@@ -129,21 +129,21 @@ class Requests:
     def _hashes(self, row: ApiRequestEntry) -> tuple[list[str], int]:
         """Return the hashes of all messages, and how many before them belong to a request that is missing."""
         chain = [row]
-        seen = {id(row)}
+        visited = {id(row)}
         while (base := chain[-1].base) is not None:
             at = self._by_id.get(base)
-            if at is None or id(self.rows[at]) in seen:
+            if at is None or id(self.rows[at]) in visited:
                 break
             chain.append(self.rows[at])
-            seen.add(id(self.rows[at]))
+            visited.add(id(self.rows[at]))
         hashes: list[str] = []
         unknown = max(0, chain[-1].keep or 0) if chain[-1].base is not None else 0
-        for one in reversed(chain):
-            if one is not chain[-1]:
-                kept = max(0, one.keep or 0)
+        for base_row in reversed(chain):
+            if base_row is not chain[-1]:
+                kept = max(0, base_row.keep or 0)
                 del hashes[max(0, kept - unknown) :]
                 unknown = min(unknown, kept)
-            hashes += one.tail or []
+            hashes += base_row.tail or []
         return hashes, unknown
 
     def _message(self, hash_: str) -> RequestMessage:
@@ -154,11 +154,11 @@ class Requests:
             verified = message_hash(message) == hash_
             role, content = str(message.get("role") or ""), message.get("content")
             return RequestMessage(hash_, role, content, verified, MessageSource.BLOB, place, fields)
-        found = self._derived.get(hash_)
-        if found is None:
+        derived = self._derived.get(hash_)
+        if derived is None:
             return RequestMessage(hash_)
-        content = found.blocks[: found.count]
-        return RequestMessage(hash_, found.role, content, verified=True, source=found.source, place=found.place)
+        content = derived.blocks[: derived.count]
+        return RequestMessage(hash_, derived.role, content, verified=True, source=derived.source, place=derived.place)
 
     def _collect(self, entries: Sequence[Entry]) -> None:
         """Collect everything that requests are made of, in one walk."""
@@ -203,8 +203,8 @@ class Requests:
         message.blocks.append(block)
         whole = message.running.copy()
         whole.update(f'],"role":"{message.role}"}}'.encode())
-        found = _DerivedMessage(message.role, message.blocks, len(message.blocks), message.source, message.place)
-        self._derived.setdefault(whole.hexdigest(), found)
+        derived = _DerivedMessage(message.role, message.blocks, len(message.blocks), message.source, message.place)
+        self._derived.setdefault(whole.hexdigest(), derived)
 
 
 def _model_of(row: ApiRequestEntry) -> str | None:
@@ -254,11 +254,11 @@ def _body_digest(
     row: ApiRequestEntry, params: dict[str, Any], shape: dict[str, Any], messages: Sequence[RequestMessage]
 ) -> str | None:
     """Return the hash of the body as it was sent: parameters, shape and messages, with cache marks inserted."""
-    said = [
+    sent = [
         _with_text_block({"role": message.role, "content": message.content, **message.fields}) for message in messages
     ]
     # Copied through JSON: the same blob may be used in several places, and only one of them has the mark.
-    written = canonical_json({**params, **shape, "messages": said})
+    written = canonical_json({**params, **shape, "messages": sent})
     if written is None:
         return None
     body = json.loads(written)

@@ -87,7 +87,9 @@ def _last_leaf(graph: Graph, within: set[EntryId] | None, *, agent: bool) -> Ent
     speakers: list[EntryId] = []
     for ends in (graph.ends(), graph.leaves()):
         above = (nearest[end] for end in ends if within is None or end in within)
-        speakers = speakers or [one for one in above if one is not None and (within is None or one in within)]
+        speakers = speakers or [
+            speaker for speaker in above if speaker is not None and (within is None or speaker in within)
+        ]
     main = [uuid for uuid in speakers if is_visible(graph.entries[uuid], agent=agent)]
     return max(main or speakers, key=graph.position.__getitem__, default=None)
 
@@ -116,16 +118,16 @@ _MAX_PRESERVED = 2000
 def find_compactions(graph: Graph) -> list[Compaction]:
     """Return every compaction of one agent's entries, in file order."""
     speakers = _speaker_positions(graph)
-    found: list[Compaction] = []
+    compactions: list[Compaction] = []
     for uuid, entry in graph.entries.items():
         if isinstance(entry, SystemEntry) and entry.subtype == "compact_boundary":
-            found.append(_boundary_compaction(entry, uuid, graph, speakers))
+            compactions.append(_boundary_compaction(entry, uuid, graph, speakers))
         elif isinstance(entry, SystemEntry) and entry.subtype == "microcompact_boundary":
-            found.append(_micro_compaction(entry))
+            compactions.append(_micro_compaction(entry))
         elif isinstance(entry, UserEntry) and entry.is_compact_summary and not _follows_boundary(entry, graph):
             before = _last_speaker_before(speakers, graph.first[uuid])
-            found.append(Compaction(CompactionKind.SUMMARY, entry.place, summary=entry, before=before))
-    return sorted(found, key=lambda compaction: compaction.place.offset)
+            compactions.append(Compaction(CompactionKind.SUMMARY, entry.place, summary=entry, before=before))
+    return sorted(compactions, key=lambda compaction: compaction.place.offset)
 
 
 def find_resumptions(graph: Graph, *, agent: bool = False) -> dict[EntryId, EntryId | None]:
@@ -141,7 +143,7 @@ def find_resumptions(graph: Graph, *, agent: bool = False) -> dict[EntryId, Entr
 
 def whole_conversation(
     thread: Thread,
-    found: list[Compaction],
+    compactions: list[Compaction],
     graph: Graph,
     parallel: ParallelReplies,
     resumed: Mapping[EntryId, EntryId | None] = MappingProxyType({}),
@@ -152,7 +154,9 @@ def whole_conversation(
     """
     before: dict[EntryId | None, EntryId | None] = dict(resumed.items())
     before |= {
-        _start_id(compaction): compaction.before for compaction in found if compaction.kind is not CompactionKind.MICRO
+        _start_id(compaction): compaction.before
+        for compaction in compactions
+        if compaction.kind is not CompactionKind.MICRO
     }
     segments = [list(thread.entries)]
     starts: set[EntryId | None] = set()
@@ -161,11 +165,11 @@ def whole_conversation(
         starts.add(first)
         segments.append(thread_to(graph, parallel, before.get(first)))
     segments.pop()  # nothing, or a tree that was walked already
-    told: set[EntryId | None] = set()
+    included: set[EntryId | None] = set()
     whole: list[ChainEntry] = []
-    for entry in (one for segment in reversed(segments) for one in segment):
-        if entry.uuid not in told:
-            told.add(entry.uuid)
+    for entry in (member for segment in reversed(segments) for member in segment):
+        if entry.uuid not in included:
+            included.add(entry.uuid)
             whole.append(entry)
     return whole
 
@@ -178,11 +182,14 @@ def _start_id(compaction: Compaction) -> EntryId | None:
 def _boundary_compaction(
     entry: SystemEntry, uuid: EntryId, graph: Graph, speakers: list[tuple[int, EntryId]]
 ) -> Compaction:
-    told = entry.compact_metadata
+    metadata = entry.compact_metadata
     logical = entry.logical_parent_uuid
     # A pointer to a later entry, or to the boundary itself, is dangling as well.
     dangling = logical is None or logical not in graph.entries or graph.first[logical] >= graph.first[uuid]
-    summary = next((one for child in graph.children.get(uuid, ()) if _is_summary(one := graph.entries[child])), None)
+    summary = next(
+        (child_entry for child in graph.children.get(uuid, ()) if _is_summary(child_entry := graph.entries[child])),
+        None,
+    )
     return Compaction(
         CompactionKind.BOUNDARY,
         entry.place,
@@ -190,23 +197,23 @@ def _boundary_compaction(
         summary=summary if isinstance(summary, UserEntry) else None,
         before=_last_speaker_before(speakers, graph.first[uuid]) if dangling else logical,
         dangling=dangling,
-        trigger=told.trigger if told else None,
-        tokens_before=told.pre_tokens if told else None,
-        tokens_after=told.post_tokens if told else None,
+        trigger=metadata.trigger if metadata else None,
+        tokens_before=metadata.pre_tokens if metadata else None,
+        tokens_after=metadata.post_tokens if metadata else None,
         preserved=tuple(_preserved_ids(entry, graph)),
     )
 
 
 def _micro_compaction(entry: SystemEntry) -> Compaction:
-    told = entry.microcompact_metadata
-    before = told.pre_tokens if told else None
-    after = before - (told.tokens_saved or 0) if told and before is not None else None
+    metadata = entry.microcompact_metadata
+    before = metadata.pre_tokens if metadata else None
+    after = before - (metadata.tokens_saved or 0) if metadata and before is not None else None
     return Compaction(
         CompactionKind.MICRO,
         entry.place,
         boundary=entry,
         before=entry.parent_uuid,
-        trigger=told.trigger if told else None,
+        trigger=metadata.trigger if metadata else None,
         tokens_before=before,
         tokens_after=after,
     )
@@ -214,21 +221,21 @@ def _micro_compaction(entry: SystemEntry) -> Compaction:
 
 def _preserved_ids(entry: SystemEntry, graph: Graph) -> list[EntryId]:
     """Return the entries from before a boundary that stay: a list of them, or a stretch from head to tail."""
-    told = entry.compact_metadata
-    if told is None:
+    metadata = entry.compact_metadata
+    if metadata is None:
         return []
-    if told.preserved_messages is not None and told.preserved_messages.uuids:
-        return [uuid for uuid in told.preserved_messages.uuids if uuid in graph.entries]
-    stretch = told.preserved_segment
+    if metadata.preserved_messages is not None and metadata.preserved_messages.uuids:
+        return [uuid for uuid in metadata.preserved_messages.uuids if uuid in graph.entries]
+    stretch = metadata.preserved_segment
     if stretch is None or stretch.tail_uuid is None:
         return []
     kept: list[EntryId] = []
-    for one in islice(
+    for id_ in islice(
         graph.path_to_root(stretch.tail_uuid), _MAX_PRESERVED if stretch.head_uuid in graph.entries else 0
     ):
-        if one.uuid is not None:
-            kept.append(one.uuid)
-        if one.uuid == stretch.head_uuid:
+        if id_.uuid is not None:
+            kept.append(id_.uuid)
+        if id_.uuid == stretch.head_uuid:
             return kept[::-1]
     return []
 
@@ -272,7 +279,7 @@ def find_branches(
         if len(children) > 1:
             left.update(way for way in reach.left(reach.ways(fork, children)) if reach.has_content(way))
     begun: dict[EntryId, EntryId] = {}
-    found: dict[EntryId, list[EntryId]] = {}
+    branches: dict[EntryId, list[EntryId]] = {}
     passed: set[EntryId] = set()
     for uuid in graph.parents_first():
         above = graph.parent(uuid)
@@ -283,8 +290,8 @@ def find_branches(
         elif above in begun or above in passed or uuid in left:
             first = begun.get(above, uuid) if above is not None else uuid
             begun[uuid] = first
-            found.setdefault(first, []).append(uuid)
-    return [_make_branch(graph, first, found[first]) for first in sorted(found, key=graph.first.__getitem__)]
+            branches.setdefault(first, []).append(uuid)
+    return [_make_branch(graph, first, branches[first]) for first in sorted(branches, key=graph.first.__getitem__)]
 
 
 class _Reachability:
@@ -307,8 +314,8 @@ class _Reachability:
                 self._to_kept_prompt.add(uuid)
             if _is_finished(graph.entries[uuid]) or any(child in self._finished for child in below):
                 self._finished.add(uuid)
-            told = (uuid in prompts and uuid not in commands) or _is_reply(graph.entries[uuid])
-            if told or any(child in self._told for child in below):
+            is_content = (uuid in prompts and uuid not in commands) or _is_reply(graph.entries[uuid])
+            if is_content or any(child in self._told for child in below):
                 self._told.add(uuid)
 
     def has_content(self, uuid: EntryId) -> bool:
@@ -405,8 +412,8 @@ def build_history(
     thread = active_thread(listed, graph, parallel, agent=agent)
     if transcript is not None:
         thread = _thread_through(transcript, thread)
-    found = find_compactions(graph)
-    whole = whole_conversation(thread, found, graph, parallel, find_resumptions(graph, agent=agent))
+    compactions = find_compactions(graph)
+    whole = whole_conversation(thread, compactions, graph, parallel, find_resumptions(graph, agent=agent))
     done = find_acts(listed, agent=agent)
     prompts = {act.entry.uuid for act in done if act.kind in _PROMPT_KINDS and act.entry.uuid is not None}
     commands = {act.entry.uuid for act in done if act.kind is ActKind.COMMAND and act.entry.uuid is not None}
@@ -416,7 +423,7 @@ def build_history(
         thread=thread,
         conversation=tuple(whole),
         branches=tuple(find_branches(graph, prompts, kept, commands)),
-        compactions=tuple(found),
+        compactions=tuple(compactions),
         acts=tuple(done),
         turns=tuple(split_into_turns(listed, done)),
     )

@@ -31,12 +31,12 @@ def session_title(entries: Iterable[Entry], acts: Iterable[Act]) -> Title:
 
     If nobody typed a prompt, it is the heading of the plan that the session carries out.
     """
-    given = dict(filter(None, map(title_in_entry, entries)))
-    words: dict[str, str] = {}
+    titles = dict(filter(None, map(title_in_entry, entries)))
+    prompt_titles: dict[str, str] = {}
     for act in acts:
         for rank, text in title_words(act):
-            words.setdefault(rank, text)
-    return choose_title(given, words)
+            prompt_titles.setdefault(rank, text)
+    return choose_title(titles, prompt_titles)
 
 
 def title_from_parts(head: Iterable[Entry], titles: Iterable[Entry]) -> Title:

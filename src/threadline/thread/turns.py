@@ -41,7 +41,7 @@ def split_into_turns(entries: Sequence[Entry], acts: Iterable[Act]) -> list[Turn
     What is before the first act is turn 0, which has no act. A turn begins with the rows that lead in to its act.
     """
     begins = {id(act.entry): act for act in acts if begins_turn(act)}
-    found: list[Turn] = []
+    turns: list[Turn] = []
     act: Act | None = None
     held: list[Entry] = []
     for entry in entries:
@@ -49,12 +49,12 @@ def split_into_turns(entries: Sequence[Entry], acts: Iterable[Act]) -> list[Turn
         if begun is not None:
             cut = _lead_in_start(held, begun, first=act is None)
             if held[:cut]:
-                found.append(_make_turn(found, act, held[:cut]))
+                turns.append(_make_turn(turns, act, held[:cut]))
             act, held = begun, held[cut:]
         held.append(entry)
     if held:
-        found.append(_make_turn(found, act, held))
-    return found
+        turns.append(_make_turn(turns, act, held))
+    return turns
 
 
 def begins_turn(act: Act) -> bool:
@@ -90,23 +90,23 @@ def _is_compact_output(entry: Entry, act: Act) -> bool:
     boundary = isinstance(entry, SystemEntry) and entry.subtype == "compact_boundary"
     if not boundary and not (isinstance(entry, UserEntry) and entry.is_compact_summary):
         return False
-    made, asked = entry.timestamp, act.timestamp
-    return made is not None and asked is not None and asked <= made
+    written, typed = entry.timestamp, act.timestamp
+    return written is not None and typed is not None and typed <= written
 
 
 def _is_resume_note(entry: Entry) -> bool:
     """Whether it is what the program notes before a prompt, or when a session is resumed."""
     if isinstance(entry, FileHistorySnapshotEntry):
         return not entry.is_snapshot_update
-    told = (
+    text = (
         entry.attachment
         if isinstance(entry, AttachmentEntry)
         else entry.progress
         if isinstance(entry, ProgressEntry)
         else None
     )
-    if isinstance(told, HookAttachment | HookProgress):
-        return told.hook_name in _RESUME_HOOKS
+    if isinstance(text, HookAttachment | HookProgress):
+        return text.hook_name in _RESUME_HOOKS
     return isinstance(entry, ModeEntry | PermissionModeEntry)
 
 

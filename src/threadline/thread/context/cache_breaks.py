@@ -37,34 +37,34 @@ def find_cache_breaks(agent: Agent, sent: Sequence[SentRequest]) -> list[CacheBr
     What a request could have read is what the previous one read and wrote. The first request is skipped, and so are
     requests of unknown size.
     """
-    told = [sent_request for sent_request in sent if sent_request.window.told]
+    sized = [sent_request for sent_request in sent if sent_request.window.told]
     causes = _BreakCauses(agent, sent)
-    found = []
+    breaks = []
     lifetime = _FIVE_MINUTES
-    for before, one in pairwise(told):
+    for before, request in pairwise(sized):
         lifetime = _cache_lifetime(before) or lifetime
-        expected, read = before.window.cached, one.window.cache_read
+        expected, read = before.window.cached, request.window.cache_read
         shortfall = expected - read
         if shortfall < MIN_SHORTFALL or read >= MIN_READ_SHARE * expected:
             continue
-        gap = _gap(before.window, one.window)
-        cause, evidence = causes.of(before, one, gap, lifetime)
-        found.append(
+        gap = _gap(before.window, request.window)
+        cause, evidence = causes.of(before, request, gap, lifetime)
+        breaks.append(
             CacheBreak(
-                request=one.window.number,
-                turn=one.window.turn,
-                place=one.window.place,
-                time=one.window.time,
+                request=request.window.number,
+                turn=request.window.turn,
+                place=request.window.place,
+                time=request.window.time,
                 cause=cause,
                 evidence=evidence,
                 expected=expected,
                 cache_read=read,
                 shortfall=shortfall,
-                rewritten=min(shortfall, one.window.prompt - read),
+                rewritten=min(shortfall, request.window.prompt - read),
                 gap=gap,
             )
         )
-    return found
+    return breaks
 
 
 def _gap(before: ContextWindow, after: ContextWindow) -> timedelta | None:
@@ -76,9 +76,9 @@ def _gap(before: ContextWindow, after: ContextWindow) -> timedelta | None:
 
 def _cache_lifetime(sent: SentRequest) -> timedelta | None:
     """Return how long what a request wrote is kept: as requested, or as counted; None if it wrote nothing."""
-    asked = next((row.prompt_cache_requested for row in sent.rows if row.prompt_cache_requested), None)
-    if asked is not None:
-        return _HOUR if asked == "1h" else _FIVE_MINUTES
+    requested = next((row.prompt_cache_requested for row in sent.rows if row.prompt_cache_requested), None)
+    if requested is not None:
+        return _HOUR if requested == "1h" else _FIVE_MINUTES
     if not sent.window.cache_write:
         return None
     return _HOUR if sent.window.cache_write_1h >= sent.window.cache_write_5m else _FIVE_MINUTES
@@ -92,7 +92,7 @@ class _BreakCauses:
         self._changes = RequestChanges(agent.entries)
         rows = {id(compaction.boundary or compaction.summary): compaction for compaction in agent.compactions}
         at = [(at, rows[id(entry)]) for at, entry in enumerate(agent.entries) if id(entry) in rows]
-        self._compacted, self._compactions = [one[0] for one in at], [one[1] for one in at]
+        self._compacted, self._compactions = [pair[0] for pair in at], [pair[1] for pair in at]
 
     def of(
         self, before: SentRequest, sent_request: SentRequest, gap: timedelta | None, lifetime: timedelta
@@ -115,10 +115,10 @@ class _BreakCauses:
         at = bisect_right(self._compacted, before.first)
         if at == len(self._compacted) or self._compacted[at] >= sent_request.first:
             return None
-        found = self._compactions[at]
-        blanked = found.kind is CompactionKind.MICRO
+        compaction = self._compactions[at]
+        blanked = compaction.kind is CompactionKind.MICRO
         what = "old results were blanked" if blanked else "the conversation was replaced by a summary"
-        return f"{what} at line {found.place.line}"
+        return f"{what} at line {compaction.place.line}"
 
     def _branch(self, before: SentRequest, sent_request: SentRequest) -> str | None:
         """The conversation went back: the request continues an earlier one than the previous one."""
@@ -180,7 +180,7 @@ class RequestChanges:
         if old is not None and new is not None:
             return self._other_shape(old.shape_hash, new.shape_hash) if old.shape_hash != new.shape_hash else None
         between = self._entries[before.first : sent_request.first]
-        return next((told for entry in between if (told := _tool_change(entry)) is not None), None)
+        return next((change for entry in between if (change := _tool_change(entry)) is not None), None)
 
     def settings(self, before: SentRequest, sent_request: SentRequest) -> str | None:
         """Effort, speed, thinking or another parameter changed."""
@@ -209,7 +209,7 @@ class RequestChanges:
         had, has = _tool_names(self._shapes.get(old or "")), _tool_names(self._shapes.get(new or ""))
         if had == has:
             return "the system prompt or a tool's description is another than in the request before"
-        came, went = [one for one in has if one not in had], [one for one in had if one not in has]
+        came, went = [tool for tool in has if tool not in had], [tool for tool in had if tool not in has]
         return f"the tools are others than in the request before{_list_names('came', came)}{_list_names('went', went)}"
 
     def _parameters(self, before: SentRequest, sent_request: SentRequest) -> Iterator[_SettingChange]:
@@ -248,16 +248,16 @@ def _list_names(verb: str, names: Sequence[str]) -> str:
 
 def _tool_change(entry: Entry) -> str | None:
     """Describe tools, agents, servers or the style that a row says came or went. A first list is no change."""
-    told = entry.attachment if isinstance(entry, AttachmentEntry) else None
-    if isinstance(told, OutputStyle):
+    attachment = entry.attachment if isinstance(entry, AttachmentEntry) else None
+    if isinstance(attachment, OutputStyle):
         return f"the output style was set at line {entry.line.number}"
-    if not isinstance(told, Delta) or told.is_initial:
+    if not isinstance(attachment, Delta) or attachment.is_initial:
         return None
-    came = told.added_names or told.added_types or []
-    went = told.removed_names or told.removed_types or []
+    came = attachment.added_names or attachment.added_types or []
+    went = attachment.removed_names or attachment.removed_types or []
     if not came and not went:
         return None
-    what = told.type.removesuffix("_delta").replace("_", " ")
+    what = attachment.type.removesuffix("_delta").replace("_", " ")
     return f"{what} changed at line {entry.line.number}{_list_names('came', came)}{_list_names('went', went)}"
 
 
@@ -284,18 +284,20 @@ def _speed_of(sent: SentRequest) -> str | None:
 
 
 def _thinking_of(prompt: UserEntry) -> str:
-    told = prompt.thinking_metadata
-    if told is None:
+    metadata = prompt.thinking_metadata
+    if metadata is None:
         return "not told"
-    level = told.level or ("off" if told.disabled else "on")
-    return f"{level}, at most {told.max_thinking_tokens} tokens" if told.max_thinking_tokens is not None else level
+    level = metadata.level or ("off" if metadata.disabled else "on")
+    return (
+        f"{level}, at most {metadata.max_thinking_tokens} tokens" if metadata.max_thinking_tokens is not None else level
+    )
 
 
 def _is_resume_hook(entry: Entry) -> bool:
-    told = entry.attachment if isinstance(entry, AttachmentEntry) else None
+    attachment = entry.attachment if isinstance(entry, AttachmentEntry) else None
     if isinstance(entry, ProgressEntry):
         return isinstance(entry.progress, HookProgress) and entry.progress.hook_name in _RESUME_HOOKS
-    return isinstance(told, HookAttachment) and told.hook_name in _RESUME_HOOKS
+    return isinstance(attachment, HookAttachment) and attachment.hook_name in _RESUME_HOOKS
 
 
 class RequestParents:
@@ -318,11 +320,11 @@ class RequestParents:
 
     def _nearest(self, uuid: EntryId | None) -> int | None:
         path: list[EntryId] = []
-        seen: set[EntryId] = set()
-        while uuid is not None and uuid not in self._number and uuid not in seen:
-            seen.add(uuid)
+        visited: set[EntryId] = set()
+        while uuid is not None and uuid not in self._number and uuid not in visited:
+            visited.add(uuid)
             path.append(uuid)
             uuid = self._above.get(uuid)
-        found = self._number.get(uuid) if uuid is not None else None
-        self._number.update(dict.fromkeys(path, found))
-        return found
+        number = self._number.get(uuid) if uuid is not None else None
+        self._number.update(dict.fromkeys(path, number))
+        return number

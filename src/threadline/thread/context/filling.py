@@ -127,9 +127,9 @@ def _user_pieces(
 def _prompt_pieces(text: str) -> Iterator[Piece]:
     """Return the pieces of a person's text, and of what the program put before it."""
     start = 0
-    while (found := _PREFACE_TAG.match(text, start)) is not None:
-        yield Piece(ContextCategory.INJECTED, found[1].replace("_", "-"), estimate_tokens(found[0]))
-        start = found.end()
+    while (match := _PREFACE_TAG.match(text, start)) is not None:
+        yield Piece(ContextCategory.INJECTED, match[1].replace("_", "-"), estimate_tokens(match[0]))
+        start = match.end()
     if start < len(text):
         yield Piece(ContextCategory.PROMPT, None, estimate_tokens(text[start:], PROSE_BYTES_PER_TOKEN))
 
@@ -214,8 +214,10 @@ class WindowFiller:
 
     def filling(self) -> tuple[ContextPart, ...]:
         """Return what fills the window, largest first."""
-        found = [ContextPart(*key, one.tokens, one.measured) for key, one in self._amounts.items() if one.tokens]
-        return tuple(sorted(found, key=lambda one: (-one.tokens, one.category, one.name or "")))
+        parts = [
+            ContextPart(*key, amount.tokens, amount.measured) for key, amount in self._amounts.items() if amount.tokens
+        ]
+        return tuple(sorted(parts, key=lambda amount: (-amount.tokens, amount.category, amount.name or "")))
 
     def guess(self, pieces: Iterable[Piece]) -> None:
         """Add pieces whose size no usage tells: each is as large as estimated."""
@@ -234,48 +236,48 @@ class WindowFiller:
     def _begin(self, size: int, pieces: Sequence[Piece]) -> None:
         """Add the first request: what is not recorded of it is the system prompt and the tools."""
         weights = self._weights(pieces)
-        seen = min(size, sum(weights.values()))
-        self._share(weights, seen)
-        self._add(_SYSTEM, size - seen, measured=not seen)
+        recorded = min(size, sum(weights.values()))
+        self._share(weights, recorded)
+        self._add(_SYSTEM, size - recorded, measured=not recorded)
 
     def _grow(self, more: int, pieces: Sequence[Piece]) -> None:
-        said = self._weights(piece for piece in pieces if piece.reply)
-        given = self._weights(piece for piece in pieces if not piece.reply)
-        expected = sum(said.values()) + sum(given.values())
+        reply_weights = self._weights(piece for piece in pieces if piece.reply)
+        other_weights = self._weights(piece for piece in pieces if not piece.reply)
+        expected = sum(reply_weights.values()) + sum(other_weights.values())
         if more * _MAX_FACTOR < expected:
             more += self._leave(expected - more, at_least=-more)
             self._share(self._weights(pieces), more)
             return
-        reply = self._reply(sum(said.values()), more)
+        reply = self._reply(sum(reply_weights.values()), more)
         if reply is None:
             self._shared_or_unseen(self._weights(pieces), more)
         else:
-            self._share(said, reply, measured=len(said) == 1)
-            self._shared_or_unseen(given, more - reply)
+            self._share(reply_weights, reply, measured=len(reply_weights) == 1)
+            self._shared_or_unseen(other_weights, more - reply)
 
     def _weights(self, pieces: Iterable[Piece]) -> dict[FillingKey, int]:
         return {key: max(1, round(weight * self._scale)) for key, weight in _weights_by_key(pieces).items()}
 
     def _reply(self, weight: int, more: int) -> int | None:
         """Return the size of the previous reply from its usage; None if that is a placeholder or does not fit."""
-        told = self._output
-        return told if weight and weight <= told * _MAX_FACTOR and told <= more else None
+        output = self._output
+        return output if weight and weight <= output * _MAX_FACTOR and output <= more else None
 
     def _shared_or_unseen(self, weights: dict[FillingKey, int], more: int) -> None:
         """Share out an amount, but no more than the estimates allow: the rest is not in the transcript."""
         expected = sum(weights.values())
-        seen = min(more, expected * _MAX_FACTOR + _SLACK) if weights else 0
-        self._share(weights, seen, measured=len(weights) == 1 and seen == more)
-        self._add(_UNSEEN, more - seen)
+        recorded = min(more, expected * _MAX_FACTOR + _SLACK) if weights else 0
+        self._share(weights, recorded, measured=len(weights) == 1 and recorded == more)
+        self._add(_UNSEEN, more - recorded)
 
-    def _leave(self, wanted: int, at_least: int) -> int:
+    def _leave(self, amount: int, at_least: int) -> int:
         """Remove what must have left the window, because it grew too little or shrank.
 
         Thinking may have left at any time; of anything else, only what is certainly missing is removed.
         """
         taken = 0
         for category in _DROP_ORDER:
-            most = wanted if category is ContextCategory.THINKING else at_least
+            most = amount if category is ContextCategory.THINKING else at_least
             taken += self._take([key for key in self._amounts if key[0] is category], most - taken)
         inner = [key for key in self._amounts if key != _SYSTEM]
         taken += self._take(inner, at_least - taken)
@@ -283,9 +285,9 @@ class WindowFiller:
         self.dropped += taken
         return taken
 
-    def _take(self, keys: Sequence[FillingKey], wanted: int) -> int:
+    def _take(self, keys: Sequence[FillingKey], needed: int) -> int:
         held = {key: self._amounts[key].tokens for key in keys if key in self._amounts}
-        taken = max(0, min(wanted, sum(held.values())))
+        taken = max(0, min(needed, sum(held.values())))
         for key, part in share_out(held, taken).items():
             amount = self._amounts[key]
             amount.tokens -= part
@@ -304,11 +306,11 @@ class WindowFiller:
 
 def _weights_by_key(pieces: Iterable[Piece]) -> dict[FillingKey, int]:
     """Return the weight of each category, in order of appearance, without empty ones."""
-    found: dict[FillingKey, int] = {}
+    weights: dict[FillingKey, int] = {}
     for piece in pieces:
         key = piece.category, piece.name
-        found[key] = found.get(key, 0) + max(1, piece.weight)
-    return found
+        weights[key] = weights.get(key, 0) + max(1, piece.weight)
+    return weights
 
 
 def share_out(weights: dict[FillingKey, int], tokens: int) -> dict[FillingKey, int]:
@@ -321,11 +323,11 @@ def share_out(weights: dict[FillingKey, int], tokens: int) -> dict[FillingKey, i
     if not total:
         return {}
     parts = {key: divmod(tokens * weight, total) for key, weight in weights.items()}
-    given = {key: whole for key, (whole, _) in parts.items()}
-    left = tokens - sum(given.values())
+    shares = {key: whole for key, (whole, _) in parts.items()}
+    left = tokens - sum(shares.values())
     for key in sorted(parts, key=lambda key: -parts[key][1])[:left]:
-        given[key] += 1
-    return given
+        shares[key] += 1
+    return shares
 
 
 # Notes for the program itself or the person: the model does not get them. The system prompt is counted separately.
@@ -385,47 +387,51 @@ _KINDS_BY_PREFIX = {
 def injected_kind(entry: UserEntry, text: str) -> str:
     """Return the kind of a text in the person's place that no person wrote."""
     start = text.lstrip()[:80]
-    found = next((kind for beginning, kind in _KINDS_BY_PREFIX.items() if start.startswith(beginning)), None)
-    return found or ("skill" if entry.source_tool_use_id else "meta" if entry.is_meta else OTHER_KIND)
+    known_kind = next((kind for beginning, kind in _KINDS_BY_PREFIX.items() if start.startswith(beginning)), None)
+    return known_kind or ("skill" if entry.source_tool_use_id else "meta" if entry.is_meta else OTHER_KIND)
 
 
 def attachment_tokens(entry: AttachmentEntry) -> tuple[str, int]:
     """Return the kind of an attachment, and an estimate of the tokens that the model got of it."""
-    told = entry.attachment
-    if told is None:
+    attachment = entry.attachment
+    if attachment is None:
         return "unknown", 0
     if entry.rendered is not None:  # newer versions write what they sent
-        return told.type, estimate_tokens([_rendered_content(one) for one in entry.rendered])
-    if told.type in _NOT_SENT:
-        return told.type, 0
-    return told.type, estimate_tokens(_sent_part(told))
+        return attachment.type, estimate_tokens([_rendered_content(content) for content in entry.rendered])
+    if attachment.type in _NOT_SENT:
+        return attachment.type, 0
+    return attachment.type, estimate_tokens(_sent_part(attachment))
 
 
 def _rendered_content(rendered: Any) -> Any:
     return rendered.get("content") if isinstance(rendered, dict) else rendered
 
 
-def _sent_part(told: Attached) -> Any:
+def _sent_part(attachment: Attached) -> Any:
     """Return the part of an attachment that the model is given."""
     for kind, part in _PARTS_BY_TYPE:
-        if isinstance(told, kind):
-            return part(told)
-    return [getattr(told, name) for name in told.__struct_fields__ if name not in _METADATA_FIELDS]
+        if isinstance(attachment, kind):
+            return part(attachment)
+    return [getattr(attachment, name) for name in attachment.__struct_fields__ if name not in _METADATA_FIELDS]
 
 
-def _delta_part(told: Any) -> Any:
-    names = (told.added_names or told.added_types) if not told.added_lines and not told.added_blocks else None
-    return [names, told.added_lines, told.added_blocks, told.removed_names, told.removed_types]
+def _delta_part(attachment: Any) -> Any:
+    names = (
+        (attachment.added_names or attachment.added_types)
+        if not attachment.added_lines and not attachment.added_blocks
+        else None
+    )
+    return [names, attachment.added_lines, attachment.added_blocks, attachment.removed_names, attachment.removed_types]
 
 
-def _hook_part(told: Any) -> Any:
-    if isinstance(told, HookSuccess):
-        return (told.content or told.stdout) if told.hook_event in _HEARD_EVENTS else None
-    if isinstance(told, HookBlockingError):
-        return told.blocking_error
-    if isinstance(told, HookAdditionalContext):
-        return told.content
-    return [told.content, getattr(told, "response", None)]
+def _hook_part(attachment: Any) -> Any:
+    if isinstance(attachment, HookSuccess):
+        return (attachment.content or attachment.stdout) if attachment.hook_event in _HEARD_EVENTS else None
+    if isinstance(attachment, HookBlockingError):
+        return attachment.blocking_error
+    if isinstance(attachment, HookAdditionalContext):
+        return attachment.content
+    return [attachment.content, getattr(attachment, "response", None)]
 
 
 _PARTS_BY_TYPE: tuple[tuple[type[Attached], Callable[[Any], Any]], ...] = (

@@ -31,27 +31,27 @@ def analyze_context(
     """
     if at is not None and turn is not None:
         raise BadQuery("Give a place or a turn, not both.")
-    found = _find_agent(session, agent)
+    selected = _find_agent(session, agent)
     position = None
     if at is not None:
-        found, position = _agent_and_position(session, found, at)
+        selected, position = _agent_and_position(session, selected, at)
     elif turn is not None:
-        position = _end_of_turn(found, turn)
-    sent = find_requests(found.entries, found.turns)
-    windows = [one.window for one in sent]
-    limits = ContextLimits(found, (one.entries for one in (session.main, *session.agents)), windows)
-    broken = find_cache_breaks(found, sent)
-    last, filler = _fill_window(found, sent, entries_in_window(found, position))
+        position = _end_of_turn(selected, turn)
+    sent = find_requests(selected.entries, selected.turns)
+    windows = [request.window for request in sent]
+    limits = ContextLimits(selected, (request.entries for request in (session.main, *session.agents)), windows)
+    broken = find_cache_breaks(selected, sent)
+    last, filler = _fill_window(selected, sent, entries_in_window(selected, position))
     filling = filler.filling()
     model = last.model if last is not None else windows[-1].model if windows else None
     return Context(
-        agent=found.id,
+        agent=selected.id,
         windows=tuple(windows),
         breaks=tuple(broken),
-        turns=tuple(_turn_contexts(found, windows, broken, limits)),
+        turns=tuple(_turn_contexts(selected, windows, broken, limits)),
         place=last.place if last is not None else None,
         model=model,
-        window=last.prompt if last is not None else sum(one.tokens for one in filling),
+        window=last.prompt if last is not None else sum(request.tokens for request in filling),
         measured=last is not None,
         limit=limits.of(model),
         filling=filling,
@@ -60,17 +60,17 @@ def analyze_context(
 
 
 def _find_agent(session: Session, id_: AgentId | str | None) -> Agent:
-    found = session.agent(id_)
-    if found is None:
-        raise NotFound(f"The session has no agent {id_!r}; threadline tree SESSION shows them.")
-    return found
+    agent = session.agent(id_)
+    if agent is None:
+        raise NotFound(f"The session has no agent {id_!r}. `threadline tree SESSION` shows its agents.")
+    return agent
 
 
-def _agent_and_position(session: Session, asked: Agent, place: Place) -> tuple[Agent, int]:
-    found, position = agent_at(session, place)
-    if asked.id is not None and found.id != asked.id:
-        raise NotFound(f"No entry of agent {asked.id} stands at {place}; it is {found.id or 'the main agent'}'s.")
-    return found, position
+def _agent_and_position(session: Session, agent: Agent, place: Place) -> tuple[Agent, int]:
+    owner, position = agent_at(session, place)
+    if agent.id is not None and owner.id != agent.id:
+        raise NotFound(f"Agent {agent.id} has no entry at {place}. It belongs to {owner.id or 'the main agent'}.")
+    return owner, position
 
 
 def _end_of_turn(agent: Agent, number: int) -> int:
@@ -82,7 +82,7 @@ def _end_of_turn(agent: Agent, number: int) -> int:
             return ends - 1
     last = agent.turns[-1].number if agent.turns else None
     there = f"its turns are {agent.turns[0].number} to {last}" if last is not None else "it has none"
-    raise NotFound(f"There is no turn {number}; {there}.")
+    raise NotFound(f"There is no turn {number}: {there}.")
 
 
 def _fill_window(
@@ -107,14 +107,14 @@ def _window_steps(
     }
     tools = {str(call.id): call.tool for call in agent.calls}
     acts = {id(act.entry) for act in agent.acts}
-    asked: set[int] = set()
+    starting: set[int] = set()
     steps: list[WindowStep] = []
     waiting: list[Piece] = []
     for entry in path:
         if isinstance(entry, AssistantEntry):
             window = by_row.get(id(entry))
-            if window is not None and window.number not in asked:
-                asked.add(window.number)
+            if window is not None and window.number not in starting:
+                starting.add(window.number)
                 steps.append(WindowStep(window, waiting))
                 waiting = []
             tools |= _tools_by_call(entry)
@@ -145,8 +145,8 @@ def _turn_contexts(
     before = 0
     for turn in agent.turns:
         own = by_turn.get(turn.number, [])
-        told = [one for one in own if one.told]
-        window = told[-1].prompt if told else None
+        sized = [turn_window for turn_window in own if turn_window.told]
+        window = sized[-1].prompt if sized else None
         yield TurnContext(
             number=turn.number,
             place=turn.entries[0].place if turn.act is None else turn.act.place,
@@ -154,11 +154,11 @@ def _turn_contexts(
             prompt=turn.act.text if turn.act is not None else "",
             requests=len(own),
             window=window,
-            largest=max((one.prompt for one in told), default=None),
+            largest=max((turn_window.prompt for turn_window in sized), default=None),
             growth=window - before if window is not None else None,
-            sent=sum(one.prompt for one in own),
-            cache_read=sum(one.cache_read for one in own),
-            limit=limits.of(told[-1].model) if told else None,
+            sent=sum(turn_window.prompt for turn_window in own),
+            cache_read=sum(turn_window.cache_read for turn_window in own),
+            limit=limits.of(sized[-1].model) if sized else None,
             breaks=tuple(breaks_by_turn.get(turn.number, ())),
             compactions=sum(id(entry) in compacted for entry in turn.entries),
         )
@@ -177,10 +177,10 @@ def agent_at(session: Session, place: Place) -> tuple[Agent, int]:
         for at, entry in enumerate(agent.entries)
         if entry.line.number == place.line and entry.line.transcript.endswith(place.transcript)
     ]
-    exact = [one for one in near if one[0].entries[one[1]].line.transcript == place.transcript]
+    exact = [match for match in near if match[0].entries[match[1]].line.transcript == place.transcript]
     if near:
         return (exact or near)[-1]
-    raise NotFound(f"No entry of the session stands at {place}; threadline entries SESSION lists the places.")
+    raise NotFound(f"The session has no entry at {place}. `threadline entries SESSION` lists the places.")
 
 
 def entries_in_window(agent: Agent, at: int | None) -> list[ChainEntry]:
@@ -196,17 +196,17 @@ def _conversation_to(agent: Agent, at: int) -> Sequence[ChainEntry]:
     )
     if leaf is None:
         return ()
-    where = next((n for n, one in enumerate(agent.conversation) if one.uuid == leaf.uuid), None)
+    where = next((n for n, chain_entry in enumerate(agent.conversation) if chain_entry.uuid == leaf.uuid), None)
     if where is not None:
         earlier = {id(entry) for entry in agent.entries[: at + 1]}
-        return [one for one in agent.conversation[: where + 1] if id(one) in earlier]
+        return [chain_entry for chain_entry in agent.conversation[: where + 1] if id(chain_entry) in earlier]
     listed: list[Entry] = list(agent.entries[: at + 1])
     graph = Graph(listed)
     return thread_to(graph, ParallelReplies(graph), leaf.uuid)
 
 
 def _since_compaction(agent: Agent, whole: list[ChainEntry]) -> list[ChainEntry]:
-    starts = {id(row): one for one in agent.compactions if (row := _compaction_start(one)) is not None}
+    starts = {id(row): each for each in agent.compactions if (row := _compaction_start(each)) is not None}
     for at in range(len(whole) - 1, -1, -1):
         compaction = starts.get(id(whole[at]))
         if compaction is not None:
@@ -220,6 +220,6 @@ def _compaction_start(compaction: Compaction) -> ChainEntry | None:
 
 def _preserved_entries(agent: Agent, preserved: Sequence[EntryId], after: Sequence[ChainEntry]) -> list[ChainEntry]:
     """Return the entries from before a compaction that stay, unless they follow it as well."""
-    wanted = set(preserved) - {chain_entry.uuid for chain_entry in after}
-    found = {entry.uuid: entry for entry in agent.entries if isinstance(entry, ChainEntry) and entry.uuid in wanted}
-    return list(found.values())
+    ids = set(preserved) - {entry.uuid for entry in after}
+    by_id = {entry.uuid: entry for entry in agent.entries if isinstance(entry, ChainEntry) and entry.uuid in ids}
+    return list(by_id.values())

@@ -38,12 +38,12 @@ def find_requests(entries: Sequence[Entry], turns: Iterable[Turn]) -> list[SentR
     same id twice. What the program wrote itself is not a request.
     """
     turn_of = {id(entry): turn.number for turn in turns for entry in turn.entries}
-    found: dict[object, list[_RequestRows]] = {}
+    requests: dict[object, list[_RequestRows]] = {}
     order: list[_RequestRows] = []
     for at, entry in enumerate(entries):
         if not isinstance(entry, AssistantEntry) or entry.message is None or not is_model_reply(entry):
             continue
-        same = found.setdefault(_request_key(entry), [])
+        same = requests.setdefault(_request_key(entry), [])
         triple = _prompt_counts(entry.message.usage)
         one = next((one for one in same if _is_same_request(one, entry, triple)), None)
         if one is None:
@@ -68,10 +68,10 @@ def _request_key(entry: AssistantEntry) -> object:
     return message or entry.request_id or entry.uuid or id(entry)
 
 
-def _is_same_request(one: _RequestRows, entry: AssistantEntry, triple: _PromptCounts) -> bool:
-    if _NO_COUNTS in (triple, one.triple) or triple == one.triple:
+def _is_same_request(request: _RequestRows, entry: AssistantEntry, triple: _PromptCounts) -> bool:
+    if _NO_COUNTS in (triple, request.triple) or triple == request.triple:
         return True
-    return entry.uuid is not None and any(row.uuid == entry.uuid for row in one.rows)
+    return entry.uuid is not None and any(row.uuid == entry.uuid for row in request.rows)
 
 
 def _prompt_counts(usage: Usage | None) -> _PromptCounts:
@@ -132,25 +132,25 @@ class ContextLimits:
     """The context limits of one agent's models. Other agents of the session may show a model's limit, too."""
 
     def __init__(self, agent: Agent, every: Iterable[Sequence[Entry]], windows: Sequence[ContextWindow]) -> None:
-        self._told: dict[str, ContextLimit] = {}
+        self._limits: dict[str, ContextLimit] = {}
         for entries in every:
             for entry in entries:
-                self._hear(entry)
+                self._add_entry(entry)
         for context_window in windows:
-            self._see(
+            self._raise_to(
                 context_window.model, context_window.prompt, f"request {context_window.number} was larger than {{}}"
             )
         last = windows[-1].model if windows else None
         for compaction in agent.compactions:
-            self._see(last, compaction.tokens_before or 0, "a compaction began at more than {}")
+            self._raise_to(last, compaction.tokens_before or 0, "a compaction began at more than {}")
 
     def of(self, model: str | None) -> ContextLimit:
         """Return the limit of a model."""
-        return self._told.get(_without_suffix(model)) or ContextLimit(
+        return self._limits.get(_without_suffix(model)) or ContextLimit(
             DEFAULT_LIMIT, "nothing tells of more than 200,000 tokens"
         )
 
-    def _hear(self, entry: Entry) -> None:
+    def _add_entry(self, entry: Entry) -> None:
         match entry:
             case CostStateEntry():
                 for name, used in (entry.model_usage or {}).items():
@@ -172,18 +172,18 @@ class ContextLimits:
                 if any(_LONG_SUFFIX in name for name in named):
                     self._set(entry.message.model, LONG_LIMIT, f"the model is named {_LONG_SUFFIX}")
 
-    def _see(self, model: str | None, tokens: int, why: str) -> None:
+    def _raise_to(self, model: str | None, tokens: int, why: str) -> None:
         """Note that a prompt of that size was sent, so the limit is not smaller."""
-        known = self.of(model).tokens
-        if tokens <= known:
+        limit = self.of(model).tokens
+        if tokens <= limit:
             return
-        above = next((one for one in (LONG_LIMIT,) if tokens <= one), tokens)
-        self._set(model, above, why.format(f"{known:,} tokens"))
+        above = next((step for step in (LONG_LIMIT,) if tokens <= step), tokens)
+        self._set(model, above, why.format(f"{limit:,} tokens"))
 
     def _set(self, model: str | None, tokens: int, why: str) -> None:
         name = _without_suffix(model)
-        if name not in self._told or tokens > self._told[name].tokens:
-            self._told[name] = ContextLimit(tokens, why)
+        if name not in self._limits or tokens > self._limits[name].tokens:
+            self._limits[name] = ContextLimit(tokens, why)
 
 
 def _without_suffix(model: str | None) -> str:

@@ -1,4 +1,4 @@
-"""The state at any place of a session: files, lists and settings as they stood, replayed in the order of time.
+"""The state at any place of a session: files, lists and settings, replayed in order of time.
 
 `state_at` gives the state, `difference` compares two of them, `check_reads` holds the replay against what was read.
 """

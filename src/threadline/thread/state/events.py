@@ -42,7 +42,7 @@ def replay_events(session: Session) -> list[ReplayEvent]:
     """Return every event of a session, with each call's result and each backup once."""
     answered: set[CallId] = set()
     backups: set[tuple[str, str | None, int | None, str | None]] = set()
-    found: list[ReplayEvent] = []
+    events: list[ReplayEvent] = []
     for number, agent in enumerate((session.main, *session.agents)):
         calls = {id(call.answer): call for call in agent.calls if call.answer is not None}
         for key, entry in _timed_entries(agent, number):
@@ -51,16 +51,16 @@ def replay_events(session: Session) -> list[ReplayEvent]:
                 call = None  # a copy made on a resume or a fork: it happened once
             elif call is not None:
                 answered.add(call.id)
-            found.append(ReplayEvent(key, entry, agent.id, call))
+            events.append(ReplayEvent(key, entry, agent.id, call))
             for path, backup in _backups_in(entry):
                 mark = (path, backup.backup_file_name, backup.version, backup.backup_time)
                 if mark not in backups:
                     backups.add(mark)
                     moment = parse_timestamp(backup.backup_time)
                     at = (moment.timestamp(), *key[1:]) if moment is not None else key
-                    found.append(ReplayEvent(at, entry, agent.id, None, (path, backup)))
-    found.sort(key=lambda replay_event: replay_event.key)
-    return found
+                    events.append(ReplayEvent(at, entry, agent.id, None, (path, backup)))
+    events.sort(key=lambda replay_event: replay_event.key)
+    return events
 
 
 def _timed_entries(agent: Agent, number: int) -> Iterator[tuple[_EventKey, Entry]]:

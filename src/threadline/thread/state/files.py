@@ -103,15 +103,15 @@ class TrackedFiles:
 
     def states(self) -> dict[str, FileState]:
         """Return the state of each file, in the order of first mention."""
-        return {path: known.state(self.ran) for path, known in self._known.items() if known.evidence}
+        return {path: file.state(self.ran) for path, file in self._known.items() if file.evidence}
 
     def _file(self, path: str) -> TrackedFile:
         name = full_path(path, self._cwd)
-        known = self._known.get(name)
-        if known is None:
+        file = self._known.get(name)
+        if file is None:
             named = self._by_name.setdefault(base_name(name), NameMentions())
-            known = self._known[name] = TrackedFile(name, named)
-        return known
+            file = self._known[name] = TrackedFile(name, named)
+        return file
 
     def _called(self, moment: ReplayEvent, call: Call) -> None:
         if call.tool in _SHELL_TOOLS or call.tool.startswith("mcp__"):
@@ -138,80 +138,80 @@ class TrackedFiles:
     def _write(self, result: WriteResult, moment: ReplayEvent) -> None:
         if result.file_path is None or result.content is None:
             return
-        known, evidence = self._file(result.file_path), _evidence(moment, EvidenceKind.WRITE, user=result.user_modified)
+        file, evidence = self._file(result.file_path), _evidence(moment, EvidenceKind.WRITE, user=result.user_modified)
         if result.original_file is not None or result.type == "create":
-            known.was(_normalise_newlines(result.original_file), evidence, self.ran)
+            file.was(_normalise_newlines(result.original_file), evidence, self.ran)
         if result.memdir_stamped:
-            known.lost(evidence, self.ran)  # the program added a stamp of its own to the text
+            file.lost(evidence, self.ran)  # the program added a stamp of its own to the text
         else:
-            known.written(_normalise_newlines(result.content), evidence, self.ran)
+            file.written(_normalise_newlines(result.content), evidence, self.ran)
 
     def _edit(self, result: EditResult, moment: ReplayEvent) -> None:
         if result.file_path is None or result.old_string is None or result.new_string is None:
             return
-        known, evidence = self._file(result.file_path), _evidence(moment, EvidenceKind.EDIT, user=result.user_modified)
+        file, evidence = self._file(result.file_path), _evidence(moment, EvidenceKind.EDIT, user=result.user_modified)
         old, new, hunks = (
             _normalise_newlines(result.old_string),
             _normalise_newlines(result.new_string),
             result.structured_patch,
         )
         if result.original_file is not None:
-            known.was(_normalise_newlines(result.original_file), evidence, self.ran)
+            file.was(_normalise_newlines(result.original_file), evidence, self.ran)
         elif result.stale_recovered:
-            known.lost(evidence, self.ran)  # the text that was edited is not recorded
+            file.lost(evidence, self.ran)  # the text that was edited is not recorded
         if result.memdir_stamped:
-            known.lost(evidence, self.ran)
+            file.lost(evidence, self.ran)
         else:
-            known.edited(old, new, hunks, evidence, self.ran, all_=bool(result.replace_all))
+            file.edited(old, new, hunks, evidence, self.ran, all_=bool(result.replace_all))
 
     def _multi_edit(self, result: MultiEditResult, moment: ReplayEvent) -> None:
         if result.file_path is None or result.edits is None:
             return
-        known, evidence = self._file(result.file_path), _evidence(moment, EvidenceKind.EDIT, user=result.user_modified)
+        file, evidence = self._file(result.file_path), _evidence(moment, EvidenceKind.EDIT, user=result.user_modified)
         if result.original_file_contents is not None:
-            known.was(_normalise_newlines(result.original_file_contents), evidence, self.ran)
-        after = _apply_edits(known.content, result.edits)
-        if known.content is not None and (after is None or not matches_patch(after, result.structured_patch)):
+            file.was(_normalise_newlines(result.original_file_contents), evidence, self.ran)
+        after = _apply_edits(file.content, result.edits)
+        if file.content is not None and (after is None or not matches_patch(after, result.structured_patch)):
             after = apply_patch(
-                known.content, result.structured_patch, "".join(edit.new_string or "" for edit in result.edits)
+                file.content, result.structured_patch, "".join(edit.new_string or "" for edit in result.edits)
             )
         if after is not None:
-            known.written(after, evidence, self.ran)
+            file.written(after, evidence, self.ran)
         else:
-            known.edited("", "", result.structured_patch, evidence, self.ran, all_=False)
+            file.edited("", "", result.structured_patch, evidence, self.ran, all_=False)
 
     def _notebook(self, result: NotebookEditResult, moment: ReplayEvent, call: Call) -> None:
         path = result.notebook_path or _string_input(call, "notebook_path")
         if not path or result.error:
             return
-        known, evidence = self._file(path), _evidence(moment, EvidenceKind.EDIT)
+        file, evidence = self._file(path), _evidence(moment, EvidenceKind.EDIT)
         if result.original_file is not None:
-            known.was(_normalise_newlines(result.original_file), evidence, self.ran)
+            file.was(_normalise_newlines(result.original_file), evidence, self.ran)
         if result.updated_file is not None:
-            known.written(_normalise_newlines(result.updated_file), evidence, self.ran)
+            file.written(_normalise_newlines(result.updated_file), evidence, self.ran)
         else:
-            known.lost(evidence, self.ran)
+            file.lost(evidence, self.ran)
 
     def _read(self, result: ReadResult, moment: ReplayEvent, how: EvidenceKind) -> None:
         file = result.file
         if file is None or file.file_path is None:
             return
-        known, evidence = self._file(file.file_path), _evidence(moment, how)
+        tracked, evidence = self._file(file.file_path), _evidence(moment, how)
         if result.type == "file_unchanged":
-            known.unchanged(evidence, self.ran)
+            tracked.unchanged(evidence, self.ran)
         elif result.type != "text" or file.content is None:
-            known.evidence.append(evidence)  # an image or a notebook: read, but not as text
+            tracked.evidence.append(evidence)  # an image or a notebook: read, but not as text
         else:
             if self._watch is not None:
-                self._watch(known, file, moment)
-            self._read_text(known, file, evidence)
+                self._watch(tracked, file, moment)
+            self._read_text(tracked, file, evidence)
 
-    def _read_text(self, known: TrackedFile, file: ReadFile, evidence: Evidence) -> None:
+    def _read_text(self, tracked: TrackedFile, file: ReadFile, evidence: Evidence) -> None:
         start, count, total = max(1, file.start_line or 1), file.num_lines, file.total_lines
         if start == 1 and count == total and count and not file.truncated_by_token_cap:
-            known.found(_normalise_newlines(file.content), evidence, self.ran)
+            tracked.found(_normalise_newlines(file.content), evidence, self.ran)
         else:
-            known.record_lines(lines_by_number(file), total, evidence, self.ran)
+            tracked.record_lines(lines_by_number(file), total, evidence, self.ran)
 
     def _by_input(self, call: Call, moment: ReplayEvent) -> None:
         """Apply calls of agents, whose own results are often not written: only the input and the output are known."""
@@ -249,43 +249,43 @@ class TrackedFiles:
             return
         path, backup = moment.backup
         cwd = backup.real_parent_dir or self._root
-        known = self._file(full_path(base_name(path) if backup.real_parent_dir else path, cwd))
+        file = self._file(full_path(base_name(path) if backup.real_parent_dir else path, cwd))
         evidence = _evidence(moment, EvidenceKind.BACKUP)
         if backup.backup_file_name is None:
-            known.missing(evidence, self.ran)
+            file.missing(evidence, self.ran)
             return
         data = self._backup(backup.backup_file_name) if self._backup is not None else None
         try:
             text = data.decode() if data is not None else None
         except UnicodeDecodeError:
             text = None
-        known.record_backup(_normalise_newlines(text), evidence, self.ran)
+        file.record_backup(_normalise_newlines(text), evidence, self.ran)
 
     def _after_change(self, moment: ReplayEvent, call: Call) -> None:
         """Apply what is known about a change itself: that it was refused, or that a hook followed it."""
         path = _string_input(call, "file_path") or _string_input(call, "notebook_path")
-        known = self._known.get(full_path(path, self._cwd)) if path and call.tool in _EDIT_TOOLS else None
-        if known is None:
+        file = self._known.get(full_path(path, self._cwd)) if path and call.tool in _EDIT_TOOLS else None
+        if file is None:
             return
         if call.outcome is Outcome.OK:
-            self._changed_by[call.id] = known
+            self._changed_by[call.id] = file
             hooked = self._hooked.pop(call.id, None)
             if hooked is not None:
                 self._hook(HookRun(_AFTER_CALL_EVENT, call.id), hooked)
         elif _NEWER_FILE_ERROR in call.output:
-            known.add_doubt(_evidence(moment, EvidenceKind.OUTSIDE))
+            file.add_doubt(_evidence(moment, EvidenceKind.OUTSIDE))
 
     def _hook(self, hook: HookRun, moment: ReplayEvent) -> None:
         """Apply a hook, which may change what was just written. Its row may come before or after the result's."""
         if hook.event == _AFTER_TURN_EVENT:
             self.log.append(PossibleChange(moment.entry.place, EvidenceKind.HOOK))
         elif hook.event == _AFTER_CALL_EVENT and hook.call is not None:
-            known = self._changed_by.get(hook.call)
-            if known is None:
+            file = self._changed_by.get(hook.call)
+            if file is None:
                 self._hooked[hook.call] = moment
             else:
                 self.log.append(PossibleChange(moment.entry.place, EvidenceKind.HOOK))
-                known.add_doubt(_evidence(moment, EvidenceKind.HOOK))
+                file.add_doubt(_evidence(moment, EvidenceKind.HOOK))
 
     def _ran(self, command: str, moment: ReplayEvent) -> None:
         """Note something that may have changed any file. Files that it names are in doubt."""

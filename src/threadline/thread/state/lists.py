@@ -27,7 +27,7 @@ class TrackedLists:
     def __init__(self, tasks: Iterable[TaskState] = ()) -> None:
         """`tasks` are those known from before."""
         self._todos: dict[AgentId | None, TodoState] = {}
-        self._tasks: dict[str, TaskState] = {one.task.id: one for one in tasks if one.task.id is not None}
+        self._tasks: dict[str, TaskState] = {state.task.id: state for state in tasks if state.task.id is not None}
 
     def apply_event(self, moment: ReplayEvent) -> None:
         """Apply the next event."""
@@ -48,21 +48,23 @@ class TrackedLists:
         return tuple(self._tasks.values())
 
     def _called(self, moment: ReplayEvent, call: Call) -> None:
-        given = call.input if isinstance(call.input, dict) else {}
+        fields = call.input if isinstance(call.input, dict) else {}
         match call.tool, call.result:
             case "TodoWrite", TodoWriteResult(new_todos=list(todos)):
                 self._todo(moment, todos)
             case "TodoWrite", _:
-                self._todo(moment, _parse_items(given.get("todos"), Todo))
+                self._todo(moment, _parse_items(fields.get("todos"), Todo))
             case "TaskCreate", TaskResult(task=Task(id=str(name)) as task):
-                made = _updated_task(Task(id=name, status="pending"), given)
-                self._tasks[name] = TaskState(msgspec.structs.replace(made, subject=task.subject), moment.entry.place)
+                created = _updated_task(Task(id=name, status="pending"), fields)
+                self._tasks[name] = TaskState(
+                    msgspec.structs.replace(created, subject=task.subject), moment.entry.place
+                )
             case "TaskGet", TaskResult(task=Task(id=str(name)) as task):
                 self._tasks[name] = TaskState(_merge_task(self._tasks.get(name), task), moment.entry.place)
             case "TaskUpdate", TaskUpdateResult(success=True, task_id=str(name)):
-                self._update(moment, name, given)
-            case "TaskUpdate", None if isinstance(given.get("taskId"), str):
-                self._update(moment, given["taskId"], given)
+                self._update(moment, name, fields)
+            case "TaskUpdate", None if isinstance(fields.get("taskId"), str):
+                self._update(moment, fields["taskId"], fields)
             case "TaskList", TaskListResult(tasks=list(tasks)):
                 self._all_tasks(moment, tasks)
 
@@ -77,41 +79,43 @@ class TrackedLists:
     def _todo(self, moment: ReplayEvent, todos: Iterable[Todo]) -> None:
         self._todos[moment.agent] = TodoState(moment.agent, moment.entry.place, tuple(todos))
 
-    def _update(self, moment: ReplayEvent, name: str, given: dict[str, Any]) -> None:
-        if given.get("status") == _DELETED:
+    def _update(self, moment: ReplayEvent, name: str, fields: dict[str, Any]) -> None:
+        if fields.get("status") == _DELETED:
             self._tasks.pop(name, None)
             return
-        known = self._tasks.get(name)
-        task = known.task if known is not None else Task(id=name)
-        self._tasks[name] = TaskState(_updated_task(task, given), moment.entry.place)
+        before = self._tasks.get(name)
+        task = before.task if before is not None else Task(id=name)
+        self._tasks[name] = TaskState(_updated_task(task, fields), moment.entry.place)
 
     def _all_tasks(self, moment: ReplayEvent, tasks: Iterable[Task]) -> None:
         """Apply a whole list: missing tasks are gone. Listings have no order, so known tasks keep theirs."""
-        told = {task.id: task for task in tasks if task.id is not None}
-        ordered = [name for name in self._tasks if name in told] + [name for name in told if name not in self._tasks]
+        listed = {task.id: task for task in tasks if task.id is not None}
+        ordered = [name for name in self._tasks if name in listed] + [
+            name for name in listed if name not in self._tasks
+        ]
         place = moment.entry.place
-        self._tasks = {name: TaskState(_merge_task(self._tasks.get(name), told[name]), place) for name in ordered}
+        self._tasks = {name: TaskState(_merge_task(self._tasks.get(name), listed[name]), place) for name in ordered}
 
 
-def _updated_task(task: Task, given: dict[str, Any]) -> Task:
+def _updated_task(task: Task, changes: dict[str, Any]) -> Task:
     """Return the task after an update, as its input says."""
-    fields = {ours: given[wire] for wire, ours in _TASK_FIELDS.items() if isinstance(given.get(wire), str)}
-    if isinstance(metadata := given.get("metadata"), dict):
+    fields = {ours: changes[wire] for wire, ours in _TASK_FIELDS.items() if isinstance(changes.get(wire), str)}
+    if isinstance(metadata := changes.get("metadata"), dict):
         fields["metadata"] = metadata
-    for wire, ours, known in (("addBlocks", "blocks", task.blocks), ("addBlockedBy", "blocked_by", task.blocked_by)):
-        if isinstance(added := given.get(wire), list):
-            fields[ours] = list(dict.fromkeys([*(known or []), *(str(one) for one in added)]))
+    for wire, ours, before in (("addBlocks", "blocks", task.blocks), ("addBlockedBy", "blocked_by", task.blocked_by)):
+        if isinstance(added := changes.get(wire), list):
+            fields[ours] = list(dict.fromkeys([*(before or []), *(str(id_) for id_ in added)]))
     return msgspec.structs.replace(task, **fields)
 
 
-def _merge_task(known: TaskState | None, told: Task) -> Task:
+def _merge_task(before: TaskState | None, listed: Task) -> Task:
     """Return a task as a listing describes it, with what the listing leaves out."""
-    if known is None:
-        return told
-    fields = {name: value for name in told.__struct_fields__ if (value := getattr(told, name)) is not None}
-    return msgspec.structs.replace(known.task, **fields)
+    if before is None:
+        return listed
+    fields = {name: value for name in listed.__struct_fields__ if (value := getattr(listed, name)) is not None}
+    return msgspec.structs.replace(before.task, **fields)
 
 
 def _parse_items(items: Any, shape: Any) -> list[Any]:
-    found = fit(items, list[shape])[0] if isinstance(items, list) else None
-    return found or []
+    parsed = fit(items, list[shape])[0] if isinstance(items, list) else None
+    return parsed or []

@@ -71,7 +71,7 @@ def apply_patch(text: str, hunks: Sequence[Hunk] | None, raw: str) -> str | None
     tab only if one of them has one.
     """
     lines = text.split("\n")
-    made: list[str] = []
+    result: list[str] = []
     at = 0
     for hunk in hunks or ():
         start = max(0, (hunk.old_start or 0) - 1)
@@ -80,10 +80,10 @@ def apply_patch(text: str, hunks: Sequence[Hunk] | None, raw: str) -> str | None
             return None
         if "\t" in raw + "".join(removed) and any(line.startswith(_TWO_SPACES) for line in added):
             return None
-        made += lines[at:start]
-        made += added
+        result += lines[at:start]
+        result += added
         at = start + len(removed)
-    return "\n".join(made + lines[at:])
+    return "\n".join(result + lines[at:])
 
 
 def _ends_without_newline(hunk: Hunk) -> bool:
@@ -106,8 +106,8 @@ def shift_lines(lines: dict[int, str], hunks: Sequence[Hunk] | None) -> dict[int
     for hunk in hunks or ():
         start, removed = hunk.old_start or 1, _hunk_side(hunk, "-")
         for number, shown in enumerate(removed, start):
-            known = lines.get(number)
-            if known is not None and shown not in (known, tabs_as_spaces(known)):
+            line = lines.get(number)
+            if line is not None and shown not in (line, tabs_as_spaces(line)):
                 return None
         # A last line without a newline ends the file: a known line after it is the empty one after a newline.
         end = sys.maxsize if _ends_without_newline(hunk) else start + len(removed)
@@ -165,7 +165,7 @@ def parse_numbered_lines(text: str) -> dict[int, str]:
     >>> parse_numbered_lines("1\ta\n2\t\n...\n9\tb\n\n<system-reminder>")
     {1: 'a', 2: '', 9: 'b'}
     """
-    found: dict[int, str] = {}
+    numbered: dict[int, str] = {}
     last = 0
     for line in text.split("\n"):
         if line.strip() == _GAP_LINE:
@@ -174,5 +174,5 @@ def parse_numbered_lines(text: str) -> dict[int, str]:
         if written is None or int(written[1]) <= last:
             break
         last = int(written[1])
-        found[last] = written[2]
-    return found
+        numbered[last] = written[2]
+    return numbered

@@ -66,10 +66,10 @@ def _event_at(everything: list[ReplayEvent], place: Place) -> ReplayEvent:
         if replay_event.backup is None and replay_event.entry.line.number == place.line
     ]
     named = [replay_event for replay_event in near if replay_event.entry.line.transcript.endswith(place.transcript)]
-    exact = [one for one in named if one.entry.line.transcript == place.transcript]
+    exact = [event for event in named if event.entry.line.transcript == place.transcript]
     if named:
         return (exact or named)[-1]
-    raise NotFound(f"No entry of the session stands at {place}; threadline entries SESSION lists the places.")
+    raise NotFound(f"The session has no entry at {place}. `threadline entries SESSION` lists the places.")
 
 
 def _apply_settings(state: State, moment: ReplayEvent) -> State:
@@ -81,8 +81,8 @@ def _apply_settings(state: State, moment: ReplayEvent) -> State:
         case RelocatedEntry(relocated_cwd=str(cwd)):
             return replace(state, cwd=cwd)
         case ChainEntry():
-            told = {"cwd": entry.cwd, "git_branch": entry.git_branch, **_message_settings(entry)}
-            changed = {name: value for name, value in told.items() if value and value != getattr(state, name)}
+            changes = {"cwd": entry.cwd, "git_branch": entry.git_branch, **_message_settings(entry)}
+            changed = {name: value for name, value in changes.items() if value and value != getattr(state, name)}
             return replace(state, **changed) if changed else state
     return state
 
@@ -129,7 +129,7 @@ def difference(before: State, after: State) -> tuple[FileDifference, ...]:
     """Return how each file differs, in the order of first mention. Files that are proven equal are left out."""
     paths = dict.fromkeys((*before.files, *after.files))
     compared = (_file_difference(path, before.files.get(path), after.files.get(path)) for path in paths)
-    return tuple(one for one in compared if one is not None)
+    return tuple(changed for changed in compared if changed is not None)
 
 
 def _file_difference(path: str, old: FileState | None, new: FileState | None) -> FileDifference | None:
@@ -148,8 +148,8 @@ def _file_difference(path: str, old: FileState | None, new: FileState | None) ->
         met = f"It was first met at {first.evidence.place}; what it was before that is not proven"
         return FileDifference(path, start, end, text, proven=False, statement=f"{met}. After: {new.statement}")
     doubtful = _is_doubtful(old) or _is_doubtful(new)
-    said = f"Before: {old.statement if old is not None else ''} After: {new.statement}"
-    return FileDifference(path, start, end, text, proven=not doubtful, statement=said)
+    statement = f"Before: {old.statement if old is not None else ''} After: {new.statement}"
+    return FileDifference(path, start, end, text, proven=not doubtful, statement=statement)
 
 
 def _proven_version(state: FileState | None) -> FileVersion | None:
@@ -183,8 +183,8 @@ def unified_text(path: str, old: str | None, new: str | None) -> str:
     \ No newline at end of file
     """
     names = (_NO_FILE if old is None else path, _NO_FILE if new is None else path)
-    made = unified_diff(list(_split_lines(old or "")), list(_split_lines(new or "")), *names)
-    return "".join(line if line.endswith("\n") else line + _NO_NEWLINE for line in made)
+    diff = unified_diff(list(_split_lines(old or "")), list(_split_lines(new or "")), *names)
+    return "".join(line if line.endswith("\n") else line + _NO_NEWLINE for line in diff)
 
 
 def _split_lines(text: str) -> Iterator[str]:
@@ -231,7 +231,7 @@ class ReadCheck(Struct, frozen=True):
 
 def check_reads(session: Session, backup: BackupReader | None = None) -> list[ReadCheck]:
     """Compare every text that was read with what was known, for files that the session had changed before."""
-    found: list[ReadCheck] = []
+    checks: list[ReadCheck] = []
 
     def watch(known: TrackedFile, file: ReadFile, moment: ReplayEvent) -> None:
         lines = lines_by_number(file)
@@ -240,12 +240,12 @@ def check_reads(session: Session, backup: BackupReader | None = None) -> list[Re
             return
         agrees = known.agrees(lines, file.total_lines)
         why, because = (Explanation.AGREES, None) if agrees else _explain(known, files.log[known.ran :])
-        found.append(ReadCheck(moment.entry.place, known.path, known.proven, compared, why, because))
+        checks.append(ReadCheck(moment.entry.place, known.path, known.proven, compared, why, because))
 
     files = TrackedFiles(backup, agents=agent_ids(session), watch=watch)
     for moment in replay_events(session):
         files.apply_event(moment)
-    return found
+    return checks
 
 
 def agent_ids(session: Session) -> frozenset[AgentId]:
@@ -253,18 +253,18 @@ def agent_ids(session: Session) -> frozenset[AgentId]:
     return frozenset(agent.id for agent in session.agents if agent.id is not None)
 
 
-def _explain(known: TrackedFile, ran: list[PossibleChange]) -> tuple[Explanation, Place | None]:
+def _explain(tracked: TrackedFile, ran: list[PossibleChange]) -> tuple[Explanation, Place | None]:
     kinds = {
         EvidenceKind.HOOK: Explanation.HOOK,
         EvidenceKind.OUTSIDE: Explanation.OUTSIDE,
         EvidenceKind.BACKUP: Explanation.BACKUP,
     }
     for how, why in kinds.items():
-        for doubt in known.doubts:
+        for doubt in tracked.doubts:
             if doubt.how is how:
                 return why, doubt.place
     for change in ran:
         if _REWRITING_COMMANDS.search(change.command):
             return Explanation.REWRITING_COMMAND, change.place
-    named = next((doubt.place for doubt in known.doubts), None)
+    named = next((doubt.place for doubt in tracked.doubts), None)
     return (Explanation.NONE, None) if named is None else (Explanation.NAMING_COMMAND, named)

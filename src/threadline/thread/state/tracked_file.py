@@ -28,9 +28,9 @@ class NameMentions:
 
     def since(self, start: int) -> tuple[Evidence, ...]:
         """Return the mentions from a position on."""
-        wanted = (start, len(self.said))
-        if self._told[0] != wanted:
-            self._told = (wanted, tuple(self.said[start:]))
+        key = (start, len(self.said))
+        if self._told[0] != key:
+            self._told = (key, tuple(self.said[start:]))
         return self._told[1]
 
 
@@ -58,13 +58,13 @@ class TrackedFile:
         """Later events that mention it or may have changed it, in order."""
         if not self._own_doubts:
             return self._named.since(self._sure_since)
-        found: list[Evidence] = []
+        doubts: list[Evidence] = []
         before = self._sure_since
         for at, evidence in self._own_doubts:
-            found += self._named.said[before:at]
-            found.append(evidence)
+            doubts += self._named.said[before:at]
+            doubts.append(evidence)
             before = at
-        return (*found, *self._named.said[before:])
+        return (*doubts, *self._named.said[before:])
 
     def add_doubt(self, evidence: Evidence) -> None:
         """Note that something may have changed it."""
@@ -176,12 +176,12 @@ class TrackedFile:
         """Whether lines that were seen equal the known ones."""
         if self.proven is ProofLevel.WHOLE and self.content is not None:
             mine = self.content.split("\n")
-            known = total is None or total == len(mine)
-            return known and _are_lines_equal(mine, lines)
+            is_possible = total is None or total == len(mine)
+            return is_possible and _are_lines_equal(mine, lines)
         if self.proven is ProofLevel.ABSENT:
             return False
-        known = total is None or self.total is None or total == self.total
-        return known and all(self.lines.get(number, text) == text for number, text in lines.items())
+        is_possible = total is None or self.total is None or total == self.total
+        return is_possible and all(self.lines.get(number, text) == text for number, text in lines.items())
 
     def contradicts(self, content: str | None) -> bool:
         """Whether a whole text differs from the known one."""
@@ -239,9 +239,9 @@ class TrackedFile:
             more = line_growth(hunks)
             total = total + more if total is not None and more is not None else None
             total = total if total is not None and total >= 1 else None
-        told = Evidence(evidence.place, EvidenceKind.PATCH, evidence.agent)
+        patch_evidence = Evidence(evidence.place, EvidenceKind.PATCH, evidence.agent)
         self.evidence.append(evidence)
-        self._partial({**proven_lines(hunks), **(moved or {})}, total, told, ran)
+        self._partial({**proven_lines(hunks), **(moved or {})}, total, patch_evidence, ran)
         self._note_change(evidence)
 
     def _note_change(self, evidence: Evidence) -> None:
