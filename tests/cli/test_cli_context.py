@@ -87,7 +87,7 @@ def test_an_agent_a_turn_or_a_place(ask: Asker, home: Path) -> None:
     [
         (["--agent", "zz"], "no agent 'zz'"),
         (["--turn", "9"], "no turn 9"),
-        (["--at", "999"], "No entry"),
+        (["--at", "999"], "no entry at"),
         (["--at", "2", "--turn", "1"], "not both"),
         (["--at", "nowhere"], "not a place"),
     ],

@@ -89,7 +89,7 @@ def test_a_diff_between_two_places(ask: Asker, home: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--at", "9999"], "No entry of the session stands at"),
+        (["--at", "9999"], "The session has no entry at"),
         (["--at", "a.jsonl"], "is not a place. Use FILE:LINE or LINE"),
         (["--content"], "--content requires --path"),
         (["--content", "--path", "none.py"], "The session had not touched a file 'none.py'"),

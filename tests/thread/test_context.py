@@ -289,7 +289,7 @@ def test_wrong_questions_are_sentences() -> None:
     session = session_of(said(0, 9_000))
     with pytest.raises(NotFound, match="turns are 1 to 1"):
         analyze_context(session, turn=7)
-    with pytest.raises(NotFound, match="stands at"):
+    with pytest.raises(NotFound, match="has no entry at"):
         analyze_context(session, at=Place("x.jsonl", 9))
     with pytest.raises(BadQuery, match="not both"):
         analyze_context(session, at=Place("x.jsonl", 9), turn=1)

@@ -186,7 +186,7 @@ def test_a_long_conversation_is_rebuilt_without_recursion() -> None:
 @pytest.mark.parametrize("number", [0, -1, 2])
 def test_a_number_that_is_not_there_is_a_sentence(number: int) -> None:
     """Asking for a request that is not there is the caller's mistake."""
-    with pytest.raises(NotFound, match=f"There is no request {number}; the transcript holds 1"):
+    with pytest.raises(NotFound, match=f"There is no request {number}. The transcript has 1"):
         rebuild_request(entries(request("r1", [])), number)
 
 

@@ -438,7 +438,7 @@ def test_settings_are_those_of_the_place() -> None:
 
 def test_a_place_that_is_not_there_is_a_sentence() -> None:
     """A place outside the session is the caller's mistake."""
-    with pytest.raises(NotFound, match="No entry of the session stands at"):
+    with pytest.raises(NotFound, match="The session has no entry at"):
         state_at(session_of(), line_of(session_of(), 99))
 
 
