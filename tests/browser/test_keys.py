@@ -11,7 +11,7 @@ from tests.browser.paths import GROWING, LONGEST, SHORT
 from tests.browser.probes import filled, scrolled
 from tests.browser.visiting import Visitor
 
-from threadline.web.assets import KEYS
+from threadline.web import KEYS
 
 Try = Callable[[Visitor], None]
 TRIES: dict[str, Try] = {}

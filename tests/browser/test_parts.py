@@ -13,14 +13,12 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.serving import Served
 from tests.browser.visiting import Visitor
 from tests.make import SESSION
-from tests.web.asking import TOKEN
+from tests.web.client import TOKEN
 from tests.web.conftest import session_rows, write_home
 
 from threadline.find import homes
-from threadline.web.app import App
-from threadline.web.archive_pool import ArchivePool
-from threadline.web.guard import cookie_name
-from threadline.web.session import position
+from threadline.web import App, ArchivePool, cookie_name
+from threadline.web.session import view
 
 _PAGE = f"/session/{SESSION}"
 
@@ -30,12 +28,12 @@ def visit_parts(
     browser: Browser, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Visitor]:
     """A server in this process, whose pages hold only two sections each."""
-    monkeypatch.setattr(position, "SECTIONS_PER_PART", 2)
+    monkeypatch.setattr(view, "SECTIONS_PER_PART", 2)
     home = write_home(tmp_path_factory.mktemp("parts") / "home", session_rows(turns=400))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         app = App(ArchivePool(tuple(homes(home))), token=TOKEN, port=port)
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none", timeout_graceful_shutdown=1))
+        server = uvicorn.Server(uvicorn.Config(app.asgi, log_level="error", ws="none", timeout_graceful_shutdown=1))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         visitor = Visitor(browser, Served(f"http://127.0.0.1:{port}", {cookie_name(port): TOKEN}, home, 0))

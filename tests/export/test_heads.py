@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.cli.asking import Asker
 from tests.make import SESSION, Pen, Row, prompt, reply, transcript, write
-from tests.web.asking import Client
+from tests.web.client import Client
 
 from threadline.load import read
 

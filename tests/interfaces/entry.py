@@ -22,13 +22,12 @@ from pkgutil import walk_packages
 from typing import Any
 from unittest.mock import patch
 
-from tests.web.asking import Client
+from tests.web.client import Client
 from tools.demo import write as write_demo
 
 import threadline
 from threadline.cli import run
-from threadline.web.app import SESSION_PAGES
-from threadline.web.pages import PAGES
+from threadline.web import ROUTES
 
 __all__ = ["NOW", "Answer", "Web", "alone", "command", "page_routes", "write_demo"]
 
@@ -88,12 +87,12 @@ class Web:
 
     def close(self) -> None:
         """Let go of the index."""
-        self._client.holding.close()
+        self._client.pool.close()
 
 
 def page_routes() -> list[str]:
     """The paths of every page, as the server knows them: `/usage`, `/session/{session}/turns`."""
-    return [*PAGES, *(f"/session/{{session}}{below}" for below in SESSION_PAGES)]
+    return [route.path for route in ROUTES]
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.make import SESSION, Pen, Row, call, prompt, reply, transcript, write
-from tests.web.asking import Client
+from tests.web.client import Client
 
 AGENT = "a1b2c3d4e"
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from tests.make import SESSION, line
-from tests.web.asking import Client
+from tests.web.client import Client
 from tests.web.conftest import session_rows, write_home
 
 from threadline.find import homes
-from threadline.web.live import Live
+from threadline.web import Live
 
 
 @pytest.fixture
@@ -96,5 +96,5 @@ def test_a_page_that_has_shown_it_is_told_that_it_is_gone(client: Client, tmp_pa
     next((tmp_path / "home").glob(f"projects/*/{SESSION}.jsonl")).unlink()
     answer = client.get(f"{shape}?seen=1")
     assert answer.status_code == 200
-    assert "not there any more" in answer.json()["gone"]
+    assert "no longer exists" in answer.json()["gone"]
     assert client.get(shape).status_code == 404

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.make import SESSION
-from tests.web.asking import HOST, PORT, TOKEN, Client
+from tests.web.client import HOST, PORT, TOKEN, Client
 
 from threadline.web import guard
 
@@ -127,7 +127,7 @@ def test_the_way_without_the_token_never_leads_elsewhere(client: Client, path: s
     async def receive() -> Any:
         return {"type": "http.request"}
 
-    asyncio.run(client.app(asked, receive, send))
+    asyncio.run(client.app.asgi(asked, receive, send))
     headers = dict(sent[0]["headers"])
     assert headers[b"location"].startswith(b"/")
     assert headers[b"location"][1:2] not in {b"/", b"\\"}
@@ -158,7 +158,7 @@ def test_a_socket_is_closed_before_it_opens(client: Client) -> None:
     async def receive() -> Any:
         return {"type": "websocket.connect"}
 
-    asyncio.run(client.app({"type": "websocket", "path": "/live", "headers": []}, receive, send))
+    asyncio.run(client.app.asgi({"type": "websocket", "path": "/live", "headers": []}, receive, send))
     assert [one["type"] for one in sent] == ["websocket.close"]
 
 
@@ -186,7 +186,7 @@ def test_every_answer_carries_the_headers(client: Client, address: str, status: 
 
 def test_an_error_of_ours_is_told_without_a_word_of_it(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """What goes wrong inside is told on standard error, not in the page."""
-    monkeypatch.setattr("threadline.web.session_cache.SessionCache.session", lambda *_: 1 / 0)
+    monkeypatch.setattr("threadline.web.session_cache.SessionCache.get", lambda *_: 1 / 0)
     answer = client.get(_PAGE)
     assert answer.status_code == 500
     assert "division" not in answer.text

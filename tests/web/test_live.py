@@ -13,7 +13,7 @@ from tests.make import SESSION, Pen, lines, prompt, transcript
 from tests.web.conftest import session_rows, write_home
 
 from threadline.find import homes
-from threadline.web.live import Live
+from threadline.web import Live
 
 _OTHER = "0" * 8 + "-0000-4000-8000-000000000002"
 

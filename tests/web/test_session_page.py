@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import tries
 from tests.make import SESSION, Pen, Row, call, lines, prompt, reply, transcript, write
-from tests.web.asking import Client
+from tests.web.client import Client
 from tests.web.conftest import AGENT, PIXEL, session_rows, write_home
 
 from threadline.web import urls
-from threadline.web.session import position
-from threadline.web.session.find import fold_text
+from threadline.web.session import view
+from threadline.web.session.parts import fold_text
 
 _PAGE = f"/session/{SESSION}"
 _ARTICLE = re.compile(r'<article [^>]*?\bid="([^"]+)"')
@@ -54,7 +54,7 @@ def test_the_head_says_what_it_took(client: Client) -> None:
     assert float(data["amount"]) > 0
     assert data["context"] == 1007
     shown = unescape(text.partition('<code id="resume">')[2].partition("</code>")[0])
-    (home,) = client.holding.homes
+    (home,) = client.pool.homes
     named = f"CLAUDE_CONFIG_DIR={home.path}"
     assert shlex.split(shown) == ["cd", "/work/app", "&&", named, "claude", "--resume", SESSION]
 
@@ -358,7 +358,7 @@ def test_a_session_that_only_rows_name_is_found(tmp_path: Path) -> None:
 
 def test_a_very_long_session_is_cut_into_parts(long: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """A document holds so many sections; the parts lead to each other, and an anchor finds its part."""
-    monkeypatch.setattr(position, "SECTIONS_PER_PART", 2)
+    monkeypatch.setattr(view, "SECTIONS_PER_PART", 2)
     sections = long.get(f"{_PAGE}/shape.json").json()["sections"]
     text = long.get(_PAGE).text
     assert _SECTION.findall(text) == ["1", "2"]
@@ -409,7 +409,7 @@ def test_a_long_session_is_shown_from_its_beginning_at_once(tmp_path: Path, monk
     client = Client(write_home(tmp_path / "home", session_rows(turns=400)))
     first = client.get(_PAGE).text
     assert 'data-partial="1"' in first
-    assert "being read" in first
+    assert "Loading the rest of this session" in first
     assert _anchors(first)[0] == "L1"
     whole = client.get(f"{_PAGE}?whole=1").text
     assert "data-partial" not in whole

@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 from tests.make import SESSION
-from tests.web.asking import HOST, PORT, TOKEN, Client
+from tests.web.client import HOST, PORT, TOKEN, Client
 from tests.web.conftest import session_rows, write_home
 
-from threadline.web.app import App
-from threadline.web.guard import Ticket, cookie_name
+from threadline.web import App, Ticket, cookie_name
 
 _LED = {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}
 
@@ -33,13 +32,13 @@ def ticket() -> Iterator[Ticket]:
     """A ticket for the server of the tests."""
     made = Ticket(f"http://{HOST}/")
     yield made
-    made.spend()
+    made.invalidate()
 
 
 @pytest.fixture
 def stranger(client: Client, ticket: Ticket) -> Client:
     """A browser without the cookie, before a server that has sold a ticket."""
-    client.app = App(client.holding, token=TOKEN, port=PORT, ticket=ticket)
+    client.app = App(client.pool, token=TOKEN, port=PORT, ticket=ticket)
     client.cookie = None
     return client
 
@@ -48,7 +47,7 @@ def test_only_its_owner_may_read_the_file(ticket: Ticket) -> None:
     """Folder and file are for nobody else, whatever the mask is."""
     before = os.umask(0)
     try:
-        page = ticket.page()
+        page = ticket.write_page()
     finally:
         os.umask(before)
     assert page.stat().st_mode & 0o777 == 0o600
@@ -58,7 +57,7 @@ def test_only_its_owner_may_read_the_file(ticket: Ticket) -> None:
 
 def test_it_lets_in_once_and_is_worth_nothing_after(stranger: Client, ticket: Ticket) -> None:
     """Who is led by the file gets the cookie and goes on; the file is gone, and its token is refused from then on."""
-    page = ticket.page()
+    page = ticket.write_page()
     path = _address(page).removeprefix(f"http://{HOST}")
     answer = stranger.get(path, **_LED)
     assert answer.status_code == 200
@@ -73,7 +72,7 @@ def test_it_lets_in_once_and_is_worth_nothing_after(stranger: Client, ticket: Ti
 
 def test_the_printed_token_stays_good_and_leads_from_no_other_site(stranger: Client, ticket: Ticket) -> None:
     """The address that was printed is the person's for as long as it runs; another site may not lead to it."""
-    ticket.spend()
+    ticket.invalidate()
     assert stranger.get(f"/session/{SESSION}?token={TOKEN}").status_code == 303
     assert stranger.get(f"/session/{SESSION}?token={TOKEN}", **_LED).status_code == 403
 
@@ -92,7 +91,7 @@ def test_what_is_no_page_to_be_shown_does_not_spend_it(
     stranger: Client, ticket: Ticket, method: str, headers: dict[str, str]
 ) -> None:
     """A frame, a script or another host gets no cookie, and the ticket is still good."""
-    path = _address(ticket.page()).removeprefix(f"http://{HOST}")
+    path = _address(ticket.write_page()).removeprefix(f"http://{HOST}")
     answer = stranger.get(path, method, **headers)
     assert answer.status_code == 403
     assert "set-cookie" not in answer.headers

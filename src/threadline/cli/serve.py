@@ -19,8 +19,7 @@ from threadline.model.homes import TranscriptKind
 from threadline.model.text import count
 
 if TYPE_CHECKING:
-    from threadline.web.archive_pool import ArchivePool
-    from threadline.web.server import Served
+    from threadline.web import ArchivePool, Served
 
 _EPILOG = """
 \b
@@ -55,13 +54,13 @@ def serve(*, port: int, host: str, is_opened: bool, as_json: bool, homes: tuple[
     you can read. The index is refreshed first. Stop with Ctrl-C.
     """
     _require_web()
-    from threadline.web.archive_pool import ArchivePool  # noqa: PLC0415 - needs the packages just checked for
-    from threadline.web.server import serve as run  # noqa: PLC0415 - likewise
+    from threadline.web import ArchivePool  # noqa: PLC0415 - needs the packages just checked for
+    from threadline.web import serve as run  # noqa: PLC0415 - likewise
 
     archive = open_archive(homes, jobs, require_home=True)
     index = archive.index if uses_index() else False
     pool = ArchivePool(
-        archive.homes, index=index, homes_now=archive.reload_kept_homes, without_keep=archive.without_keep
+        archive.homes, index=index, reload_homes=archive.reload_kept_homes, without_keep=archive.without_keep
     )
 
     def ready(served: Served) -> None:
@@ -90,7 +89,7 @@ def _prepare_index(pool: ArchivePool, jobs: int | None) -> int:
             pool.prepare(jobs, screen.archive_progress)
         except (IndexBusy, Unreadable) as error:
             screen.print_message(f"{error} Continuing without refreshing the index.")
-    return pool.ask(_count_sessions)
+    return pool.run(_count_sessions)
 
 
 def _count_sessions(archive: Archive) -> int:
@@ -106,7 +105,7 @@ def _count_sessions(archive: Archive) -> int:
 def _print_address(served: Served, sessions: int, *, as_json: bool) -> None:
     if as_json:
         address = {
-            "address": served.address,
+            "address": served.url,
             "host": served.host,
             "port": served.port,
             "token": served.token,
@@ -115,7 +114,7 @@ def _print_address(served: Served, sessions: int, *, as_json: bool) -> None:
         click.echo(out.json_text(address))
         sys.stdout.flush()
         return
-    click.echo(served.address)
+    click.echo(served.url)
     sys.stdout.flush()
     screen.print_message(f"Serving {count(sessions, 'session')}. Press Ctrl-C to stop.")
 
@@ -126,7 +125,7 @@ def _open_browser(served: Served) -> None:
     from threading import Thread  # noqa: PLC0415 - likewise
 
     try:
-        page = served.ticket.page()
+        page = served.ticket.write_page()
     except OSError as error:
         screen.print_message(f"Could not open a browser ({error.strerror or error}). Open the address above.")
         return

@@ -1,1 +1,41 @@
-"""The local page: a server that only reads, for one person on one machine."""
+"""The local web page: a read-only server for one person on one machine. It needs the extra `web`.
+
+`serve` runs it: an `App` behind access control (`guard`), for the homes of an `ArchivePool`. A page is a function from
+a `PageRequest` to a `Page`, and has a `.json` twin; `app.ROUTES` lists them all. `pages/` has the pages about all
+sessions, `session/` those of one session.
+
+`ArchivePool` keeps archives open between requests, `SessionCache` keeps sessions in memory. Each documents in one place
+how long its values are valid. `Live` tells open pages about changes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from threadline.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from threadline.web.app import ROUTES, App
+    from threadline.web.archive_pool import ArchivePool
+    from threadline.web.guard import Ticket, cookie_name
+    from threadline.web.live import Live
+    from threadline.web.pages.keys import KEYS, keys_markdown_table
+    from threadline.web.request import Page, PageRequest
+    from threadline.web.response import encode_json
+    from threadline.web.server import Served, serve
+    from threadline.web.session_cache import CachedSession, SessionCache
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "app": ["App", "ROUTES"],
+        "archive_pool": ["ArchivePool"],
+        "guard": ["Ticket", "cookie_name"],
+        "live": ["Live"],
+        "pages.keys": ["KEYS", "keys_markdown_table"],
+        "request": ["Page", "PageRequest"],
+        "response": ["encode_json"],
+        "server": ["Served", "serve"],
+        "session_cache": ["CachedSession", "SessionCache"],
+    },
+)

@@ -1,14 +1,18 @@
-"""The ASGI application: routes, page functions and the guard in front of them."""
+"""The ASGI application: the table of routes, and the way of a request from the guard to a page function and back.
+
+A request passes `Guard` (access control) and Starlette's router, and moves to a worker thread. There `App._respond`
+takes an archive from the pool, calls the page function with a `PageRequest`, and builds the response.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING
 
 from anyio import CapacityLimiter, to_thread
+from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,13 +20,18 @@ from starlette.routing import Route
 
 from threadline.errors import BadQuery, Error, NotFound
 from threadline.model.times import parse_zone
-from threadline.web.assets import find_asset
-from threadline.web.errors import gone_as_page, needs_homes, with_notice, with_orphan_links
+from threadline.web.errors import add_notice, error_response, gone_page, orphan_page
 from threadline.web.guard import Guard
-from threadline.web.live import Live
-from threadline.web.pages import PAGES
-from threadline.web.request import PageFunction, PageRequest
-from threadline.web.response import JSON_SUFFIX, build_response, error_response
+from threadline.web.live import Live, urls
+from threadline.web.pages.doctor import doctor_page
+from threadline.web.pages.home import home_page
+from threadline.web.pages.keys import keys_page
+from threadline.web.pages.lists import calls_page, files_page
+from threadline.web.pages.search import search_page
+from threadline.web.pages.sessions import palette_page, sessions_page
+from threadline.web.pages.usage import usage_page
+from threadline.web.request import PageFunction, PageRequest, PageResult
+from threadline.web.response import JSON_SUFFIX, build_response, find_asset
 from threadline.web.session.page import session_page, session_surroundings
 from threadline.web.session.parts import (
     call_page,
@@ -34,42 +43,78 @@ from threadline.web.session.parts import (
     related_page,
     section_page,
     sections_page,
+    session_usage_page,
     state_page,
     turns_page,
-    usage_page,
 )
 from threadline.web.session_cache import SessionCache
-from threadline.web.urls import ASSETS, HOME, LIVE, SESSION, carry_query, json_path, unescape_segment
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from starlette.types import Receive, Scope, Send
-
+    from threadline.archive import Archive
     from threadline.web.archive_pool import ArchivePool
     from threadline.web.guard import Ticket
-    from threadline.web.request import PageResult
 
 _MAX_CONCURRENT = 6
-"""How many answers are made at the same time: more would only share the same cores."""
+"""How many requests are answered at the same time; more would only compete for the same cores."""
 _Endpoint = Callable[[Request], Awaitable[Response]]
 
 
+class PageRoute(Struct, frozen=True):
+    """A path, without `.json`, and the function that computes its page.
+
+    `on_missing` may answer a `NotFound` with a page. `needs_homes` is set for pages about all sessions, which say so if
+    a home has disappeared.
+    """
+
+    path: str
+    page: PageFunction
+    on_missing: Callable[[PageRequest, NotFound], PageResult | None] | None = None
+    needs_homes: bool = False
+
+
+_SESSION = f"{urls.SESSION}/{{session}}"
+ROUTES: tuple[PageRoute, ...] = (
+    PageRoute(urls.HOME, home_page, needs_homes=True),
+    PageRoute(urls.SESSIONS, sessions_page, needs_homes=True),
+    PageRoute(urls.SEARCH, search_page, needs_homes=True),
+    PageRoute(urls.USAGE, usage_page, needs_homes=True),
+    PageRoute(urls.CALLS, calls_page, needs_homes=True),
+    PageRoute(urls.FILES, files_page, needs_homes=True),
+    PageRoute(urls.DOCTOR, doctor_page),
+    PageRoute(urls.KEYS, keys_page),
+    PageRoute(urls.PALETTE, palette_page, needs_homes=True),
+    PageRoute(_SESSION, session_page, on_missing=orphan_page),
+    PageRoute(f"{_SESSION}/agent/{{agent}}", session_page, on_missing=orphan_page),
+    PageRoute(f"{_SESSION}/part/{{number}}", section_page),
+    PageRoute(f"{_SESSION}/about", session_surroundings),
+    PageRoute(f"{_SESSION}/shape", sections_page, on_missing=gone_page),
+    PageRoute(f"{_SESSION}/where", position_page),
+    PageRoute(f"{_SESSION}/turns", turns_page),
+    PageRoute(f"{_SESSION}/entry/{{anchor}}", entry_page),
+    PageRoute(f"{_SESSION}/call/{{call:path}}", call_page),
+    PageRoute(f"{_SESSION}/state/{{anchor}}", state_page),
+    PageRoute(f"{_SESSION}/image/{{anchor}}/{{number}}", image_page),
+    PageRoute(f"{_SESSION}/find", find_page),
+    PageRoute(f"{_SESSION}/markdown", markdown_page),
+    PageRoute(f"{_SESSION}/along", session_usage_page),
+    PageRoute(f"{_SESSION}/related", related_page),
+)
+"""All pages. Each also has a `.json` twin."""
+
+
 class App:
-    """The server's application: for the homes that are held, whoever has the token, and the port it is reached at."""
+    """The application. `asgi` is what a server runs; `live` sends events to open pages."""
 
-    def __init__(self, holding: ArchivePool, *, token: str, port: int, ticket: Ticket | None = None) -> None:
-        self._holding = holding
+    def __init__(self, pool: ArchivePool, *, token: str, port: int, ticket: Ticket | None = None) -> None:
+        self.live = Live(pool.homes)
+        self._pool = pool
         self._ticket = ticket
-        self.live = Live(holding.homes)
-        self._shelf = SessionCache(changed=self.live.tell)
-        self._limiter: CapacityLimiter | None = None
-        made = Starlette(routes=list(self._routes()), lifespan=self._lifespan)
-        self._guard = Guard(made, token=token, port=port, ticket=ticket)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        await self._guard(scope, receive, send)
+        self._session_cache = SessionCache(on_reread=self.live.notify)
+        self._limiter = CapacityLimiter(_MAX_CONCURRENT)
+        router = Starlette(routes=list(self._routes()), lifespan=self._lifespan)
+        self.asgi = Guard(router, token=token, port=port, ticket=ticket)
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
@@ -77,60 +122,64 @@ class App:
             yield
         finally:
             self.live.stop()
-            self._holding.close()
+            self._pool.close()
             if self._ticket is not None:
-                self._ticket.spend()
+                self._ticket.invalidate()
 
     def _routes(self) -> Iterator[Route]:
-        yield Route(LIVE, self.live.answer)
-        yield Route(f"{ASSETS}/{{name}}", _asset)
+        yield Route(urls.LIVE, self.live.respond)
+        yield Route(f"{urls.ASSETS}/{{name}}", _asset)
         yield Route("/favicon.ico", _no_icon)
-        for path, make in (
-            *PAGES.items(),
-            *((f"{SESSION}/{{session}}{below}", make) for below, make in SESSION_PAGES.items()),
-        ):
-            endpoint = self._answering(make)
-            # The twin first: a name in a path may hold a dot, so that it would fit the other, too.
-            yield Route(json_path(path), endpoint)
-            yield Route(path, endpoint)
-        yield Route("/{rest:path}", _not_found)
+        for route in ROUTES:
+            endpoint = self._endpoint(route)
+            # The twin first: a name in a path may contain a dot, so the page's own path would match it, too.
+            yield Route(urls.json_path(route.path), endpoint)
+            yield Route(route.path, endpoint)
+        yield Route("/{rest:path}", _unknown_path)
 
-    def _answering(self, make: PageFunction) -> _Endpoint:
+    def _endpoint(self, route: PageRoute) -> _Endpoint:
         async def endpoint(request: Request) -> Response:
-            if self._limiter is None:  # it belongs to the loop that runs
-                self._limiter = CapacityLimiter(_MAX_CONCURRENT)
-            work = partial(self._answered, make, request)
-            return await to_thread.run_sync(work, limiter=self._limiter, abandon_on_cancel=True)
+            return await to_thread.run_sync(
+                self._respond, route, request, limiter=self._limiter, abandon_on_cancel=True
+            )
 
         return endpoint
 
-    def _answered(self, make: PageFunction, request: Request) -> Response:
-        is_bare = "x-fragment" in request.headers or request.headers.get("sec-fetch-dest") == "empty"
-        with carry_query(*_carried_zone(request)):
-            return build_response(partial(self._made, make, request), request.url.path, bare=is_bare)
-
-    def _made(self, make: PageFunction, request: Request) -> PageResult:
+    def _respond(self, route: PageRoute, request: Request) -> Response:
+        """Answer a request in a worker thread."""
         path = request.url.path
-        page = HOME if path == json_path(HOME) else path.removesuffix(JSON_SUFFIX)
-        lost = self._holding.lost() if needs_homes(page) else None
-        made = self._holding.ask(
-            lambda archive: make(
-                PageRequest(
-                    path=page,
-                    query=request.query_params.multi_items(),
-                    archive=archive,
-                    session_cache=self._shelf,
-                    named={name: unescape_segment(part) for name, part in request.path_params.items()},
-                    now=datetime.now(UTC),
-                    wants_data=path.endswith(JSON_SUFFIX),
-                )
+        is_bare = "x-fragment" in request.headers or request.headers.get("sec-fetch-dest") == "empty"
+
+        def compute(archive: Archive) -> PageResult:
+            page_request = PageRequest(
+                path=urls.HOME if path == urls.json_path(urls.HOME) else path.removesuffix(JSON_SUFFIX),
+                query=request.query_params.multi_items(),
+                archive=archive,
+                pool=self._pool,
+                session_cache=self._session_cache,
+                path_values={name: urls.unescape_segment(part) for name, part in request.path_params.items()},
+                now=datetime.now(UTC),
+                wants_data=path.endswith(JSON_SUFFIX),
             )
-        )
-        return with_notice(made, lost) if lost is not None else made
+            try:
+                return route.page(page_request)
+            except NotFound as error:
+                page = route.on_missing(page_request, error) if route.on_missing is not None else None
+                if page is None:
+                    raise
+                return page
+
+        with urls.carry_query(*_carried_zone(request)):
+            try:
+                notice = self._pool.missing_homes_notice() if route.needs_homes else None
+                result = self._pool.run(compute)
+                return build_response(add_notice(result, notice) if notice else result, path, bare=is_bare)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the server goes on
+                return error_response(error, path)
 
 
 def _carried_zone(request: Request) -> list[tuple[str, str]]:
-    """The zone that was asked for goes along from page to page; what is none would only lead to errors."""
+    """The time zone of the request, which links carry over; an unknown one is dropped, or every link would fail."""
     name = (request.query_params.get("tz") or "").strip()
     try:
         parse_zone(name or None)
@@ -141,35 +190,15 @@ def _carried_zone(request: Request) -> list[tuple[str, str]]:
 
 async def _asset(request: Request) -> Response:
     try:
-        found = find_asset(request.path_params["name"])
+        asset = find_asset(request.path_params["name"])
     except Error as error:
         return error_response(error, request.url.path)
-    return Response(found.data, media_type=found.media_type)
+    return Response(asset.data, media_type=asset.media_type)
 
 
 async def _no_icon(_request: Request) -> Response:
     return Response(status_code=204)
 
 
-async def _not_found(request: Request) -> Response:
+async def _unknown_path(request: Request) -> Response:
     return error_response(NotFound("There is no page at this address."), request.url.path)
-
-
-SESSION_PAGES: Mapping[str, PageFunction] = {
-    "": with_orphan_links(session_page),
-    "/agent/{agent}": with_orphan_links(session_page),
-    "/part/{number}": section_page,
-    "/about": session_surroundings,
-    "/shape": gone_as_page(sections_page),
-    "/where": position_page,
-    "/turns": turns_page,
-    "/entry/{anchor}": entry_page,
-    "/call/{call:path}": call_page,
-    "/state/{anchor}": state_page,
-    "/image/{anchor}/{number}": image_page,
-    "/find": find_page,
-    "/markdown": markdown_page,
-    "/along": usage_page,
-    "/related": related_page,
-}
-"""Paths below a session's, and who makes what is shown there."""

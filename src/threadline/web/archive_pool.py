@@ -1,8 +1,14 @@
-"""A pool of open archives, each lent to one request at a time, and a cache of figures computed from their index.
+"""The pool of open archives, each lent to one request at a time, and the cache of figures computed from their index.
 
-Opening an archive compares the homes with the index, which takes about fifty milliseconds for thousands of
-transcripts: far more than most answers. So an archive is reused for a second. If the index turns out to be unusable,
-another is built in a private temporary folder, and pages are shown all the same.
+Opening an archive compares the homes with the index. For thousands of transcripts that takes about fifty milliseconds,
+far longer than most answers. So an archive is reused.
+
+**What is valid for how long.** An archive and every figure computed from it are valid for one state of the homes, which
+the *generation* of the index identifies. Figures are stored under the generation, so a figure of an older state is
+never returned. An archive is compared with the homes when it is opened; one opened more than `MAX_AGE_SECONDS` ago, or
+one that was in use when an error was raised, is closed instead of being reused.
+
+If the index turns out to be unusable, the pool builds another one in a private temporary folder, once per server.
 """
 
 from __future__ import annotations
@@ -10,7 +16,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
@@ -24,261 +30,234 @@ from threadline.archive import Archive, HomePresence
 from threadline.errors import Error, IndexBusy, NotFound, Unreadable
 from threadline.index import DamagedIndex
 from threadline.model.homes import KEEP_SOURCE
-from threadline.web.errors import missing_homes_notice
+from threadline.web.examiner import Examiner
 
 if TYPE_CHECKING:
     from threadline.archive import ProgressDisplay
     from threadline.model.homes import Home
 
 MAX_AGE_SECONDS = 1.0
-"""How old an archive may be."""
+"""How long an archive is reused without comparing it with the homes again."""
+_MAX_FIGURES = 32
 _LOG = logging.getLogger("threadline")
 _T = TypeVar("_T")
 
 
 class _PooledArchive(Struct):
     archive: Archive
-    since: float
+    opened_at: float
+
+    @property
+    def is_expired(self) -> bool:
+        return self.opened_at < monotonic() - MAX_AGE_SECONDS
 
 
 class ArchivePool:
-    """Lends archives of the same homes; `homes_now` tells those with what is only in the keep by now."""
+    """Lends archives of the same homes. `reload_homes` returns the homes with what only the keep has by now."""
 
     def __init__(
         self,
         homes: tuple[Home, ...],
         *,
         index: bool | Path = True,
-        homes_now: Callable[[], tuple[Home, ...]] | None = None,
+        reload_homes: Callable[[], tuple[Home, ...]] | None = None,
         without_keep: bool = False,
     ) -> None:
-        self._homes = homes
+        self.homes = homes
+        self.examiner = Examiner()
         self._index = index
-        self._homes_now = homes_now or (lambda: homes)
+        self._temporary_folder: Path | None = None
+        self._is_index_replaced = False
+        self._reload_homes = reload_homes or (lambda: homes)
         self._without_keep = without_keep
-        self._free: list[_PooledArchive] = []
-        self._lock = threading.Lock()
-        self._looking = threading.Lock()
+        self._presence = HomePresence(homes)
+        self._idle: list[_PooledArchive] = []
+        self._figures: OrderedDict[Hashable, Any] = OrderedDict()
         self._is_closed = False
-        self._spare: TemporaryIndex | None = None
-        self._places = HomePresence(homes)
+        self._lock = threading.Lock()
+        self._homes_lock = threading.Lock()  # held while homes are reloaded or the index is replaced
 
-    @property
-    def homes(self) -> tuple[Home, ...]:
-        """The homes that are read."""
-        return self._homes
+    def run(self, compute: Callable[[Archive], _T]) -> _T:
+        """Return what `compute` makes of an archive. It may be called twice, with another archive.
+
+        What a reused archive does not find may have been written since, so a new one is asked. If the index is
+        unusable, it is replaced.
+        """
+        pooled = self._take()
+        while True:
+            is_reused, index = pooled is not None, self._index
+            try:
+                with self._lend(pooled or self._open()) as archive:
+                    return compute(archive)
+            except NotFound:
+                if not is_reused:
+                    raise
+            except Unreadable as error:
+                # One job: forking a process that has threads is not safe.
+                if not self._replace_index(index, error, jobs=1):
+                    raise
+            pooled = None
 
     @contextmanager
     def archive(self) -> Iterator[Archive]:
-        """An archive that is nobody else's meanwhile."""
-        with self._lent(self._taken() or self._opened()) as lent:
-            yield lent.archive
+        """Lend an archive that nobody else uses meanwhile."""
+        with self._lend(self._take() or self._open()) as archive:
+            yield archive
 
-    @contextmanager
-    def _lent(self, lent: _PooledArchive) -> Iterator[_PooledArchive]:
-        try:
-            yield lent
-        except BaseException:
-            lent.archive.close()  # whatever went wrong may have been its fault
-            raise
-        self._give_back(lent)
+    def cached(self, archive: Archive, name: str, compute: Callable[[], _T], *key: Hashable) -> _T:
+        """Return a figure, computed once for each generation of the index, name and key.
 
-    def lost(self) -> str | None:
-        """What to say of homes that are not there any more; None where all are.
+        A figure must not hold the archive or its connection, which by then belong to another request.
+        """
+        full_key = (str(archive.index), archive.open_index().generation, name, key)
+        with self._lock:
+            if full_key in self._figures:
+                self._figures.move_to_end(full_key)
+                return cast("_T", self._figures[full_key])
+        figure = compute()
+        with self._lock:
+            self._figures[full_key] = figure
+            while len(self._figures) > _MAX_FIGURES:
+                self._figures.popitem(last=False)
+        return figure
+
+    def missing_homes_notice(self) -> str | None:
+        """A sentence about homes that have disappeared; None if all are there.
 
         Raises:
-            Unreadable: there is nothing else to be shown.
+            Unreadable: all of them have disappeared, and the keep has nothing of them.
         """
-        lost = self._places.missing()
-        if not lost:
+        missing = self._presence.missing()
+        if not missing:
             return None
-        with self._looking:
-            is_kept = any(home.source == KEEP_SOURCE for home in self._homes_now())
-        said = missing_homes_notice(lost, is_kept=is_kept)
-        if self._places.are_all(lost) and not is_kept:
-            raise Unreadable(f"{said} Put it back, or end `threadline serve` and name another with --home.")
-        return said
+        with self._homes_lock:
+            is_kept = any(home.source == KEEP_SOURCE for home in self._reload_homes())
+        names = ", ".join(repr(str(home)) for home in missing)
+        is_one = len(missing) == 1
+        sentence = f"{'Home' if is_one else 'Homes'} {names} no longer {'exists' if is_one else 'exist'}."
+        if self._presence.are_all(missing) and not is_kept:
+            raise Unreadable(f"{sentence} Restore it, or restart `threadline serve` with another --home.")
+        whose = "its" if is_one else "their"
+        shown = f"Only {whose} sessions in the keep are shown." if is_kept else f"None of {whose} sessions are shown."
+        return f"{sentence} {shown}"
 
-    def ask(self, make: Callable[[Archive], _T]) -> _T:
-        """What is made of an archive; where its index is of no use, it is made again of another.
-
-        What is not found in an archive that was used before may have been written since: it is looked for in a new one.
-        """
-        used = self._taken()
-        if used is not None:
-            with suppress(NotFound):
-                return self._made(make, used)
-        return self._made(make, self._opened())
-
-    def _made(self, make: Callable[[Archive], _T], lent: _PooledArchive) -> _T:
-        index = self._index
-        try:
-            with self._lent(lent):
-                return make(lent.archive)
-        except Unreadable as error:
-            # To fork beside threads is not safe.
-            if not self._replaced(index, error, jobs=1, showing=None):
-                raise
-        with self.archive() as archive:
-            return make(archive)
-
-    def prepare(self, jobs: int | None = None, showing: ProgressDisplay | None = None) -> None:
-        """Bring the index up to date before anybody asks, or make another where it is of no use.
+    def prepare(self, jobs: int | None = None, progress: ProgressDisplay | None = None) -> None:
+        """Bring the index up to date before the first request, or replace it if it is unusable.
 
         Raises:
-            IndexBusy: another process is at it.
-            Unreadable: it is of no use, and another could not be made.
+            IndexBusy: another process is writing it.
+            Unreadable: it is unusable, and no other one could be built.
         """
         try:
-            with self._archive(self._homes, jobs=jobs, showing=showing) as archive:
-                archive.open_index()
+            self._prepare_index(jobs, progress)
         except Unreadable as error:
-            if not self._replaced(self._index, error, jobs=jobs, showing=showing):
+            if not self._replace_index(self._index, error, jobs=jobs, progress=progress):
                 raise
 
     def close(self) -> None:
-        """Let go of all that is open."""
+        """Close all archives and remove the temporary index."""
         with self._lock:
             self._is_closed = True
-        self._close_free()
-        if self._spare is not None:
-            self._spare.remove()
+        self._close_idle()
+        self._remove_temporary_folder()
 
-    def _close_free(self) -> None:
+    @contextmanager
+    def _lend(self, pooled: _PooledArchive) -> Iterator[Archive]:
+        try:
+            yield pooled.archive
+        except BaseException:
+            pooled.archive.close()  # the archive may have caused the error
+            raise
         with self._lock:
-            free, self._free = self._free, []
-        for one in free:
-            one.archive.close()
+            if not self._is_closed and not pooled.is_expired:
+                self._idle.append(pooled)
+                return
+        pooled.archive.close()
 
-    def _replaced(
-        self, index: bool | Path, error: Exception, *, jobs: int | None, showing: ProgressDisplay | None
+    def _take(self) -> _PooledArchive | None:
+        """Take the idle archive that was returned last: then the others expire, and are closed here."""
+        with self._lock:
+            expired = [pooled for pooled in self._idle if pooled.is_expired]
+            self._idle = [pooled for pooled in self._idle if not pooled.is_expired]
+            taken = self._idle.pop() if self._idle else None
+        for pooled in expired:
+            pooled.archive.close()
+        return taken
+
+    def _open(self) -> _PooledArchive:
+        with self._homes_lock:  # only one thread reads the keep for what a home has lost
+            homes = self._reload_homes()
+        return _PooledArchive(self._archive_of(homes), monotonic())
+
+    def _close_idle(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for pooled in idle:
+            pooled.archive.close()
+
+    def _prepare_index(self, jobs: int | None = None, progress: ProgressDisplay | None = None) -> None:
+        with self._archive_of(self.homes, jobs, progress) as archive:
+            archive.open_index()
+
+    def _archive_of(
+        self, homes: tuple[Home, ...], jobs: int | None = None, progress: ProgressDisplay | None = None
+    ) -> Archive:
+        return Archive(
+            homes,
+            index=self._index,
+            jobs=jobs,
+            progress=progress,
+            without_keep=self._without_keep,
+            stale_ok=True,
+        )
+
+    def _replace_index(
+        self, index: bool | Path, error: Unreadable, *, jobs: int | None, progress: ProgressDisplay | None = None
     ) -> bool:
-        """Whether there is another index now, since the one that was asked is of no use."""
-        with self._looking:
-            if self._index is not index:  # another request has seen to it meanwhile
+        """Return whether there is another index now than the one that raised the error."""
+        with self._homes_lock:
+            if self._index is not index:  # another request has replaced it
                 return True
-            # Once is enough: where that cannot be written either, each page would try in vain.
-            if self._spare is not None or not self._is_useless(error):
+            if self._is_index_replaced or not self._is_unusable(error):
                 return False
-            self._spare = TemporaryIndex()
-            _LOG.warning("threadline: %s", _replacement_warning(error))
+            self._is_index_replaced = True  # try once: if it fails, every page would try in vain
+            _LOG.warning("threadline: %s Until it is repaired, pages use a new one in a temporary folder.", error)
             try:
-                self._index = self._spare.made(self._homes_now(), jobs=jobs, showing=showing)
-            except Error as also:
-                _LOG.warning("threadline: %s Pages that need an index will say so.", also)
+                self._index = self._build_temporary_index(jobs, progress)
+            except Error as failure:
+                _LOG.warning("threadline: %s Pages that need an index will say so.", failure)
                 return False
-        self._close_free()
+        self._close_idle()
         return True
 
-    def _is_useless(self, error: Exception) -> bool:
-        """Whether it is the index that is to blame, and no transcript."""
+    def _is_unusable(self, error: Unreadable) -> bool:
+        """Whether the index caused the error, and not a transcript."""
         if isinstance(error, DamagedIndex):
             return True
         try:
-            with self._archive(self._homes) as archive:
-                archive.open_index()
+            self._prepare_index()
         except Unreadable:
             return True
         except IndexBusy:
             return False
         return False
 
-    def _archive(
-        self, homes: tuple[Home, ...], *, jobs: int | None = None, showing: ProgressDisplay | None = None
-    ) -> Archive:
-        return Archive(
-            homes,
-            index=self._index,
-            jobs=jobs,
-            progress=showing,
-            without_keep=self._without_keep,
-            stale_ok=True,
-        )
-
-    def _opened(self) -> _PooledArchive:
-        with self._looking:  # what a home has lost meanwhile is put back by one
-            homes = self._homes_now()
-        return _PooledArchive(self._archive(homes), monotonic())
-
-    def _taken(self) -> _PooledArchive | None:
-        """The one that was given back last: of two that wait, one grows old and is closed."""
-        oldest = monotonic() - MAX_AGE_SECONDS
-        with self._lock:
-            old = [one for one in self._free if one.since < oldest]
-            self._free = [one for one in self._free if one.since >= oldest]
-            found = self._free.pop() if self._free else None
-        for one in old:
-            one.archive.close()
-        return found
-
-    def _give_back(self, lent: _PooledArchive) -> None:
-        with self._lock:
-            if not self._is_closed and lent.since >= monotonic() - MAX_AGE_SECONDS:
-                self._free.append(lent)
-                return
-        lent.archive.close()
-
-
-def _replacement_warning(error: Exception) -> str:
-    return f"{error} Meanwhile pages use another index, built now in a temporary folder."
-
-
-class TemporaryIndex:
-    """Where it lies, once it was made."""
-
-    def __init__(self) -> None:
-        self._folder: Path | None = None
-
-    def made(self, homes: Sequence[Home], *, jobs: int | None, showing: ProgressDisplay | None) -> Path:
-        """Read everything, and give where the index of it lies.
-
-        Raises:
-            Unreadable: it cannot be written there either.
-        """
+    def _build_temporary_index(self, jobs: int | None, progress: ProgressDisplay | None) -> Path:
         try:
-            self._folder = Path(mkdtemp(prefix="threadline-"))  # for its owner alone, whatever the mask is
+            self._temporary_folder = Path(mkdtemp(prefix="threadline-"))  # private, whatever the umask is
         except OSError as error:
-            raise Unreadable(f"No temporary folder can be made ({error.strerror or error}).") from None
-        place = self._folder / "index.sqlite"
+            raise Unreadable(f"Cannot create a temporary folder ({error.strerror or error}).") from None
+        index = self._temporary_folder / "index.sqlite"
         try:
-            with Archive(homes, index=place, jobs=jobs, progress=showing) as archive:
+            with Archive(self._reload_homes(), index=index, jobs=jobs, progress=progress) as archive:
                 archive.open_index()
         except Error:
-            self.remove()
+            self._remove_temporary_folder()
             raise
-        return place
+        return index
 
-    def remove(self) -> None:
-        """Leave nothing behind."""
-        if self._folder is not None:
+    def _remove_temporary_folder(self) -> None:
+        if self._temporary_folder is not None:
             with suppress(OSError):
-                rmtree(self._folder)
-            self._folder = None
-
-
-_Figure = TypeVar("_Figure")
-_MAX_CACHED = 32
-_CACHE_LOCK = threading.Lock()
-_CACHE: OrderedDict[Hashable, Any] = OrderedDict()
-
-
-def cached_figure(archive: Archive, name: str, make: Callable[[], _Figure], *given: Hashable) -> _Figure:
-    """What `make` gives for these values; the same again as long as nothing in the homes has changed.
-
-    It must not hold the archive or its connection, which are another's by then.
-    """
-    key = _cache_key(archive, name, given)
-    with _CACHE_LOCK:
-        if key in _CACHE:
-            _CACHE.move_to_end(key)
-            return cast("_Figure", _CACHE[key])
-    made = make()
-    with _CACHE_LOCK:
-        _CACHE[key] = made
-        while len(_CACHE) > _MAX_CACHED:
-            _CACHE.popitem(last=False)
-    return made
-
-
-def _cache_key(archive: Archive, name: str, given: Hashable) -> Hashable:
-    return (str(archive.index), archive.open_index().generation, name, given)
+                rmtree(self._temporary_folder)
+            self._temporary_folder = None

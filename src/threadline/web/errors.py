@@ -1,97 +1,90 @@
-"""What pages show if a home, a session or its main transcript is gone."""
+"""What pages show if something is missing or fails: errors, sessions that are gone, homes that have disappeared."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+import logging
+import sqlite3
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from markupsafe import Markup
 from msgspec.structs import replace
+from starlette.responses import Response
 
-from threadline.errors import NotFound
+from threadline.errors import BadQuery, Error, IndexBusy, NotFound, Unreadable
 from threadline.model.homes import TranscriptKind
 from threadline.render import agent_slug, shorten, visible
 from threadline.render.html import el, join
 from threadline.web import urls
-from threadline.web.request import Page, PageFunction, PageResult, Redirect
+from threadline.web.request import Page, PageResult, Redirect
+from threadline.web.response import JSON_SUFFIX, build_response, json_response
 
 if TYPE_CHECKING:
     from threadline.web.request import PageRequest
 
-_PAGES_WITHOUT_HOME = frozenset({urls.DOCTOR, urls.KEYS})
-"""Pages that are right without a home, or say themselves that it is gone."""
+_LOG = logging.getLogger("threadline")
+_STATUS_OF_ERROR: dict[type[Exception], HTTPStatus] = {
+    NotFound: HTTPStatus.NOT_FOUND,
+    BadQuery: HTTPStatus.BAD_REQUEST,
+    Unreadable: HTTPStatus.SERVICE_UNAVAILABLE,
+    IndexBusy: HTTPStatus.SERVICE_UNAVAILABLE,
+}
 
 
-def needs_homes(page: str) -> bool:
-    """Whether the page at a path is about what lies in all homes."""
-    return page not in _PAGES_WITHOUT_HOME and not page.startswith(f"{urls.SESSION}/")
+def error_response(error: Exception, path: str) -> Response:
+    """Build the response for an error, as a page or as data.
+
+    It has the text of our own errors. Of any other error it says nothing: that is logged where the server runs.
+    """
+    status = next((status for kind, status in _STATUS_OF_ERROR.items() if isinstance(error, kind)), None)
+    if isinstance(error, Error):
+        message = str(error)
+    elif isinstance(error, sqlite3.Error):
+        status, message = HTTPStatus.SERVICE_UNAVAILABLE, f"The index cannot be read now ({error}). Try again."
+    else:
+        _LOG.error("threadline: cannot show %s.", path, exc_info=error)
+        message = "This page failed. The terminal in which `threadline serve` runs shows the reason."
+    status = status or HTTPStatus.INTERNAL_SERVER_ERROR
+    if path.endswith(JSON_SUFFIX):
+        return json_response({"error": message}, status)
+    lines = [el("p", visible(line)) for line in message.split("\n")]
+    main = join((el("h1", status.phrase), *lines, el("p", el("a", "Home", href=urls.build_url(urls.HOME)))))
+    return build_response(Page(status.phrase, "error", main, status=status), path)
 
 
-def missing_homes_notice(homes: Sequence[Path], *, is_kept: bool) -> str:
-    """What to say of homes that are lost."""
-    named = ", ".join(repr(str(home)) for home in homes)
-    begun = f"The home {named} is" if len(homes) == 1 else f"The homes {named} are"
-    told = "only what the keep has of it is shown" if is_kept else "nothing of it is shown"
-    return f"{begun} not there any more: {told if len(homes) == 1 else told.replace('of it', 'of them')}."
+def add_notice(result: PageResult, notice: str) -> PageResult:
+    """Put a notice at the top of a page."""
+    if not isinstance(result, Page):
+        return result
+    return replace(result, main=join((el("p", visible(notice), class_="problem", role="status"), result.main)))
 
 
-def gone_as_page(make: PageFunction) -> PageFunction:
-    """What is made for a page that has shown the session (`seen=1`): that it is gone is an answer, and no error."""
-
-    def made(asked: PageRequest) -> PageResult:
-        try:
-            return make(asked)
-        except NotFound as error:
-            if not asked.flag("seen"):
-                raise
-            said = "This session is not there any more; what is shown was read before."
-            return Page("Gone", "gone", el("p", visible(str(error))), {"gone": said})
-
-    return made
-
-
-def with_notice(made: PageResult, said: str) -> PageResult:
-    """A page with the sentence above all else that it says."""
-    if not isinstance(made, Page):
-        return made
-    word: Markup = el("p", visible(said), class_="problem", role="status")
-    return replace(made, main=join((word, made.main)))
-
-
-def with_orphan_links(make: PageFunction) -> PageFunction:
-    """What is made of a session; where it is not there, the way to the agents of it that are."""
-
-    def made(asked: PageRequest) -> PageResult:
-        try:
-            return make(asked)
-        except NotFound:
-            found = _orphan_page(asked)
-            if found is None:
-                raise
-            return found
-
-    return made
-
-
-def _orphan_page(asked: PageRequest) -> PageResult | None:
-    session, agent = asked.named["session"].lower(), asked.named.get("agent")
-    listed = [
-        transcript for home in asked.archive.found for transcript in home.transcripts if transcript.session == session
-    ]
-    if any(each.kind is TranscriptKind.MAIN for each in listed):  # it is there: something else was not found
+def gone_page(request: PageRequest, error: NotFound) -> PageResult | None:
+    """Answer an open page (`seen=1`) whose session has been deleted: for a script, that is not an error."""
+    if not request.flag("seen"):
         return None
-    agents = sorted({str(each.agent) for each in listed if each.agent is not None})
+    message = "This session no longer exists. What is shown was loaded before."
+    return Page("Gone", "gone", el("p", visible(str(error))), {"gone": message})
+
+
+def orphan_page(request: PageRequest, _error: NotFound) -> PageResult | None:
+    """For a session whose main transcript is gone, list its agents; with one agent, redirect to it."""
+    session, agent = request.path_values["session"].lower(), request.path_values.get("agent")
+    transcripts = [
+        transcript for home in request.archive.found for transcript in home.transcripts if transcript.session == session
+    ]
+    if any(transcript.kind is TranscriptKind.MAIN for transcript in transcripts):  # something else is missing
+        return None
+    agents = sorted({str(transcript.agent) for transcript in transcripts if transcript.agent is not None})
     if agent is not None:
-        agents = [each for each in agents if agent_slug(each) == agent]
+        agents = [id_ for id_ in agents if agent_slug(id_) == agent]
     if not agents:
         return None
     if len(agents) == 1:
-        at = asked.text("at")
+        at = request.text("at")
         line = at.removeprefix(f"{agent_slug(agents[0])}.") if at is not None else None
         return Redirect(urls.session_url(f"agent-{agents[0]}", at=line))
-    ways = [(each, urls.session_url(f"agent-{each}")) for each in agents]
-    said = "The transcript of this session is not there any more; what its agents wrote is."
-    rows = el("ul", *(el("li", el("a", shorten(each, 80), href=way)) for each, way in ways))
+    links = [el("a", shorten(id_, 80), href=urls.session_url(f"agent-{id_}")) for id_ in agents]
+    note = el("p", "The transcript of this session no longer exists, but those of its agents do.")
     title = f"Session {shorten(session, 80)}"
-    return Page(title, "left", join((el("h1", title), el("p", said), rows)), {"session": session, "agents": agents})
+    main = join((el("h1", title), note, el("ul", *(el("li", link) for link in links))))
+    return Page(title, "left", main, {"session": session, "agents": agents})

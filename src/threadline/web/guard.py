@@ -24,13 +24,13 @@ from urllib.parse import parse_qsl, urlencode
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from threadline.render.html import Child, el, join, render_page
+from threadline.render.html import el, join, render_page
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_URL_BYTES = 8192
-"""How many bytes an address may have."""
+"""The longest URL that is accepted, in bytes."""
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -44,14 +44,14 @@ HEADERS: tuple[tuple[str, str], ...] = (
     ("cross-origin-resource-policy", "same-origin"),
     ("cache-control", "no-store"),
 )
-"""What every answer carries, whatever it says."""
+"""The headers of every response, including refusals."""
 _ENCODED_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS]
 _OWN_SITE = frozenset({"same-origin", "none"})
-_OPEN_PRINTED_URL = "Open the address that `threadline serve` printed: it carries the token that belongs to this page."
+_OPEN_PRINTED_URL = "Open the URL that `threadline serve` printed. It contains the token for this page."
 
 
 class Guard:
-    """Lets through what the person who started the server asks, and refuses the rest with a page that says nothing."""
+    """Passes on requests of the person who started the server, and refuses all others with a page without content."""
 
     def __init__(self, app: ASGIApp, *, token: str, port: int, ticket: Ticket | None = None) -> None:
         self._app = app
@@ -62,84 +62,81 @@ class Guard:
         self._origins = frozenset(b"http://" + host for host in self._hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or let the application do it."""
+        """Refuse a request, or pass it on to the application."""
         if scope["type"] == "http":
-            sending = _HeaderSender(send, is_head=scope["method"] == "HEAD")
-            refused = self._refused(scope)
-            await (self._app if refused is None else refused)(scope, receive, sending)
+            sender = _HeaderSender(send, is_head=scope["method"] == "HEAD")
+            response = self._check(scope)
+            await (self._app if response is None else response)(scope, receive, sender)
         elif scope["type"] == "lifespan":
             await self._app(scope, receive, send)
-        else:  # there is nothing here for a socket
+        else:  # there are no web sockets here
             await receive()
             await send({"type": "websocket.close", "code": 1008})
 
-    def _refused(self, scope: Scope) -> Response | None:
-        """The answer to who may not ask, or who has yet to be given the cookie; None: let it through."""
+    def _check(self, scope: Scope) -> Response | None:
+        """Return a refusal, or the redirect that sets the cookie; None if the request may pass."""
         headers: dict[bytes, list[bytes]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.lower(), []).append(value)
-        asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        given = [value for name, value in asked if name == "token"]
-        fault = self._fault(scope, headers)
-        if fault is None and given and self._ticket is not None and self._ticket.fits(given[0]):
-            return self._let_in(scope, headers)
-        if fault is None:
-            fault = _cross_site_fault(headers)
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        token = next((value for name, value in query if name == "token"), None)
+        fault = self._find_fault(scope, headers)
+        if fault is None and token is not None and self._ticket is not None and self._ticket.accepts(token):
+            return self._redeem_ticket(scope, headers)
+        fault = fault or _find_cross_site_fault(headers)
         if fault is not None:
             return refusal(fault, HTTPStatus.FORBIDDEN)
         if len(scope.get("raw_path") or scope["path"].encode()) + len(scope["query_string"]) > MAX_URL_BYTES:
-            return refusal("The address is too long.", HTTPStatus.REQUEST_URI_TOO_LONG)
-        if given:
-            return (
-                self._welcomed(scope, asked)
-                if self._is_token(given[0])
-                else refusal(_OPEN_PRINTED_URL, HTTPStatus.FORBIDDEN)
-            )
-        if not any(map(self._is_token, _cookie_values(headers.get(b"cookie", ()), self._cookie))):
+            return refusal("This URL is too long.", HTTPStatus.REQUEST_URI_TOO_LONG)
+        if token is not None and self._is_token(token):
+            return self._redirect_without_token(scope, query)
+        cookies = _cookie_values(headers.get(b"cookie", ()), self._cookie)
+        if token is not None or not any(map(self._is_token, cookies)):
             return refusal(_OPEN_PRINTED_URL, HTTPStatus.FORBIDDEN)
         return None
 
-    def _fault(self, scope: Scope, headers: dict[bytes, list[bytes]]) -> str | None:
+    def _find_fault(self, scope: Scope, headers: dict[bytes, list[bytes]]) -> str | None:
         if scope["method"] not in {"GET", "HEAD"}:
-            return "Nothing here can be changed: only GET and HEAD are answered."
+            return "This page is read-only. Only GET and HEAD are allowed."
         hosts = headers.get(b"host", [])
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
-            return f"This is not the host that was asked for. {_OPEN_PRINTED_URL}"
+            return f"The Host header names another host. {_OPEN_PRINTED_URL}"
         if any(origin.lower() not in self._origins for origin in headers.get(b"origin", ())):
-            return "Other sites may not ask here."
+            return "Requests from other sites are not allowed."
         return None
 
-    def _is_token(self, given: str) -> bool:
-        return hmac.compare_digest(given.encode(errors="replace"), self._token)
+    def _is_token(self, text: str) -> bool:
+        return hmac.compare_digest(text.encode(errors="replace"), self._token)
 
-    def _let_in(self, scope: Scope, headers: dict[bytes, list[bytes]]) -> Response:
-        """The cookie for a browser that was led here by our own file, which it takes for another site.
+    def _redeem_ticket(self, scope: Scope, headers: dict[bytes, list[bytes]]) -> Response:
+        """Set the cookie for a browser that comes from our own file, which it treats as another site.
 
-        What another site leads to gets no strict cookie, however often it is redirected: a page of ours goes on.
+        A browser does not store a strict cookie during a redirect that another site began. So a page of ours is sent,
+        and that page goes on.
         """
-        is_shown = headers.get(b"sec-fetch-dest", [b"document"]) == [b"document"]
-        if scope["method"] != "GET" or self._ticket is None or not is_shown:
+        is_document = headers.get(b"sec-fetch-dest", [b"document"]) == [b"document"]
+        if scope["method"] != "GET" or self._ticket is None or not is_document:
             return refusal(_OPEN_PRINTED_URL, HTTPStatus.FORBIDDEN)
-        self._ticket.spend()
-        answer = HTMLResponse(redirect_page("/"))
-        self._give_cookie(answer)
-        return answer
+        self._ticket.invalidate()
+        response = HTMLResponse(redirect_page("/"))
+        self._set_cookie(response)
+        return response
 
-    def _give_cookie(self, answer: Response) -> None:
-        answer.set_cookie(self._cookie, self._token.decode(), path="/", httponly=True, samesite="strict")
+    def _set_cookie(self, response: Response) -> None:
+        response.set_cookie(self._cookie, self._token.decode(), path="/", httponly=True, samesite="strict")
 
-    def _welcomed(self, scope: Scope, asked: Iterable[tuple[str, str]]) -> Response:
-        """The way to the same address without the token, which is a cookie from now on."""
-        kept = urlencode([(name, value) for name, value in asked if name != "token"])
+    def _redirect_without_token(self, scope: Scope, query: Iterable[tuple[str, str]]) -> Response:
+        """Redirect to the same URL without the token, and set the cookie."""
+        kept = urlencode([(name, value) for name, value in query if name != "token"])
         raw = (scope.get("raw_path") or scope["path"].encode()).decode("latin-1").partition("?")[0]
-        path = "/" + raw.lstrip("/\\")  # two slashes, which a browser also reads in `/\\`, would name another host
-        answer = RedirectResponse(f"{path}?{kept}" if kept else path, HTTPStatus.SEE_OTHER)
-        self._give_cookie(answer)
-        return answer
+        path = "/" + raw.lstrip("/\\")  # two slashes, or `/\\`, which browsers read the same, would name another host
+        response = RedirectResponse(f"{path}?{kept}" if kept else path, HTTPStatus.SEE_OTHER)
+        self._set_cookie(response)
+        return response
 
 
 class _HeaderSender:
-    """Sends what the application says with our headers, and without a body where only the head was asked for."""
+    """Adds our headers to a response, and removes the body of a response to HEAD."""
 
     def __init__(self, send: Send, *, is_head: bool) -> None:
         self._send = send
@@ -148,29 +145,29 @@ class _HeaderSender:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             ours = {name for name, _ in _ENCODED_HEADERS}
-            said = [(name, value) for name, value in message.get("headers", ()) if name.lower() not in ours]
-            message = {**message, "headers": [*said, *_ENCODED_HEADERS]}
+            others = [(name, value) for name, value in message.get("headers", ()) if name.lower() not in ours]
+            message = {**message, "headers": [*others, *_ENCODED_HEADERS]}
         elif self._is_head and message["type"] == "http.response.body":
             message = {**message, "body": b""}
         await self._send(message)
 
 
 def cookie_name(port: int) -> str:
-    """The name of the cookie: browsers do not tell ports apart, so that two servers need two names."""
+    """The name of the cookie. Browsers send cookies to all ports of a host, so two servers need two names."""
     return f"threadline-{port}"
 
 
-def refusal(sentence: str, status: HTTPStatus) -> Response:
-    """A page that says why, and holds nothing else."""
-    main = join((el("h1", status.phrase), el("p", sentence)))
+def refusal(reason: str, status: HTTPStatus) -> Response:
+    """Build a page that gives the reason, and nothing else."""
+    main = join((el("h1", status.phrase), el("p", reason)))
     return HTMLResponse(str(render_page(f"{status.phrase} · threadline", main, kind="refused")), status)
 
 
-def _cross_site_fault(headers: dict[bytes, list[bytes]]) -> str | None:
-    """What is wrong with where the browser says that it comes from."""
+def _find_cross_site_fault(headers: dict[bytes, list[bytes]]) -> str | None:
+    """Check where the browser says that the request comes from."""
     sites = headers.get(b"sec-fetch-site", ())
     if any(site.decode("latin-1").strip().lower() not in _OWN_SITE for site in sites):
-        return f"Other sites may not lead here. {_OPEN_PRINTED_URL}"
+        return f"Links from other sites are not allowed. {_OPEN_PRINTED_URL}"
     return None
 
 
@@ -179,42 +176,42 @@ def _cookie_values(lines: Iterable[bytes], name: str) -> Iterable[str]:
         for part in line.decode("latin-1").split(";"):
             if part.strip().startswith(f"{name}="):
                 try:
-                    found = SimpleCookie(part.strip())
+                    cookie = SimpleCookie(part.strip())
                 except CookieError:
                     continue
-                if name in found:
-                    yield found[name].value
+                if name in cookie:
+                    yield cookie[name].value
 
 
 _FILE_NAME = "open.html"
 
 
 class Ticket:
-    """Lets somebody in at an address, once."""
+    """A token that works once, in a private file that leads a browser to the server."""
 
-    def __init__(self, address: str) -> None:
-        self._address = address
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
         self._token: str | None = secrets.token_urlsafe(24)
         self._folder: Path | None = None
 
-    def page(self) -> Path:
-        """The file that leads to the server, in a folder of its own; nobody else may read either.
+    def write_page(self) -> Path:
+        """Write the file, in a folder of its own; no other user may read either.
 
         Raises:
             OSError: it cannot be written.
         """
-        self._folder = Path(mkdtemp(prefix="threadline-"))  # for its owner alone, whatever the mask is
+        self._folder = Path(mkdtemp(prefix="threadline-"))  # private, whatever the umask is
         page = self._folder / _FILE_NAME
         page.touch(mode=0o600)
-        page.write_text(redirect_page(f"{self._address}?token={self._token}"), encoding="utf-8")
+        page.write_text(redirect_page(f"{self._origin}?token={self._token}"), encoding="utf-8")
         return page
 
-    def fits(self, given: str) -> bool:
-        """Whether this is the token, and it is still worth something."""
-        return self._token is not None and hmac.compare_digest(given.encode(errors="replace"), self._token.encode())
+    def accepts(self, text: str) -> bool:
+        """Whether a text is the token, and the token is still valid."""
+        return self._token is not None and hmac.compare_digest(text.encode(errors="replace"), self._token.encode())
 
-    def spend(self) -> None:
-        """From now on it is worth nothing, and what was written is gone."""
+    def invalidate(self) -> None:
+        """Make the token invalid and remove the file."""
         self._token = None
         if self._folder is not None:
             with suppress(OSError):
@@ -222,11 +219,8 @@ class Ticket:
             self._folder = None
 
 
-def redirect_page(address: str, words: Child = "threadline is at this address.") -> str:
-    """A page that goes on to an address by itself, without a script; and by hand where a browser does not."""
-    onward = el("meta", http_equiv="refresh", content=f"0; url={address}")
-    return str(
-        render_page(
-            "threadline", join((el("p", words), el("p", el("a", "Go on", href=address)))), kind="way", head=onward
-        )
-    )
+def redirect_page(url: str) -> str:
+    """A page that goes on to a URL without a script; it has a link for browsers that do not."""
+    refresh = el("meta", http_equiv="refresh", content=f"0; url={url}")
+    main = join((el("p", "threadline is at this address."), el("p", el("a", "Continue", href=url))))
+    return str(render_page("threadline", main, kind="way", head=refresh))

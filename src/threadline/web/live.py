@@ -1,7 +1,7 @@
 """Server-sent events that tell open pages which sessions have changed.
 
-Events say that something was written, never what. One follower serves all listeners, and runs only while there are
-some.
+An event says that something was written, never what. One thread follows the homes for all listeners, and runs only
+while there are listeners.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from starlette.responses import Response, StreamingResponse
@@ -23,68 +22,70 @@ from threadline.parse import heads
 from threadline.watch import HomeWatcher
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from starlette.requests import Request
 
     from threadline.model.homes import Home
 
-POLL = 0.2
-"""Seconds between two looks, and between two notices of the same session."""
+POLL_SECONDS = 0.2
+"""Seconds between two polls, and between two events for the same session."""
 _KEEPALIVE_SECONDS = 15.0
-# How many entries of a transcript may come before the first that names its session.
 _MAX_HEADS = 40
+"""How many entries of a transcript may come before the first that names its session."""
 _LOG = logging.getLogger("threadline")
 
 
 class _Listener:
-    """A page that listens: the sessions that it has yet to be told of."""
+    """An open page, and the sessions for which it has not been sent an event yet."""
 
     def __init__(self, session: str | None) -> None:
         self.session = session
         self._loop = asyncio.get_running_loop()
-        self._waiting: dict[str, None] = {}
-        self._rung = asyncio.Event()
+        self._pending: dict[str, None] = {}
+        self._wake = asyncio.Event()
         self.is_ended = False
 
-    def tell(self, sessions: Sequence[str]) -> None:
-        """Something was written for these; called from the follower's thread."""
+    def notify(self, sessions: Sequence[str]) -> None:
+        """Report sessions that have changed. Called from the follower's thread."""
         chosen = [session for session in sessions if self.session is None or session == self.session]
         if chosen:
             with suppress(RuntimeError):  # the loop has ended
-                self._loop.call_soon_threadsafe(self._ring, chosen)
+                self._loop.call_soon_threadsafe(self._add, chosen)
 
-    def begin(self) -> None:
-        """From now on nothing is missed; what was written before may have been."""
-        self.tell([self.session or ""])
+    def start(self) -> None:
+        """From now on no change is missed; an earlier one may have been, so the page is sent a first event."""
+        self.notify([self.session or ""])
 
     def end(self) -> None:
-        """There is nothing more to come."""
+        """End the stream."""
         self.is_ended = True
         with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._rung.set)
+            self._loop.call_soon_threadsafe(self._wake.set)
 
-    def _ring(self, sessions: Sequence[str]) -> None:
-        self._waiting.update(dict.fromkeys(sessions))
-        self._rung.set()
+    def _add(self, sessions: Sequence[str]) -> None:
+        self._pending.update(dict.fromkeys(sessions))
+        self._wake.set()
 
-    async def notices(self) -> AsyncIterator[str]:
-        """The events, until the end; where there are none for a while, a comment that keeps the line open."""
+    async def events(self) -> AsyncIterator[str]:
+        """The events until the end; after a silence, a comment that keeps the connection open."""
         yield "retry: 1000\n\n"
         while not self.is_ended:
             try:
-                await asyncio.wait_for(self._rung.wait(), _KEEPALIVE_SECONDS)
+                await asyncio.wait_for(self._wake.wait(), _KEEPALIVE_SECONDS)
             except TimeoutError:
                 yield ": still here\n\n"
                 continue
-            self._rung.clear()
-            told, self._waiting = self._waiting, {}
-            for session in told:
+            self._wake.clear()
+            pending, self._pending = self._pending, {}
+            for session in pending:
                 yield f"data: {json.dumps({'session': session})}\n\n"
             if not self.is_ended:
-                await asyncio.sleep(POLL)  # what comes meanwhile is told once
+                await asyncio.sleep(POLL_SECONDS)  # changes meanwhile become one event
 
 
 class Live:
-    """Follows the homes while anybody listens."""
+    """Follows the homes while pages listen."""
 
     def __init__(self, homes: Sequence[Home]) -> None:
         self._homes = homes
@@ -93,8 +94,8 @@ class Live:
         self._worker: threading.Thread | None = None
         self._is_stopped = False
 
-    async def answer(self, request: Request) -> Response:
-        """The stream of events for a page; `session` narrows it to one."""
+    async def respond(self, request: Request) -> Response:
+        """The stream of events for a page; the parameter `session` limits it to one session."""
         if request.method == "HEAD":
             return Response(media_type="text/event-stream")
         session = (request.query_params.get("session") or "").lower() or None
@@ -102,29 +103,29 @@ class Live:
 
     @property
     def is_following(self) -> bool:
-        """Whether the homes are being looked at."""
+        """Whether the thread that follows the homes is running."""
         return self._worker is not None
 
     async def listen(self, session: str | None = None) -> AsyncGenerator[str]:
-        """The events of a session, or of all."""
+        """The events of a session, or of all sessions."""
         listener = _Listener(session)
         self._add(listener)
         try:
-            async for notice in listener.notices():
-                yield notice
+            async for event in listener.events():
+                yield event
         finally:
             with self._lock:
                 self._listeners.discard(listener)
 
-    def tell(self, session: str) -> None:
-        """Say that there is news of a session, which somebody else knows of."""
+    def notify(self, session: str) -> None:
+        """Send an event for a session to the pages that listen."""
         with self._lock:
             listeners = list(self._listeners)
         for listener in listeners:
-            listener.tell([session])
+            listener.notify([session])
 
     def stop(self) -> None:
-        """End all streams, and the follower."""
+        """End all streams and the thread."""
         with self._lock:
             self._is_stopped = True
             listeners = list(self._listeners)
@@ -141,26 +142,26 @@ class Live:
                 self._worker = threading.Thread(target=self._follow, name="threadline-live", daemon=True)
                 self._worker.start()
             else:
-                listener.begin()
+                listener.start()
 
     def _follow(self) -> None:
         try:
             watcher = HomeWatcher(self._homes)
-            for listener in self._now_listening():
-                listener.begin()
+            for listener in self._current_listeners():
+                listener.start()
             pause = threading.Event()
-            while listeners := self._now_listening():
+            while listeners := self._current_listeners():
                 sessions = _changed_sessions(watcher)
                 for listener in listeners if sessions else ():
-                    listener.tell(sessions)
-                pause.wait(POLL)
-        except Exception:  # noqa: BLE001 - a page without news is still a page
-            _LOG.exception("threadline: following has ended; pages will not tell of news.")
+                    listener.notify(sessions)
+                pause.wait(POLL_SECONDS)
+        except Exception:  # noqa: BLE001 - a page without updates is still a page
+            _LOG.exception("threadline: cannot follow the homes any longer; open pages will not update.")
             with self._lock:
                 self._worker = None
 
-    def _now_listening(self) -> list[_Listener]:
-        """Who listens; where nobody does, the worker is gone."""
+    def _current_listeners(self) -> list[_Listener]:
+        """The listeners. If there are none, the thread counts as ended, so that the next listener starts another."""
         with self._lock:
             if not self._listeners or self._is_stopped:
                 self._worker = None
@@ -169,13 +170,13 @@ class Live:
 
 
 def _changed_sessions(watcher: HomeWatcher) -> list[str]:
-    """Return the sessions whose transcripts were written, cut, replaced, deleted or restored since the last poll."""
+    """The sessions whose transcripts were written, cut, replaced, deleted or restored since the last poll."""
     sessions = (change.transcript.session or _session_inside(change.transcript.path) for change in watcher.poll())
     return list(dict.fromkeys(str(session).lower() for session in sessions if session))
 
 
 def _session_inside(path: Path) -> str | None:
-    """Return the session that an agent's transcript beside the sessions names (2.0.28 to 2.1.1)."""
+    """The session that an agent's transcript beside the sessions names (Claude Code 2.0.28 to 2.1.1)."""
     with suppress(Error):
         return next((head.session_id for head in islice(heads(path), _MAX_HEADS) if head.session_id), None)
     return None

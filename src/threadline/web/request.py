@@ -1,13 +1,13 @@
-"""What a page function receives and returns: the parsed request, and a page, fragment, picture, text or redirect.
+"""What a page function receives and returns: a parsed request, and a page, fragment, picture, text or redirect.
 
-A page is a function from a request to a `Page`. It knows nothing of HTTP: errors are raised as those of
-`threadline.errors`, and `web/response.py` alone turns pages and errors into responses. To add a page, write such a
-function and add it to the table in `web/pages/__init__.py`. `archive` belongs to this request until it is answered.
+A page is a function from a `PageRequest` to a `PageResult`. It knows nothing about HTTP: it raises the errors of
+`threadline.errors`, and `web/app.py` turns results and errors into responses. To add a page, write such a function and
+add it to the table of routes in `web/app.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 from http import HTTPStatus
@@ -17,94 +17,136 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from threadline.errors import BadQuery
-from threadline.model.times import parse_moment
-from threadline.model.times import parse_zone as zone_of
+from threadline.model.times import parse_moment, parse_zone
 from threadline.render.html import EMPTY, Child, Value
 from threadline.web.urls import QueryValue, build_url
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
-    from threadline.web.session_cache import SessionCache
+    from threadline.web.archive_pool import ArchivePool
+    from threadline.web.session_cache import CachedSession, SessionCache
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
+_Figure = TypeVar("_Figure")
 
 _TRUE_WORDS, _FALSE_WORDS = frozenset({"1", "true", "yes", "on"}), frozenset({"", "0", "false", "no", "off"})
 _MAX_QUOTED = 80
+_MAX_DIGITS = 12
+_MAX_NUMBER = 1_000_000_000
 
 
 class PageRequest(Struct, frozen=True):
-    """A request: `path` without `.json`, the values in its query, those in its path, and what may answer it.
+    """A request for a page.
 
-    An empty value counts as none: that is what a form sends for a field that was left alone. `wants_data`: it asks for
-    the page's `.json` twin.
+    `path` has no `.json` suffix; `wants_data` says whether the URL had one. `query` are the pairs of the query string,
+    `path_values` the named parts of the path. `archive` belongs to this request until it is answered; a page must not
+    keep it. An empty value counts as missing, because a form sends it for a field that was left blank.
     """
 
     path: str
     query: Sequence[tuple[str, str]]
     archive: Archive
+    pool: ArchivePool
     session_cache: SessionCache
-    named: Mapping[str, str] = {}
+    path_values: Mapping[str, str] = {}
     now: datetime = datetime.min.replace(tzinfo=UTC)
     wants_data: bool = False
 
+    def session(self) -> CachedSession:
+        """Return the session that the path names.
+
+        Raises:
+            NotFound: the archive has no such session.
+        """
+        return self.session_cache.get(self.path_values["session"], self.archive)
+
+    def cached(self, name: str, compute: Callable[[], _Figure], *key: Hashable) -> _Figure:
+        """Return a figure of the index, computed once for each state of the index; see `ArchivePool.cached`."""
+        return self.pool.cached(self.archive, name, compute, *key)
+
     def texts(self, name: str) -> tuple[str, ...]:
-        """Every value of that name, in order; a comma parts several."""
-        return tuple(part.strip() for text in self._all(name) for part in text.split(",") if part.strip())
+        """Every value of a parameter, in order. A value may be a comma-separated list."""
+        return tuple(part.strip() for text in self._values(name) for part in text.split(",") if part.strip())
 
     def text(self, name: str) -> str | None:
-        """The value of that name; the last, where there are several."""
-        values = self._all(name)
+        """The value of a parameter; the last one if it is repeated."""
+        values = self._values(name)
         return values[-1] if values else None
 
-    def number(self, name: str, default: int, *, least: int = 0, most: int = 1_000_000_000) -> int:
-        """A whole number."""
-        found = self.optional_number(name, least=least, most=most)
-        return default if found is None else found
+    def number(self, name: str, default: int, *, least: int = 0, most: int = _MAX_NUMBER) -> int:
+        """A whole number, or the default."""
+        number = self.optional_number(name, least=least, most=most)
+        return default if number is None else number
 
-    def optional_number(self, name: str, *, least: int = 0, most: int = 1_000_000_000) -> int | None:
-        """A whole number, or None where there is none."""
+    def optional_number(self, name: str, *, least: int = 0, most: int = _MAX_NUMBER) -> int | None:
+        """A whole number, or None if the parameter is missing."""
         text = self.text(name)
         if text is None:
             return None
-        number = int(text) if text.isascii() and text.isdecimal() and len(text) <= 12 else None  # noqa: PLR2004 - digits
+        number = parse_number(text)
         if number is None or not least <= number <= most:
-            raise BadQuery(f"{name}={_quote_short(text)} is no whole number from {least:,} to {most:,}.")
+            raise BadQuery(f"{name}={_quote_short(text)} is not a whole number from {least:,} to {most:,}.")
         return number
 
     def flag(self, name: str) -> bool:
-        """Yes or no."""
+        """A yes-or-no parameter."""
         word = (self.text(name) or "").lower()
         if word not in _TRUE_WORDS | _FALSE_WORDS:
-            raise BadQuery(f"{name}={_quote_short(word)} is neither 1 nor 0.")
+            raise BadQuery(f"{name}={_quote_short(word)} must be 1 or 0.")
         return word in _TRUE_WORDS
 
     def choice(self, name: str, choices: Sequence[str], default: str) -> str:
-        """One of some words."""
+        """One of several words."""
         word = self.text(name)
         if word is not None and word not in choices:
-            raise BadQuery(f"{name}={_quote_short(word)} is none of {', '.join(choices)}.")
+            raise BadQuery(f"{name}={_quote_short(word)} must be one of {', '.join(choices)}.")
         return word or default
 
-    def one_of(self, name: str, kind: type[_Choice], default: _Choice) -> _Choice:
-        """One of an enumeration."""
-        return kind(self.choice(name, [str(one) for one in kind], str(default)))
+    def enum(self, name: str, kind: type[_Choice], default: _Choice) -> _Choice:
+        """A member of an enumeration."""
+        return kind(self.choice(name, [str(member) for member in kind], str(default)))
 
-    def moment(self, name: str, *, end: bool = False, zone: tzinfo | None = None) -> datetime | None:
-        """A moment as people write it (`2026-11-03`, `7d`, `yesterday`); with `end`, a day means its last moment."""
+    def moment(self, name: str, *, end: bool = False) -> datetime | None:
+        """A time like `2026-11-03`, `7d` or `yesterday`, in the zone of the request; with `end`, the end of a day."""
         text = self.text(name)
-        return parse_moment(text[:_MAX_QUOTED], now=self.now, end=end, zone=zone) if text is not None else None
+        return parse_moment(text[:_MAX_QUOTED], now=self.now, end=end, zone=self.zone()) if text is not None else None
+
+    def time_range(self) -> tuple[datetime | None, datetime | None]:
+        """The parameters `since` and `until`.
+
+        Raises:
+            BadQuery: `since` is later than `until`.
+        """
+        since, until = self.moment("since"), self.moment("until", end=True)
+        check_time_range(since, until)
+        return since, until
 
     def zone(self) -> tzinfo:
-        """The zone that times are told in: `tz`, or this machine's."""
-        return zone_of(self.text("tz"))
+        """The time zone of the page: the parameter `tz`, or the machine's zone."""
+        return parse_zone(self.text("tz"))
 
-    def here(self, **changes: QueryValue) -> str:
-        """This page's address with some values changed; None takes one away."""
+    def url_with(self, **changes: QueryValue) -> str:
+        """The URL of this page with some parameters changed; None removes one."""
         kept = [(name, value) for name, value in self.query if name not in changes and value]
         return build_url(self.path, kept, **changes)
 
-    def _all(self, name: str) -> list[str]:
+    def _values(self, name: str) -> list[str]:
         return [value for key, value in self.query if key == name and value.strip()]
+
+
+def parse_number(text: str) -> int | None:
+    """The whole number that a text in a URL is; None if it is not one."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS else None
+
+
+def check_time_range(since: datetime | None, until: datetime | None) -> None:
+    """Reject a range that ends before it begins.
+
+    Raises:
+        BadQuery: `since` is later than `until`.
+    """
+    if since is not None and until is not None and since > until:
+        raise BadQuery("since is later than until.")
 
 
 def _quote_short(text: str) -> str:
@@ -112,12 +154,11 @@ def _quote_short(text: str) -> str:
 
 
 class Page(Struct, frozen=True):
-    """What is shown: `main` stands in the frame, `data` is what its `.json` twin gives.
+    """A whole page. `main` is its content, `data` what its `.json` twin returns: anything msgspec can encode.
 
-    That is anything msgspec encodes, or a function that makes it, where it takes a while.
-    `kind` is the class of the body, by which style and scripts know which page it is. `attributes` are those of the
-    `<main>` element. `head` is added to the document's head, `after` stands below `main`. `scripts` are names of files
-    in `web/assets` that only this page needs. `status` says whether it is what was asked for.
+    `kind` is the class of the body, by which styles and scripts tell pages apart. `attributes` are those of the
+    `<main>` element. `head` is added to the document's head, `after` follows `<main>`. `scripts` are files of
+    `web/assets` that only this page needs.
     """
 
     title: str
@@ -132,9 +173,9 @@ class Page(Struct, frozen=True):
 
 
 class Fragment(Struct, frozen=True):
-    """A piece of a page, which a script is given as it is; a person gets it in a frame with `title` and `kind`.
+    """A piece of a page for scripts. A person who opens its URL gets it framed, with `title` and `kind`.
 
-    `is_bare`: nobody is meant to look at it alone.
+    With `is_bare`, it is never framed.
     """
 
     title: str
@@ -145,27 +186,27 @@ class Fragment(Struct, frozen=True):
 
 
 class Picture(Struct, frozen=True):
-    """Bytes of a picture, of a type that cannot hold a script."""
+    """The bytes of a picture, of a media type that cannot contain scripts."""
 
     data: bytes
     media_type: str
 
 
 class PlainText(Struct, frozen=True):
-    """A text that is nothing but text."""
+    """A text document."""
 
     text: str
     media_type: str = "text/plain"
 
 
 class Redirect(Struct, frozen=True):
-    """What was asked for lies at another address of ours; `branch` is the one that has it, where that is why."""
+    """A redirect to another of our URLs; `branch` is the branch that contains the entry, if that is the reason."""
 
-    address: str
+    url: str
     branch: int | None = None
 
 
 PageResult = Page | Fragment | Picture | PlainText | Redirect
-"""What an address may give."""
+"""What a page function returns."""
 PageFunction = Callable[["PageRequest"], PageResult]
-"""Makes it of what was asked."""
+"""Computes the page for a request."""

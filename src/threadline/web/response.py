@@ -1,114 +1,87 @@
-"""Turn pages, their JSON and errors into HTTP responses, framed with the navigation bar."""
+"""Turn page results into HTTP responses: the frame with the navigation bar, style sheet and scripts, or JSON."""
 
 from __future__ import annotations
 
-import logging
+import hashlib
 import re
-import sqlite3
-from collections.abc import Callable
+from collections.abc import Iterable
+from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from markupsafe import Markup
+from msgspec import Struct
 from starlette.responses import RedirectResponse, Response
 
-from threadline.errors import BadQuery, Error, IndexBusy, NotFound, Unreadable
-from threadline.render import visible
-from threadline.render.html import el, icon, join, render_page
+from threadline.errors import NotFound
+from threadline.render.html import el, icon, join, render_page, stylesheet
 from threadline.web import urls
-from threadline.web.assets import asset_links, keys_data_block
-from threadline.web.request import Fragment, Page, PageResult, Picture, PlainText, Redirect
-from threadline.web.urls import HOME, build_url, carried_inputs
+from threadline.web.pages.keys import KEYS_DATA_BLOCK
+from threadline.web.request import Fragment, Page, PageResult, Picture, Redirect
+from threadline.web.urls import ASSETS, carried_inputs
 
 JSON_SUFFIX = ".json"
-_LOG = logging.getLogger("threadline")
+STYLE_SHEET, EARLY_SCRIPT, PAGE_SCRIPT = "style.css", "early.js", "page.js"
+_SCRIPT_FOLDER = Path(__file__).parent / "assets"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_STATUS_OF_ERROR: dict[type[Exception], HTTPStatus] = {
-    NotFound: HTTPStatus.NOT_FOUND,
-    BadQuery: HTTPStatus.BAD_REQUEST,
-    Unreadable: HTTPStatus.SERVICE_UNAVAILABLE,
-    IndexBusy: HTTPStatus.SERVICE_UNAVAILABLE,
-}
+_NAVIGATION: tuple[tuple[str, str, str], ...] = (
+    (urls.SESSIONS, "Sessions", "sessions"),
+    (urls.SEARCH, "Search", "search"),
+    (urls.USAGE, "Usage", "usage"),
+    (urls.CALLS, "Calls", "calls"),
+    (urls.FILES, "Files", "file"),
+    (urls.DOCTOR, "Doctor", "doctor"),
+)
 
 
-def build_response(make: Callable[[], PageResult], path: str, *, bare: bool = False) -> Response:
-    """What is made, as the path wants it: data where it ends in `.json`, and otherwise a page.
+def build_response(result: PageResult, path: str, *, bare: bool = False) -> Response:
+    """Build the response for a result: JSON if the path ends in `.json`, otherwise a document.
 
-    `bare` says that a script asks, which wants a fragment without the frame.
+    With `bare`, a script asks, which wants a fragment without the frame.
     """
     is_data = path.endswith(JSON_SUFFIX)
-    try:
-        made = make()
-        if isinstance(made, Page | Fragment):
-            data = made.data() if is_data and callable(made.data) else made.data
-            status = made.status if isinstance(made, Page) else HTTPStatus.OK
-            return _json_response(data, status) if is_data else _html_response(made, path, bare=bare, status=status)
-        if is_data and isinstance(made, Redirect):
-            return _json_response({"page": made.address})
-        return _other_response(made)
-    except (Error, sqlite3.Error) as error:
-        return error_response(error, path)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the server goes on
-        _LOG.exception("threadline: %s could not be shown.", path)
-        return error_response(error, path)
+    match result:
+        case Page() | Fragment():
+            status = result.status if isinstance(result, Page) else HTTPStatus.OK
+            return json_response(result.data, status) if is_data else _html_response(result, path, status, bare=bare)
+        case Redirect():
+            return json_response({"page": result.url}) if is_data else RedirectResponse(result.url, HTTPStatus.FOUND)
+        case Picture():
+            return Response(result.data, media_type=result.media_type)
+        case _:
+            return _text_response(result.text, result.media_type)
 
 
-def error_response(error: Exception, path: str) -> Response:
-    """An error as a page, or as data: its sentence where it is one of ours, and otherwise no word of what happened."""
-    status = next((status for kind, status in _STATUS_OF_ERROR.items() if isinstance(error, kind)), None)
-    if status is not None or isinstance(error, Error):
-        sentence = str(error)
-    elif isinstance(error, sqlite3.Error):
-        status, sentence = HTTPStatus.SERVICE_UNAVAILABLE, f"The index cannot be read now ({error}); try again."
-    else:
-        sentence = "This page could not be made; what went wrong is told where `threadline serve` runs."
-    code = status or HTTPStatus.INTERNAL_SERVER_ERROR
-    if path.endswith(JSON_SUFFIX):
-        return _json_response({"error": sentence}, code)
-    lines = [el("p", visible(line)) for line in sentence.split("\n")]
-    main = join((el("h1", code.phrase), *lines, el("p", el("a", "Home", href=build_url(HOME)))))
-    return _html_response(Page(code.phrase, "error", main), path, status=code)
+def json_response(value: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:
+    """Build a JSON response."""
+    return Response(encode_json(value), status, media_type="application/json")
 
 
-def _html_response(
-    made: Page | Fragment, path: str, *, bare: bool = False, status: HTTPStatus = HTTPStatus.OK
-) -> Response:
-    if isinstance(made, Fragment):
-        if bare or made.is_bare:
-            return _text_response(made.main, "text/html", status)
-        made = Page(made.title, made.kind, made.main)
+def _html_response(result: Page | Fragment, path: str, status: HTTPStatus, *, bare: bool) -> Response:
+    if isinstance(result, Fragment):
+        if bare or result.is_bare:
+            return _text_response(result.main, "text/html", status)
+        result = Page(result.title, result.kind, result.main)
     document = render_page(
-        f"{made.title} · threadline" if made.title else "threadline",
-        made.main,
-        kind=made.kind,
-        head=join((made.head, asset_links(made.scripts), keys_data_block())),
+        f"{result.title} · threadline" if result.title else "threadline",
+        result.main,
+        kind=result.kind,
+        head=join((result.head, asset_links(result.scripts), KEYS_DATA_BLOCK)),
         top=navigation_bar(path),
-        after=made.after,
-        **made.attributes,
+        after=result.after,
+        **result.attributes,
     )
     return _text_response(document, "text/html", status)
-
-
-def _other_response(made: Picture | PlainText | Redirect) -> Response:
-    if isinstance(made, Redirect):
-        return RedirectResponse(made.address, HTTPStatus.FOUND)
-    if isinstance(made, Picture):
-        return Response(made.data, media_type=made.media_type)
-    return _text_response(made.text, made.media_type)
 
 
 def _text_response(text: str, media_type: str, status: HTTPStatus = HTTPStatus.OK) -> Response:
     return Response(str(text).encode("utf-8", errors="replace"), status, media_type=f"{media_type}; charset=utf-8")
 
 
-def _json_response(value: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:
-    return Response(encode_json(value), status, media_type="application/json")
-
-
 def encode_json(value: Any) -> bytes:
-    """JSON in valid UTF-8, whatever the strings hold; amounts are texts, which lose nothing."""
+    """Encode a value as JSON in valid UTF-8, whatever its strings contain. Decimals are strings, which lose nothing."""
     try:
         return msgspec.json.encode(value, enc_hook=_encode_path)
     except UnicodeEncodeError:
@@ -125,31 +98,31 @@ def _replace_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return _LONE_SURROGATE.sub("\ufffd", value)
     if isinstance(value, dict):
-        return {_replace_surrogates(key): _replace_surrogates(one) for key, one in value.items()}
-    return [_replace_surrogates(one) for one in value] if isinstance(value, list | tuple) else value
-
-
-_NAVIGATION: tuple[tuple[str, str, str], ...] = (
-    (urls.SESSIONS, "Sessions", "sessions"),
-    (urls.SEARCH, "Search", "search"),
-    (urls.USAGE, "Usage", "usage"),
-    (urls.CALLS, "Calls", "calls"),
-    (urls.FILES, "Files", "file"),
-    (urls.DOCTOR, "Doctor", "doctor"),
-)
+        return {_replace_surrogates(key): _replace_surrogates(item) for key, item in value.items()}
+    return [_replace_surrogates(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def navigation_bar(path: str) -> Markup:
-    """The bar for a page at that path."""
+    """The bar at the top of the page at a path."""
     brand = el(
         "a",
         icon("thread"),
         "threadline",
         href=urls.build_url(urls.HOME),
         class_="brand",
-        **_current_attributes(path, urls.HOME),
+        aria_current=_aria_current(path, urls.HOME),
     )
-    places = el("ul", *(el("li", _navigation_link(path, *one)) for one in _NAVIGATION))
+    links = [
+        el(
+            "a",
+            icon(icon_name),
+            el("span", label),
+            href=urls.build_url(target),
+            aria_current=_aria_current(path, target),
+        )
+        for target, label, icon_name in _NAVIGATION
+    ]
+    pages = el("ul", *(el("li", link) for link in links))
     box = el("input", type="search", name_="q", placeholder="Search all sessions", aria_label="Search all sessions")
     search = el("form", box, carried_inputs(), action=urls.SEARCH, method="get", role="search")
     keys = el(
@@ -157,26 +130,75 @@ def navigation_bar(path: str) -> Markup:
         icon("keys"),
         href=urls.build_url(urls.KEYS),
         class_="keys",
-        title="Keys (?)",
-        aria_label="Keys",
+        title="Keyboard shortcuts (?)",
+        aria_label="Keyboard shortcuts",
         data_deed="help",
     )
     buttons = (
-        _button("menu", "palette", "Go to a session or a page (Ctrl K)"),
-        _button("moon", "theme", "Light or dark (d)"),
+        _script_button("menu", "palette", "Go to a session or page (Ctrl K)"),
+        _script_button("moon", "theme", "Theme: light, dark, system (d)"),
     )
-    return el("header", brand, el("nav", places, aria_label="Pages"), search, *buttons, keys, class_="top")
+    return el("header", brand, el("nav", pages, aria_label="Pages"), search, *buttons, keys, class_="top")
 
 
-def _button(drawn: str, deed: str, label: str) -> Markup:
-    """A button for a script; without one it is not shown."""
-    return el("button", icon(drawn), type="button", data_deed=deed, title=label, aria_label=label)
+def _script_button(icon_name: str, action: str, label: str) -> Markup:
+    """A button that a script handles; without scripts it is hidden."""
+    return el("button", icon(icon_name), type="button", data_deed=action, title=label, aria_label=label)
 
 
-def _navigation_link(path: str, address: str, label: str, drawn: str) -> Markup:
-    return el("a", icon(drawn), el("span", label), href=urls.build_url(address), **_current_attributes(path, address))
+def _aria_current(path: str, target: str) -> str | None:
+    if path == target:
+        return "page"
+    return "true" if target == urls.SESSIONS and path.startswith(f"{urls.SESSION}/") else None
 
 
-def _current_attributes(path: str, address: str) -> dict[str, str]:
-    is_session = address == urls.SESSIONS and path.startswith(f"{urls.SESSION}/")
-    return {"aria_current": "page"} if path == address else {"aria_current": "true"} if is_session else {}
+class Asset(Struct, frozen=True):
+    """A style sheet or script."""
+
+    data: bytes
+    media_type: str
+    hash: str
+
+
+def find_asset(name: str) -> Asset:
+    """Return the asset of a name.
+
+    Raises:
+        NotFound: there is none.
+    """
+    asset = _assets().get(name)
+    if asset is None:
+        raise NotFound("There is no such asset.")
+    return asset
+
+
+def asset_links(scripts: Iterable[str] = ()) -> Markup:
+    """The links in the head of a page: style sheet, the script that sets the theme before anything is drawn, the rest.
+
+    `scripts` are those that only this page needs. URLs contain a hash of the content.
+    """
+    return join(
+        (
+            el("link", rel="stylesheet", href=_asset_url(STYLE_SHEET)),
+            el("script", src=_asset_url(EARLY_SCRIPT)),
+            *(el("script", src=_asset_url(name), type="module") for name in (PAGE_SCRIPT, *scripts)),
+        )
+    )
+
+
+@lru_cache(maxsize=1)
+def _assets() -> dict[str, Asset]:
+    """All assets, read once: they do not change while the server runs."""
+    assets = {STYLE_SHEET: _build_asset(stylesheet().encode(), "text/css; charset=utf-8")}
+    for path in sorted(_SCRIPT_FOLDER.glob("*.js")):
+        assets[path.name] = _build_asset(path.read_bytes(), "text/javascript; charset=utf-8")
+    return assets
+
+
+def _build_asset(data: bytes, media_type: str) -> Asset:
+    return Asset(data, media_type, hashlib.blake2b(data, digest_size=6).hexdigest())
+
+
+def _asset_url(name: str) -> str:
+    asset = _assets().get(name)
+    return f"{ASSETS}/{name}?{asset.hash}" if asset is not None else f"{ASSETS}/{name}"

@@ -20,37 +20,32 @@ if TYPE_CHECKING:
 
     from threadline.web.archive_pool import ArchivePool
 
-LOOPBACK = ("127.0.0.1", "::1")
-"""The only addresses that are listened at: nobody from outside the machine can ask."""
-
 
 class Served(Struct, frozen=True):
-    """Where the page is: `address` carries the token; `ticket` is for a browser that is opened for the person."""
+    """Where the server listens. `url` contains the token; `ticket` is for a browser that `serve` opens."""
 
-    address: str
+    url: str
     host: str
     port: int
     token: str
     ticket: Ticket
 
 
-def serve(holding: ArchivePool, host: str, port: int, ready: Callable[[Served], None]) -> None:
-    """Answer until Ctrl-C; `ready` is told the address once it answers. Port 0 is any that is free.
+def serve(pool: ArchivePool, host: str, port: int, ready: Callable[[Served], None]) -> None:
+    """Answer requests until Ctrl-C. `ready` is called once the server listens. Port 0 is any free port.
 
     Raises:
-        Unreadable: the port is taken, or may not be listened at.
+        Unreadable: the port is in use, or not allowed.
     """
-    listening = _bind_socket(host, port)
-    with listening:
-        number = listening.getsockname()[1]
+    with _bind_socket(host, port) as listener:
+        port = listener.getsockname()[1]
         token = secrets.token_urlsafe(24)
-        named = f"[{host}]" if ":" in host else host
-        address = f"http://{named}:{number}/"
-        ticket = Ticket(address)
-        app = App(holding, token=token, port=number, ticket=ticket)
-        served = Served(f"{address}?token={token}", host, number, token, ticket)
+        origin = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+        ticket = Ticket(origin)
+        app = App(pool, token=token, port=port, ticket=ticket)
+        served = Served(f"{origin}?token={token}", host, port, token, ticket)
         settings = uvicorn.Config(
-            app,
+            app.asgi,
             log_level="error",
             access_log=False,
             server_header=False,
@@ -61,11 +56,11 @@ def serve(holding: ArchivePool, host: str, port: int, ready: Callable[[Served], 
             timeout_graceful_shutdown=1,
             h11_max_incomplete_event_size=32 * 1024,
         )
-        _Server(settings, app, lambda: ready(served)).run(sockets=[listening])
+        _Server(settings, app, lambda: ready(served)).run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
-    """Says when it is ready, and ends what never ends by itself when it is to end."""
+    """Reports when it listens, and ends event streams, which would never end, on shutdown."""
 
     def __init__(self, settings: uvicorn.Config, app: App, ready: Callable[[], None]) -> None:
         super().__init__(settings)
@@ -73,28 +68,26 @@ class _Server(uvicorn.Server):
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to answer."""
+        """Start to listen."""
         await super().startup(sockets)
         if self.started:
             self._ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Ctrl-C, or a request to end."""
+        """Handle Ctrl-C or a request to terminate."""
         self._app.live.stop()
         super().handle_exit(sig, frame)
 
 
 def _bind_socket(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
+    listener = socket.socket(family, socket.SOCK_STREAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind((host, port))
-        made.listen(128)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(128)
     except OSError as error:
-        made.close()
-        why = error.strerror or error
-        raise Unreadable(
-            f"{host} cannot be listened at on port {port}: {why}; leave out --port for a free one."
-        ) from None
-    return made
+        listener.close()
+        reason = error.strerror or error
+        raise Unreadable(f"Cannot listen on {host} port {port}: {reason}. Omit --port to use a free port.") from None
+    return listener

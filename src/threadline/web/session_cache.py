@@ -1,7 +1,14 @@
-"""Sessions in memory, each read once and kept while people look at it, with everything their pages need.
+"""The cache of sessions: each is read once and kept in memory with everything that its pages need.
 
-A long session that is being written to is shown as it was a moment ago and read again in the background; a session
-that took t seconds to read is not read again before 4t seconds have passed.
+**What is valid for how long.** A cached session and everything derived from it (facts, drawings, positions, context
+windows) are valid for one *fingerprint* of its files: size, mtime and inode of the main transcript, and path, size and
+mtime of its agents' transcripts. Every request compares the fingerprint. Costs come from the index, not from these
+files: they are valid for one generation of the index, and drawings are dropped when the costs in them change.
+
+Reading a long session takes seconds. If reading took t seconds and at least `_SLOW_SECONDS`, a session that has changed
+since is returned as it was until 4t seconds have passed, and is then read again in the background.
+
+The cache holds `MAX_BYTES` of transcripts and evicts the session that was requested longest ago.
 """
 
 from __future__ import annotations
@@ -26,41 +33,108 @@ from threadline.archive import Archive
 from threadline.errors import Error, NotFound
 from threadline.find import session_transcripts
 from threadline.load import Session, find_continuations, read
-from threadline.model.calls import Call
 from threadline.model.charges import EXACT
-from threadline.model.entries import Entry
 from threadline.model.homes import TranscriptKind
 from threadline.model.places import MessageId
-from threadline.model.session import Agent, Continuation
-from threadline.model.session import Session as SessionSession
 from threadline.model.times import zone_name
-from threadline.model.totals import Sum
-from threadline.render import agent_slug, anchor_of, foreign_transcript_slug, parse_anchor
+from threadline.render import agent_slug, foreign_transcript_slug, parse_anchor
 from threadline.render.html import ConversationRenderer, MessageStats, Scene, StatsByMessage
 from threadline.thread import ContextLimits, Notification, find_notifications, find_requests
-from threadline.web.session.position import PositionIndex
+from threadline.web.session.view import PositionIndex
 from threadline.web.urls import SessionLinks, entry_anchor
 
 if TYPE_CHECKING:
+    from threadline.model.calls import Call
     from threadline.model.context import ContextLimit, ContextWindow
+    from threadline.model.entries import Entry
     from threadline.model.homes import Transcript
+    from threadline.model.session import Agent, Continuation
+    from threadline.model.totals import Sum
     from threadline.render import View
 
+MAX_BYTES = 128 * 1024 * 1024
+"""Bytes of transcripts in the cache; in memory they take several times as much."""
 _MAX_DRAWINGS = 6
+_SLOW_SECONDS = 0.5
+_REREAD_FACTOR = 4
+_PRELOAD_DELAY = 0.3
+_LOG = logging.getLogger("threadline")
+
+
+class SessionFacts(Struct, frozen=True):
+    """Facts of a session that take a pass over its entries; models, directories and branches in order of appearance."""
+
+    started: datetime | None
+    ended: datetime | None
+    wall_time: timedelta | None
+    models: tuple[str, ...]
+    cwds: tuple[str, ...]
+    git_branches: tuple[str, ...]
+    calls: int
+
+    @classmethod
+    def of(cls, session: Session) -> SessionFacts:
+        """Compute the facts of a session; calls include those of agents."""
+        return cls(
+            started=session.started,
+            ended=session.ended,
+            wall_time=session.wall_time,
+            models=session.models,
+            cwds=session.cwds,
+            git_branches=session.git_branches,
+            calls=sum(len(agent.calls) for agent in (session.main, *session.agents)),
+        )
+
+    @property
+    def project(self) -> str | None:
+        """The directory that the session began in."""
+        return self.cwds[0] if self.cwds else None
+
+
+class SessionSpending(Struct, frozen=True):
+    """What a session and its agents spent in total, and the cost of each message whose price is known."""
+
+    total: Sum
+    costs: Mapping[MessageId, Decimal]
+
+    @classmethod
+    def of(cls, session: Session, archive: Archive) -> SessionSpending:
+        """Ask the index; without one, compute it from the session's own entries."""
+        if session.id is not None and archive.is_indexed:
+            total = archive.ledger().where(session=str(session.id)).total
+            amounts = archive.open_index().message_amounts(str(session.id))
+            return cls(total, {MessageId(message): amount for message, amount in amounts.items()})
+        ledger = session.ledger
+        costs: dict[MessageId, Decimal] = {}
+        for charge in ledger:
+            if charge.amount is not None:
+                message = MessageId(charge.message)
+                costs[message] = EXACT.add(costs[message], charge.amount) if message in costs else charge.amount
+        return cls(ledger.total, costs)
+
+    def stats(self, windows: Iterable[ContextWindow]) -> StatsByMessage:
+        """Context, output and cost of each message, by the context windows of its requests."""
+        return {
+            window.message: MessageStats(
+                model=window.model,
+                context=window.prompt if window.told else None,
+                output=window.output,
+                amount=self.costs.get(window.message),
+            )
+            for window in windows
+            if window.message is not None
+        }
 
 
 class AgentDrawing(Struct, frozen=True):
-    """An agent drawn in a view, and where in it everything stands."""
+    """The conversation of an agent, rendered for a view, and the positions of its entries."""
 
-    drawing: ConversationRenderer
-    where: PositionIndex
+    renderer: ConversationRenderer
+    positions: PositionIndex
 
 
 class CachedSession:
-    """A session that was read: `id` is what the archive calls it, `version` changes when its transcripts do.
-
-    `size` is that of its transcripts.
-    """
+    """A session in memory. `id` is its name in the archive, `version` its fingerprint, `size` that of its files."""
 
     def __init__(self, id_: str, session: Session, version: str, size: int) -> None:
         self.id = id_
@@ -68,35 +142,89 @@ class CachedSession:
         self.version = version
         self.size = size
         self._lock = threading.RLock()
-        self._drawn: OrderedDict[tuple[str | None, View, str], AgentDrawing] = OrderedDict()
+        self._drawings: OrderedDict[tuple[str | None, View, str], AgentDrawing] = OrderedDict()
         self._windows: dict[str | None, tuple[ContextWindow, ...]] = {}
         self._limits: dict[str | None, ContextLimit | None] = {}
-        self._lines: dict[str | None, dict[int, Entry]] = {}
-        self._spent: tuple[str, SessionSpending] | None = None
+        self._entries_by_line: dict[str | None, dict[int, Entry]] = {}
+        self._spending: SessionSpending | None = None
+        self._spending_generation = ""
 
     @property
     def path(self) -> Path:
-        """Its main transcript."""
+        """The main transcript."""
         return self.session.path or Path()
 
     @cached_property
     def facts(self) -> SessionFacts:
-        """What its entries have in common."""
-        return session_facts(self.session)
+        """Start, end, models, directories, branches."""
+        return SessionFacts.of(self.session)
 
     @cached_property
-    def news(self) -> tuple[Notification, ...]:
-        """What became of its background tasks."""
+    def notifications(self) -> tuple[Notification, ...]:
+        """The outcomes of its background tasks."""
         return tuple(find_notifications(self.session))
 
     @cached_property
     def agents(self) -> dict[str, Agent]:
-        """The agents by the names that addresses have for them."""
+        """The agents by their names in URLs."""
         return {agent_slug(agent.id): agent for agent in self.session.agents if agent.id is not None}
 
     @cached_property
+    def calls(self) -> dict[str, Call]:
+        """The calls by id; the first if several have the same id."""
+        return {str(call.id): call for call in reversed(self.session.calls)}
+
+    @cached_property
+    def continuations(self) -> tuple[Continuation, ...]:
+        """The sessions that this one continues, and those that continue it."""
+        return find_continuations(self.session)
+
+    @property
+    def links(self) -> SessionLinks:
+        """The URLs of its pages."""
+        return SessionLinks(self.id, agents=self.agents)
+
+    def agent(self, name: str | None) -> Agent:
+        """Return an agent by its name in URLs; None is the main agent.
+
+        Raises:
+            NotFound: the session has no such agent.
+        """
+        if name is None:
+            return self.session.main
+        agent = self.agents.get(name)
+        if agent is None:
+            raise NotFound("This session has no such agent.")
+        return agent
+
+    def entry(self, anchor: str) -> tuple[Entry, Agent]:
+        """Return the entry that an anchor names, and its agent. The anchor may be an item's.
+
+        Raises:
+            NotFound: there is no such entry.
+        """
+        parts = parse_anchor(entry_anchor(anchor))
+        if parts is None:
+            raise NotFound("Unknown anchor. Write L120 for line 120, or AGENT.L7 for line 7 of an agent.")
+        name, line = parts
+        agent = self.session.main if name in self._other_files else self.agent(name)
+        with self._lock:
+            if name not in self._entries_by_line:
+                own = self._other_files.get(name, agent.entries[0].line.transcript if agent.entries else "")
+                self._entries_by_line[name] = {
+                    entry.line.number: entry for entry in agent.entries if entry.line.transcript == own
+                }
+        entry = self._entries_by_line[name].get(line)
+        if entry is not None:
+            return entry, agent
+        inline = self._inline_agent_entries.get(line) if name is None else None
+        if inline is None:
+            raise NotFound(f"That transcript has no line {line:,}.")
+        return inline
+
+    @cached_property
     def _other_files(self) -> dict[str | None, str]:
-        """Files besides its own that the main agent has rows from, by what stands for them in anchors."""
+        """Other files that contain entries of the main agent, by their names in anchors."""
         entries = self.session.main.entries
         own = entries[0].line.transcript if entries else ""
         return {
@@ -104,56 +232,8 @@ class CachedSession:
         }
 
     @cached_property
-    def calls(self) -> dict[str, Call]:
-        """The calls by their ids; of several with the same, the first."""
-        return {str(call.id): call for call in reversed(self.session.calls)}
-
-    @cached_property
-    def continuations(self) -> tuple[Continuation, ...]:
-        """What it continues, and what continues it."""
-        return find_continuations(self.session)
-
-    def agent(self, name: str | None) -> Agent:
-        """The agent of that name; the main one for None.
-
-        Raises:
-            NotFound: there is none.
-        """
-        if name is None:
-            return self.session.main
-        found = self.agents.get(name)
-        if found is None:
-            raise NotFound("This session has no agent of that name.")
-        return found
-
-    def entry(self, anchor_: str) -> tuple[Entry, Agent]:
-        """The entry that an anchor names, and whose it is; an item's anchor will do.
-
-        Raises:
-            NotFound: there is none.
-        """
-        parts = parse_anchor(entry_anchor(anchor_))
-        if parts is None:
-            raise NotFound("That is no anchor; write L120 for line 120, or AGENT.L7 for an agent's.")
-        name, line = parts
-        agent = self.session.main if name in self._other_files else self.agent(name)
-        with self._lock:
-            if name not in self._lines:
-                own = self._other_files.get(name, agent.entries[0].line.transcript if agent.entries else "")
-                self._lines[name] = {
-                    entry.line.number: entry for entry in agent.entries if entry.line.transcript == own
-                }
-        found = self._lines[name].get(line)
-        if found is not None:
-            return found, agent
-        inside = self._inside.get(line) if name is None else None
-        if inside is None:
-            raise NotFound(f"There is no line {line:,} in that transcript.")
-        return inside
-
-    @cached_property
-    def _inside(self) -> dict[int, tuple[Entry, Agent]]:
-        """Lines of the main transcript that are those of agents inside it."""
+    def _inline_agent_entries(self) -> dict[int, tuple[Entry, Agent]]:
+        """Entries of agents that are in the main transcript, by line."""
         main = self.session.main.entries
         own = main[0].line.transcript if main else str(self.session.path or "")
         return {
@@ -163,8 +243,10 @@ class CachedSession:
             if entry.line.transcript == own
         }
 
-    def drawn(self, name: str | None, view: View, links: SessionLinks, archive: Archive, zone: tzinfo) -> AgentDrawing:
-        """An agent as a view wants it, with the times of a zone.
+    def drawing(
+        self, name: str | None, view: View, links: SessionLinks, archive: Archive, zone: tzinfo
+    ) -> AgentDrawing:
+        """Render an agent's conversation for a view, with times in a zone.
 
         Raises:
             NotFound: there is no such agent, or no such branch.
@@ -174,19 +256,19 @@ class CachedSession:
             raise NotFound(f"There is no branch {view.branch}; this conversation has {len(agent.branches)}.")
         key = (name, view, zone_name(zone))
         with self._lock:
-            found = self._drawn.get(key)
-            if found is None:
+            drawing = self._drawings.get(key)
+            if drawing is None:
                 scene = Scene(view, links, cwd=self.facts.project or "", zone=zone)
-                figures = self.figures(name, archive)
-                drawing = ConversationRenderer(self.session, agent, scene, figures=figures, news=self.news)
-                found = self._drawn[key] = AgentDrawing(drawing, PositionIndex(drawing))
-                while len(self._drawn) > _MAX_DRAWINGS:
-                    self._drawn.popitem(last=False)
-            self._drawn.move_to_end(key)
-            return found
+                stats = self.spending(archive).stats(self.windows(name))
+                renderer = ConversationRenderer(self.session, agent, scene, figures=stats, news=self.notifications)
+                drawing = self._drawings[key] = AgentDrawing(renderer, PositionIndex(renderer))
+                while len(self._drawings) > _MAX_DRAWINGS:
+                    self._drawings.popitem(last=False)
+            self._drawings.move_to_end(key)
+            return drawing
 
     def windows(self, name: str | None) -> tuple[ContextWindow, ...]:
-        """The window that each request of an agent found."""
+        """The context window of each request of an agent."""
         with self._lock:
             if name not in self._windows:
                 agent = self.agent(name)
@@ -194,7 +276,7 @@ class CachedSession:
             return self._windows[name]
 
     def limit(self, name: str | None) -> ContextLimit | None:
-        """How large the window of an agent may grow; None where no request tells how large it was."""
+        """The size limit of an agent's context window; None if no request reports a size."""
         with self._lock:
             if name not in self._limits:
                 agent, windows = self.agent(name), self.windows(name)
@@ -202,295 +284,221 @@ class CachedSession:
                 self._limits[name] = ContextLimits(agent, [agent.entries], windows).of(last.model) if last else None
             return self._limits[name]
 
-    def spent(self, archive: Archive) -> SessionSpending:
-        """What it spent, as far as the index knows by now: it may be a moment older than the session."""
-        known = archive.open_index().generation if archive.is_indexed else ""
+    def spending(self, archive: Archive) -> SessionSpending:
+        """What the session spent according to the index, which may be a moment older than the session."""
+        generation = archive.open_index().generation if archive.is_indexed else ""
         with self._lock:
-            if self._spent is None or self._spent[0] != known:
-                self._spent = (known, session_spending(self.session, archive))
-            return self._spent[1]
-
-    def figures(self, name: str | None, archive: Archive) -> StatsByMessage:
-        """Each message in numbers."""
-        return self.spent(archive).figures(self.windows(name))
-
-
-def turn_anchor(agent: Agent, number: int) -> str | None:
-    """Where a turn begins."""
-    turn = next((one for one in agent.turns if one.number == number), None)
-    if turn is None or not turn.entries:
-        return None
-    return anchor_of(turn.act.entry if turn.act is not None else turn.entries[0], agent.id)
-
-
-class SessionFacts(Struct, frozen=True):
-    """When a session was, where, with which models and on which branches, each in the order of appearance."""
-
-    started: datetime | None
-    ended: datetime | None
-    models: tuple[str, ...]
-    cwds: tuple[str, ...]
-    git_branches: tuple[str, ...]
-    calls: int
-    turns: int
-
-    @property
-    def project(self) -> str | None:
-        """The directory that it began in."""
-        return self.cwds[0] if self.cwds else None
-
-    @property
-    def wall_time(self) -> timedelta | None:
-        """From its first to its last time."""
-        return self.ended - self.started if self.started and self.ended else None
-
-
-def session_facts(session: SessionSession) -> SessionFacts:
-    """The facts of a session."""
-    started, ended = session.span
-    return SessionFacts(
-        started=started,
-        ended=ended,
-        models=session.models,
-        cwds=session.cwds,
-        git_branches=session.git_branches,
-        calls=sum(len(agent.calls) for agent in (session.main, *session.agents)),
-        turns=sum(turn.act is not None for turn in session.turns),
-    )
-
-
-class SessionSpending(Struct, frozen=True):
-    """What a session spent in all, agents included, and what each message cost as far as a price is known."""
-
-    total: Sum
-    amounts: Mapping[MessageId, Decimal]
-
-    def figures(self, windows: Iterable[ContextWindow]) -> StatsByMessage:
-        """The messages of some windows in numbers."""
-        return {
-            message: MessageStats(
-                model=context_window.model,
-                context=context_window.prompt if context_window.told else None,
-                output=context_window.output,
-                amount=self.amounts.get(message),
-            )
-            for context_window in windows
-            if (message := context_window.message) is not None
-        }
-
-
-def session_spending(session: Session, archive: Archive) -> SessionSpending:
-    """What a session spent."""
-    if session.id is not None and archive.is_indexed:
-        total = archive.ledger().where(session=str(session.id)).total
-        known = archive.open_index().message_amounts(str(session.id))
-        return SessionSpending(total, {MessageId(message): amount for message, amount in known.items()})
-    ledger = session.ledger
-    return SessionSpending(
-        ledger.total, _sum_by_message((one.message, one.amount) for one in ledger if one.amount is not None)
-    )
-
-
-def _sum_by_message(rows: Iterable[tuple[str, Decimal]]) -> dict[MessageId, Decimal]:
-    found: dict[MessageId, Decimal] = {}
-    for message, amount in rows:
-        id_ = MessageId(message)
-        found[id_] = EXACT.add(found[id_], amount) if id_ in found else amount
-    return found
-
-
-MAX_BYTES = 128 * 1024 * 1024
-"""Bytes of transcripts that are kept; in memory they take several times as much."""
-_SLOW_SECONDS = 0.5
-_REREAD_FACTOR = 4
-"""What takes longer than a while to read is read again no sooner than after so many times as long."""
-_PRELOAD_DELAY = 0.3
-_LOG = logging.getLogger("threadline")
+            if self._spending is None or self._spending_generation != generation:
+                spending = SessionSpending.of(self.session, archive)
+                if spending != self._spending:
+                    self._drawings.clear()
+                    self._spending = spending
+                self._spending_generation = generation
+            return self._spending
 
 
 class SessionPlace(Struct, frozen=True):
-    """What the archive calls a session, and where its main transcript lies."""
+    """A session's name in the archive, and the path of its main transcript."""
 
     id: str
     path: Path
 
 
 class _CacheEntry(Struct):
-    """A session that was read, when, and how long that took; `again` says that it is about to be read anew."""
+    """A session that was read, or is being read; `lock` is held while it is read."""
 
-    kept: CachedSession
-    at: float
-    seconds: float
-    again: bool = False
+    lock: threading.Lock
+    path: Path
+    session: CachedSession | None = None
+    read_at: float = 0.0
+    seconds: float = 0.0
+    is_reread_planned: bool = False
 
 
 class SessionCache:
-    """Sessions in memory: those looked at last. Whoever asks for one that is being read waits for it.
+    """Sessions in memory. A request for a session that is being read waits for it.
 
-    A long one that is being written is told as it was a moment ago; `changed` is called when it has been read again.
+    `on_reread` is called with the id of a session that has been read in the background.
     """
 
-    def __init__(self, most: int = MAX_BYTES, changed: Callable[[str], None] = lambda _session: None) -> None:
-        self._most = most
-        self._changed = changed
-        self._read: OrderedDict[Path, _CacheEntry] = OrderedDict()
-        self._places: dict[str, SessionPlace] = {}
-        self._reading: dict[Path, threading.Lock] = {}
+    def __init__(self, max_bytes: int = MAX_BYTES, on_reread: Callable[[str], None] = lambda _session: None) -> None:
+        self._max_bytes = max_bytes
+        self._on_reread = on_reread
+        self._entries: OrderedDict[str, _CacheEntry] = OrderedDict()
         self._lock = threading.Lock()
 
-    def session(self, name: str, archive: Archive) -> CachedSession:
-        """The session of that id, as its transcripts are now; the start of an id will do.
+    def get(self, name: str, archive: Archive) -> CachedSession:
+        """Return a session by its id or a prefix of it.
 
         Raises:
-            NotFound: the archive lists none.
-            Ambiguous: it lists several that begin so.
+            NotFound: the archive has no such session.
+            Ambiguous: it has several whose ids begin like this.
         """
-        place, version, size = self._found(name, archive)
-        known = self._known(place, version)
-        return known if known is not None else self._now(place, version, size)
+        place, version, size = self._locate(name, archive)
+        session = self._current(place, version)
+        return session if session is not None else self._read(place, version, size)
 
-    def unread(self, name: str, archive: Archive, least: int) -> SessionPlace | None:
-        """Where a session lies that has not been read in any version and is no smaller than that; None for any other.
+    def find_unread(self, name: str, archive: Archive, min_bytes: int) -> SessionPlace | None:
+        """Return the place of a session that is not in the cache and at least this large; None otherwise.
 
         Raises:
-            NotFound: the archive lists none.
+            NotFound: the archive has no such session.
         """
-        place = self._found(name, archive)[0]
+        place = self._locate(name, archive)[0]
         with self._lock:
-            if place.path in self._read:
+            entry = self._entries.get(place.id)
+            if entry is not None and entry.session is not None:
                 return None
         try:
-            return place if place.path.stat().st_size >= least else None
+            return place if place.path.stat().st_size >= min_bytes else None
         except OSError:
             return None
 
-    def begin(self, place: SessionPlace) -> None:
-        """Read a session before anybody asks for it; not at once, since a page is being sent."""
-        self._later(place, _PRELOAD_DELAY)
+    def preload(self, place: SessionPlace) -> None:
+        """Read a session in the background, after the page that is being sent."""
+        self._schedule_read(place, _PRELOAD_DELAY)
 
-    def _found(self, name: str, archive: Archive) -> tuple[SessionPlace, str, int]:
-        place = self._places.get(name)
-        told = _fingerprint(place.path) if place is not None else None
-        if place is None or told is None:  # it may have moved
-            place = self._places[name] = _find_session(name, archive)
-            told = _fingerprint(place.path)
-        if told is None:
-            raise NotFound("The session's transcript is not there any more; `threadline` shows what there is.")
-        return place, *told
+    def _locate(self, name: str, archive: Archive) -> tuple[SessionPlace, str, int]:
+        """Find a session's transcript, its fingerprint and its size.
 
-    def _known(self, place: SessionPlace, version: str) -> CachedSession | None:
-        """What is at hand and new enough."""
+        The path of a cached session is used as long as the file exists: the archive is not asked, because sections of a
+        page are requested often.
+        """
         with self._lock:
-            found = self._read.get(place.path)
-            if found is None:
-                return None
-            self._read.move_to_end(place.path)
-            wait = found.at + _REREAD_FACTOR * found.seconds - monotonic()
-            if found.kept.version != version:
-                if found.seconds < _SLOW_SECONDS or wait <= 0:
-                    return None
-                if not found.again:
-                    found.again = True
-                    self._later(place, wait)
-            return found.kept
+            entry = self._entries.get(name)
+        place = SessionPlace(name, entry.path) if entry is not None and entry.session is not None else None
+        status = _fingerprint(place.path) if place is not None else None
+        if place is None or status is None:  # not read yet, or moved
+            place = _find_session(name, archive)
+            status = _fingerprint(place.path)
+        if status is None:
+            raise NotFound("This session's transcript no longer exists. The list of sessions shows what is left.")
+        return place, *status
 
-    def _later(self, place: SessionPlace, seconds: float) -> None:
-        timer = threading.Timer(seconds, self._again, (place,))
+    def _current(self, place: SessionPlace, version: str) -> CachedSession | None:
+        """Return the cached session if it is valid, or if it takes too long to read it again now."""
+        with self._lock:
+            entry = self._entries.get(place.id)
+            if entry is None or entry.session is None or entry.path != place.path:
+                return None
+            self._entries.move_to_end(place.id)
+            if entry.session.version != version:
+                wait = entry.read_at + _REREAD_FACTOR * entry.seconds - monotonic()
+                if entry.seconds < _SLOW_SECONDS or wait <= 0:
+                    return None
+                if not entry.is_reread_planned:
+                    entry.is_reread_planned = True
+                    self._schedule_read(place, wait)
+            return entry.session
+
+    def _schedule_read(self, place: SessionPlace, seconds: float) -> None:
+        timer = threading.Timer(seconds, self._read_in_background, (place,))
         timer.daemon = True
         timer.start()
 
-    def _again(self, place: SessionPlace) -> None:
-        told = _fingerprint(place.path)
-        if told is None:
+    def _read_in_background(self, place: SessionPlace) -> None:
+        status = _fingerprint(place.path)
+        if status is None:
             return
         try:
-            self._now(place, *told)
+            self._read(place, *status)
         except Error as error:
             _LOG.warning("threadline: %s", error)
-        self._changed(place.id)
+        self._on_reread(place.id)
 
-    def _now(self, place: SessionPlace, version: str, size: int) -> CachedSession:
-        """Read it, or wait for who does."""
-        path = place.path
+    def _read(self, place: SessionPlace, version: str, size: int) -> CachedSession:
+        """Read a session, or wait for the thread that is reading it."""
         with self._lock:
-            reading = self._reading.setdefault(path, threading.Lock())
-        with reading:
-            found = self._read.get(path)
-            if found is not None and found.kept.version == version:
-                return found.kept
+            entry = self._entries.setdefault(place.id, _CacheEntry(threading.Lock(), place.path))
+        with entry.lock:
+            session = entry.session
+            if session is not None and session.version == version and entry.path == place.path:
+                return session
             began = monotonic()
-            with _garbage_collection_paused():
-                kept = CachedSession(place.id, read(path, continued=False), version, size)
+            try:
+                with _garbage_collection_paused():
+                    session = CachedSession(place.id, read(place.path, continued=False), version, size)
+            except Error:
+                with self._lock:
+                    if entry.session is None and self._entries.get(place.id) is entry:
+                        del self._entries[place.id]
+                raise
             with self._lock:
-                self._read[path] = _CacheEntry(kept, monotonic(), monotonic() - began)
-                self._read.move_to_end(path)
-                while len(self._read) > 1 and sum(one.kept.size for one in self._read.values()) > self._most:
-                    self._read.popitem(last=False)
-            return kept
+                entry.path, entry.session = place.path, session
+                entry.read_at, entry.seconds = monotonic(), monotonic() - began
+                entry.is_reread_planned = False
+                self._entries[place.id] = entry  # it may have been evicted meanwhile
+                self._entries.move_to_end(place.id)
+                self._evict()
+            return session
+
+    def _evict(self) -> None:
+        while (cached := [id_ for id_, entry in self._entries.items() if entry.session is not None])[1:] and (
+            sum(entry.session.size for entry in self._entries.values() if entry.session is not None) > self._max_bytes
+        ):
+            del self._entries[cached[0]]
 
 
 def _find_session(name: str, archive: Archive) -> SessionPlace:
-    """Where a session lies: only what the archive lists is ever opened."""
+    """Find a session in the archive: nothing that the archive does not list is ever opened."""
     listed = [
         transcript
         for home in archive.found
         for transcript in home.transcripts
-        if transcript.kind is TranscriptKind.MAIN
+        if transcript.kind is TranscriptKind.MAIN and transcript.session == name.lower()
     ]
-    exact = min((one for one in listed if one.session == name.lower()), key=_largest_first, default=None)
+    exact = min(listed, key=_largest_first, default=None)
     if exact is None and (path := _find_by_content(name, archive)) is not None:
         return SessionPlace(name, path)
-    found = exact or archive.transcript(name)
-    if found.kind is TranscriptKind.MAIN and found.session is not None:
-        return SessionPlace(str(found.session), found.path)
-    return SessionPlace(
-        f"agent-{found.agent}", found.path
-    )  # one that lies beside the sessions is read as one of its own
+    transcript = exact or archive.transcript(name)
+    if transcript.kind is TranscriptKind.MAIN and transcript.session is not None:
+        return SessionPlace(str(transcript.session), transcript.path)
+    # An agent's transcript beside the sessions is shown as a session.
+    return SessionPlace(f"agent-{transcript.agent}", transcript.path)
 
 
 def _find_by_content(name: str, archive: Archive) -> Path | None:
-    """The largest transcript whose rows name that session though its path does not; only an index knows."""
+    """The largest transcript whose entries, not whose path, name that session; only the index knows."""
     if not archive.is_indexed:
         return None
     return archive.open_index().find_transcript_naming(name)
 
 
 def _largest_first(transcript: Transcript) -> tuple[int, int, str]:
-    """Of several transcripts of one session, the largest first: others are copies of some of it."""
+    """Sort key: of several transcripts of one session, the smaller ones are copies of a part of it."""
     return -transcript.size, -transcript.mtime_ns, str(transcript.path)
 
 
 def _fingerprint(path: Path) -> tuple[str, int] | None:
-    """What changes whenever a transcript of the session does, and how large they are; None where it is gone."""
+    """Identify the state of a session's files, and add up their sizes; None if the main transcript is gone."""
     try:
-        own = path.stat()
+        status = path.stat()
         below, beside = session_transcripts(path)
     except OSError:
         return None
-    digest = hashlib.blake2b(f"{own.st_size} {own.st_mtime_ns} {own.st_ino}".encode(), digest_size=9)
-    for one in (*below, *beside):
-        digest.update(f"\0{one.path}\0{one.size} {one.mtime_ns}".encode(errors="surrogateescape"))
-    return digest.hexdigest(), own.st_size + sum(one.size for one in below)
+    digest = hashlib.blake2b(f"{status.st_size} {status.st_mtime_ns} {status.st_ino}".encode(), digest_size=9)
+    for transcript in (*below, *beside):
+        line = f"\0{transcript.path}\0{transcript.size} {transcript.mtime_ns}"
+        digest.update(line.encode(errors="surrogateescape"))
+    return digest.hexdigest(), status.st_size + sum(transcript.size for transcript in below)
 
 
 class _ActiveReaders:
-    """How many are reading."""
-
     lock = threading.Lock()
-    many = 0
+    count = 0
 
 
 @contextmanager
 def _garbage_collection_paused() -> Iterator[None]:
-    """Reading makes objects by the hundred thousand, no rings of them, all to stay: looking for rings is time lost."""
+    """Pause the collector: reading creates hundreds of thousands of objects without cycles, and all of them stay."""
     with _ActiveReaders.lock:
-        _ActiveReaders.many += 1
+        _ActiveReaders.count += 1
         gc.disable()
     try:
         yield
     finally:
         with _ActiveReaders.lock:
-            _ActiveReaders.many -= 1
-            if not _ActiveReaders.many:
+            _ActiveReaders.count -= 1
+            if not _ActiveReaders.count:
                 gc.freeze()
                 gc.enable()

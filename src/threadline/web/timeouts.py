@@ -8,46 +8,46 @@ from typing import Any
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADER_SECONDS = 10.0
-"""How long the head of a request may take to come: browsers of this machine send it in one go."""
+"""How long the head of a request may take. A browser on this machine sends it at once."""
 
 
 class HeaderTimeout(H11Protocol):
-    """Closes a connection on which a request was begun, or none was, and is not there in time."""
+    """Closes a connection on which no request, or only a part of one, has arrived in time."""
 
-    _waiting: asyncio.TimerHandle | None = None
+    _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait."""
+        """Start the timer."""
         super().connection_made(transport)
-        self._wait()
+        self._start()
 
     def data_received(self, data: bytes) -> None:
-        """Take what came; what is not yet a request is waited for from its first byte on, not from its last."""
+        """Receive data. The timer of an incomplete request runs from its first byte, not from its last."""
         super().data_received(data)
-        if self._is_asked:
+        if self._has_request:
             self._stop()
-        elif self._waiting is None:
-            self._wait()
+        elif self._timer is None:
+            self._start()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
+        """Stop the timer."""
         self._stop()
         super().connection_lost(exc)
 
     @property
-    def _is_asked(self) -> bool:
+    def _has_request(self) -> bool:
         cycle: Any = self.cycle
         return cycle is not None and not cycle.response_complete
 
-    def _wait(self) -> None:
-        self._waiting = self.loop.call_later(HEADER_SECONDS, self._give_up)
+    def _start(self) -> None:
+        self._timer = self.loop.call_later(HEADER_SECONDS, self._time_out)
 
     def _stop(self) -> None:
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._waiting = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
-    def _give_up(self) -> None:
-        self._waiting = None
-        if not self._is_asked and not self.transport.is_closing():
+    def _time_out(self) -> None:
+        self._timer = None
+        if not self._has_request and not self.transport.is_closing():
             self.transport.close()

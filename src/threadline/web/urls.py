@@ -25,24 +25,18 @@ QueryValue = str | int | bool | None | Sequence[str]
 """A value in a query: None and False leave it out, True is 1."""
 
 HOME, SESSIONS, SEARCH, USAGE = "/", "/sessions", "/search", "/usage"
-CALLS, FILES, DOCTOR, KEYS, PALETTE, LIVE, ASSETS = (
-    "/calls",
-    "/files",
-    "/doctor",
-    "/keys",
-    "/palette",
-    "/live",
-    "/assets",
-)
-SESSION = "/session"
+CALLS, FILES, DOCTOR, KEYS, PALETTE = "/calls", "/files", "/doctor", "/keys", "/palette"
+LIVE, ASSETS, SESSION = "/live", "/assets", "/session"
+_AGENT_PARAMETERS = frozenset({"branch", "from", "to"})
+"""Parameters that apply to one agent only."""
 _CARRIED: ContextVar[tuple[tuple[str, str], ...]] = ContextVar("carried", default=())
 
 
 @contextmanager
 def carry_query(*pairs: tuple[str, str]) -> Iterator[None]:
-    """Values that every address has which is written meanwhile, unless it says otherwise.
+    """Add parameters to every URL built meanwhile, unless the URL sets them itself.
 
-    Whoever wants to see times in another zone wants it on the next page, too, and no page should have to think of it.
+    A person who chose a time zone wants it on the next page, too, and no page should have to think of it.
     """
     token = _CARRIED.set(pairs)
     try:
@@ -51,29 +45,24 @@ def carry_query(*pairs: tuple[str, str]) -> Iterator[None]:
         _CARRIED.reset(token)
 
 
-def carried_query() -> tuple[tuple[str, str], ...]:
-    """The values that addresses have meanwhile."""
-    return _CARRIED.get()
-
-
 def build_url(path: str, kept: Iterable[tuple[str, str]] = (), /, **query: QueryValue) -> str:
-    """A path with its query, escaped as addresses want it.
+    """Build a URL from a path, pairs of an existing query, and parameters.
 
     >>> build_url("/sessions", project="a & b", limit=5, after=None)
     '/sessions?project=a+%26+b&limit=5'
     """
     pairs = [*kept, *((name.rstrip("_"), text) for name, value in query.items() for text in _query_texts(value))]
-    said = {name for name, _value in pairs} | query.keys()
-    pairs += [pair for pair in carried_query() if pair[0] not in said]
+    names = {name for name, _value in pairs} | query.keys()
+    pairs += [pair for pair in _CARRIED.get() if pair[0] not in names]
     return f"{path}?{urlencode(pairs, errors='replace')}" if pairs else path
 
 
 def session_url(
     id_: str, *below: str, at: str | None = None, kept: Iterable[tuple[str, str]] = (), **query: QueryValue
 ) -> str:
-    """A session's page, or what lies `below` it; `at` is the anchor to begin at, `kept` more of the query.
+    """Build the URL of a session's page, or of a page `below` it; `at` is the anchor to begin at.
 
-    The fragment of an address is not sent to a server, so the anchor stands in the query, too.
+    Browsers do not send the fragment of a URL to the server, so the anchor is in the query, too.
 
     >>> session_url("5560", at="L12")
     '/session/5560?at=L12#L12'
@@ -84,8 +73,36 @@ def session_url(
     return build_url(path, kept, at=at, **query) + (f"#{quote(at, safe='')}" if at else "")
 
 
+def entry_url(session: str | None, agent: str | None, line: int) -> str | None:
+    """Build the URL of an entry of a session, or of one of its agents; None if the session is unknown."""
+    if session is None:
+        return None
+    if not agent:
+        return session_url(session, at=f"L{line}")
+    slug = agent_slug(agent)
+    return session_url(session, "agent", slug, at=f"{slug}.L{line}")
+
+
+def place_url(archive: Archive, transcript: str, line: int) -> str | None:
+    """Build the URL of a line of a transcript; None if the index does not know the transcript."""
+    owner = archive.open_index().transcript_owner(transcript)
+    if owner is None or not line:
+        return None
+    session, agent = owner
+    return entry_url(session, agent, line)
+
+
+def json_path(path: str) -> str:
+    """The path of a page's `.json` twin.
+
+    >>> json_path("/"), json_path("/usage")
+    ('/index.json', '/usage.json')
+    """
+    return "/index.json" if path == HOME else f"{path}.json"
+
+
 def escape_segment(name: str) -> str:
-    """A name as it stands in a path: servers undo %2F before they look at the parts, so a slash is written otherwise.
+    """Escape slashes in a path segment. `%2F` would not do: servers decode it before they split the path.
 
     >>> escape_segment("a/b~c")
     'a~2Fb~7Ec'
@@ -93,32 +110,29 @@ def escape_segment(name: str) -> str:
     return name.replace("~", "~7E").replace("/", "~2F")
 
 
-def unescape_segment(part: str) -> str:
-    """The name that stands in a path.
+def unescape_segment(segment: str) -> str:
+    """Undo `escape_segment`.
 
     >>> unescape_segment(escape_segment("~2F/"))
     '~2F/'
     """
-    return part.replace("~2F", "/").replace("~7E", "~")
+    return segment.replace("~2F", "/").replace("~7E", "~")
 
 
-def agent_url(id_: str, agent_: str, *, at: str | None = None, **query: QueryValue) -> str:
-    """The page of an agent of a session."""
-    return session_url(id_, "agent", agent_, at=at, kept=(), **query)
+def entry_anchor(anchor: str) -> str:
+    """The anchor of an item's entry: `L120` for `L120-2`."""
+    start, _, number = anchor.rpartition("-")
+    return start if number.isdecimal() and parse_anchor(start) is not None else anchor
 
 
-def anchor_url(id_: str, agent_: str | None, at: str) -> str:
-    """An entry in its page, of the main agent or of another: where lists and searches lead."""
-    return agent_url(id_, agent_, at=at) if agent_ else session_url(id_, at=at)
+def hidden_inputs(pairs: Iterable[tuple[str, str]]) -> list[Markup]:
+    """Hidden form fields."""
+    return [el("input", type="hidden", name_=name, value=value) for name, value in pairs]
 
 
-def json_path(path: str) -> str:
-    """The path of a page's data.
-
-    >>> json_path("/"), json_path("/usage")
-    ('/index.json', '/usage.json')
-    """
-    return "/index.json" if path == HOME else f"{path}.json"
+def carried_inputs() -> list[Markup]:
+    """Hidden form fields for carried parameters: a submitted form replaces the whole query."""
+    return hidden_inputs(_CARRIED.get())
 
 
 def _query_texts(value: QueryValue) -> Iterable[str]:
@@ -129,16 +143,11 @@ def _query_texts(value: QueryValue) -> Iterable[str]:
     return (str(value),) if isinstance(value, str | int) else value
 
 
-def entry_anchor(anchor: str) -> str:
-    """The anchor of an item's entry: `L120` for `L120-2`."""
-    start, _, number = anchor.rpartition("-")
-    return start if number.isdecimal() and parse_anchor(start) is not None else anchor
-
-
 class SessionLinks(Struct, frozen=True):
-    """The links of one session's pages. `query` is what says how they are shown, and stays on the way.
+    """The URLs of one session's pages. It implements `Links` of `threadline.render.html`.
 
-    `agents` are the names of the agents that have pages of their own.
+    `agent_name` is the agent of the current page. `query` is the current view, which links keep. `agents` are the names
+    of agents that have pages of their own.
     """
 
     id: str
@@ -147,81 +156,54 @@ class SessionLinks(Struct, frozen=True):
     agents: Collection[str] = ()
 
     def page(self, *, at: str | None = None, agent: str | None = None, **query: QueryValue) -> str:
-        """The page of the session, or of one of its agents, as it is shown now but for what is given."""
+        """The page of the session or of one of its agents, in the current view but for the given parameters."""
         below = ("agent", agent) if agent is not None else ()
         kept = [(name, value) for name, value in self.query if name not in query]
         return session_url(self.id, *below, kept=kept, at=at, **query)
 
     def own(self, *, at: str | None = None, **query: QueryValue) -> str:
-        """This very page, but for what is given."""
+        """The current page but for the given parameters."""
         return self.page(at=at, agent=self.agent_name, **query)
 
     def below(self, *parts: str, **query: QueryValue) -> str:
-        """What lies below the session."""
+        """A page below the session's."""
         return session_url(self.id, *parts, at=None, kept=(), **query)
-
-    # What follows is what `threadline.render.html.links.Links` asks for.
 
     def session(self, session: SessionId | str) -> str | None:
         """The page of another session."""
         return session_url(str(session))
 
     def agent(self, agent: AgentId | str) -> str | None:
-        """The page of an agent of this session; a branch is that of the main one, and does not stay."""
-        kept = [(name, value) for name, value in self.query if name not in _OWN_PARAMETERS]
+        """The page of an agent of this session, without parameters that apply to the current agent only."""
+        kept = [(name, value) for name, value in self.query if name not in _AGENT_PARAMETERS]
         return session_url(self.id, "agent", agent_slug(agent), kept=kept)
 
     def entry(self, anchor: str) -> str:
-        """An entry in the page of its agent."""
+        """An entry on the page of its agent."""
         parts = parse_anchor(entry_anchor(anchor))
         name = parts[0] if parts is not None and parts[0] in self.agents else None
         return self.own(at=anchor) if name == self.agent_name else self.page(at=anchor, agent=name, branch=None)
 
     def raw(self, anchor: str) -> str | None:
-        """The page that shows an entry's JSON."""
+        """The page with an entry's JSON."""
         return self.below("entry", entry_anchor(anchor))
 
     def call(self, call: CallId) -> str | None:
-        """The page that shows a call whole."""
+        """The page of a call."""
         return self.below("call", str(call)) if call else None
 
     def state(self, anchor: str) -> str | None:
-        """The page that shows how things stood at an entry."""
+        """The page with files and lists as they were at an entry."""
         return self.below("state", entry_anchor(anchor))
 
     def file(self, path: str) -> str | None:
-        """The page of a file: which sessions touched it."""
+        """The page of a file: which sessions read or changed it."""
         return build_url(FILES, path=path)
 
     def branch(self, number: int | None) -> str | None:
-        """The page of a branch; None is the conversation itself."""
+        """The page of a branch; None is the main conversation."""
         return self.own(branch=number)
 
     def image(self, anchor: str, number: int, media_type: str, data: str) -> str | None:  # noqa: ARG002 - by place
-        """A picture."""
+        """An image of an entry."""
         return self.below("image", entry_anchor(anchor), str(number))
-
-
-_OWN_PARAMETERS = frozenset({"branch", "from", "to"})
-
-
-def entry_url(session: str | None, agent: str | None, line: int) -> str | None:
-    """An entry of a session, or of one of its agents; None where no session is known."""
-    if session is None:
-        return None
-    whose = agent_slug(agent) if agent else None
-    return anchor_url(session, whose, f"{whose}.L{line}" if whose else f"L{line}")
-
-
-def place_url(archive: Archive, transcript: str, line: int) -> str | None:
-    """The entry at a line of a transcript; None where the index does not know it."""
-    found = archive.open_index().transcript_owner(transcript)
-    if found is None or not line:
-        return None
-    session, agent = found
-    return entry_url(session, agent, line)
-
-
-def carried_inputs() -> list[Markup]:
-    """Fields that nobody sees: what a form sends is all that the page it leads to is asked."""
-    return [el("input", type="hidden", name_=name, value=value) for name, value in carried_query()]

@@ -8,12 +8,11 @@ from urllib.parse import urlsplit
 import pytest
 from tests import make
 from tests.claims import for_each
-from tests.web.pages.asking import Seen, ask, data, seen
+from tests.web.pages.requests import PAGES, Seen, ask, data, seen
 
 import threadline
 from threadline.archive import Archive
 from threadline.errors import BadQuery
-from threadline.web.pages import PAGES
 
 _ADDRESSES = (
     "/",

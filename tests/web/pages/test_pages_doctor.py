@@ -6,40 +6,42 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from tests import make
-from tests.web.pages.asking import Seen, ask, data
+from tests.web.pages.requests import Seen, ask, data
 
 import threadline
 from threadline.archive import Archive
-from threadline.web.pages.doctor import ExaminationProgress, Examiner
+from threadline.web.examiner import ExaminationProgress, Examiner
 
 _PATIENCE = 120
 
 
-def _ended(examining: Examiner) -> ExaminationProgress:
+def _wait(examiner: Examiner) -> ExaminationProgress:
     until = monotonic() + _PATIENCE
     while monotonic() < until:
-        standing = examining.reading
-        if standing is not None and not standing.is_at_work:
-            return standing
+        progress = examiner.progress
+        if progress is not None and not progress.is_running:
+            return progress
         sleep(0.05)
     raise AssertionError("it did not end")
 
 
-def test_it_finds_what_the_archive_finds(demo: Archive, demo_home: Path) -> None:
-    """What the other thread found is what reading here finds."""
-    examining = Examiner([str(demo_home)])
-    assert examining.begin("now").is_at_work
-    assert examining.begin("now").state == "now"
-    assert _ended(examining).found == demo.examine()
+def test_the_result_is_the_archive_s(demo: Archive, demo_home: Path) -> None:
+    """The background thread finds what reading here finds; a second start joins the first."""
+    examiner = Examiner()
+    assert examiner.start("now", [str(demo_home)]).is_running
+    assert examiner.start("later", [str(demo_home)]).generation == "now"
+    assert _wait(examiner).result == demo.examine()
 
 
-def test_a_home_that_is_gone_is_a_sentence(tmp_path: Path) -> None:
-    """Where the reading fails, that is said; it can be begun again."""
-    examining = Examiner([str(tmp_path / "nowhere")])
-    examining.begin("now")
-    standing = _ended(examining)
-    assert standing.found is None
-    assert "nowhere" in str(standing.failed)
+def test_a_missing_home_is_a_failure_that_can_be_repeated(tmp_path: Path, demo_home: Path) -> None:
+    """If reading fails, the page can say why, and the next check may succeed."""
+    examiner = Examiner()
+    examiner.start("now", [str(tmp_path / "nowhere")])
+    progress = _wait(examiner)
+    assert progress.result is None
+    assert "nowhere" in str(progress.failure)
+    examiner.start("now", [str(demo_home)])
+    assert _wait(examiner).result is not None
 
 
 def test_a_page_shows_how_far_it_is_and_then_what_was_found(demo: Archive) -> None:
@@ -48,7 +50,7 @@ def test_a_page_shows_how_far_it_is_and_then_what_was_found(demo: Archive) -> No
     page = ask(demo, "/doctor")
     while data(page)["state"] == "at work" and monotonic() < until:
         assert page.scripts == ("doctor.js",)
-        assert "See how far it is" in Seen(page).words
+        assert "Reload to see progress" in Seen(page).words
         sleep(0.1)
         page = ask(demo, "/doctor")
     told = data(page)

@@ -6,11 +6,11 @@ import json
 import re
 from pathlib import Path
 
-from tests.web.pages.asking import ask, seen
+from tests.web.pages.requests import PAGES, ask, seen
 
 from threadline.archive import Archive
-from threadline.web.assets import KEYS, LIST_KINDS, SESSION_KINDS, key_label, keys_data_block, keys_markdown_table
-from threadline.web.pages import PAGES
+from threadline.web import KEYS, keys_markdown_table
+from threadline.web.pages.keys import KEYS_DATA_BLOCK, LIST_KINDS, SESSION_KINDS, key_label
 
 _DOCS = Path(__file__).parents[3] / "docs" / "page.md"
 
@@ -39,7 +39,7 @@ def test_rows_that_keys_go_through_are_marked(demo: Archive) -> None:
 
 def test_the_data_block_is_the_table() -> None:
     """The script reads the same keys, and nothing in the block can end it."""
-    block = str(keys_data_block())
+    block = str(KEYS_DATA_BLOCK)
     inside = re.fullmatch(r'<script type="application/json" id="keys">(.*)</script>', block, re.DOTALL)
     assert inside is not None
     assert "<" not in inside[1]
@@ -53,5 +53,5 @@ def test_the_page_shows_every_key(demo: Archive) -> None:
 
 
 def test_the_documentation_has_the_same_table() -> None:
-    """`docs/page.md` repeats the table; print `markdown_table()` to write it anew."""
+    """`docs/page.md` repeats the table; print `keys_markdown_table()` to update it."""
     assert keys_markdown_table() in _DOCS.read_text()

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from tests.web.pages.asking import ask, data, seen
+from tests.web.pages.requests import ask, data, seen
 
 from threadline.archive import Archive
 from threadline.summary import SessionFilter

@@ -1,4 +1,4 @@
-"""Filter forms and paging for list pages; a page that rejects a value shows its form again with the error."""
+"""Filter forms and paging of list pages. A page that rejects a value shows its form again, with the error."""
 
 from __future__ import annotations
 
@@ -14,187 +14,184 @@ from threadline.errors import BadQuery
 from threadline.render import shorten, visible
 from threadline.render.html import EMPTY, Child, el, join
 from threadline.web.request import Page
+from threadline.web.urls import carried_inputs, hidden_inputs
 
 if TYPE_CHECKING:
     from threadline.web.request import PageRequest
 
+    _ListPage = Callable[[PageRequest], Page]
+
+ALL = "all"
+"""The value of a field that filters nothing."""
+MAX_PAGE_SIZE = 500
+_MAX_OFFSET = 1_000_000
 _MAX_SUGGESTIONS = 200
 _MAX_CHIP = 60
-ALL = "all"
-"""What a field says where nothing is to be left out."""
 
 
 class FormField(Struct, frozen=True):
-    """A value that can be asked for.
+    """A field of a filter form.
 
-    Where `choices` are given it is one of them, each with its name; `offered` are values that may be typed.
+    With `choices` (value and label), it is a menu. `suggestions` are values to choose from while typing.
     """
 
     name: str
     label: str
     hint: str = ""
     choices: Sequence[tuple[str, str]] = ()
-    offered: Sequence[str] = ()
+    suggestions: Sequence[str] = ()
     kind: str = "text"
 
 
-def filter_form(asked: PageRequest, fields: Sequence[FormField], *, kept: Iterable[str] = ()) -> Markup:
-    """The form, with what is asked for now in it, and below it a link for each value that takes it away.
+def filter_form(request: PageRequest, fields: Sequence[FormField], *, kept: Iterable[str] = ()) -> Markup:
+    """Render the form with its current values, and a link for each value that removes it.
 
-    `kept` are values that stay as they are when the form is sent.
+    `kept` are parameters that stay as they are when the form is sent.
     """
-    hidden = [el("input", type="hidden", name_=name, value=text) for name in kept if (text := asked.text(name))]
     form = el(
         "form",
-        [_labelled_input(asked, field) for field in fields],
-        hidden,
-        el("button", "Show", type="submit"),
-        action=asked.path,
+        [_labelled_input(request, field) for field in fields],
+        hidden_inputs((name, text) for name in kept if (text := request.text(name))),
+        carried_inputs(),
+        el("button", "Apply", type="submit"),
+        action=request.path,
         method="get",
         class_="filters",
     )
-    return Markup(form + _filter_chips(asked, fields))  # noqa: S704 - both are elements
+    return Markup(form + _filter_chips(request, fields))  # noqa: S704 - both are elements
 
 
 def is_safe_value(text: str) -> bool:
-    """Whether it can stand in a form as it is: what hides or steers could not be told from what it seems."""
+    """Whether a text can be a form value: one with invisible or control characters would not be what it seems."""
     return visible(text) == text
 
 
-def choice_chip(address: str, label: str, *, is_chosen: bool) -> Markup:
-    """A link that is one of several, of which one is shown."""
+def choice_chip(url: str, label: str, *, is_chosen: bool) -> Markup:
+    """A link that is one of several choices."""
     return el(
-        "a", label, href=address, class_="chip chosen" if is_chosen else "chip", aria_current=_aria_true(is_chosen)
+        "a",
+        label,
+        href=url,
+        class_="chip chosen" if is_chosen else "chip",
+        aria_current="true" if is_chosen else None,
     )
 
 
-def _aria_true(is_chosen: object) -> str | None:
-    return "true" if is_chosen else None
-
-
-def _labelled_input(asked: PageRequest, field: FormField) -> Markup:
-    value = asked.text(field.name)
-    return el("label", el("span", field.label), _input(field, value), _suggestion_list(field))
+def _labelled_input(request: PageRequest, field: FormField) -> Markup:
+    return el("label", el("span", field.label), _input(field, request.text(field.name)), _suggestion_list(field))
 
 
 def _input(field: FormField, value: str | None) -> Markup:
     if field.choices:
-        options = [el("option", label, value=word, selected=word == (value or "")) for word, label in field.choices]
+        options = [
+            el("option", label, value=choice, selected=choice == (value or "")) for choice, label in field.choices
+        ]
         return el("select", options, name_=field.name)
     return el(
         "input",
-        type="text" if field.kind == "text" else field.kind,
+        type=field.kind,
         name_=field.name,
         value=value or "",
         placeholder=field.hint or None,
-        list_=f"{field.name}-offered" if field.offered else None,
+        list_=f"{field.name}-offered" if field.suggestions else None,
         autocomplete="off",
     )
 
 
 def _suggestion_list(field: FormField) -> Child:
-    if not field.offered:
+    if not field.suggestions:
         return EMPTY
-    return el(
-        "datalist",
-        [el("option", value=text) for text in field.offered[:_MAX_SUGGESTIONS] if is_safe_value(text)],
-        id=f"{field.name}-offered",
-    )
+    options = [el("option", value=text) for text in field.suggestions[:_MAX_SUGGESTIONS] if is_safe_value(text)]
+    return el("datalist", options, id=f"{field.name}-offered")
 
 
-def _filter_chips(asked: PageRequest, fields: Sequence[FormField]) -> Markup:
-    given = [
-        (field, text) for field in fields if (text := asked.text(field.name)) and not field.choices and text != ALL
+def _filter_chips(request: PageRequest, fields: Sequence[FormField]) -> Markup:
+    filters = [
+        (field, text) for field in fields if (text := request.text(field.name)) and not field.choices and text != ALL
     ]
-    if not given:
+    if not filters:
         return EMPTY
-    made = [
+    chips = [
         el(
             "a",
             f"{field.label.lower()} {shorten(text, _MAX_CHIP)} ",
             el("span", "\N{MULTIPLICATION SIGN}", aria_hidden="true"),
-            href=asked.here(**{field.name: None, "after": None}),
+            href=request.url_with(**{field.name: None, "after": None}),
             class_="chip chosen",
-            title="Take this away",
+            title="Remove this filter",
         )
-        for field, text in given
+        for field, text in filters
     ]
-    return el("p", made, class_="chips")
-
-
-_PageFunction = Callable[["PageRequest"], Page]
+    return el("p", chips, class_="chips")
 
 
 def form_on_error(
     title: str, fields: Callable[[PageRequest], Iterable[FormField]], *kept: str
-) -> Callable[[_PageFunction], _PageFunction]:
-    """Let a page that refuses what was asked show its form; `kept` are the values that stay when it is sent."""
+) -> Callable[[_ListPage], _ListPage]:
+    """Decorate a page so that it shows its form and the error if it rejects a value; `kept` is as in `filter_form`."""
 
-    def wrapped(make: _PageFunction) -> _PageFunction:
-        @wraps(make)
-        def made(asked: PageRequest) -> Page:
+    def decorate(page: _ListPage) -> _ListPage:
+        @wraps(page)
+        def page_or_form(request: PageRequest) -> Page:
             try:
-                return make(asked)
+                return page(request)
             except BadQuery as error:
-                return _error_page(asked, error, title, fields(asked), kept)
+                return _error_page(request, error, title, fields(request), kept)
 
-        return made
+        return page_or_form
 
-    return wrapped
+    return decorate
 
 
 def _error_page(
-    asked: PageRequest, error: BadQuery, title: str, fields: Iterable[FormField], kept: Iterable[str]
+    request: PageRequest, error: BadQuery, title: str, fields: Iterable[FormField], kept: Iterable[str]
 ) -> Page:
-    # A value that the form has no field for would be refused again each time it is sent.
+    # A rejected value that has no field would be rejected again whenever the form is sent.
     main = join(
         (
             el("div", el("h1", title), class_="head"),
             el("p", visible(str(error)), class_="refused", role="alert"),
-            filter_form(asked, list(fields), kept=[name for name in kept if f"{name}=" not in str(error)]),
-            el("p", el("a", "Without any of it", href=asked.path), class_="note"),
+            filter_form(request, list(fields), kept=[name for name in kept if f"{name}=" not in str(error)]),
+            el("p", el("a", "Remove all filters", href=request.path), class_="note"),
         )
     )
     return Page(title, title.lower(), main, {"error": str(error)}, status=HTTPStatus.BAD_REQUEST)
 
 
-MAX_PAGE_SIZE = 500
-_MAX_OFFSET = 1_000_000
-
-
 class PageRange(Struct, frozen=True):
-    """So many, after so many others."""
+    """Which rows of a list are shown: `limit` rows after the first `after`."""
 
     after: int
     limit: int
 
     @property
     def stop(self) -> int:
-        """How many have to be known to show it and to tell whether there are more."""
+        """How many rows to fetch in order to know whether there are more."""
         return self.after + self.limit + 1
 
 
-def parse_range(asked: PageRequest, usual: int) -> PageRange:
-    """The part that is asked for."""
+def parse_range(request: PageRequest, default_limit: int) -> PageRange:
+    """Parse the parameters `after` and `limit`."""
     return PageRange(
-        asked.number("after", 0, most=_MAX_OFFSET), asked.number("limit", usual, least=1, most=MAX_PAGE_SIZE)
+        request.number("after", 0, most=_MAX_OFFSET),
+        request.number("limit", default_limit, least=1, most=MAX_PAGE_SIZE),
     )
 
 
-def pager(asked: PageRequest, shown: PageRange, count: int, total: int | None, *, more: bool) -> Markup:
-    """Where one is in the list, and the ways on; `total` is None where nobody has counted."""
+def pager(request: PageRequest, shown: PageRange, count: int, total: int | None, *, more: bool) -> Markup:
+    """Render links to the previous and next rows; `total` is None if it is unknown."""
     if not shown.after and not more:
         return EMPTY
     before = max(0, shown.after - shown.limit)
-    earlier = el("a", "← Earlier in the list", href=asked.here(after=before or None), rel="prev")
-    later = el("a", "Further down the list →", href=asked.here(after=shown.after + shown.limit), rel="next")
-    of = f" of {total:,}" if total is not None else ""
-    told = f"{shown.after + 1:,} to {shown.after + count:,}{of}" if count else "nothing more"
+    previous = el("a", "← Previous", href=request.url_with(after=before or None), rel="prev")
+    following = el("a", "Next →", href=request.url_with(after=shown.after + shown.limit), rel="next")
+    of_total = f" of {total:,}" if total is not None else ""
+    rows = f"{shown.after + 1:,} to {shown.after + count:,}{of_total}" if count else "no more rows"
     return el(
         "nav",
-        earlier if shown.after else EMPTY,
-        el("span", told),
-        later if more else EMPTY,
+        previous if shown.after else EMPTY,
+        el("span", rows),
+        following if more else EMPTY,
         class_="pager",
-        aria_label="Parts of the list",
+        aria_label="Pages of the list",
     )

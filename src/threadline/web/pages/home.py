@@ -32,12 +32,11 @@ from threadline.render.html import (
     weekday_hour_map,
 )
 from threadline.web import urls
-from threadline.web.archive_pool import cached_figure
 from threadline.web.pages.sessions import all_sessions, project_url, session_costs, session_rows
+from threadline.web.pages.usage import parse_date
 from threadline.web.request import Page
 
 if TYPE_CHECKING:
-    from threadline.archive import Archive
     from threadline.index import Activity, SessionBrief
     from threadline.web.request import PageRequest
 
@@ -55,7 +54,7 @@ class TimeSpan(Struct, frozen=True):
 
 
 class ProjectRow(Struct, frozen=True):
-    """A project: how many sessions, when it was worked on last, and what it cost."""
+    """A project: its sessions, when it was last used, and what it cost."""
 
     project: str
     sessions: int
@@ -64,42 +63,39 @@ class ProjectRow(Struct, frozen=True):
 
 
 class WorkCalendar(Struct, frozen=True):
-    """When work was done: of each day how many replies, sessions and what amount; and replies by weekday and hour."""
+    """Replies, sessions and cost of each day; and replies by weekday and hour."""
 
     days: Mapping[str, tuple[int, int, Sum]]
     hours: Mapping[tuple[int, int], int]
 
 
-def home(asked: PageRequest) -> Page:
+def home_page(request: PageRequest) -> Page:
     """Everything at a glance."""
-    archive = asked.archive
-    here = asked.zone()
-    today = in_zone(asked.now, here).date()
-    spans = cached_figure(archive, "spans", lambda: list(_spans(archive, asked.now, here)), zone_name(here), today)
-    worked = cached_figure(archive, "worked", lambda: _work_calendar(archive, here), zone_name(here))
-    top = session_rows(archive, _most_expensive(archive))
-    recent = session_rows(archive, all_sessions(archive)[:_MAX_RECENT])
-    projects = cached_figure(archive, "projects", lambda: _project_rows(archive))
-    wrong = _problem_counts(archive)
+    zone = request.zone()
+    name = zone_name(zone)
+    today = in_zone(request.now, zone).date()
+    spans = request.cached("spans", lambda: list(_spans(request, zone)), name, today)
+    calendar = request.cached("calendar", lambda: _work_calendar(request, zone), name)
+    top = session_rows(request, _most_expensive(request))
+    recent = session_rows(request, all_sessions(request)[:_MAX_RECENT])
+    projects = request.cached("projects", lambda: _project_rows(request))
+    problems = request.archive.open_index().problem_counts()
     main = join(
         (
             el("h1", "threadline", class_="unseen"),
-            _totals_section(spans, wrong),
-            _block("Activity", _calendar_chart(worked, today)),
-            _block(
-                f"When work is done, in times of {zone_name(here)}",
-                weekday_hour_map(worked.hours, unit="replies", zone=zone_name(here)),
-            ),
+            _totals_section(spans, problems),
+            _block("Activity", _calendar_chart(calendar, today)),
+            _block(f"Busiest hours ({name})", weekday_hour_map(calendar.hours, unit="replies", zone=name)),
             _block(
                 "Recent sessions",
-                _session_table("Recent sessions", recent, here),
+                _session_table("Recent sessions", recent, zone),
                 urls.build_url(urls.SESSIONS),
                 "All sessions",
             ),
-            _block("Projects", _project_table(projects, here), urls.build_url(urls.USAGE, by="project"), "Usage"),
+            _block("Projects", _project_table(projects, zone), urls.build_url(urls.USAGE, by="project"), "Usage"),
             _block(
                 "Most expensive sessions",
-                _session_table("Most expensive sessions", top, here),
+                _session_table("Most expensive sessions", top, zone),
                 urls.build_url(urls.SESSIONS, sort="cost"),
                 "All by cost",
             ),
@@ -107,115 +103,103 @@ def home(asked: PageRequest) -> Page:
     )
     data: dict[str, Any] = {
         "spans": spans,
-        "days": {day: {"replies": told[0], "sessions": told[1], "spent": told[2]} for day, told in worked.days.items()},
-        "hours": [{"weekday": day, "hour": hour, "replies": n} for (day, hour), n in sorted(worked.hours.items())],
+        "days": {
+            day: {"replies": replies, "sessions": sessions, "spent": spent}
+            for day, (replies, sessions, spent) in calendar.days.items()
+        },
+        "hours": [
+            {"weekday": day, "hour": hour, "replies": replies}
+            for (day, hour), replies in sorted(calendar.hours.items())
+        ],
         "recent": recent,
         "top": top,
         "projects": projects,
-        "problems": wrong,
-        "zone": zone_name(here),
+        "problems": problems,
+        "zone": name,
     }
     return Page("", "home", main, data)
 
 
-def _spans(archive: Archive, now: datetime, here: tzinfo) -> Iterator[TimeSpan]:
-    ledger = archive.ledger()
-    for name, words in _SPANS:
-        since = parse_moment(words, now=now, zone=here) if words is not None else None
+def _spans(request: PageRequest, zone: tzinfo) -> Iterator[TimeSpan]:
+    ledger = request.archive.ledger()
+    for name, text in _SPANS:
+        since = parse_moment(text, now=request.now, zone=zone) if text is not None else None
         spent = ledger.where(since=since).total if since is not None else ledger.total
-        yield TimeSpan(name, words, archive.open_index().activity(since), spent)
+        yield TimeSpan(name, text, request.archive.open_index().activity(since), spent)
 
 
-def _work_calendar(archive: Archive, here: tzinfo) -> WorkCalendar:
-    ledger = archive.ledger()
-    sessions = Counter(row.keys["day"] for row in ledger.by("day", "session", zone=here))
-    days = {row.keys["day"]: (row.charges, sessions[row.keys["day"]], row) for row in ledger.by("day", zone=here)}
+def _work_calendar(request: PageRequest, zone: tzinfo) -> WorkCalendar:
+    ledger = request.archive.ledger()
+    sessions = Counter(row.keys["day"] for row in ledger.by("day", "session", zone=zone))
+    days = {row.keys["day"]: (row.charges, sessions[row.keys["day"]], row) for row in ledger.by("day", zone=zone)}
     hours: Counter[tuple[int, int]] = Counter()
-    for row in ledger.by("day", "hour", zone=here):
-        if (day := _parse_date(row.keys["day"])) is not None:
+    for row in ledger.by("day", "hour", zone=zone):
+        if (day := parse_date(row.keys["day"])) is not None:
             hours[day.weekday(), int(row.keys["hour"][:2])] += row.charges
     return WorkCalendar(days, dict(hours))
 
 
-def _parse_date(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:  # of what says no time
-        return None
+def _most_expensive(request: PageRequest) -> list[SessionBrief]:
+    costs = session_costs(request)
+    briefs = {brief.id: brief for brief in all_sessions(request) if brief.id is not None}
+    ids = sorted(costs, key=lambda id_: (-(costs[id_].amount or 0), -costs[id_].tokens, id_))
+    return [briefs[id_] for id_ in ids if id_ in briefs][:_MAX_EXPENSIVE]
 
 
-def _most_expensive(archive: Archive) -> list[SessionBrief]:
-    spent = session_costs(archive)
-    named = {session.id: session for session in all_sessions(archive) if session.id is not None}
-    order = sorted(spent, key=lambda id_: (-(spent[id_].amount or 0), -spent[id_].tokens, id_))
-    return [named[id_] for id_ in order if id_ in named][:_MAX_EXPENSIVE]
-
-
-def _project_rows(archive: Archive) -> list[ProjectRow]:
-    """Projects as sessions name them, so that each leads to just the sessions that it sums up."""
-    spent = session_costs(archive)
-    held: dict[str, list[SessionBrief]] = {}
-    for session in all_sessions(archive):
-        held.setdefault(session.project, []).append(session)
+def _project_rows(request: PageRequest) -> list[ProjectRow]:
+    """Projects by the names that sessions have for them, so that each row links to exactly the sessions it sums up."""
+    costs = session_costs(request)
+    projects: dict[str, list[SessionBrief]] = {}
+    for brief in all_sessions(request):
+        projects.setdefault(brief.project, []).append(brief)
     rows = [
         ProjectRow(
             name,
-            len(some),
-            max((one.last for one in some if one.last is not None), default=None),
-            Sum.of(spent.get(one.id or "", Sum()) for one in some),
+            len(briefs),
+            max((brief.last for brief in briefs if brief.last is not None), default=None),
+            Sum.of(costs.get(brief.id or "", Sum()) for brief in briefs),
         )
-        for name, some in held.items()
+        for name, briefs in projects.items()
     ]
     return sorted(rows, key=lambda row: (row.last.timestamp() if row.last else 0, row.project), reverse=True)
 
 
-def _problem_counts(archive: Archive) -> dict[str, int]:
-    """What reading for the index found wrong, by kind."""
-    return archive.open_index().problem_counts()
-
-
-def _totals_section(spans: list[TimeSpan], wrong: Mapping[str, int]) -> Child:
-    columns = (Column(el("span", "What", class_="unseen")), *(Column(time_span.name, "number") for time_span in spans))
+def _totals_section(spans: list[TimeSpan], problems: Mapping[str, int]) -> Child:
+    columns = (Column(el("span", "What", class_="unseen")), *(Column(span.name, "number") for span in spans))
     figures = (
-        ("Sessions", [f"{time_span.done.sessions:,}" for time_span in spans]),
-        ("Prompts", [f"{time_span.done.prompts:,}" for time_span in spans]),
-        ("Calls", [f"{time_span.done.calls:,}" for time_span in spans]),
-        ("Agents", [f"{time_span.done.agents:,}" for time_span in spans]),
-        ("Tokens", [number_element(time_span.spent.tokens) for time_span in spans]),
-        ("Cost", [cost_element(time_span.spent.amount, time_span.spent.unpriced) or "$0.00" for time_span in spans]),
+        ("Sessions", [f"{span.done.sessions:,}" for span in spans]),
+        ("Prompts", [f"{span.done.prompts:,}" for span in spans]),
+        ("Calls", [f"{span.done.calls:,}" for span in spans]),
+        ("Agents", [f"{span.done.agents:,}" for span in spans]),
+        ("Tokens", [number_element(span.spent.tokens) for span in spans]),
+        ("Cost", [cost_element(span.spent.amount, span.spent.unpriced) or "$0.00" for span in spans]),
     )
-    whole = next((time_span.spent for time_span in spans if time_span.since is None), Sum())
+    everything = next((span.spent for span in spans if span.since is None), Sum())
     notes: list[Child] = []
-    if whole.unpriced:
-        models = el("a", "which models", href=urls.build_url(urls.USAGE, by="model"))
-        notes.append(
-            el(
-                "p",
-                f"{count(whole.unpriced, 'reply', 'replies')} have no known price and are in no cost: ",
-                models,
-                ".",
-            )
-        )
-    if wrong:
-        words = f"{count(sum(wrong.values()), 'problem')} in transcripts"
-        notes.append(el("p", el("a", words, href=urls.build_url(urls.DOCTOR)), f": {', '.join(list(wrong)[:3])}."))
-    made = render_table(
-        "What there is", columns, [[name, *cells] for name, cells in figures], kind="glance", hidden_caption=True
+    if everything.unpriced:
+        models = el("a", "See models", href=urls.build_url(urls.USAGE, by="model"))
+        replies = count(everything.unpriced, "reply", "replies")
+        notes.append(el("p", f"Cost excludes {replies} without a known price. ", models))
+    if problems:
+        link = el("a", "details", href=urls.build_url(urls.DOCTOR))
+        kinds = ", ".join(list(problems)[:3])
+        notes.append(el("p", f"{count(sum(problems.values()), 'problem')} in transcripts ({kinds}) · ", link))
+    table = render_table(
+        "Totals", columns, [[name, *cells] for name, cells in figures], kind="glance", hidden_caption=True
     )
-    return el(
-        "section", made, el("div", notes, class_="note") if notes else EMPTY, class_="totals-table", aria_label="Totals"
-    )
+    note = el("div", notes, class_="note") if notes else EMPTY
+    return el("section", table, note, class_="totals-table", aria_label="Totals")
 
 
-def _calendar_chart(worked: WorkCalendar, today: date) -> Child:
+def _calendar_chart(calendar: WorkCalendar, today: date) -> Child:
     days = {
         day: DayActivity(
             replies,
             f"{count(sessions, 'session')}, {count(replies, 'reply', 'replies')}, "
-            f"{format_amount(spent.amount) or 'no price'}",
+            f"{format_amount(spent.amount) or 'cost unknown'}",
         )
-        for text, (replies, sessions, spent) in worked.days.items()
-        if (day := _parse_date(text)) is not None
+        for text, (replies, sessions, spent) in calendar.days.items()
+        if (day := parse_date(text)) is not None
     }
     last = max([today, *(day for day in days if day <= today)])
     return activity_calendar(
@@ -223,31 +207,31 @@ def _calendar_chart(worked: WorkCalendar, today: date) -> Child:
     )
 
 
-def _session_table(caption: str, rows: list[SessionRow], here: tzinfo) -> Child:
+def _session_table(caption: str, rows: list[SessionRow], zone: tzinfo) -> Child:
     if not rows:
         return el("p", "There are no sessions yet.", class_="nothing")
-    return session_table(caption, rows, zone=here, columns=SHORT_COLUMNS, project_address=project_url)
+    return session_table(caption, rows, zone=zone, columns=SHORT_COLUMNS, project_address=project_url)
 
 
-def _project_table(rows: list[ProjectRow], here: tzinfo) -> Child:
+def _project_table(projects: list[ProjectRow], zone: tzinfo) -> Child:
     columns = (
         Column("Project", "path"),
         Column("Sessions", "number"),
         Column("Last used", "when"),
         Column("Cost", "number"),
     )
-    made = [
+    rows = [
         [
-            project_link(row.project, project_url(row.project)),
-            f"{row.sessions:,}",
-            time_element(row.last, here),
-            cost_element(row.spent.amount, row.spent.unpriced),
+            project_link(project.project, project_url(project.project)),
+            f"{project.sessions:,}",
+            time_element(project.last, zone),
+            cost_element(project.spent.amount, project.spent.unpriced),
         ]
-        for row in rows[:_MAX_PROJECTS]
+        for project in projects[:_MAX_PROJECTS]
     ]
-    return render_table("Projects", columns, made, kind="list", hidden_caption=True)
+    return render_table("Projects", columns, rows, kind="list", hidden_caption=True)
 
 
-def _block(title: str, inside: Child, href: str | None = None, more: str = "") -> Child:
-    head = el("h2", title, " ", el("a", more, href=href, class_="all") if href is not None else EMPTY)
-    return el("section", head, inside, class_="block")
+def _block(title: str, content: Child, url: str | None = None, label: str = "") -> Child:
+    head = el("h2", title, " ", el("a", label, href=url, class_="all") if url is not None else EMPTY)
+    return el("section", head, content, class_="block")

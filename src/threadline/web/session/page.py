@@ -1,242 +1,259 @@
-"""The page of a session or of one of its agents; of a long session that is not read yet, its beginning."""
+"""The page of a session or of one of its agents, and the feed of its conversation.
+
+A long conversation is divided into sections. The page is sent with the sections around the requested place; the others
+are links, which scripts replace with their content when they come into view. The page of a long session that is not in
+the cache yet shows its beginning at once, while the whole is read in the background.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from markupsafe import Markup
 from msgspec import Struct
+from msgspec.structs import replace
 
 from threadline.errors import NotFound
 from threadline.load import read_beginning
+from threadline.model.text import count
 from threadline.render import AgentDetail, View, agent_slug, shorten
-from threadline.render.html import EMPTY, ConversationRenderer, Scene, Value, el, facts_row, icon, join
+from threadline.render.html import EMPTY, ConversationRenderer, Scene, Section, Value, el, facts_row, icon, join
 from threadline.web import urls
 from threadline.web.request import Fragment, Page, PageRequest, PageResult, Redirect
-from threadline.web.session.feed import FILLED_SECTIONS, FeedWindow, feed_record, feed_window, render_feed
-from threadline.web.session.head import Head, build_head, head_record, render_head
-from threadline.web.session.position import Position, PositionIndex
+from threadline.web.session.head import SessionHead, build_head, head_record, render_head
 from threadline.web.session.side import recent_sessions, render_filters, render_side, turn_rows
 from threadline.web.session.usage import render_usage_strip
-from threadline.web.session.view import SessionView, branch_note, parse_view, resolve_anchor
+from threadline.web.session.view import (
+    Position,
+    PositionIndex,
+    SessionView,
+    branch_note,
+    first_section_of,
+    parse_view,
+    part_of,
+    resolve_anchor,
+)
 from threadline.web.session_cache import AgentDrawing, CachedSession
-from threadline.web.urls import SessionLinks, entry_anchor, escape_segment
+from threadline.web.urls import SessionLinks, escape_segment
 
-_MAX_QUICK_BYTES = 4 * 1024 * 1024
-"""Bytes up to which a session's kin are looked for without being asked: more may take longer than the page."""
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+LONG_BYTES = 6 * 1024 * 1024
+"""A main transcript of this size takes noticeably long to read."""
+FILLED_SECTIONS = 3
+"""How many sections a page is sent with: the requested one and its neighbours."""
+_MAX_QUICK_BYTES, _MAX_QUICK_FILES = 4 * 1024 * 1024, 60
+"""Up to this size and this many neighbours, related sessions are looked up without asking: about a millisecond each."""
+_PREVIEW_BYTES, _PREVIEW_ENTRIES = 1024 * 1024, 1000
+_PREVIEW_PARAMETERS = frozenset({"find", "tz", "raw", "state"})
 
 
 class OpenedSession(Struct, frozen=True):
-    """A session as a request wants to see it."""
+    """A session, the view that a request asks for, and the conversation rendered for that view."""
 
-    kept: CachedSession
-    seen: SessionView
-    drawn: AgentDrawing
+    session: CachedSession
+    view: SessionView
+    drawing: AgentDrawing
 
 
-def open_session(asked: PageRequest) -> OpenedSession:
-    """The session that a request names, drawn as it wants it.
+def open_session(request: PageRequest, *, with_new_costs: bool = False) -> OpenedSession:
+    """Read and render the session that a request names.
+
+    With `with_new_costs`, the index is asked whether costs have changed since the conversation was rendered.
 
     Raises:
         NotFound: there is no such session, agent or branch.
-        BadQuery: it says nothing sensible.
+        BadQuery: a parameter has an unknown value.
     """
-    kept = asked.session_cache.session(asked.named["session"], asked.archive)
-    seen = parse_view(asked, kept)
-    return OpenedSession(kept, seen, kept.drawn(seen.agent, seen.view, seen.links, asked.archive, asked.zone()))
+    session = request.session()
+    view = parse_view(request, session)
+    if with_new_costs:
+        session.spending(request.archive)
+    drawing = session.drawing(view.agent, view.view, view.links, request.archive, request.zone())
+    return OpenedSession(session, view, drawing)
 
 
-def session_page(asked: PageRequest) -> PageResult:
-    """The page; of a long session that has yet to be read, its beginning, unless `whole` says to wait."""
-    if not asked.flag("whole") and not asked.wants_data and (first := session_preview(asked)) is not None:
-        return first
-    if (alone := _redirect_to_lone_agent(asked)) is not None:
-        return alone
-    here = open_session(asked)
-    kept, seen, drawn = here.kept, here.seen, here.drawn
-    at = asked.text("at")
-    stand = resolve_anchor(kept, seen, drawn, at) if at is not None else None
-    if isinstance(stand, Redirect):
-        return _with_find(stand, asked)
-    if stand is not None and at is not None and stand.anchor != at and not stand.near:
-        return Redirect(seen.links.own(at=stand.anchor, find=asked.text("find"), side=asked.text("side")))
-    shown = feed_window(drawn, asked.optional_number("section", least=1), stand, asked.optional_number("part", least=1))
-    agent = kept.agent(seen.agent)
-    around = asked.optional_number("turn") or _first_turn(drawn, shown, stand)
-    told = _build_surroundings(asked, here, shown.part, around)
-    body = el("div", told.side, render_feed(drawn, shown, seen.links), told.along, class_="session")
+def session_page(request: PageRequest) -> PageResult:
+    """The page of a session or an agent; a preview if the session is long and not read yet, unless `whole` is set."""
+    if not request.flag("whole") and not request.wants_data and (preview := session_preview(request)) is not None:
+        return preview
+    if (redirect := _redirect_to_lone_agent(request)) is not None:
+        return redirect
+    opened = open_session(request, with_new_costs=True)
+    session, view, drawing = opened.session, opened.view, opened.drawing
+    at = request.text("at")
+    position = resolve_anchor(session, view, drawing, at) if at is not None else None
+    if isinstance(position, Redirect):
+        return _keep_find(position, request)
+    if position is not None and at is not None and position.anchor != at and not position.near:
+        return Redirect(view.links.own(at=position.anchor, find=request.text("find"), side=request.text("side")))
+    section, part = request.optional_number("section", least=1), request.optional_number("part", least=1)
+    window = feed_window(drawing, section, position, part)
+    turn = request.optional_number("turn") or _first_turn(drawing, window, position)
+    around = _build_surroundings(request, opened, window.part, turn)
+    agent = session.agent(view.agent)
+    body = el("div", around.side, render_feed(drawing, window, view.links), around.usage_strip, class_="session")
+    data = {**head_record(around.facts), **feed_record(drawing), "turns_of": list(turn_rows(agent))}
     return Page(
-        title=told.known.title,
-        kind="session" if seen.agent is None else "agent",
-        main=join((told.head, told.filters, told.left, _panel_links(asked, kept), body)),
-        data=lambda: {**head_record(told.known), **feed_record(drawn), "turns_of": list(turn_rows(agent))},
-        attributes=_main_attributes(here, shown.part),
+        title=around.facts.title,
+        kind="session" if view.agent is None else "agent",
+        main=join((around.head, around.filters, around.branch_note, _panel_links(request, session), body)),
+        data=data if request.wants_data else None,
+        attributes=_main_attributes(opened, window.part),
         after=ENTRY_TOOLS,
     )
 
 
-def _with_find(stand: Redirect, asked: PageRequest) -> Redirect:
-    """The same place, with what is to be found in it."""
-    path, mark, anchor = stand.address.partition("#")
-    words = asked.text("find")
-    more = f"{'&' if '?' in path else '?'}{urlencode({'find': words}, errors='replace')}" if words else ""
-    return Redirect(f"{path}{more}{mark}{anchor}", stand.branch)
-
-
-def session_surroundings(asked: PageRequest) -> PageResult:
-    """All of a session's page but the conversation: what a page that is open brings up to date as the session grows."""
-    here = open_session(asked)
-    part = min(asked.number("part", 1, least=1), here.drawn.where.parts)
-    told = _build_surroundings(asked, here, part, asked.number("turn", 0))
+def session_surroundings(request: PageRequest) -> PageResult:
+    """Everything on a session's page but the conversation: what an open page updates as the session grows."""
+    opened = open_session(request, with_new_costs=True)
+    part = min(request.number("part", 1, least=1), opened.drawing.positions.parts)
+    around = _build_surroundings(request, opened, part, request.number("turn", 0))
     main = el(
         "div",
-        told.head,
-        told.filters,
-        told.left,
-        told.side,
-        told.along,
+        around.head,
+        around.filters,
+        around.branch_note,
+        around.side,
+        around.usage_strip,
         data_about=True,
-        **_main_attributes(here, part),
+        **_main_attributes(opened, part),
     )
-    return Fragment(told.known.title, "about", main, head_record(told.known), is_bare=True)
+    return Fragment(around.facts.title, "about", main, head_record(around.facts), is_bare=True)
 
 
 class _Surroundings(Struct, frozen=True):
-    """What stands around the conversation."""
-
-    known: Head
+    facts: SessionHead
     head: Markup
     filters: Markup
-    left: Markup
+    branch_note: Markup
     side: Markup
-    along: Markup
+    usage_strip: Markup
 
 
-def _build_surroundings(asked: PageRequest, here: OpenedSession, part: int, turn: int) -> _Surroundings:
-    kept, seen, archive, zone = here.kept, here.seen, asked.archive, asked.zone()
-    agent = kept.agent(seen.agent)
-    known = build_head(kept, agent, seen.links, archive, related=_is_quick(kept), zone=zone)
-    is_listed = asked.choice("side", ("turns", "sessions"), "turns") == "sessions"
-    recent = recent_sessions(archive, kept.id, zone) if is_listed else None
+def _build_surroundings(request: PageRequest, opened: OpenedSession, part: int, turn: int) -> _Surroundings:
+    session, view, archive, zone = opened.session, opened.view, request.archive, request.zone()
+    agent = session.agent(view.agent)
+    head = build_head(session, agent, view.links, archive, with_related=_is_quick(session), zone=zone)
+    lists_sessions = request.choice("side", ("turns", "sessions"), "turns") == "sessions"
+    recent = recent_sessions(archive, session.id, zone) if lists_sessions else None
     return _Surroundings(
-        known,
-        render_head(known),
-        render_filters(kept.session, agent, seen),
-        branch_note(agent, seen),
-        render_side(kept, agent, seen.links, turn, recent),
-        render_usage_strip(kept, seen, here.drawn, archive, part),
+        facts=head,
+        head=render_head(head),
+        filters=render_filters(session.session, agent, view),
+        branch_note=branch_note(agent, view),
+        side=render_side(agent, view.links, turn, recent),
+        usage_strip=render_usage_strip(session, view, opened.drawing, archive, part),
     )
 
 
-def _main_attributes(here: OpenedSession, part: int) -> dict[str, Value]:
-    """What scripts have to know of the page."""
-    kept, seen, drawn = here.kept, here.seen, here.drawn
+def _main_attributes(opened: OpenedSession, part: int) -> dict[str, Value]:
+    """What scripts need to know about the page."""
+    session, view, drawing = opened.session, opened.view, opened.drawing
     return {
-        "data_session": urls.escape_segment(kept.id),
-        "data_agent": seen.agent,
-        "data_version": kept.version,
-        "data_branches": len(kept.agent(seen.agent).branches),
-        "data_branch": seen.view.branch,
-        "data_items": len(drawn.drawing.items),
-        "data_parts": drawn.where.parts,
+        "data_session": escape_segment(session.id),
+        "data_agent": view.agent,
+        "data_version": session.version,
+        "data_branches": len(session.agent(view.agent).branches),
+        "data_branch": view.view.branch,
+        "data_items": len(drawing.renderer.items),
+        "data_parts": drawing.positions.parts,
         "data_part": part,
     }
 
 
-def _panel_links(asked: PageRequest, kept: CachedSession) -> Markup:
-    """Where what the panel would show can be seen without a script."""
-    links = SessionLinks(kept.id, agents=kept.agents)
-    raw, state = asked.text("raw"), asked.text("state")
-    shown = [("Entry", raw, links.raw(raw))] if raw else []
-    shown += [("State at", state, links.state(state))] if state else []
-    ways = [el("a", f"{what} {shorten(at, 40)}", href=there) for what, at, there in shown]
-    return el("noscript", el("p", ways, class_="ways")) if ways else EMPTY
+def _keep_find(redirect: Redirect, request: PageRequest) -> Redirect:
+    """Add the search text of the request to a redirect."""
+    words = request.text("find")
+    if not words:
+        return redirect
+    path, mark, anchor = redirect.url.partition("#")
+    query = urlencode({"find": words}, errors="replace")
+    return Redirect(f"{path}{'&' if '?' in path else '?'}{query}{mark}{anchor}", redirect.branch)
 
 
-def _redirect_to_lone_agent(asked: PageRequest) -> Redirect | None:
-    """Where an agent is shown that names this session and does not lie with it: on its own."""
-    name = asked.named.get("agent")
-    if name is None or name in asked.session_cache.session(asked.named["session"], asked.archive).agents:
+def _panel_links(request: PageRequest, session: CachedSession) -> Markup:
+    """Without scripts, links to what the panel would show."""
+    links = session.links
+    entry, state = request.text("raw"), request.text("state")
+    targets = [("Entry", entry, links.raw(entry))] if entry else []
+    targets += [("Files at", state, links.state(state))] if state else []
+    anchors = [el("a", f"{label} {shorten(anchor, 40)}", href=url) for label, anchor, url in targets]
+    return el("noscript", el("p", anchors, class_="ways")) if anchors else EMPTY
+
+
+def _redirect_to_lone_agent(request: PageRequest) -> Redirect | None:
+    """Redirect to an agent's own page if its transcript names this session but is not stored with it."""
+    name = request.path_values.get("agent")
+    if name is None or name in request.session().agents:
         return None
-    listed = (each.agent for home in asked.archive.found for each in home.transcripts)
-    found = next((agent for agent in listed if agent is not None and agent_slug(agent) == name), None)
-    at = asked.text("at")
+    listed = (transcript.agent for home in request.archive.found for transcript in home.transcripts)
+    agent = next((agent for agent in listed if agent is not None and agent_slug(agent) == name), None)
+    at = request.text("at")
     line = at.removeprefix(f"{name}.") if at is not None else None
-    return Redirect(urls.session_url(f"agent-{found}", at=line)) if found is not None else None
+    return Redirect(urls.session_url(f"agent-{agent}", at=line)) if agent is not None else None
 
 
-def _first_turn(drawn: AgentDrawing, shown: FeedWindow, stand: Position | None) -> int:
+def _first_turn(drawing: AgentDrawing, window: FeedWindow, position: Position | None) -> int:
     """The turn that the page begins at."""
-    if stand is not None:
-        found = next((item.turn for item in drawn.drawing.items if item.anchor == stand.anchor), None)
-        if found is not None:
-            return found
-    sections = drawn.drawing.sections
-    return (sections[shown.section - 1].first_turn or 0) if sections else 0
+    if position is not None:
+        turn = next((placed.turn for placed in drawing.renderer.items if placed.anchor == position.anchor), None)
+        if turn is not None:
+            return turn
+    sections = drawing.renderer.sections
+    return (sections[window.section - 1].first_turn or 0) if sections else 0
 
 
-def _is_quick(kept: CachedSession) -> bool:
-    """Whether looking for what the session continues takes no time worth a word."""
-    if kept.size > _MAX_QUICK_BYTES:
+def _is_quick(session: CachedSession) -> bool:
+    """Whether related sessions can be found without delaying the page."""
+    if session.size > _MAX_QUICK_BYTES:
         return False
     try:
-        return sum(1 for _ in kept.path.parent.glob("*.jsonl")) <= 60  # noqa: PLR2004 - files, a millisecond each
+        return sum(1 for _ in session.path.parent.glob("*.jsonl")) <= _MAX_QUICK_FILES
     except OSError:
         return False
 
 
-def require_anchor(text: str | None) -> str:
-    """An anchor that was asked for.
+def session_preview(request: PageRequest) -> Page | None:
+    """The beginning of a long session that is not read yet; None if the session is cached or short.
 
-    Raises:
-        NotFound: there is none.
+    A request for a place or a filter has to wait for the whole session.
     """
-    if text is None:
-        raise NotFound("Name an entry: anchor=L120.")
-    return entry_anchor(text)
-
-
-LONG_BYTES = 6 * 1024 * 1024
-"""Bytes of a main transcript that are read in a moment."""
-_PREVIEW_BYTES, _PREVIEW_ENTRIES = 1024 * 1024, 1000
-_IGNORED_PARAMETERS = frozenset({"find", "tz", "raw", "state"})
-
-
-def session_preview(asked: PageRequest) -> Page | None:
-    """The beginning of a session that is long and not yet read; None where the whole is at hand, or more is wanted.
-
-    Whatever asks for a place or for less than everything has to wait: only the whole tells.
-    """
-    if "agent" in asked.named or any(name not in _IGNORED_PARAMETERS for name, value in asked.query if value):
+    if "agent" in request.path_values or any(name not in _PREVIEW_PARAMETERS for name, value in request.query if value):
         return None
-    place = asked.session_cache.unread(asked.named["session"], asked.archive, LONG_BYTES)
+    place = request.session_cache.find_unread(request.path_values["session"], request.archive, LONG_BYTES)
     if place is None:
         return None
     session = read_beginning(place.path, most=_PREVIEW_BYTES, many=_PREVIEW_ENTRIES)
-    # Agents were not read, and to say that none was kept would be wrong.
     links = SessionLinks(place.id)
-    kept = CachedSession(place.id, session, "", 0)
-    scene = Scene(View(agents=AgentDetail.NONE), links, cwd=kept.facts.project or "", zone=asked.zone())
-    drawing = ConversationRenderer(session, session.main, scene)
-    if not drawing.sections:
+    cached = CachedSession(place.id, session, "", 0)
+    # Agents are not read yet: the page must not say that their transcripts are missing.
+    scene = Scene(View(agents=AgentDetail.NONE), links, cwd=cached.facts.project or "", zone=request.zone())
+    renderer = ConversationRenderer(session, session.main, scene)
+    if not renderer.sections:
         return None
-    drawn = AgentDrawing(drawing, PositionIndex(drawing))
-    asked.session_cache.begin(place)
-    title = shorten(asked.archive.titles([place.id]).get(place.id) or session.title.text, 200) or "(no title)"
-    whole = links.page(whole=True)
-    facts = (kept.facts.project, scene.told(kept.facts.started) if kept.facts.started else None)
+    drawing = AgentDrawing(renderer, PositionIndex(renderer))
+    request.session_cache.preload(place)
+    title = shorten(request.archive.titles([place.id]).get(place.id) or session.title.text, 200) or "(no title)"
+    facts = (cached.facts.project, scene.told(cached.facts.started) if cached.facts.started else None)
     head = el(
         "header",
         el("h1", title),
         facts_row(shorten(fact, 120) for fact in facts if fact),
-        el("p", "The rest of this session is being read. ", el("a", "Wait for it", href=whole), class_="reading"),
+        el(
+            "p",
+            "Loading the rest of this session. ",
+            el("a", "Wait for the whole session", href=links.page(whole=True)),
+            class_="reading",
+        ),
         class_="head",
     )
-    seen = FeedWindow(1, range(1, FILLED_SECTIONS + 1), 1)
     body = el(
         "div",
-        render_side(kept, session.main, links, 0, None),
-        render_feed(drawn, seen, links, partial=True),
+        render_side(session.main, links, 0, None),
+        render_feed(drawing, FeedWindow(1, range(1, FILLED_SECTIONS + 1), 1), links, is_preview=True),
         el("nav", EMPTY, class_="along", aria_label="Map of the conversation"),
         class_="session",
     )
@@ -249,20 +266,132 @@ def session_preview(asked: PageRequest) -> Page | None:
     )
 
 
+class FeedWindow(Struct, frozen=True):
+    """Where a page begins: its first section, the sections that are sent with content, and their part."""
+
+    section: int
+    filled: range
+    part: int
+
+
+def feed_window(drawing: AgentDrawing, section: int | None, position: Position | None, part: int | None) -> FeedWindow:
+    """Choose where a page begins: at a section, a position, or a part; by default at the start.
+
+    Raises:
+        NotFound: there is no such section or part.
+    """
+    last, parts = len(drawing.renderer.sections), drawing.positions.parts
+    if section is not None and not 1 <= section <= max(1, last):
+        raise NotFound(f"There is no section {section}; this conversation has {last}.")
+    if part is not None and not 1 <= part <= parts:
+        raise NotFound(f"There is no part {part}; this conversation has {parts}.")
+    begin = section or (position.section if position is not None else first_section_of(part) if part is not None else 1)
+    current = part_of(begin)
+    first, after = first_section_of(current), min(first_section_of(current + 1), last + 1)
+    start = max(first, min(begin - 1, after - FILLED_SECTIONS))
+    return FeedWindow(begin, range(start, min(start + FILLED_SECTIONS, after)), current)
+
+
+def render_feed(drawing: AgentDrawing, window: FeedWindow, links: SessionLinks, *, is_preview: bool = False) -> Markup:
+    """Render the sections of a part, and after the last part the agents that no call is known to have started.
+
+    A preview has only the sections with content. Their marks are changed, because they may differ in the whole session.
+    """
+    sections = drawing.positions.sections_of(window.part)
+    if is_preview:
+        sections = tuple(
+            replace(section, mark=f"beginning-{section.mark}")
+            for section in sections
+            if section.number in window.filled
+        )
+    rendered = [_render_section(drawing, each, links, is_filled=each.number in window.filled) for each in sections]
+    is_last = window.part == drawing.positions.parts
+    return el(
+        "div",
+        _part_link(links, window.part - 1, "Earlier") if window.part > 1 else EMPTY,
+        rendered or _empty_feed(links),
+        drawing.renderer.apart() if is_last else EMPTY,
+        EMPTY if is_last else _part_link(links, window.part + 1, "Later"),
+        class_="feed",
+        role="feed",
+        aria_label="Conversation",
+    )
+
+
+def _empty_feed(links: SessionLinks) -> Markup:
+    if not links.query:
+        return el("p", "This conversation is empty.", class_="nothing")
+    all_entries = links.own(**dict.fromkeys(dict(links.query)))
+    return el("p", "Nothing matches this filter. ", el("a", "Show all", href=all_entries), class_="nothing")
+
+
+def _part_link(links: SessionLinks, part: int, word: str) -> Markup:
+    return el("p", el("a", f"{word}: part {part}", href=links.own(part=part)), class_="parts")
+
+
+def _render_section(drawing: AgentDrawing, section: Section, links: SessionLinks, *, is_filled: bool) -> Markup:
+    url = f"{links.own(section=section.number)}#{section.first}"
+    content = (
+        drawing.renderer.articles(section)
+        if is_filled
+        else el("a", _section_label(section), href=url, class_="unfilled")
+    )
+    return el(
+        "section",
+        content,
+        class_="section",
+        id=f"s{section.number}",
+        data_number=section.number,
+        data_items=section.stop - section.start,
+        data_elements=section.elements,
+        data_height=section.height,
+        data_turn=section.first_turn,
+        data_mark=section.mark,
+    )
+
+
+def _section_label(section: Section) -> str:
+    turn = f"turn {section.first_turn:,} · " if section.first_turn is not None else ""
+    return f"{turn}{count(section.stop - section.start, 'entry', 'entries')} from {section.first}"
+
+
+def feed_record(drawing: AgentDrawing) -> dict[str, Any]:
+    """The sections as data: what a script needs to know about them, with or without content."""
+    return {
+        "items": len(drawing.renderer.items),
+        "parts": drawing.positions.parts,
+        "sections": list(_section_records(drawing)),
+    }
+
+
+def _section_records(drawing: AgentDrawing) -> Iterator[dict[str, Any]]:
+    for section in drawing.renderer.sections:
+        yield {
+            "number": section.number,
+            "first": section.first,
+            "items": section.stop - section.start,
+            "elements": section.elements,
+            "height": section.height,
+            "turn": section.first_turn,
+            "mark": section.mark,
+            "part": part_of(section.number),
+        }
+
+
 _ENTRY_ACTIONS = (
     ("link", "copy-link", "Copy a link to this entry (y)"),
-    ("raw", "raw", "JSON of this entry (r)"),
-    ("state", "state", "Files and lists as they stood here (s)"),
+    ("raw", "raw", "Show the JSON of this entry (r)"),
+    ("state", "state", "Show files and lists at this point (s)"),
     ("markdown", "copy-markdown", "Copy this entry as Markdown (m)"),
 )
-# Icons without words: what is found in an item would be found in its buttons, too.
+# Icons without text: find in page would find the text of the buttons.
 ENTRY_TOOLS = el(
     "template",
     el(
         "div",
         *(
-            el("button", icon(drawn), type="button", data_deed=deed, title=said, aria_label=said)
-            for drawn, deed, said in _ENTRY_ACTIONS
+            el("button", icon(name), type="button", data_deed=action, title=label, aria_label=label)
+            for name, action, label in _ENTRY_ACTIONS
         ),
         class_="tools-of",
         role="group",
@@ -270,4 +399,4 @@ ENTRY_TOOLS = el(
     ),
     id="tools",
 )
-"""What can be done with an entry; a script puts it into the one that is pointed at."""
+"""The buttons of an entry; a script puts them into the entry under the pointer."""

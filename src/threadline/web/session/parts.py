@@ -1,273 +1,399 @@
-"""Pages below a session's: sections, turns, entries, calls, file state, images, Markdown, and what scripts request."""
+"""Pages below a session's: sections, turns, entries, calls, file state, images, Markdown, and find in page."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
+from msgspec import Struct
 
 from threadline.errors import BadQuery, NotFound
-from threadline.model.state import State
-from threadline.render import Detail, View, anchor_of, entry_to_markdown, session_to_markdown, shorten
-from threadline.render.html import Scene, el, image_data, images_of_entry, join, render_raw_entry, render_state
-from threadline.render.html import render_call as drawn_call
+from threadline.render import (
+    BranchItem,
+    CallItem,
+    CompactionItem,
+    Detail,
+    FailureItem,
+    Item,
+    NoticeItem,
+    OutputItem,
+    PromptItem,
+    ReplyItem,
+    TaskItem,
+    TaskUpdateItem,
+    ThinkingItem,
+    View,
+    anchor_of,
+    entry_to_markdown,
+    session_to_markdown,
+    shorten,
+)
+from threadline.render.html import (
+    Scene,
+    el,
+    image_data,
+    images_of_entry,
+    join,
+    render_call,
+    render_raw_entry,
+    render_state,
+)
 from threadline.thread import difference
-from threadline.web.request import Fragment, Page, PageRequest, PageResult, Picture, PlainText, Redirect
-from threadline.web.session.feed import feed_record
-from threadline.web.session.find import find_text
-from threadline.web.session.head import continuation_rows
-from threadline.web.session.page import open_session
+from threadline.web.request import (
+    Fragment,
+    Page,
+    PageRequest,
+    PageResult,
+    Picture,
+    PlainText,
+    Redirect,
+    parse_number,
+)
+from threadline.web.session.head import continuation_phrase, continuation_rows
+from threadline.web.session.page import feed_record, open_session
 from threadline.web.session.side import turn_outline, turn_rows
 from threadline.web.session.usage import usage_table
 from threadline.web.session.view import parse_view, resolve_anchor
-from threadline.web.session_cache import CachedSession
-from threadline.web.urls import SessionLinks, carried_inputs, entry_anchor
+from threadline.web.urls import carried_inputs, entry_anchor
 
+if TYPE_CHECKING:
+    from threadline.model.state import State
+    from threadline.web.session_cache import AgentDrawing, CachedSession
+
+MAX_MATCHES = 2000
+"""How many matches are listed; further ones are only counted."""
+_MAX_LISTED = 200
+_MAX_QUERY = 200
+_MAX_INPUT, _MAX_OUTPUT = 8_000, 6_000
+_SNIPPET_BEFORE, _SNIPPET_LENGTH = 40, 160
 _MAX_IMAGE = 64 * 1024 * 1024
 _END = "end"
 
 
-def section_page(asked: PageRequest) -> PageResult:
-    """What a section holds."""
-    here = open_session(asked)
-    number = asked.named["number"]
-    sections = here.drawn.drawing.sections
-    if not (number.isascii() and number.isdecimal() and len(number) < 9 and 1 <= int(number) <= len(sections)):  # noqa: PLR2004 - digits
-        raise NotFound(f"There is no such section; this conversation has {len(sections):,}.")
-    section = sections[int(number) - 1]
+def section_page(request: PageRequest) -> PageResult:
+    """The content of a section."""
+    renderer = open_session(request).drawing.renderer
+    text = request.path_values["number"]
+    number = parse_number(text)
+    if number is None or not 1 <= number <= len(renderer.sections):
+        raise NotFound(f"There is no such section; this conversation has {len(renderer.sections):,}.")
+    section = renderer.sections[number - 1]
     rows = [
-        {"anchor": item.anchor, "kind": item.kind, "turn": item.turn}
-        for item in here.drawn.drawing.items[section.start : section.stop]
+        {"anchor": placed.anchor, "kind": placed.kind, "turn": placed.turn}
+        for placed in renderer.items[section.start : section.stop]
     ]
-    return Fragment(f"Section {number}", "part", here.drawn.drawing.articles(section), rows, is_bare=True)
+    return Fragment(f"Section {text}", "part", renderer.articles(section), rows, is_bare=True)
 
 
-def sections_page(asked: PageRequest) -> PageResult:
-    """The sections, as data and as a list of links."""
-    here = open_session(asked)
-    links = here.seen.links
+def sections_page(request: PageRequest) -> PageResult:
+    """The sections, as data and as links."""
+    opened = open_session(request)
+    links = opened.view.links
     rows = [
         el("li", el("a", section.first, href=links.own(section=section.number)))
-        for section in here.drawn.drawing.sections
+        for section in opened.drawing.renderer.sections
     ]
-    data = {"version": here.kept.version, **feed_record(here.drawn)}
+    data = {"version": opened.session.version, **feed_record(opened.drawing)}
     return Page("Sections", "shape", join((el("h1", "Sections"), el("ol", rows))), data)
 
 
-def position_page(asked: PageRequest) -> PageResult:
-    """Where an entry stands."""
-    here = open_session(asked)
-    given = asked.text("anchor")
-    if given is None:
-        raise BadQuery("Name an entry: anchor=L120.")
+def position_page(request: PageRequest) -> PageResult:
+    """The section that shows an entry."""
+    opened = open_session(request)
+    anchor = request.text("anchor")
+    if anchor is None:
+        raise BadQuery("Name an entry, for example anchor=L120.")
     try:
-        stand = resolve_anchor(here.kept, here.seen, here.drawn, given)
-    except NotFound:  # a link may be old or mistyped: that it leads nowhere is an answer, and no error
-        stand = None
-    if isinstance(stand, Redirect):
-        return Page("Where", "where", el("p", el("a", given, href=stand.address)), _redirect_record(stand))
-    if stand is None:
-        return Page("Where", "where", el("p", "There is no such entry here."), {"section": None, "anchor": None})
-    data = {"section": stand.section, "part": stand.part, "anchor": stand.anchor, "near": stand.near}
-    return Page("Where", "where", el("p", el("a", given, href=here.seen.links.own(at=stand.anchor))), data)
+        position = resolve_anchor(opened.session, opened.view, opened.drawing, anchor)
+    except NotFound:  # a link may be old or mistyped: that is an answer, not an error
+        position = None
+    if isinstance(position, Redirect):
+        data: dict[str, Any] = {"page": position.url}
+        if position.branch is not None:
+            data["branch"] = position.branch
+        return Page("Position", "where", el("p", el("a", anchor, href=position.url)), data)
+    if position is None:
+        return Page("Position", "where", el("p", "This page has no such entry."), {"section": None, "anchor": None})
+    data = {"section": position.section, "part": position.part, "anchor": position.anchor, "near": position.near}
+    link = el("a", position.anchor, href=opened.view.links.own(at=position.anchor))
+    return Page("Position", "where", el("p", link), data)
 
 
-def _redirect_record(stand: Redirect) -> dict[str, str | int]:
-    return {"page": stand.address} | ({"branch": stand.branch} if stand.branch is not None else {})
+def turns_page(request: PageRequest) -> PageResult:
+    """The outline of turns around a turn."""
+    session = request.session()
+    view = parse_view(request, session)
+    agent = session.agent(view.agent)
+    outline = turn_outline(agent, view.links, request.number("around", 0))
+    return Fragment("Turns", "turns", outline, list(turn_rows(agent)), is_bare=True)
 
 
-def turns_page(asked: PageRequest) -> PageResult:
-    """The outline around a turn."""
-    kept = _cached_session(asked)
-    seen = parse_view(asked, kept)
-    agent = kept.agent(seen.agent)
-    shown = turn_outline(kept, agent, seen.links, asked.number("around", 0))
-    return Fragment("Turns", "turns", shown, list(turn_rows(agent)), is_bare=True)
-
-
-def entry_page(asked: PageRequest) -> PageResult:
-    """One entry: its JSON, and the line."""
-    kept = _cached_session(asked)
-    found, _agent = kept.entry(asked.named["anchor"])
-    here = entry_anchor(asked.named["anchor"])
-    links = SessionLinks(kept.id, agents=kept.agents)
-    is_whole = asked.flag("whole")
+def entry_page(request: PageRequest) -> PageResult:
+    """The JSON of an entry, formatted and as the line in the transcript."""
+    session = request.session()
+    entry, _agent = session.entry(request.path_values["anchor"])
+    anchor = entry_anchor(request.path_values["anchor"])
+    links = session.links
+    is_whole = request.flag("whole")
     ways = el(
         "p",
-        el("a", "in the conversation", href=links.entry(here)),
+        el("a", "in the conversation", href=links.entry(anchor)),
         " · ",
-        el("a", "state here", href=links.state(here)),
+        el("a", "files at this point", href=links.state(anchor)),
         " · ",
-        el("a", "Markdown", href=links.below("markdown", anchor=here)),
-        () if is_whole else (" · ", el("a", "all of it", href=links.below("entry", here, whole=True))),
+        el("a", "Markdown", href=links.below("markdown", anchor=anchor)),
+        () if is_whole else (" · ", el("a", "show all", href=links.below("entry", anchor, whole=True))),
         class_="ways",
     )
-    shown = render_raw_entry(found, Scene(View(), links, whole=is_whole, zone=asked.zone()))
+    main = render_raw_entry(entry, Scene(View(), links, whole=is_whole, zone=request.zone()))
     data = {
-        "anchor": here,
-        "kind": found.kind,
-        "place": str(found.place),
-        "text": found.line.raw.decode("utf-8", "replace"),
+        "anchor": anchor,
+        "kind": entry.kind,
+        "place": str(entry.place),
+        "text": entry.line.raw.decode("utf-8", "replace"),
     }
-    return Fragment(f"Entry {here}", "entry", _with_title(kept, f"Entry {here}", ways, shown), data)
+    title = f"Entry {anchor}"
+    return Fragment(title, "entry", _with_title(session, title, ways, main), data)
 
 
-def call_page(asked: PageRequest) -> PageResult:
-    """One call, whole."""
-    kept = _cached_session(asked)
-    made = kept.calls.get(asked.named["call"])
-    if made is None:
+def call_page(request: PageRequest) -> PageResult:
+    """A tool call with its whole input and output."""
+    session = request.session()
+    call = session.calls.get(request.path_values["call"])
+    if call is None:
         raise NotFound("This session has no such call.")
-    here = anchor_of(made.entry, made.agent)
-    links = SessionLinks(kept.id, agents=kept.agents)
-    scene = Scene(View(calls=Detail.FULL), links, whole=True, cwd=kept.facts.project or "", zone=asked.zone())
+    anchor = anchor_of(call.entry, call.agent)
+    links = session.links
+    scene = Scene(View(calls=Detail.FULL), links, whole=True, cwd=session.facts.project or "", zone=request.zone())
     ways = el(
         "p",
-        el("a", "in the conversation", href=links.entry(here)),
+        el("a", "in the conversation", href=links.entry(anchor)),
         " · ",
-        el("a", "JSON", href=links.raw(here)),
+        el("a", "JSON", href=links.raw(anchor)),
         class_="ways",
     )
     data = {
-        "id": made.id,
-        "tool": made.tool,
-        "input": made.input,
-        "output": made.output,
-        "outcome": str(made.outcome),
-        "evidence": made.evidence,
-        "anchor": here,
-        "agent": made.agent,
-        "turn": made.turn,
-        "timestamp": made.timestamp,
-        "duration": made.duration,
+        "id": call.id,
+        "tool": call.tool,
+        "input": call.input,
+        "output": call.output,
+        "outcome": str(call.outcome),
+        "evidence": call.evidence,
+        "anchor": anchor,
+        "agent": call.agent,
+        "turn": call.turn,
+        "timestamp": call.timestamp,
+        "duration": call.duration,
     }
-    return Fragment(
-        f"Call {shorten(made.tool, 60)}",
-        "call",
-        _with_title(kept, f"Call {shorten(made.tool, 60)}", ways, drawn_call(made, here, scene)),
-        data,
-    )
+    title = f"Call {shorten(call.tool, 60)}"
+    return Fragment(title, "call", _with_title(session, title, ways, render_call(call, anchor, scene)), data)
 
 
-def state_page(asked: PageRequest) -> PageResult:
-    """How things stood at an entry; `end` is the end."""
-    kept = _cached_session(asked)
-    links = SessionLinks(kept.id, agents=kept.agents)
-    here = asked.named["anchor"]
-    against = asked.text("against")
-    scene = Scene(View(), links, cwd=kept.facts.project or "", zone=asked.zone())
-    found = _state_at(kept, here)
-    other = _state_at(kept, against) if against is not None else None
-    title = "State at the end" if here == _END else f"State at {here}"
+def state_page(request: PageRequest) -> PageResult:
+    """Files and lists as they were at an entry, or at the `end`; with `against`, compared with another entry."""
+    session = request.session()
+    links = session.links
+    anchor = request.path_values["anchor"]
+    against = request.text("against")
+    scene = Scene(View(), links, cwd=session.facts.project or "", zone=request.zone())
+    state = _state_at(session, anchor)
+    other = _state_at(session, against) if against is not None else None
+    title = "Files at the end" if anchor == _END else f"Files at {anchor}"
     form = el(
         "form",
-        el("label", "Compare with", el("input", name_="against", value=against or "", placeholder="L120")),
+        el("label", "Compare with line", el("input", name_="against", value=against or "", placeholder="L120")),
         el("button", "Compare"),
         *carried_inputs(),
         method="get",
-        action=links.below("state", here),
+        action=links.below("state", anchor),
     )
-    changes = difference(other, found) if other is not None else ()
-    return Fragment(
-        title, "state", _with_title(kept, title, form, render_state(found, kept.session, scene, other, changes)), found
-    )
+    changes = difference(other, state) if other is not None else ()
+    main = render_state(state, session.session, scene, other, changes)
+    return Fragment(title, "state", _with_title(session, title, form, main), state)
 
 
-def _state_at(kept: CachedSession, where_: str) -> State:
-    if where_ == _END:
-        return kept.session.at()
-    found, _agent = kept.entry(where_)
-    return kept.session.at(found.place)
+def _state_at(session: CachedSession, anchor: str) -> State:
+    if anchor == _END:
+        return session.session.at()
+    entry, _agent = session.entry(anchor)
+    return session.session.at(entry.place)
 
 
-def image_page(asked: PageRequest) -> PageResult:
-    """A picture, of a kind that holds nothing but a picture."""
-    kept = _cached_session(asked)
-    found, _agent = kept.entry(asked.named["anchor"])
-    number = asked.named["number"]
-    every = list(images_of_entry(found))
-    if not (number.isascii() and number.isdecimal() and len(number) < 9 and 1 <= int(number) <= len(every)):  # noqa: PLR2004 - digits
+def image_page(request: PageRequest) -> PageResult:
+    """An image of an entry, if its media type cannot contain scripts."""
+    entry, _agent = request.session().entry(request.path_values["anchor"])
+    number = parse_number(request.path_values["number"])
+    images = list(images_of_entry(entry))
+    if number is None or not 1 <= number <= len(images):
         raise NotFound("This entry has no such picture.")
-    shown = image_data(every[int(number) - 1])
-    if shown is None or len(shown[1]) > _MAX_IMAGE:
-        raise NotFound("This picture is of a kind that is not shown.")
+    image = image_data(images[number - 1])
+    if image is None or len(image[1]) > _MAX_IMAGE:
+        raise NotFound("Pictures of this type or size are not shown.")
+    media_type, encoded = image
     try:
-        return Picture(base64.b64decode(shown[1], validate=False), shown[0])
+        return Picture(base64.b64decode(encoded, validate=False), media_type)
     except (binascii.Error, ValueError):
         raise NotFound("This picture is damaged.") from None
 
 
-def find_page(asked: PageRequest) -> PageResult:
-    """Where words stand."""
-    here = open_session(asked)
-    words = asked.text("q") or ""
-    hits, total = find_text(here.drawn, words)
-    rows = [
-        el("li", el("a", hit.anchor, href=here.seen.links.own(at=hit.anchor, find=words)), " ", hit.snippet)
-        for hit in hits[:200]
-    ]
-    main = join((el("h1", f"{total:,} with “{shorten(words, 80)}”"), el("ol", rows, class_="hits")))
-    return Page("Find", "find", main, {"q": words, "total": total, "hits": hits})
-
-
-def markdown_page(asked: PageRequest) -> PageResult:
-    """The session or one entry as Markdown."""
-    kept = _cached_session(asked)
-    seen = parse_view(asked, kept)
-    given = asked.text("anchor")
-    if given is not None:
-        found, agent = kept.entry(given)
-        lines = entry_to_markdown(kept.session, agent, found, seen.view)
+def markdown_page(request: PageRequest) -> PageResult:
+    """The session, or one entry, as Markdown."""
+    session = request.session()
+    view = parse_view(request, session)
+    anchor = request.text("anchor")
+    if anchor is not None:
+        entry, agent = session.entry(anchor)
+        lines = entry_to_markdown(session.session, agent, entry, view.view)
     else:
-        lines = session_to_markdown(kept.session, seen.view, kept.news, kept.spent(asked.archive).total)
+        total = session.spending(request.archive).total
+        lines = session_to_markdown(session.session, view.view, session.notifications, total)
     return PlainText("\n".join(lines) + "\n", "text/markdown")
 
 
-def usage_page(asked: PageRequest) -> PageResult:
-    """Context and cost, turn by turn."""
-    kept = _cached_session(asked)
-    seen = parse_view(asked, kept)
-    kept.agent(seen.agent)
-    shown, rows = usage_table(kept, seen, asked.archive)
-    return Page("Context and cost", "along", _with_title(kept, "Context and cost", shown), rows)
+def session_usage_page(request: PageRequest) -> PageResult:
+    """Context and cost by turn and agent."""
+    session = request.session()
+    view = parse_view(request, session)
+    session.agent(view.agent)
+    table, rows = usage_table(session, view, request.archive)
+    return Page("Context and cost", "along", _with_title(session, "Context and cost", table), rows)
 
 
-def related_page(asked: PageRequest) -> PageResult:
+def related_page(request: PageRequest) -> PageResult:
     """The sessions that this one continues, and those that continue it."""
-    kept = _cached_session(asked)
-    found = kept.continuations
-    links = SessionLinks(kept.id, agents=kept.agents)
+    session = request.session()
     rows = [
         el(
             "li",
-            "goes on in " if one_.forward else "goes on from ",
-            el("a", str(one_.session), href=links.session(one_.session))
-            if one_.session
-            else "a session that is not known",
-            f" ({one_.kind}): {shorten(one_.evidence, 200)}",
+            continuation_phrase(each),
+            el("a", str(each.session), href=session.links.session(each.session))
+            if each.session
+            else "an unknown session",
+            f" ({each.kind}): {shorten(each.evidence, 200)}",
         )
-        for one_ in found
+        for each in session.continuations
     ]
-    shown = (
-        el("ul", rows) if rows else el("p", "No other session of its folder shares anything with it.", class_="nothing")
-    )
-    return Page("Related sessions", "related", _with_title(kept, "Related sessions", shown), continuation_rows(found))
+    content = el("ul", rows) if rows else el("p", "No other session in this project is related.", class_="nothing")
+    title = "Related sessions"
+    return Page(title, "related", _with_title(session, title, content), continuation_rows(session.continuations))
 
 
-def _with_title(kept: CachedSession, title: str, *below: Markup) -> Markup:
-    """What is shown, under its title and the way back to the session."""
-    back = el(
-        "p",
-        el(
-            "a",
-            shorten(kept.session.title.text, 120) or "the session",
-            href=SessionLinks(kept.id, agents=kept.agents).page(),
-        ),
-        class_="up",
-    )
+def _with_title(session: CachedSession, title: str, *below: Markup) -> Markup:
+    """Content below a title and a link back to the session."""
+    name = shorten(session.session.title.text, 120) or "Back to the session"
+    back = el("p", el("a", name, href=session.links.page()), class_="up")
     return join((el("header", back, el("h1", title), class_="head"), *below))
 
 
-def _cached_session(asked: PageRequest) -> CachedSession:
-    return asked.session_cache.session(asked.named["session"], asked.archive)
+def find_page(request: PageRequest) -> PageResult:
+    """Find text in the conversation."""
+    opened = open_session(request)
+    words = request.text("q") or ""
+    matches, total = find_text(opened.drawing, words)
+    rows = [
+        el("li", el("a", match.anchor, href=opened.view.links.own(at=match.anchor, find=words)), " ", match.snippet)
+        for match in matches[:_MAX_LISTED]
+    ]
+    main = join((el("h1", f"{total:,} with “{shorten(words, 80)}”"), el("ol", rows, class_="hits")))
+    return Page("Find", "find", main, {"q": words, "total": total, "hits": matches})
+
+
+class Match(Struct, frozen=True):
+    """An item that contains the text: its anchor, section and kind, and the text around the first match."""
+
+    anchor: str
+    section: int
+    kind: str
+    snippet: str
+
+
+def find_text(drawing: AgentDrawing, words: str) -> tuple[list[Match], int]:
+    """Find the items that contain a text, ignoring case and accents; return the first matches and how many there are.
+
+    Raises:
+        BadQuery: the text is empty or too long.
+    """
+    needle = fold_text(words.strip())
+    if not needle:
+        raise BadQuery("Enter a text to find: q=TEXT.")
+    if len(words) > _MAX_QUERY:
+        raise BadQuery(f"The text to find may have at most {_MAX_QUERY} characters.")
+    matches: list[Match] = []
+    total = 0
+    for section in drawing.renderer.sections:
+        for placed in drawing.renderer.items[section.start : section.stop]:
+            text = "\n".join(_item_texts(placed.item))
+            at = fold_text(text).find(needle)
+            if at < 0:
+                continue
+            total += 1
+            if len(matches) < MAX_MATCHES:
+                matches.append(Match(placed.anchor, section.number, placed.kind, _snippet(text, at)))
+    return matches, total
+
+
+def fold_text(text: str) -> str:
+    """Remove case and accents, for comparing.
+
+    >>> fold_text("Crème BRÛLÉE")
+    'creme brulee'
+    """
+    return text.lower() if text.isascii() else "".join(map(_fold_character, text))
+
+
+@lru_cache(maxsize=8192)
+def _fold_character(character: str) -> str:
+    base = "".join(part for part in unicodedata.normalize("NFKD", character) if not unicodedata.combining(part))
+    return base.casefold()
+
+
+def _snippet(text: str, at: int) -> str:
+    """The text around a match. Folding may change lengths, so the match may be a little off centre."""
+    start = max(0, at - _SNIPPET_BEFORE)
+    return ("…" if start else "") + shorten(text[start : start + _SNIPPET_LENGTH + _SNIPPET_BEFORE], _SNIPPET_LENGTH)
+
+
+def _item_texts(item: Item) -> Iterator[str]:
+    """The texts that an item shows."""
+    match item:
+        case PromptItem():
+            yield item.act.text
+        case TaskItem() | ReplyItem() | ThinkingItem() | OutputItem() | FailureItem():
+            yield item.text
+        case NoticeItem():
+            yield item.what
+            yield item.text
+        case CallItem():
+            yield item.call.tool
+            yield from _nested_strings(item.call.input, _MAX_INPUT)
+            yield item.call.output[:_MAX_OUTPUT]
+            yield item.call.feedback or ""
+        case CompactionItem():
+            summary = item.compaction.summary
+            yield summary.text if summary is not None else ""
+        case TaskUpdateItem():
+            yield item.news.summary or ""
+            yield item.news.result or ""
+        case BranchItem():
+            yield item.text
+        case _:
+            pass
+
+
+def _nested_strings(value: Any, max_length: int) -> Iterator[str]:
+    """The strings in the input of a call, up to a total length."""
+    stack = [value]
+    while stack and max_length > 0:
+        current = stack.pop()
+        if isinstance(current, str):
+            yield current[:max_length]
+            max_length -= len(current)
+        elif isinstance(current, dict):
+            stack += reversed(list(current.values()))
+        elif isinstance(current, list | tuple):
+            stack += reversed(current)

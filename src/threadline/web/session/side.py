@@ -1,16 +1,14 @@
-"""Beside and above the conversation: the outline of turns, recent sessions, and the filters of what is shown."""
+"""What surrounds the conversation: the outline of turns, recent sessions, and the filters."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from threadline.archive import Archive
-from threadline.model.session import Agent, Session, Turn
 from threadline.render import (
     Detail,
     agent_slug,
@@ -25,81 +23,83 @@ from threadline.render.html import EMPTY, Child, el, join, time_element
 from threadline.summary import SessionFilter
 from threadline.web import urls
 from threadline.web.session.view import ALL_KINDS, SessionView
-from threadline.web.session_cache import CachedSession
-from threadline.web.urls import SessionLinks, carried_inputs
+from threadline.web.urls import SessionLinks, carried_inputs, hidden_inputs
+
+if TYPE_CHECKING:
+    from threadline.archive import Archive
+    from threadline.model.session import Agent, Session, Turn
 
 TURNS_AROUND = 60
-"""Turns that are listed before a place, and as many after it."""
+"""How many turns are listed before the current one, and after it."""
 _MAX_WORDS = 90
 _MAX_SESSIONS = 40
+_MAX_CHOICES, _MAX_BRANCHES = 60, 12
 
 
-def render_side(kept: CachedSession, agent: Agent, links: SessionLinks, around: int, recent: Markup | None) -> Markup:
-    """The side: turns, or what `recent` lists."""
-    ways = el(
+def render_side(agent: Agent, links: SessionLinks, around: int, recent: Markup | None) -> Markup:
+    """Render the column at the left: turns around a turn, or recent sessions."""
+    tabs = el(
         "p",
         el("a", "Turns", href=links.own(side=None), class_="chip", aria_current="true" if recent is None else None),
         " ",
         el("a", "Sessions", href=links.own(side="sessions"), class_="chip", aria_current="true" if recent else None),
         class_="ways",
     )
-    listed = turn_outline(kept, agent, links, around) if recent is None else recent
+    content = turn_outline(agent, links, around) if recent is None else recent
     label = "Turns" if recent is None else "Sessions"
-    return el("nav", el("details", el("summary", label), ways, listed, open=True), class_="side", aria_label=label)
+    return el("nav", el("details", el("summary", label), tabs, content, open=True), class_="side", aria_label=label)
 
 
-def turn_outline(kept: CachedSession, agent: Agent, links: SessionLinks, around: int) -> Markup:
-    """The turns around one, each with its first words; what is before and after is a link away."""
-    every = [turn for turn in agent.turns if turn.act is not None]
-    if not every:
+def turn_outline(agent: Agent, links: SessionLinks, around: int) -> Markup:
+    """Render the turns around a turn, each with its first words, and links to those before and after them."""
+    turns = [turn for turn in agent.turns if turn.act is not None]
+    if not turns:
         return el("p", "No turns.", class_="nothing")
-    at = bisect_left([turn.number for turn in every], around)
+    at = bisect_left([turn.number for turn in turns], around)
     first, after = max(0, at - TURNS_AROUND), at + TURNS_AROUND + 1
-    shown = every[first:after]
-    before = (
-        _more_turns_link(kept, links, every[first - TURNS_AROUND : first] or every[:first], "Earlier")
-        if first
-        else EMPTY
+    earlier = turns[max(0, first - TURNS_AROUND) : first]
+    listed, later = turns[first:after], turns[after : after + TURNS_AROUND]
+    branches = branch_numbers(agent)
+    rows = [el("li", _turn_link(turn, agent, links, branches, is_current=turn.number == around)) for turn in listed]
+    return join(
+        (
+            _more_turns_link(links, earlier, "Earlier") if earlier else EMPTY,
+            el("ol", rows, class_="turns", start=listed[0].number if listed else None),
+            _more_turns_link(links, later, "Later") if later else EMPTY,
+        )
     )
-    rest = every[after:]
-    then = _more_turns_link(kept, links, rest[:TURNS_AROUND], "Later") if rest else EMPTY
-    left = branch_numbers(agent)
-    rows = [el("li", _turn_link(turn, agent, links, left, is_here=turn.number == around)) for turn in shown]
-    return join((before, el("ol", rows, class_="turns", start=shown[0].number if shown else None), then))
 
 
-def _more_turns_link(kept: CachedSession, links: SessionLinks, hidden: Sequence[Turn], word: str) -> Markup:
-    middle = hidden[len(hidden) // 2].number
+def _more_turns_link(links: SessionLinks, turns: Sequence[Turn], word: str) -> Markup:
+    middle = turns[len(turns) // 2].number
+    label = f"{word}: turns {turns[0].number:,} to {turns[-1].number:,}"
     fragment = links.below("turns", around=middle, agent=links.agent_name)
-    page = links.own(turn=middle)
-    del kept
-    label = f"{word}: turns {hidden[0].number:,} to {hidden[-1].number:,}"
-    return el("p", el("a", label, href=page, data_fragment=fragment), class_="more")
+    return el("p", el("a", label, href=links.own(turn=middle), data_fragment=fragment), class_="more")
 
 
 def _turn_link(
-    turn: Turn, agent: Agent, links: SessionLinks, left: Mapping[tuple[str, int], int], *, is_here: bool
+    turn: Turn, agent: Agent, links: SessionLinks, branches: Mapping[tuple[str, int], int], *, is_current: bool
 ) -> Markup:
     act = turn.act
-    branch = branch_number(left, act.entry) if act is not None else None
-    text = shorten(act.text, _MAX_WORDS) if act is not None else ""
-    where = anchor_of(act.entry, agent.id) if act is not None else ""
+    branch = branch_number(branches, act.entry) if act is not None else None
+    words = shorten(act.text, _MAX_WORDS) if act is not None else ""
+    anchor = anchor_of(act.entry, agent.id) if act is not None else ""
     return el(
         "a",
         el("span", f"{turn.number:,}", class_="number"),
-        el("span", text or "(nothing written)", class_="words-of"),
-        href=links.own(at=where, branch=branch) if branch is not None else links.own(at=where),
+        el("span", words or "(no text)", class_="words-of"),
+        href=links.own(at=anchor, branch=branch) if branch is not None else links.own(at=anchor),
         class_="left" if branch is not None else None,
-        title=f"left, on branch {branch}" if branch is not None else None,
+        title=f"abandoned, on branch {branch}" if branch is not None else None,
         data_turn=turn.number,
-        data_anchor=where,
-        aria_current="true" if is_here else None,
+        data_anchor=anchor,
+        aria_current="true" if is_current else None,
     )
 
 
 def turn_rows(agent: Agent) -> Iterator[dict[str, Any]]:
-    """The turns as data; `branch` is the one that has it, where it was left."""
-    left = branch_numbers(agent)
+    """The turns as data; `branch` is set for a turn on an abandoned branch."""
+    branches = branch_numbers(agent)
     for turn in agent.turns:
         if turn.act is not None:
             yield {
@@ -108,13 +108,12 @@ def turn_rows(agent: Agent) -> Iterator[dict[str, Any]]:
                 "kind": str(turn.act.kind),
                 "text": turn.act.text[:400],
                 "started": turn.started,
-                "branch": branch_number(left, turn.act.entry),
+                "branch": branch_number(branches, turn.act.entry),
             }
 
 
-def recent_sessions(archive: Archive, here: str, zone: tzinfo) -> Markup:
-    """The sessions of late, to go to."""
-    found = archive.sessions(SessionFilter(limit=_MAX_SESSIONS)).sessions
+def recent_sessions(archive: Archive, current: str, zone: tzinfo) -> Markup:
+    """Render the newest sessions as links."""
     rows = [
         el(
             "li",
@@ -123,120 +122,113 @@ def recent_sessions(archive: Archive, here: str, zone: tzinfo) -> Markup:
                 el("span", shorten(row.title, _MAX_WORDS) or "(no title)", class_="words-of"),
                 el("span", time_element(row.last, zone), class_="when"),
                 href=urls.session_url(str(row.id or row.path.stem), side="sessions"),
-                aria_current="page" if str(row.id) == here else None,
+                aria_current="page" if str(row.id) == current else None,
             ),
         )
-        for row in found
+        for row in archive.sessions(SessionFilter(limit=_MAX_SESSIONS)).sessions
     ]
     return el("ol", rows, class_="recent")
 
 
-_MAX_CHOICES, _MAX_BRANCHES = 60, 12
-
-
-def render_filters(session: Session, agent: Agent, seen: SessionView) -> Markup:
-    """What of the conversation is shown, and how that is changed."""
+def render_filters(session: Session, agent: Agent, view: SessionView) -> Markup:
+    """Render the filters: what of the conversation is shown."""
     return el(
         "nav",
-        *_view_chips(seen),
-        *_branch_chips(agent, seen),
-        _filter_form(session, agent, seen),
+        *_view_chips(view),
+        *_branch_chips(agent, view),
+        _filter_form(session, agent, view),
         class_="filters",
-        aria_label="What is shown",
+        aria_label="Filters",
     )
 
 
-def _view_chips(seen: SessionView) -> Iterator[Markup]:
-    view, links = seen.view, seen.links
-    full = Detail.FULL
-    yield _chip("Focus", links.own(focus=not seen.focus), is_chosen=seen.focus, deed="focus")
-    yield _chip("Errors", links.own(errors=not view.errors), is_chosen=view.errors, deed="errors")
-    thinks = view.thinking is full
-    yield _chip("Thinking open", links.own(thinking=None if thinks else str(full)), is_chosen=thinks, deed="thinking")
-    calls = view.calls is full
-    yield _chip("Calls open", links.own(calls=None if calls else str(full)), is_chosen=calls, deed="calls")
-    yield _chip("Everything", links.own(everything=not view.everything), is_chosen=view.everything)
+def _view_chips(view: SessionView) -> Iterator[Markup]:
+    options, links, full = view.view, view.links, Detail.FULL
+    thinking, calls = options.thinking is full, options.calls is full
+    yield _chip("Focus", links.own(focus=not view.focus), is_chosen=view.focus, data_deed="focus")
+    yield _chip("Errors", links.own(errors=not options.errors), is_chosen=options.errors, data_deed="errors")
+    yield _chip(
+        "Expand thinking",
+        links.own(thinking=None if thinking else str(full)),
+        is_chosen=thinking,
+        data_deed="thinking",
+    )
+    yield _chip("Expand calls", links.own(calls=None if calls else str(full)), is_chosen=calls, data_deed="calls")
+    yield _chip("Show system entries", links.own(everything=not options.everything), is_chosen=options.everything)
     if links.query:
-        kept = links.page(agent=links.agent_name, **dict.fromkeys(dict(links.query)))
-        yield el("a", "clear", href=kept, class_="chip clear")
+        cleared = links.page(agent=links.agent_name, **dict.fromkeys(dict(links.query)))
+        yield el("a", "clear", href=cleared, class_="chip clear")
 
 
-def _chip(label: str, address: str, *, is_chosen: bool, deed: str | None = None) -> Markup:
-    """A link; a script does the deed in its place, which keeps the place one is at."""
+def _chip(label: str, url: str, *, is_chosen: bool, **attributes: str | int | None) -> Markup:
+    """A link; with `data_deed`, a script does the same without leaving the current place."""
     return el(
         "a",
         label,
-        href=address,
+        href=url,
         class_="chip chosen" if is_chosen else "chip",
-        aria_current=_aria_true(is_chosen),
-        data_deed=deed,
+        aria_current="true" if is_chosen else None,
+        **attributes,
     )
 
 
-def _branch_chips(agent: Agent, seen: SessionView) -> Iterator[Markup]:
-    """The conversation, and the ways that were left."""
+def _branch_chips(agent: Agent, view: SessionView) -> Iterator[Markup]:
+    """Links to the main conversation and to abandoned branches."""
     if not agent.branches:
         return
-    links, chosen = seen.links, seen.view.branch
-    yield el(
-        "a",
-        "Conversation",
-        href=links.own(branch=None),
-        class_="chip" if chosen else "chip chosen",
-        aria_current=_aria_true(chosen is None),
-        data_branch="",
-    )
+    links, chosen = view.links, view.view.branch
+    yield _chip("Conversation", links.own(branch=None), is_chosen=chosen is None, data_branch="")
     for number, branch in list(enumerate(agent.branches, 1))[:_MAX_BRANCHES]:
-        yield el(
-            "a",
+        yield _chip(
             f"Branch {number}",
-            href=links.own(branch=number),
-            class_="chip chosen" if number == chosen else "chip",
-            aria_current=_aria_true(number == chosen),
+            links.own(branch=number),
+            is_chosen=number == chosen,
             data_branch=number,
-            title=f"{len(branch.entries):,} entries that were left",
+            title=f"Abandoned: {len(branch.entries):,} entries",
         )
     if len(agent.branches) > _MAX_BRANCHES:
-        yield el("span", f"and {len(agent.branches) - _MAX_BRANCHES} more where they were left", class_="aside")
+        yield el("span", f"and {len(agent.branches) - _MAX_BRANCHES} more, linked where they begin", class_="aside")
 
 
-def _filter_form(session: Session, agent: Agent, seen: SessionView) -> Markup:
-    """Kinds, tools and agents to choose; whatever else is chosen stays."""
-    view = seen.view
-    own = {"kind", "tool", "find"}
-    hidden = [el("input", type="hidden", name_=key, value=value) for key, value in seen.links.query if key not in own]
+def _filter_form(session: Session, agent: Agent, view: SessionView) -> Markup:
+    """Choose kinds and tools, or go to an agent. Other filters are kept."""
+    options = view.view
+    kept = [(name, value) for name, value in view.links.query if name not in {"kind", "tool", "find"}]
     tools = list(count_tools(agent).items())[:_MAX_CHOICES]
-    kind = "" if seen.focus or len(view.kinds) != 1 else view.kinds[0]
+    kind = "" if view.focus or len(options.kinds) != 1 else options.kinds[0]
     return el(
         "form",
-        *hidden,
+        *hidden_inputs(kept),
         *carried_inputs(),
         _select("kind", "Kind", [("", "all kinds"), *((word, word) for word in ALL_KINDS)], kind),
         _select(
             "tool",
             "Tool",
-            [("", "all tools"), *((tool, f"{shorten(tool, 50)} ({many:,})") for tool, many in tools)],
-            view.tools[0] if len(view.tools) == 1 else "",
+            [("", "all tools"), *((tool, f"{shorten(tool, 50)} ({number:,})") for tool, number in tools)],
+            options.tools[0] if len(options.tools) == 1 else "",
         )
         if tools
         else EMPTY,
-        el("button", "Show"),
-        *_agent_links(session, seen),
+        el("button", "Apply"),
+        *_agent_links(session, view),
         method="get",
-        action=seen.links.page(agent=seen.agent, **dict.fromkeys(dict(seen.links.query))),
+        action=view.links.page(agent=view.agent, **dict.fromkeys(dict(view.links.query))),
         class_="choose",
     )
 
 
-def _select(key: str, label: str, choices: list[tuple[str, str]], chosen: str) -> Markup:
-    options = [el("option", said, value=value, selected=value == chosen) for value, said in choices]
-    return el("label", label, el("select", options, name_=key))
+def _select(name: str, label: str, choices: list[tuple[str, str]], chosen: str) -> Markup:
+    options = [el("option", text, value=value, selected=value == chosen) for value, text in choices]
+    return el("label", label, el("select", options, name_=name))
 
 
-def _agent_links(session: Session, seen: SessionView) -> Iterator[Child]:
-    """The agents, each a link to its page, folded."""
-    found = [agent for agent in session.agents if agent.id is not None and (agent.side is None or seen.view.everything)]
-    if not found:
+def _agent_links(session: Session, view: SessionView) -> Iterator[Child]:
+    agents = [
+        (agent, agent.id)
+        for agent in session.agents
+        if agent.id is not None and (agent.side is None or view.view.everything)
+    ]
+    if not agents:
         return
     rows = [
         el(
@@ -244,15 +236,12 @@ def _agent_links(session: Session, seen: SessionView) -> Iterator[Child]:
             el(
                 "a",
                 shorten(agent_title(agent), 80),
-                href=seen.links.agent(agent.id) if agent.id is not None else None,
-                aria_current="page" if agent.id is not None and agent_slug(agent.id) == seen.agent else None,
+                href=view.links.agent(id_),
+                aria_current="page" if agent_slug(id_) == view.agent else None,
             ),
         )
-        for agent in found[:_MAX_CHOICES]
+        for agent, id_ in agents[:_MAX_CHOICES]
     ]
-    more = el("li", f"and {len(found) - _MAX_CHOICES:,} more where they stand") if len(found) > _MAX_CHOICES else EMPTY
-    yield el("details", el("summary", f"Agents ({len(found):,})"), el("ul", rows, more), class_="agents-of")
-
-
-def _aria_true(is_so: bool) -> str | None:
-    return "true" if is_so else None
+    hidden = len(agents) - _MAX_CHOICES
+    more = el("li", f"and {hidden:,} more, linked where they were started") if hidden > 0 else EMPTY
+    yield el("details", el("summary", f"Agents ({len(agents):,})"), el("ul", rows, more), class_="agents-of")

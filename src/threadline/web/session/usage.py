@@ -1,18 +1,15 @@
-"""Context and cost along a session: a strip beside the page, and a table turn by turn."""
+"""Context and cost of a session: a strip beside the conversation, and a table by turn and agent."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from threadline.archive import Archive
 from threadline.model.calls import Outcome
 from threadline.model.charges import EXACT
-from threadline.model.context import ContextWindow
-from threadline.model.places import MessageId
 from threadline.model.text import count
 from threadline.model.totals import sum_amounts
 from threadline.render import CallItem, FailureItem, agent_title, shorten
@@ -27,55 +24,76 @@ from threadline.render.html import (
     join,
     render_table,
 )
-from threadline.web.session.view import SessionView
-from threadline.web.session_cache import AgentDrawing, CachedSession, SessionSpending
+
+if TYPE_CHECKING:
+    from threadline.archive import Archive
+    from threadline.model.context import ContextWindow
+    from threadline.model.places import MessageId
+    from threadline.web.session.view import SessionView
+    from threadline.web.session_cache import AgentDrawing, CachedSession, SessionSpending
 
 _FAILED_OUTCOMES = (Outcome.ERROR, Outcome.DENIED, Outcome.INTERRUPTED, Outcome.LOST)
+_MIN_AMOUNT = Decimal("0.00005")
+"""The smallest amount that four decimal places show."""
+_COLUMNS = (
+    Column("Turn or agent"),
+    Column("Requests", "number"),
+    Column("Largest context", "number"),
+    Column("Cache read", "number"),
+    Column("Output", "number"),
+    Column("Cost", "number"),
+)
 
 
 def render_usage_strip(
-    kept: CachedSession, seen: SessionView, drawn: AgentDrawing, archive: Archive, part: int = 1
+    session: CachedSession, view: SessionView, drawing: AgentDrawing, archive: Archive, part: int = 1
 ) -> Markup:
-    """The strip beside a part of the page."""
-    start, stop = _item_range(drawn, part)
+    """Render the strip beside one part of the conversation."""
+    sections = drawing.positions.sections_of(part)
+    items = range(sections[0].start, sections[-1].stop) if sections else range(0)
     return draw_usage_strip(
-        usage_bands(kept, seen, drawn, archive, range(start, stop)),
-        _marks(drawn, start, stop),
-        limit=limit.tokens if (limit := kept.limit(seen.agent)) is not None else None,
-        twin=seen.links.below("along", agent=seen.agent),
+        usage_bands(session, view, drawing, archive, items),
+        _marks(drawing, items),
+        limit=limit.tokens if (limit := session.limit(view.agent)) is not None else None,
+        twin=view.links.below("along", agent=view.agent),
     )
 
 
 def usage_bands(
-    kept: CachedSession, seen: SessionView, drawn: AgentDrawing, archive: Archive, items: range
+    session: CachedSession, view: SessionView, drawing: AgentDrawing, archive: Archive, items: range
 ) -> tuple[UsageBand, ...]:
-    """The bands over some of the items."""
+    """Divide items into bands, each with its largest context and its cost."""
     if not items:
         return ()
-    many = min(MAX_BANDS, len(items))
-    edges = [items.start + len(items) * at // many for at in range(many + 1)]
-    contexts: list[int | None] = [None] * many
-    amounts: list[Decimal | None] = [None] * many
-    costs = kept.spent(archive).amounts
-    for window in kept.windows(seen.agent):
-        item = drawn.where.item_at_line(window.place.line or 0)
+    bands = min(MAX_BANDS, len(items))
+    edges = [items.start + len(items) * at // bands for at in range(bands + 1)]
+    contexts: list[int | None] = [None] * bands
+    amounts: list[Decimal | None] = [None] * bands
+    costs = session.spending(archive).costs
+    for window in session.windows(view.agent):
+        item = drawing.positions.item_at_line(window.place.line or 0)
         if item not in items:
             continue
         at = _band_of(edges, item)
         if window.told:
             contexts[at] = max(contexts[at] or 0, window.prompt)
-        cost = costs.get(window.message) if window.message is not None else None
-        if cost is not None:
-            known = amounts[at]
-            amounts[at] = cost if known is None else EXACT.add(known, cost)
-    return tuple(_band(drawn, seen, range(edges[at], edges[at + 1]), contexts[at], amounts[at]) for at in range(many))
+        amounts[at] = _add(amounts[at], costs.get(window.message) if window.message is not None else None)
+    return tuple(
+        _band(drawing, view, range(edges[at], edges[at + 1]), contexts[at], amounts[at]) for at in range(bands)
+    )
+
+
+def _add(amount: Decimal | None, cost: Decimal | None) -> Decimal | None:
+    if amount is None or cost is None:
+        return cost if amount is None else amount
+    return EXACT.add(amount, cost)
 
 
 def _band_of(edges: Sequence[int], item: int) -> int:
-    many = len(edges) - 1
-    at = (item - edges[0]) * many // (edges[-1] - edges[0])
-    # The division that made the edges was rounded.
-    while at + 1 < many and item >= edges[at + 1]:
+    bands = len(edges) - 1
+    at = (item - edges[0]) * bands // (edges[-1] - edges[0])
+    # The edges were rounded, so the estimate may be off by one.
+    while at + 1 < bands and item >= edges[at + 1]:
         at += 1
     while item < edges[at]:
         at -= 1
@@ -83,20 +101,16 @@ def _band_of(edges: Sequence[int], item: int) -> int:
 
 
 def _band(
-    drawn: AgentDrawing, seen: SessionView, items: range, context: int | None, amount: Decimal | None
+    drawing: AgentDrawing, view: SessionView, items: range, context: int | None, amount: Decimal | None
 ) -> UsageBand:
-    first = drawn.drawing.items[items.start]
-    return UsageBand(items.start, items.stop, seen.links.own(at=first.anchor), context, amount, first.turn)
+    first = drawing.renderer.items[items.start]
+    return UsageBand(items.start, items.stop, view.links.own(at=first.anchor), context, amount, first.turn)
 
 
-def _item_range(drawn: AgentDrawing, part: int) -> tuple[int, int]:
-    sections = drawn.where.of_part(part)
-    return (sections[0].start, sections[-1].stop) if sections else (0, 0)
-
-
-def _marks(drawn: AgentDrawing, start: int, stop: int) -> StripMarks:
+def _marks(drawing: AgentDrawing, items: range) -> StripMarks:
     prompts, failures, compactions = [], [], []
-    for at, placed in enumerate(drawn.drawing.items[start:stop], start):
+    for at in items:
+        placed = drawing.renderer.items[at]
         item = placed.item
         if placed.kind == "prompt":
             prompts.append(at)
@@ -107,59 +121,46 @@ def _marks(drawn: AgentDrawing, start: int, stop: int) -> StripMarks:
     return StripMarks(prompts, failures, compactions)
 
 
-_MIN_AMOUNT = Decimal("0.00005")
-"""What four places of a dollar show."""
-_COLUMNS = (
-    Column("turn or agent"),
-    Column("requests", "number"),
-    Column("largest window", "number"),
-    Column("read from the cache", "number"),
-    Column("output", "number"),
-    Column("cost", "number"),
-)
-
-
-def usage_table(kept: CachedSession, seen: SessionView, archive: Archive) -> tuple[Markup, list[dict[str, Any]]]:
-    """The same turn by turn and, for a session, agent by agent, as a table that adds up and as the turns' data."""
-    before = f"{seen.agent}." if seen.agent is not None else ""
-    spent = kept.spent(archive)
-    rows = turn_figures(kept.windows(seen.agent), spent.amounts, before)
-    cells = [_row_cells(_turn_link(row, seen), row) for row in rows]
-    others = list(_agent_rows(kept, spent)) if seen.agent is None else []
-    cells += [_row_cells(el("a", shorten(who, 80), href=seen.links.agent(id_)), row) for id_, who, row in others]
-    summed = _sum_rows([*rows, *(row for _id, _who, row in others)])
-    if seen.agent is None and spent.total.amount is not None:
-        rest = EXACT.subtract(spent.total.amount, summed["amount"] or Decimal(0))
+def usage_table(session: CachedSession, view: SessionView, archive: Archive) -> tuple[Markup, list[dict[str, Any]]]:
+    """Context and cost by turn and, for a session, by agent: as a table that adds up, and the turns as data."""
+    anchor_prefix = f"{view.agent}." if view.agent is not None else ""
+    spending = session.spending(archive)
+    rows = turn_usage(session.windows(view.agent), spending.costs, anchor_prefix)
+    cells = [_row_cells(_turn_link(row, view), row) for row in rows]
+    agents = list(_agent_rows(session, spending)) if view.agent is None else []
+    cells += [_row_cells(el("a", shorten(title, 80), href=view.links.agent(id_)), row) for id_, title, row in agents]
+    total = _sum_rows([*rows, *(row for _id, _title, row in agents)])
+    if view.agent is None and spending.total.amount is not None:
+        rest = EXACT.subtract(spending.total.amount, total["amount"] or Decimal(0))
         if abs(rest) >= _MIN_AMOUNT:
-            cells.append(("of no turn and no agent", "", "", "", "", _format_dollars(rest)))
-        summed["amount"] = spent.total.amount
-    made = render_table("Context and cost, turn by turn", _COLUMNS, cells, foot=_row_cells("all", summed))
-    return join((made, *(el("p", note, class_="note") for note in _table_notes(rows, spent, summed)))), rows
+            cells.append(("in no turn and no agent", "", "", "", "", _format_dollars(rest)))
+        total["amount"] = spending.total.amount
+    table = render_table("Context and cost by turn", _COLUMNS, cells, foot=_row_cells("Total", total))
+    return join((table, *(el("p", note, class_="note") for note in _table_notes(rows, spending, total)))), rows
 
 
-def _table_notes(rows: Sequence[Mapping[str, Any]], spent: SessionSpending, summed: Mapping[str, Any]) -> Iterator[str]:
+def _table_notes(
+    rows: Sequence[Mapping[str, Any]], spending: SessionSpending, total: Mapping[str, Any]
+) -> Iterator[str]:
     if any(row["turn"] == 0 for row in rows):
-        yield (
-            "Turn 0 is what was asked of a model before the first prompt, or what a session has from the one that it "
-            "goes on from."
-        )
-    if spent.total.unpriced and summed["amount"] is not None:
-        yield f"{count(spent.total.unpriced, 'message')} of unknown price cannot be in these amounts."
+        yield "Turn 0: requests before your first prompt (after a resume, compaction or fork)."
+    if spending.total.unpriced and total["amount"] is not None:
+        yield f"The price of {count(spending.total.unpriced, 'message')} is unknown and not included."
 
 
-def _turn_link(row: Mapping[str, Any], seen: SessionView) -> Markup:
+def _turn_link(row: Mapping[str, Any], view: SessionView) -> Markup:
     label = f"{row['turn']:,}" if row["turn"] else "0, before the first prompt"
-    return el("a", label, href=seen.links.own(at=row["anchor"]))
+    return el("a", label, href=view.links.own(at=row["anchor"]))
 
 
 def _row_cells(head: Child, row: Mapping[str, Any]) -> tuple[Child, ...]:
     return (
         head,
         f"{row['requests']:,}",
-        f"{row['context']:,}" if row["context"] is not None else "not told",
+        f"{row['context']:,}" if row["context"] is not None else "unknown",
         f"{row['cache_read']:,}",
         f"{row['output']:,}",
-        _format_dollars(row["amount"]) if row["amount"] is not None else "not known",
+        _format_dollars(row["amount"]) if row["amount"] is not None else "unknown",
     )
 
 
@@ -167,18 +168,18 @@ def _format_dollars(amount: Decimal) -> str:
     return f"${amount:.4f}"
 
 
-def _agent_rows(kept: CachedSession, spent: SessionSpending) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Each agent that asked a model, its name, and what that held and cost; a message that several have counts once."""
-    known = {window.message for window in kept.windows(None)}
-    for id_, agent in kept.agents.items():
-        own = [window for window in kept.windows(id_) if window.message is None or window.message not in known]
-        known.update(window.message for window in own)
-        if own:
-            yield id_, agent_title(agent), _sum_rows(turn_figures(own, spent.amounts))
+def _agent_rows(session: CachedSession, spending: SessionSpending) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Each agent that sent requests: its id, title and figures. A message that several agents have counts once."""
+    counted = {window.message for window in session.windows(None)}
+    for id_, agent in session.agents.items():
+        windows = [window for window in session.windows(id_) if window.message is None or window.message not in counted]
+        counted.update(window.message for window in windows)
+        if windows:
+            yield id_, agent_title(agent), _sum_rows(turn_usage(windows, spending.costs))
 
 
 def _sum_rows(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Rows in one: sums, and the largest of the windows."""
+    """Add up rows; of contexts, take the largest."""
     contexts = [row["context"] for row in rows if row["context"] is not None]
     amounts = [row["amount"] for row in rows if row["amount"] is not None]
     return {
@@ -190,17 +191,17 @@ def _sum_rows(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def turn_figures(
-    windows: Sequence[ContextWindow], amounts: Mapping[MessageId, Decimal], before: str = ""
+def turn_usage(
+    windows: Sequence[ContextWindow], costs: Mapping[MessageId, Decimal], anchor_prefix: str = ""
 ) -> list[dict[str, Any]]:
-    """What the requests of each turn held and cost; `before` is what an agent's anchors begin with."""
-    found: dict[int, dict[str, Any]] = {}
+    """Requests, context, tokens and cost of each turn. An agent's anchors begin with `anchor_prefix`."""
+    rows: dict[int, dict[str, Any]] = {}
     for window in windows:
-        row = found.setdefault(
+        row = rows.setdefault(
             window.turn,
             {
                 "turn": window.turn,
-                "anchor": f"{before}L{window.place.line}",
+                "anchor": f"{anchor_prefix}L{window.place.line}",
                 "requests": 0,
                 "context": None,
                 "cache_read": 0,
@@ -213,7 +214,5 @@ def turn_figures(
         row["output"] += window.output
         if window.told:
             row["context"] = max(row["context"] or 0, window.prompt)
-        cost = amounts.get(window.message) if window.message is not None else None
-        if cost is not None:
-            row["amount"] = cost if row["amount"] is None else EXACT.add(row["amount"], cost)
-    return list(found.values())
+        row["amount"] = _add(row["amount"], costs.get(window.message) if window.message is not None else None)
+    return list(rows.values())

@@ -1,19 +1,25 @@
-"""What of a session a request wants to see, where an anchor leads in that view, and the way to branches left behind."""
+"""Which part of a session a request shows, and where in it an entry is found.
+
+`SessionView` is the parsed query: agent, branch, filters. `PositionIndex` finds an entry in a rendered conversation.
+`resolve_anchor` uses both: an anchor is a position on this page, or a redirect to the page that shows it.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 from msgspec import Struct
 
 from threadline.errors import BadQuery
-from threadline.model.entries import Entry
-from threadline.model.session import Agent, Turn
 from threadline.model.text import count
 from threadline.render import (
     ITEM_KINDS,
     AgentDetail,
+    CallItem,
     Detail,
     View,
     abandoned_turns,
@@ -24,11 +30,14 @@ from threadline.render import (
     parse_anchor,
     place_items,
 )
-from threadline.render.html import EMPTY, Child, el
+from threadline.render.html import EMPTY, Child, ConversationRenderer, Section, el
 from threadline.web.request import PageRequest, Redirect
-from threadline.web.session.position import Position
-from threadline.web.session_cache import AgentDrawing, CachedSession
 from threadline.web.urls import SessionLinks, entry_anchor
+
+if TYPE_CHECKING:
+    from threadline.model.entries import Entry
+    from threadline.model.session import Agent, Turn
+    from threadline.web.session_cache import AgentDrawing, CachedSession
 
 VIEW_PARAMETERS = (
     "thinking",
@@ -44,14 +53,19 @@ VIEW_PARAMETERS = (
     "errors",
     "focus",
 )
-"""The names in a query that say what is shown."""
+"""The parameters that say what is shown. People bookmark them: keep their names."""
 ALL_KINDS = tuple(dict.fromkeys(ITEM_KINDS.values()))
 FOCUS_KINDS = ("prompt", "task", "reply", "compaction", "branch", "failure")
-"""What is left where only what was said is wanted."""
+"""What `focus` shows: prompts and replies, and what interrupts them."""
+SECTIONS_PER_PART = 1000
+"""Sections of one document. With more, even empty ones would be too many elements for a browser."""
+_MAX_INLINE_ITEMS = 30
+"""An agent with at most this many items is shown below the call that started it; see `ConversationRenderer`."""
+_MAX_BRANCH_LINKS = 4
 
 
 class SessionView(Struct, frozen=True):
-    """A view, the agent that it shows (None: the main one), and the links that keep it so."""
+    """A view of a session, the agent that it shows (None: the main agent), and links that keep the view."""
 
     view: View
     agent: str | None
@@ -59,108 +73,196 @@ class SessionView(Struct, frozen=True):
     focus: bool = False
 
 
-def parse_view(asked: PageRequest, kept: CachedSession) -> SessionView:
-    """What a request wants to see.
+def parse_view(request: PageRequest, session: CachedSession) -> SessionView:
+    """Parse what a request wants to see.
 
     Raises:
-        BadQuery: it says nothing sensible.
+        BadQuery: a parameter has an unknown value.
     """
-    agent = asked.named.get("agent") or asked.text("agent")
-    query = [(name, value) for name, value in asked.query if name in VIEW_PARAMETERS and value.strip()]
-    focus = asked.flag("focus")
-    return SessionView(
-        _parse_options(asked, focus=focus), agent, SessionLinks(kept.id, agent, tuple(query), kept.agents), focus
-    )
-
-
-def _parse_options(asked: PageRequest, *, focus: bool) -> View:
-    kinds = asked.texts("kind")
+    agent = request.path_values.get("agent") or request.text("agent")
+    query = [(name, value) for name, value in request.query if name in VIEW_PARAMETERS and value.strip()]
+    focus = request.flag("focus")
+    kinds = request.texts("kind")
     for kind in kinds:
         if kind not in ALL_KINDS:
-            raise BadQuery(f"kind={kind[:40]!r} is none of {', '.join(ALL_KINDS)}.")
-    return View(
-        thinking=Detail.NONE if focus else asked.one_of("thinking", Detail, Detail.FOLD),
-        calls=Detail.NONE if focus else asked.one_of("calls", Detail, Detail.FOLD),
-        agents=asked.one_of("agents", AgentDetail, AgentDetail.FOLD),
-        everything=asked.flag("everything"),
-        branch=asked.optional_number("branch", least=1, most=1_000_000),
-        thread=asked.flag("thread"),
-        from_turn=asked.optional_number("from"),
-        to_turn=asked.optional_number("to"),
+            raise BadQuery(f"kind={kind[:40]!r} must be one of {', '.join(ALL_KINDS)}.")
+    view = View(
+        thinking=Detail.NONE if focus else request.enum("thinking", Detail, Detail.FOLD),
+        calls=Detail.NONE if focus else request.enum("calls", Detail, Detail.FOLD),
+        agents=request.enum("agents", AgentDetail, AgentDetail.FOLD),
+        everything=request.flag("everything"),
+        branch=request.optional_number("branch", least=1, most=1_000_000),
+        thread=request.flag("thread"),
+        from_turn=request.optional_number("from"),
+        to_turn=request.optional_number("to"),
         kinds=FOCUS_KINDS if focus and not kinds else kinds,
-        tools=asked.texts("tool"),
-        errors=asked.flag("errors"),
+        tools=request.texts("tool"),
+        errors=request.flag("errors"),
     )
+    return SessionView(view, agent, SessionLinks(session.id, agent, tuple(query), session.agents), focus)
 
 
-_MAX_INLINE_ITEMS = 30
-"""How many items an agent may have to be drawn in its place; see `Drawing`."""
+class Position(Struct, frozen=True):
+    """A section, and the anchor of an item in it. `near`: the entry is not shown, this is the item before it."""
+
+    section: int
+    anchor: str
+    near: bool = False
+
+    @property
+    def part(self) -> int:
+        """The part of the page that contains the section."""
+        return part_of(self.section)
+
+
+def part_of(section: int) -> int:
+    """The part of a page that contains a section; both count from 1."""
+    return (section - 1) // SECTIONS_PER_PART + 1
+
+
+def first_section_of(part: int) -> int:
+    """The number of a part's first section."""
+    return (part - 1) * SECTIONS_PER_PART + 1
+
+
+class PositionIndex:
+    """Finds entries in the rendered conversation of one agent."""
+
+    def __init__(self, renderer: ConversationRenderer) -> None:
+        self._renderer = renderer
+        self._starts = [section.start for section in renderer.sections]
+
+    @property
+    def parts(self) -> int:
+        """How many parts the page has."""
+        return max(1, part_of(len(self._starts)))
+
+    def sections_of(self, part: int) -> tuple[Section, ...]:
+        """The sections of a part."""
+        return self._renderer.sections[first_section_of(part) - 1 : first_section_of(part + 1) - 1]
+
+    def find(self, anchor: str, line: int) -> Position | None:
+        """Find an entry of this agent by its anchor and its line; None if the page shows nothing at all.
+
+        A tool result is at its call. An entry that is not shown is at the item before it.
+        """
+        item = self._items.get(anchor)
+        if item is not None:
+            return Position(self._section(item), anchor)
+        item = self._result_lines.get(line)
+        if item is not None:
+            return Position(self._section(item), self._renderer.items[item].anchor)
+        if not self._lines:
+            return None
+        item = self._item_before(line)
+        return Position(self._section(item), self._renderer.items[item].anchor, near=True)
+
+    def item_at_line(self, line: int) -> int:
+        """The index of the item that shows a line of the transcript."""
+        item = self._result_lines.get(line)
+        if item is not None:
+            return item
+        return self._item_before(line) if self._lines else 0
+
+    def call_that_started(self, agent: Agent) -> Position | None:
+        """The position of the call that started another agent."""
+        call = agent.link.call
+        item = self._calls.get(call) if call is not None else None
+        return Position(self._section(item), self._renderer.items[item].anchor) if item is not None else None
+
+    def _item_before(self, line: int) -> int:
+        lines = self._lines
+        return lines[max(0, bisect_right(lines, (line, len(self._renderer.items))) - 1)][1]
+
+    def _section(self, item: int) -> int:
+        return bisect_right(self._starts, item)
+
+    @cached_property
+    def _items(self) -> dict[str, int]:
+        return {placed.anchor: at for at, placed in enumerate(self._renderer.items)}
+
+    @cached_property
+    def _calls(self) -> dict[str, int]:
+        return {
+            placed.item.call.id: at
+            for at, placed in enumerate(self._renderer.items)
+            if isinstance(placed.item, CallItem)
+        }
+
+    @cached_property
+    def _result_lines(self) -> dict[int, int]:
+        """The items of calls by the lines of their results."""
+        return {
+            placed.item.call.answer.line.number: at
+            for at, placed in enumerate(self._renderer.items)
+            if isinstance(placed.item, CallItem) and placed.item.call.answer is not None
+        }
+
+    @cached_property
+    def _lines(self) -> list[tuple[int, int]]:
+        """Lines and their items, sorted by line."""
+        return sorted((placed.item.entry.line.number, at) for at, placed in enumerate(self._renderer.items))
 
 
 def resolve_anchor(
-    kept: CachedSession, seen: SessionView, drawn: AgentDrawing, anchor: str
+    session: CachedSession, view: SessionView, drawing: AgentDrawing, anchor: str
 ) -> Position | Redirect | None:
-    """Where an anchor leads; None where the page shows nothing at all.
+    """Find an anchor on this page, or the page that shows it; None if this page shows nothing at all.
 
     Raises:
         NotFound: there is no such entry.
     """
-    entry, agent = kept.entry(anchor)
+    entry, agent = session.entry(anchor)
     name = agent_slug(agent.id) if agent.id is not None else None
-    if name == seen.agent:
-        is_own = parse_anchor(entry_anchor(anchor)) == (
-            name,
-            entry.line.number,
-        )  # rows of other files have lines of their own
-        stand = drawn.where.of(anchor, entry.line.number if is_own else 0)
-        if stand is None or stand.near:
-            return _redirect_to_branch(agent, seen, entry, anchor) or stand
-        return stand
+    if name == view.agent:
+        # Entries from other files have line numbers of those files.
+        is_own_line = parse_anchor(entry_anchor(anchor)) == (name, entry.line.number)
+        position = drawing.positions.find(anchor, entry.line.number if is_own_line else 0)
+        if position is None or position.near:
+            return _redirect_to_branch(agent, view, entry, anchor) or position
+        return position
     if name is None:
-        return Redirect(seen.links.page(at=anchor))
-    under = drawn.where.under(agent)
-    if under is not None and len(place_items(agent, seen.view.inside)) <= _MAX_INLINE_ITEMS:
-        return Position(under.section, entry_anchor(anchor), near=True)
-    return Redirect(seen.links.page(at=anchor, agent=name, branch=None))
+        return Redirect(view.links.page(at=anchor))
+    call = drawing.positions.call_that_started(agent)
+    if call is not None and len(place_items(agent, view.view.inside)) <= _MAX_INLINE_ITEMS:
+        return Position(call.section, entry_anchor(anchor), near=True)
+    return Redirect(view.links.page(at=anchor, agent=name, branch=None))
 
 
-def _redirect_to_branch(agent: Agent, seen: SessionView, entry: Entry, anchor: str) -> Redirect | None:
-    """The page of the branch that holds what this one does not show; of the conversation, where none does."""
-    holds = branch_number(branch_numbers(agent), entry)
-    if holds == seen.view.branch or (holds is None and not is_off_branch(agent, seen.view.branch, entry)):
+def _redirect_to_branch(agent: Agent, view: SessionView, entry: Entry, anchor: str) -> Redirect | None:
+    """Redirect to the branch that contains an entry, or to the main conversation if no branch does."""
+    branch = branch_number(branch_numbers(agent), entry)
+    if branch == view.view.branch or (branch is None and not is_off_branch(agent, view.view.branch, entry)):
         return None
-    return Redirect(seen.links.own(at=anchor, branch=holds, thread=None), branch=holds)
-
-
-_MAX_BRANCH_LINKS = 4
+    return Redirect(view.links.own(at=anchor, branch=branch, thread=None), branch=branch)
 
 
 def is_off_branch(agent: Agent, branch: int | None, entry: Entry) -> bool:
-    """Whether an entry of no branch is not on the way to this one."""
-    return branch is not None and all(one is not entry for one in leading_entries(agent, branch=branch))
+    """Whether an entry that is in no branch does not lead to this branch either."""
+    return branch is not None and all(leading is not entry for leading in leading_entries(agent, branch=branch))
 
 
-def branch_note(agent: Agent, seen: SessionView) -> Markup:
-    """That turns were left on branches, and the ways to them: without it a session that was rewound looks empty."""
-    found = abandoned_turns(agent)
-    if not found:
+def branch_note(agent: Agent, view: SessionView) -> Markup:
+    """A note that turns are on other branches, with links: without it, a rewound session looks empty."""
+    abandoned = abandoned_turns(agent)
+    if not abandoned:
         return EMPTY
-    links, chosen = seen.links, seen.view.branch
+    links, chosen = view.links, view.view.branch
     if chosen is not None:
-        back = el("a", "Back to the conversation", href=links.own(branch=None))
-        return el("p", f"This is branch {chosen}, which was left. ", back, class_="left-note")
-    many = sum(map(len, found.values()))
-    said = f"{many:,} {'turn is' if many == 1 else 'turns are'} not shown here: left by a rewind or an edit, on "
-    more = len(found) - _MAX_BRANCH_LINKS
+        back = el("a", "Back to the main conversation", href=links.own(branch=None))
+        return el("p", f"Abandoned branch {chosen} of {len(agent.branches)}. ", back, class_="left-note")
+    turns = sum(map(len, abandoned.values()))
+    more = len(abandoned) - _MAX_BRANCH_LINKS
     rest = f", and {count(more, 'more branch', 'more branches')}" if more > 0 else ""
-    return el("p", said, *_branch_links(found, seen), rest, class_="left-note")
+    text = f"Rewound or edited: {count(turns, 'turn')} not shown here, on "
+    return el("p", text, *_branch_links(abandoned, view), rest, class_="left-note")
 
 
-def _branch_links(found: Mapping[int, list[Turn]], seen: SessionView) -> Iterator[Child]:
-    for at, (number, turns) in enumerate(list(found.items())[:_MAX_BRANCH_LINKS]):
+def _branch_links(abandoned: Mapping[int, list[Turn]], view: SessionView) -> Iterator[Child]:
+    for at, (number, turns) in enumerate(list(abandoned.items())[:_MAX_BRANCH_LINKS]):
         first, last = turns[0].number, turns[-1].number
-        which = f"turn {first:,}" if first == last else f"turns {first:,} to {last:,}"
+        label = f"turn {first:,}" if first == last else f"turns {first:,} to {last:,}"
         if at:
             yield ", "
-        yield el("a", f"branch {number}", href=seen.links.own(branch=number))
-        yield f" ({which})"
+        yield el("a", f"branch {number}", href=view.links.own(branch=number))
+        yield f" ({label})"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from tests import make
-from tests.web.asking import Client
-from tests.web.pages.asking import ask, data, seen
+from tests.web.client import Client
+from tests.web.pages.requests import ask, data, seen
 
 import threadline
 from threadline.account import KEY_DESCRIPTIONS
@@ -55,7 +55,7 @@ def test_what_is_not_shown_is_said(demo: Archive) -> None:
     """Beyond the limit, rows are counted, and the total still has them."""
     page = seen(demo, "/usage?since=all&by=session&limit=2")
     sessions = len(demo.ledger().by("session"))
-    assert f"{sessions - 2:,} more are not shown" in page.words
+    assert f"{sessions - 2:,} more rows, included in the total" in page.words
 
 
 def test_columns_are_as_long_as_there_is_room() -> None:

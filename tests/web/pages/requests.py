@@ -1,4 +1,4 @@
-"""Pages asked for without a server: what an address gives, and what stands in it."""
+"""Call page functions without a server, and parse the pages that they return."""
 
 from __future__ import annotations
 
@@ -6,33 +6,39 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
+from weakref import WeakKeyDictionary
 
 import msgspec
 
 from threadline.archive import Archive
 from threadline.render.html import el
-from threadline.web.pages import PAGES
-from threadline.web.request import Page, PageRequest
-from threadline.web.response import encode_json
-from threadline.web.session_cache import SessionCache
+from threadline.web import ROUTES, ArchivePool, Page, PageRequest, SessionCache, encode_json
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 _EMPTY = frozenset({"input", "meta", "br", "link", "img", "hr"})
 
 
+PAGES = {route.path: route.page for route in ROUTES if "{" not in route.path}
+"""The pages about all sessions, by path."""
+_POOLS: WeakKeyDictionary[Archive, ArchivePool] = WeakKeyDictionary()
+
+
 def ask(archive: Archive, address: str) -> Page:
-    """The page at an address."""
+    """The page at a URL. Requests with the same archive share the caches of a server."""
     parts = urlsplit(address)
-    asked = PageRequest(
+    if archive not in _POOLS:
+        _POOLS[archive] = ArchivePool(archive.homes, index=archive.index)
+    request = PageRequest(
         path=parts.path,
         query=parse_qsl(parts.query, keep_blank_values=True),
         archive=archive,
+        pool=_POOLS[archive],
         session_cache=SessionCache(),
         now=NOW,
     )
-    made = PAGES[parts.path](asked)
-    assert isinstance(made, Page)
-    return made
+    page = PAGES[parts.path](request)
+    assert isinstance(page, Page)
+    return page
 
 
 def data(page: Page) -> Any:

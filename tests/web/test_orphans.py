@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.make import SESSION, Pen, prompt, reply, transcript, write
-from tests.web.asking import Client
+from tests.web.client import Client
 
 _AGENTS = ("a1b2c3d4e", "b1b2c3d4e")
 
@@ -30,7 +30,7 @@ def test_of_several_one_can_choose(tmp_path: Path) -> None:
     client = _home(tmp_path, *_AGENTS)
     answer = client.get(f"/session/{SESSION}")
     assert answer.status_code == 200
-    assert "not there any more" in answer.text
+    assert "no longer exists" in answer.text
     for agent in _AGENTS:
         assert f'href="/session/agent-{agent}"' in answer.text
         assert f"Counted by {agent}" in client.get(f"/session/agent-{agent}").text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.web.asking import Client
+from tests.web.client import Client
 
 
 @pytest.mark.parametrize(

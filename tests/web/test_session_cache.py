@@ -17,8 +17,8 @@ from threadline import load
 from threadline.archive import Archive
 from threadline.errors import NotFound
 from threadline.find import homes
+from threadline.web import SessionCache
 from threadline.web import session_cache as module
-from threadline.web.session_cache import SessionCache
 
 
 @pytest.fixture
@@ -52,10 +52,10 @@ def _append(archive: Archive) -> None:
 
 def test_who_ask_at_the_same_time_wait_for_one_reading(archive: Archive, reads: list[Path]) -> None:
     """Eight requests for a session that is not at hand read it once, and get the same."""
-    shelf = SessionCache()
+    cache = SessionCache()
     _ = archive.found
     with ThreadPoolExecutor(8) as pool:
-        kept = list(pool.map(lambda _: shelf.session(SESSION, archive), range(8)))
+        kept = list(pool.map(lambda _: cache.get(SESSION, archive), range(8)))
     assert len(reads) == 1
     assert len({id(one) for one in kept}) == 1
     assert gc.isenabled()
@@ -63,15 +63,15 @@ def test_who_ask_at_the_same_time_wait_for_one_reading(archive: Archive, reads: 
 
 def test_a_session_that_changed_is_read_again_and_only_then(archive: Archive, reads: list[Path]) -> None:
     """Its version tells; an agent's transcript is part of it."""
-    shelf = SessionCache()
-    first = shelf.session(SESSION, archive)
-    assert shelf.session(SESSION, archive) is first
+    cache = SessionCache()
+    first = cache.get(SESSION, archive)
+    assert cache.get(SESSION, archive) is first
     _append(archive)
-    second = shelf.session(SESSION, archive)
+    second = cache.get(SESSION, archive)
     assert second.version != first.version
     agent = next(archive.homes[0].path.glob("projects/*/*/subagents/*.jsonl"))
     agent.write_bytes(agent.read_bytes() * 2)
-    assert shelf.session(SESSION, archive).version not in {first.version, second.version}
+    assert cache.get(SESSION, archive).version not in {first.version, second.version}
     assert len(reads) == 3
 
 
@@ -81,13 +81,13 @@ def test_one_that_takes_long_to_read_is_told_as_it_was_and_read_later(
     """While it is being written it is not read all the time; once it was read again, whoever listens is told."""
     monkeypatch.setattr(module, "_SLOW_SECONDS", 0.0)
     told = threading.Event()
-    shelf = SessionCache(changed=lambda session: told.set() if session == SESSION else None)
-    first = shelf.session(SESSION, archive)
+    cache = SessionCache(on_reread=lambda session: told.set() if session == SESSION else None)
+    first = cache.get(SESSION, archive)
     _append(archive)
-    assert shelf.session(SESSION, archive) is first
+    assert cache.get(SESSION, archive) is first
     assert len(reads) == 1
     assert told.wait(20)
-    assert len(shelf.session(SESSION, archive).session) == len(first.session) + 1
+    assert len(cache.get(SESSION, archive).session) == len(first.session) + 1
     assert len(reads) == 2
 
 
@@ -95,22 +95,22 @@ def test_what_was_looked_at_longest_ago_goes_first(archive: Archive, reads: list
     """No more is kept than fits, but always the last one."""
     other = "0" * 8 + "-0000-4000-8000-000000000002"
     write_home(archive.homes[0].path, transcript(prompt("another"), pen=Pen(other)), other)
-    shelf = SessionCache(most=1)
+    cache = SessionCache(max_bytes=1)
     for name in (SESSION, other, other, SESSION):
-        shelf.session(name, archive)
+        cache.get(name, archive)
     assert [path.stem for path in reads] == [SESSION, other, SESSION]
 
 
 def test_a_session_that_moved_is_found_and_one_that_is_gone_is_not(archive: Archive, reads: list[Path]) -> None:
     """A home changes while it is looked at."""
-    shelf = SessionCache()
-    path = shelf.session(SESSION, archive).path
+    cache = SessionCache()
+    path = cache.get(SESSION, archive).path
     there = path.parent.parent / "-elsewhere" / path.name
     there.parent.mkdir()
     path.rename(there)
     anew = Archive(archive.homes, index=False)
-    assert shelf.session(SESSION, anew).path == there
+    assert cache.get(SESSION, anew).path == there
     there.unlink()
     with pytest.raises(NotFound):
-        shelf.session(SESSION, Archive(archive.homes, index=False))
+        cache.get(SESSION, Archive(archive.homes, index=False))
     assert len(reads) == 2

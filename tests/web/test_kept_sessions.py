@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 from tests.make import SESSION
-from tests.web.asking import PORT, TOKEN, Client
+from tests.web.client import PORT, TOKEN, Client
 from tests.web.conftest import session_rows, write_home
 
 import threadline
 from threadline.find import homes
 from threadline.keep import Store, run_keep, this_machine
+from threadline.web import App, ArchivePool
 from threadline.web import archive_pool as module
-from threadline.web.app import App
-from threadline.web.archive_pool import ArchivePool
 
 OTHER = "bbbbbbbb-2222-4222-8222-222222222222"
 
@@ -37,7 +36,7 @@ def _client(home: Path) -> Client:
     archive = threadline.open(home)
     client = Client(home)
     client.app = App(
-        ArchivePool(archive.homes, homes_now=archive.reload_kept_homes, without_keep=archive.without_keep),
+        ArchivePool(archive.homes, reload_homes=archive.reload_kept_homes, without_keep=archive.without_keep),
         token=TOKEN,
         port=PORT,
     )
@@ -69,6 +68,6 @@ def test_of_a_home_that_is_gone_what_is_kept_is_shown(home: Path, tmp_path: Path
     home.rename(tmp_path / "aside")
     answer = client.get("/sessions")
     assert answer.status_code == 200
-    assert "is not there any more: only what the keep has of it is shown." in answer.text
+    assert "no longer exists. Only its sessions in the keep are shown." in answer.text
     assert answer.text.count('class="kept"') == 2
     assert client.get(f"/session/{SESSION}").status_code == 200

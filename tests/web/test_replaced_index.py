@@ -10,15 +10,13 @@ from tempfile import mkdtemp
 
 import pytest
 from tests.make import SESSION
-from tests.web.asking import PORT, TOKEN, Client
+from tests.web.client import PORT, TOKEN, Client
 from tests.web.conftest import session_rows, write_home
 
 from threadline.errors import BadQuery, Unreadable
 from threadline.find import homes
-from threadline.web import archive_pool
+from threadline.web import App, ArchivePool, archive_pool
 from threadline.web import archive_pool as module
-from threadline.web.app import App
-from threadline.web.archive_pool import ArchivePool
 
 _PAGES = ("/", "/sessions", "/search?q=pixel", "/usage", "/calls", "/files", "/doctor", f"/session/{SESSION}")
 
@@ -44,7 +42,7 @@ def _no_folder(index: Path) -> None:
 
 
 @pytest.fixture
-def holding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArchivePool:
+def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArchivePool:
     """Holds a home with an index that was made; the temporary folder is the test's."""
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(archive_pool, "mkdtemp", _in(tmp_path / "temporary"))
@@ -59,16 +57,16 @@ def _in(folder: Path) -> Callable[..., str]:
     return lambda prefix: mkdtemp(prefix=prefix, dir=folder)
 
 
-def _client(holding: ArchivePool) -> Client:
-    client = Client(holding.homes[0].path)
-    client.app = App(holding, token=TOKEN, port=PORT)
+def _client(pool: ArchivePool) -> Client:
+    client = Client(pool.homes[0].path)
+    client.app = App(pool, token=TOKEN, port=PORT)
     return client
 
 
 @pytest.mark.parametrize("harm", [_garbage, _flipped, _no_folder])
 @pytest.mark.parametrize("is_prepared", [True, False])
 def test_pages_answer_whatever_became_of_the_index(
-    holding: ArchivePool,
+    pool: ArchivePool,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
     *,
@@ -79,8 +77,8 @@ def test_pages_answer_whatever_became_of_the_index(
     harm(tmp_path / "cache" / "index.sqlite")
     with caplog.at_level(logging.WARNING, "threadline"):
         if is_prepared:
-            holding.prepare()
-        client = _client(holding)
+            pool.prepare()
+        client = _client(pool)
         answers = {page: client.get(page) for page in _PAGES}
         assert {page: answer.status_code for page, answer in answers.items()} == dict.fromkeys(_PAGES, 200)
         assert client.get("/sessions.json").json()["total"] == 1
@@ -89,20 +87,20 @@ def test_pages_answer_whatever_became_of_the_index(
     folder = next((tmp_path / "temporary").iterdir())
     assert folder.stat().st_mode & 0o777 == 0o700
     assert (folder / "index.sqlite").stat().st_mode & 0o777 == 0o600
-    holding.close()
+    pool.close()
     assert not list((tmp_path / "temporary").iterdir())
 
 
-def test_what_is_written_later_is_known_to_the_other_index(holding: ArchivePool, tmp_path: Path) -> None:
+def test_what_is_written_later_is_known_to_the_other_index(pool: ArchivePool, tmp_path: Path) -> None:
     """The index that took its place is brought up to date like the one before."""
     _garbage(tmp_path / "cache" / "index.sqlite")
-    assert holding.ask(lambda archive: [brief.turns for brief in archive.open_index().sessions()]) == [3]
-    write_home(holding.homes[0].path, session_rows(turns=9))
-    assert holding.ask(lambda archive: [brief.turns for brief in archive.open_index().sessions()]) == [9]
+    assert pool.run(lambda archive: [brief.turns for brief in archive.open_index().sessions()]) == [3]
+    write_home(pool.homes[0].path, session_rows(turns=9))
+    assert pool.run(lambda archive: [brief.turns for brief in archive.open_index().sessions()]) == [9]
 
 
 def test_where_no_index_can_be_made_pages_say_so(
-    holding: ArchivePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    pool: ArchivePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With no room in the temporary folder either, it is tried once, said, and sessions can still be read."""
     _garbage(tmp_path / "cache" / "index.sqlite")
@@ -113,7 +111,7 @@ def test_where_no_index_can_be_made_pages_say_so(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(archive_pool, "mkdtemp", full)
-    client = _client(holding)
+    client = _client(pool)
     assert client.get("/sessions").status_code == 503
     assert client.get("/usage").status_code == 503
     assert client.get(f"/session/{SESSION}").status_code == 200
@@ -121,7 +119,7 @@ def test_where_no_index_can_be_made_pages_say_so(
     assert "No space left" in caplog.text
 
 
-def test_a_transcript_or_a_question_at_fault_leaves_the_index_alone(holding: ArchivePool, tmp_path: Path) -> None:
+def test_a_transcript_or_a_question_at_fault_leaves_the_index_alone(pool: ArchivePool, tmp_path: Path) -> None:
     """Only an index that is of no use is replaced."""
     for error in (Unreadable("The transcript may not be read."), BadQuery("That is no query.")):
 
@@ -129,5 +127,5 @@ def test_a_transcript_or_a_question_at_fault_leaves_the_index_alone(holding: Arc
             raise error
 
         with pytest.raises(type(error)):
-            holding.ask(fail)
+            pool.run(fail)
     assert not list((tmp_path / "temporary").iterdir())

@@ -7,72 +7,70 @@ from pathlib import Path
 
 import pytest
 from tests.make import SESSION, Pen, prompt, reply, transcript, write
-from tests.web.asking import Client
+from tests.web.client import Client
 from tests.web.conftest import session_rows, write_home
 
 from threadline.errors import IndexBusy
 from threadline.find import homes
 from threadline.index import freshness
+from threadline.web import ArchivePool
 from threadline.web import archive_pool as module
-from threadline.web.archive_pool import ArchivePool
 
 
 @pytest.fixture
-def holding(tmp_path: Path) -> ArchivePool:
+def pool(tmp_path: Path) -> ArchivePool:
     """Holds the archive of a home with one session."""
     return ArchivePool(tuple(homes(write_home(tmp_path / "home", session_rows()))), index=tmp_path / "index.sqlite")
 
 
-def test_an_archive_is_used_again_from_any_thread(holding: ArchivePool) -> None:
+def test_an_archive_is_used_again_from_any_thread(pool: ArchivePool) -> None:
     """One request after the other gets the same; its index may be asked from another thread."""
-    with holding.archive() as first:
+    with pool.archive() as first:
         assert len(first.sessions().sessions) == 1
 
     def again() -> bool:
-        with holding.archive() as second:
+        with pool.archive() as second:
             return second is first and len(second.calls()) > 0
 
-    with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(again).result()
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(again).result()
 
 
-def test_two_requests_at_once_have_one_each(holding: ArchivePool) -> None:
+def test_two_requests_at_once_have_one_each(pool: ArchivePool) -> None:
     """Nobody shares."""
-    with holding.archive() as one, holding.archive() as other:
+    with pool.archive() as one, pool.archive() as other:
         assert one is not other
 
 
-def test_an_old_one_is_compared_with_the_homes_anew(holding: ArchivePool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_one_is_compared_with_the_homes_anew(pool: ArchivePool, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a second, what was written meanwhile is known."""
-    with holding.archive() as first:
+    with pool.archive() as first:
         assert first.is_indexed
     monkeypatch.setattr(module, "MAX_AGE_SECONDS", -1.0)
-    with holding.archive() as second:
+    with pool.archive() as second:
         assert second is not first
 
 
-def test_one_that_failed_is_not_used_again(holding: ArchivePool) -> None:
+def test_one_that_failed_is_not_used_again(pool: ArchivePool) -> None:
     """Whatever went wrong may have been its fault."""
-    with pytest.raises(ZeroDivisionError), holding.archive() as first:
+    with pytest.raises(ZeroDivisionError), pool.archive() as first:
         raise ZeroDivisionError
-    with holding.archive() as second:
+    with pool.archive() as second:
         assert second is not first
 
 
-def test_an_index_that_is_being_written_is_asked_as_it_is(
-    holding: ArchivePool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_that_is_being_written_is_asked_as_it_is(pool: ArchivePool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where another process is at it, pages do not read every transcript: what the index had is told."""
-    with holding.archive() as archive:
+    with pool.archive() as archive:
         assert archive.connection is not None
-    write_home(holding.homes[0].path, session_rows(turns=9))
+    write_home(pool.homes[0].path, session_rows(turns=9))
 
     def busy(*_: object, **__: object) -> None:
         raise IndexBusy("Another process is at it.")
 
     monkeypatch.setattr(freshness, "_run_refresh", busy)
     monkeypatch.setattr(module, "MAX_AGE_SECONDS", -1.0)
-    with holding.archive() as archive:
+    with pool.archive() as archive:
         assert archive.is_indexed
         assert [session.turns for session in archive.sessions().sessions] == [3]
         assert archive.path(SESSION).stem == SESSION

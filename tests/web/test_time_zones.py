@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from tests.make import SESSION
-from tests.web.asking import Client
+from tests.web.client import Client
 from tests.web.conftest import AGENT
 
 _PAGE = f"/session/{SESSION}"

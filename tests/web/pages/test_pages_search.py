@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tests import make
-from tests.web.pages.asking import ask, data, seen
+from tests.web.pages.requests import ask, data, seen
 
 import threadline
 from threadline.archive import Archive

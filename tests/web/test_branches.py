@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.make import SESSION, Pen, Row, prompt, reply, transcript
-from tests.web.asking import Client
+from tests.web.client import Client
 from tests.web.conftest import write_home
 
 _PAGE = f"/session/{SESSION}"
@@ -72,7 +72,7 @@ def test_turns_that_were_left_are_marked(rewound: Client) -> None:
     assert outline.count('class="left"') == 1
     assert "3 turns, 1 of them on branches" in text
     note = text.partition('class="left-note">')[2].partition("</p>")[0]
-    assert "1 turn is not shown here" in note
+    assert "1 turn not shown here" in note
     assert f'href="{_PAGE}?branch=1"' in note
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.make import SESSION
-from tests.web.asking import Client
+from tests.web.client import Client
 from tests.web.conftest import session_rows, write_home
 
 from threadline.web import archive_pool as module
@@ -31,14 +31,14 @@ def test_pages_say_that_the_home_is_gone(tmp_path: Path, part: str) -> None:
     for page in _PAGES:
         answer = client.get(page)
         assert answer.status_code == 503
-        assert "not there any more" in answer.text
+        assert "no longer exists" in answer.text
         assert "home" in answer.text
-    assert "not there any more" in client.get("/usage.json").json()["error"]
+    assert "no longer exists" in client.get("/usage.json").json()["error"]
     assert client.get(f"/session/{SESSION}").status_code == 404
     assert client.get("/keys").status_code == 200
     (tmp_path / "aside").rename(place)
     assert client.get("/sessions.json").json() == before
-    assert "not there any more" not in client.get("/").text
+    assert "no longer exists" not in client.get("/").text
 
 
 def test_one_of_two_homes_is_said_and_the_other_shown(tmp_path: Path) -> None:
@@ -52,4 +52,4 @@ def test_one_of_two_homes_is_said_and_the_other_shown(tmp_path: Path) -> None:
     assert answer.status_code == 200
     assert SESSION in answer.text
     assert _OTHER not in answer.text
-    assert f"{second}&#39; is not there any more: nothing of it is shown." in answer.text
+    assert f"{second}&#39; no longer exists. None of its sessions are shown." in answer.text

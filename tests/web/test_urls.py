@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 from tests.make import SESSION, prompt, transcript, write
-from tests.web.asking import Client
+from tests.web.client import Client
 from tests.web.conftest import session_rows, write_home
 
 _STRANGE = [
