@@ -20,9 +20,10 @@ from starlette.routing import Route
 
 from threadline.errors import BadQuery, Error, NotFound
 from threadline.model.times import parse_zone
+from threadline.web import urls
 from threadline.web.errors import add_notice, error_response, gone_page, orphan_page
 from threadline.web.guard import Guard
-from threadline.web.live import Live, urls
+from threadline.web.live import Live
 from threadline.web.pages.doctor import doctor_page
 from threadline.web.pages.home import home_page
 from threadline.web.pages.keys import keys_page
