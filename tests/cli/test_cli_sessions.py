@@ -529,7 +529,9 @@ def in_a_terminal(*arguments: str, env: dict[str, str]) -> str:
     ],
     ids=["colours", "NO_COLOR", "--no-color", "dumb"],
 )
-@pytest.mark.parametrize("command", ["show", "tree", "list"])
+@pytest.mark.parametrize(
+    "command", ["show", *(pytest.param(command, marks=pytest.mark.slow) for command in ("tree", "list"))]
+)
 def test_a_terminal_gets_colours_unless_it_wants_none(
     home: Path, command: str, env: dict[str, str], options: list[str], *, coloured: bool
 ) -> None:

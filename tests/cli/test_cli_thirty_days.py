@@ -104,7 +104,9 @@ def test_what_is_kept_is_exported(ask: Asker, home: Path, tmp_path: Path, form: 
     assert after == before
 
 
-@pytest.mark.parametrize("command", ["list", "usage", "search"])
+@pytest.mark.parametrize(
+    "command", ["list", *(pytest.param(command, marks=pytest.mark.slow) for command in ("usage", "search"))]
+)
 def test_a_keep_that_is_away_is_missed(ask: Asker, home: Path, tmp_path: Path, command: str) -> None:
     """Where the keep was moved, or its disk is not mounted, what only it had is left out, and that is said."""
     asked = [command, "test"] if command == "search" else [command]

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from tests.cli.asking import Asker, ask_alone, start, steering
-from tests.cli.test_cli_hostile import STEER, hostile_home
+from tests.cli.test_cli_hostile import TEXTS, hostile_home
 from tests.make import SESSION, Part, Pen, Row, call, chain, lines, meta, prompt, reply, transcript, write
 
 OTHER = "5e551011-0000-4000-8000-000000000002"
@@ -199,7 +199,7 @@ def test_one_session_and_its_agents(home: Path) -> None:
     assert row["text"] == "another's"
 
 
-@pytest.mark.parametrize("text", STEER.values(), ids=STEER.keys())
+@pytest.mark.parametrize("text", TEXTS)
 def test_nothing_that_is_written_steers_the_terminal(tmp_path: Path, text: str) -> None:
     """Hostile text in any field of a row reaches the table as escapes only."""
     home = hostile_home(tmp_path / "home", text, names=False)

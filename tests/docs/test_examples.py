@@ -43,6 +43,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {"PATH": path, "PYTHONPATH": str(ROOT / "src"), "HOME": str(home.parent), "CLAUDE_CONFIG_DIR": str(home)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", GUIDES)
 def test_every_command_works(page: str, environment: dict[str, str], tmp_path: Path) -> None:
     """Every line of every shell block succeeds, one after the other; of `make`, the target exists."""

@@ -44,12 +44,12 @@ ASKED: dict[str, Callable[[Archive], Any]] = {
 class Place:
     """A home, its keep, and the archive of both."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, template: Path) -> None:
         self.home = folder / "home"
         self.keep = folder / "keep"
         self.cache = folder / "cache"
         self.machine = Machine("first_1", "first", folder / "data" / "threadline")
-        write(self.home, megabytes=1)
+        shutil.copytree(template, self.home, symlinks=True)
         (folder / "data" / "threadline").mkdir(parents=True)
         (folder / "data" / "threadline" / "machine").write_text("first_1\n")
 
@@ -84,9 +84,9 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+def place(tmp_path: Path, small_home: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     """A made-up home, and folders of its own."""
-    made = Place(tmp_path)
+    made = Place(tmp_path, small_home)
     monkeypatch.setenv("THREADLINE_KEEP", str(made.keep))
     monkeypatch.setenv("THREADLINE_CACHE", str(made.cache))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
@@ -107,7 +107,7 @@ LOST: dict[str, Callable[[Place], list[Path]]] = {
 
 
 @pytest.mark.parametrize("lost", LOST)
-@pytest.mark.parametrize("index", [True, False])
+@pytest.mark.parametrize("index", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_what_is_lost_is_told_as_before(place: Place, lost: str, index: bool) -> None:
     """Whatever a home has lost, all is told as before, also where some of a session is here and some is only kept."""
     place.run()
@@ -336,7 +336,7 @@ def _age(home: Path) -> None:
 
 
 @pytest.mark.parametrize("lost", ["every other session", "agents alone", "everything"])
-@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize("inside", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_projects_may_be_a_link(place: Place, tmp_path: Path, lost: str, inside: bool) -> None:
     """Where `projects` leads to another disk, or elsewhere in the home, all is kept by the path it seems to have."""
     moved = place.home / "store" if inside else tmp_path / "disk"
@@ -355,7 +355,7 @@ def test_projects_may_be_a_link(place: Place, tmp_path: Path, lost: str, inside:
     assert all(path.is_file() for path in gone)
 
 
-@pytest.mark.parametrize("index", [True, False])
+@pytest.mark.parametrize("index", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_transcript_that_was_emptied_is_told_from_the_keep(place: Place, index: bool) -> None:
     """One that a crash left empty is told as before, also after a run has seen it so; written anew, it is its own."""
     place.run()
@@ -373,7 +373,7 @@ def test_a_transcript_that_was_emptied_is_told_from_the_keep(place: Place, index
     assert not place.kept()
 
 
-@pytest.mark.parametrize("left", [0.0, 0.6])
+@pytest.mark.parametrize("left", [pytest.param(0.0, marks=pytest.mark.slow), 0.6])
 def test_a_transcript_that_was_cut_and_deleted_is_told_whole(place: Place, left: float) -> None:
     """After it is gone altogether, what stood before it was cut off is what is read."""
     place.run()
@@ -456,7 +456,7 @@ CUTS: dict[str, float] = {"to nothing": 0.0, "to a beginning": 0.6}
 
 @pytest.mark.parametrize("left", CUTS.values(), ids=CUTS)
 @pytest.mark.parametrize("seen", [True, False], ids=["a run saw it cut", "no run did"])
-@pytest.mark.parametrize("index", [True, False])
+@pytest.mark.parametrize("index", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_what_a_cut_took_is_told_though_the_session_went_on(place: Place, left: float, seen: bool, index: bool) -> None:
     """Kept whole, cut off, gone on with: the sums are those of all lines, each once, and all of them are found."""
     main = max(place.transcripts(), key=lambda path: path.stat().st_size)

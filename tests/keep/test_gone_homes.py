@@ -16,9 +16,9 @@ from threadline.keep import Catalogue, Store, run_keep
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+def place(tmp_path: Path, small_home: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     """A made-up home, folders of its own, and no other home."""
-    made = Place(tmp_path)
+    made = Place(tmp_path, small_home)
     monkeypatch.setenv("THREADLINE_KEEP", str(made.keep))
     monkeypatch.setenv("THREADLINE_CACHE", str(made.cache))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))

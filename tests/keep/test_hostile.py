@@ -173,7 +173,9 @@ def test_a_spoilt_keep_is_used(how: str, seed: int, copies: tuple[Path, Path], t
     )
 
 
-@pytest.mark.parametrize(("filling", "times"), [(b"\n", 300), (b"{}\n", 100), (b"x", 2000)])
+@pytest.mark.parametrize(
+    ("filling", "times"), [(b"\n", 300), pytest.param(b"{}\n", 100, marks=pytest.mark.slow), (b"x", 2000)]
+)
 def test_lines_without_end_are_not_looked_through(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filling: bytes, times: int
 ) -> None:

@@ -17,9 +17,9 @@ from threadline.model.places import Problem
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+def place(tmp_path: Path, small_home: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     """A made-up home, and folders of its own."""
-    made = Place(tmp_path)
+    made = Place(tmp_path, small_home)
     monkeypatch.setenv("THREADLINE_KEEP", str(made.keep))
     monkeypatch.setenv("THREADLINE_CACHE", str(made.cache))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))

@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,10 @@ def parts() -> set[str]:
     return packages | {path.stem for path in SOURCE.glob("*.py") if path.stem != "__init__"}
 
 
-def trees() -> Iterator[tuple[Path, ast.Module]]:
-    """Every module, taken apart."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        yield path, ast.parse(path.read_text())
+@cache
+def trees() -> list[tuple[Path, ast.Module]]:
+    """Every module with its syntax tree."""
+    return [(path, ast.parse(path.read_text())) for path in sorted(SOURCE.rglob("*.py"))]
 
 
 def _contracts() -> list[dict[str, Any]]:
