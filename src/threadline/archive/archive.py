@@ -451,9 +451,9 @@ class Archive:
         index = self._source() if self.index.exists() and rates.digest == shipped_digest() else None
         if index is not None:
             return index.recent_usage(named, rates, since=since)
-        from threadline.reports import statusline
+        from threadline.reports import read_recent_usage
 
-        return statusline.read_recent_usage(named, self.homes, rates, since=since, seconds=seconds)
+        return read_recent_usage(named, self.homes, rates, since=since, seconds=seconds)
 
     def history(self, wanted: PromptFilter | None = None) -> PromptHistory:
         """What was typed in all projects, newest first: its `prompts()`, and which sessions were deleted."""

@@ -36,7 +36,7 @@ from threadline.render import one_line, plain
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
-    from threadline.index import sql
+    from threadline.index import QueryResult
 
 _MAX_CELL = 200
 # Columns are as wide as their cells, so a table's rows are held until it is printed: this many at most.
@@ -123,7 +123,7 @@ SQLITE_HEAP_LIMIT = 768 * 1024 * 1024
 class IndexAnswer:
     """The result of a query of the index."""
 
-    def __init__(self, result: sql.QueryResult) -> None:
+    def __init__(self, result: QueryResult) -> None:
         self._result = result
         self.columns = result.columns
 

@@ -48,15 +48,16 @@ from threadline.parse import entries
 from threadline.thread import (
     AGENT_STARTING_TOOLS,
     BACKGROUND_OUTPUT_TOOLS,
+    Answer,
     agent_id_in_result,
     agent_id_in_text,
     full_path,
+    judge_outcome,
     parse_exit_code,
     parse_numbered_lines,
     result_blocks,
     verdict_without_result,
 )
-from threadline.thread import calls as verdicts
 
 # ruff: noqa: S608 - statements are made of our own words
 
@@ -87,7 +88,7 @@ def judge_result(tool: str, entry: UserEntry | AssistantEntry, block: ResultBloc
         return _PLAIN_SUCCESS
     text = extract_text(block.content)
     value = typed_result(raw, tool) if not is_plain else None
-    outcome = Outcome.OK if is_plain else verdicts.judge_outcome(verdicts.Answer(tool, entry, block, value, text))[0]
+    outcome = Outcome.OK if is_plain else judge_outcome(Answer(tool, entry, block, value, text))[0]
     started = agent_id_in_result(raw) or (agent_id_in_text(text) if tool in AGENT_STARTING_TOOLS else None)
     return CallEnding(outcome, storable_int(parse_exit_code(tool, value, text)), started)
 

@@ -18,7 +18,15 @@ from threadline.lazy import lazy_exports
 if TYPE_CHECKING:
     from threadline.keep.cache import open_damaged_packs
     from threadline.keep.catalogue import Catalogue, Version
-    from threadline.keep.encryption import PASSPHRASE_VARIABLE
+    from threadline.keep.encryption import (
+        IDENTITY_FILE,
+        KEY_FILE_VARIABLE,
+        PASSPHRASE_VARIABLE,
+        create_passphrase_key,
+        key_from_file,
+        key_from_passphrase,
+        load_or_create_key_file,
+    )
     from threadline.keep.forget import forget_session, repack
     from threadline.keep.keep import KeepResult, recognise_machine, run_keep
     from threadline.keep.kept_home import clear_kept_homes, kept_homes
@@ -68,7 +76,15 @@ __getattr__ = lazy_exports(
     {
         "cache": ["open_damaged_packs"],
         "catalogue": ["Catalogue", "Version"],
-        "encryption": ["PASSPHRASE_VARIABLE"],
+        "encryption": [
+            "IDENTITY_FILE",
+            "KEY_FILE_VARIABLE",
+            "PASSPHRASE_VARIABLE",
+            "create_passphrase_key",
+            "key_from_file",
+            "key_from_passphrase",
+            "load_or_create_key_file",
+        ],
         "forget": ["forget_session", "repack"],
         "keep": ["KeepResult", "recognise_machine", "run_keep"],
         "kept_home": ["clear_kept_homes", "kept_homes"],

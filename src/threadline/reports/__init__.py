@@ -32,7 +32,14 @@ if TYPE_CHECKING:
     )
     from threadline.reports.reconciliation import reconcile, reconciliation_record, reported_session_record
     from threadline.reports.secrets import Exposure, ScanResult, SecretFilter, files_to_scan, scan_files
-    from threadline.reports.statusline import RecentUsage, SessionRef, homes_including, is_main_request, resolve_session
+    from threadline.reports.statusline import (
+        RecentUsage,
+        SessionRef,
+        homes_including,
+        is_main_request,
+        read_recent_usage,
+        resolve_session,
+    )
     from threadline.reports.usage import (
         UsageReport,
         build_usage_report,
@@ -64,7 +71,14 @@ __getattr__ = lazy_exports(
         ],
         "reconciliation": ["reconcile", "reconciliation_record", "reported_session_record"],
         "secrets": ["Exposure", "ScanResult", "SecretFilter", "files_to_scan", "scan_files"],
-        "statusline": ["RecentUsage", "SessionRef", "homes_including", "is_main_request", "resolve_session"],
+        "statusline": [
+            "RecentUsage",
+            "SessionRef",
+            "homes_including",
+            "is_main_request",
+            "read_recent_usage",
+            "resolve_session",
+        ],
         "usage": [
             "UsageReport",
             "build_usage_report",

@@ -24,12 +24,14 @@ from threadline.keep import (
     KeepResult,
     Machine,
     Store,
-    encryption,
+    create_passphrase_key,
     has_completed_run,
     is_keep,
     is_kept_only,
+    key_from_file,
     list_differences,
     list_sessions,
+    load_or_create_key_file,
     missing_keep_message,
     recognise_machine,
     run_keep,
@@ -99,14 +101,14 @@ def _open_or_create(
     if not encrypt:
         store = Store.make(where)
         has_key = store.is_encrypted and key_file is not None
-        return Store(where, encryption.key_from_file(key_file)) if has_key and key_file is not None else store
+        return Store(where, key_from_file(key_file)) if has_key and key_file is not None else store
     if key_file is not None:
-        return Store.make(where, encryption.load_or_create_key_file(key_file))
+        return Store.make(where, load_or_create_key_file(key_file))
     if (where / "keep.json").exists():
         raise BadQuery(
             f"There is a keep in {str(where)!r} already. --encrypt creates a new one: name another folder with --keep."
         )
-    return Store.make(where, encryption.create_passphrase_key(_ask_passphrase()))
+    return Store.make(where, create_passphrase_key(_ask_passphrase()))
 
 
 def _ask_passphrase() -> str:
