@@ -21,8 +21,12 @@ EXCEPTED: dict[str, dict[str, set[str]]] = {
         "sql_duckdb": {"threadline.index.sql"},
     },
     "web": {
-        # What goes wrong behind the door is told as a sentence.
-        "answer": {"sqlite3"},
+        # A damaged index is replaced.
+        "archive_pool": {"threadline.index"},
+        # An error of SQLite becomes a message.
+        "errors": {"sqlite3"},
+        # The files of a session whose main transcript the archive found.
+        "session_cache": {"threadline.find"},
     },
     "export": {
         # The files of a session, by the one that the archive told.

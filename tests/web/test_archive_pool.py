@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -85,3 +86,26 @@ def test_what_came_a_moment_ago_is_found(tmp_path: Path) -> None:
     write(home / f"projects/-work-app/{other}.jsonl", *transcript(prompt("begin"), reply("so"), pen=Pen(other)))
     assert client.get(f"/session/{other}").status_code == 200
     assert client.get(f"/session/{SESSION[:-1]}3").status_code == 404
+
+
+def test_a_figure_is_computed_once_for_each_state_of_the_index(
+    pool: ArchivePool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests share it until something is written; another key is another figure."""
+    computed: list[str] = []
+    for path in pool.homes[0].path.rglob("*.jsonl"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))  # files that were just written are compared again
+
+    def figure(name: str) -> int:
+        def compute() -> int:
+            computed.append(name)
+            return len(computed)
+
+        with pool.archive() as archive:
+            return pool.cached(archive, name, compute)
+
+    assert [figure("turns"), figure("turns"), figure("calls")] == [1, 1, 2]
+    monkeypatch.setattr(module, "MAX_AGE_SECONDS", -1.0)
+    assert figure("turns") == 1
+    write_home(pool.homes[0].path, session_rows(turns=9))
+    assert figure("turns") == 3

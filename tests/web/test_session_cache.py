@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -15,10 +16,13 @@ from tests.web.conftest import session_rows, write_home
 
 from threadline import load
 from threadline.archive import Archive
-from threadline.errors import NotFound
+from threadline.errors import Ambiguous, NotFound
 from threadline.find import homes
+from threadline.model.totals import Sum
+from threadline.render import View
 from threadline.web import SessionCache
 from threadline.web import session_cache as module
+from threadline.web.session_cache import SessionSpending
 
 
 @pytest.fixture
@@ -114,3 +118,31 @@ def test_a_session_that_moved_is_found_and_one_that_is_gone_is_not(archive: Arch
     with pytest.raises(NotFound):
         cache.get(SESSION, Archive(archive.homes, index=False))
     assert len(reads) == 2
+
+
+def test_a_prefix_is_resolved_each_time(archive: Archive, reads: list[Path]) -> None:
+    """The start of an id leads to the session in the cache, until another session begins like it."""
+    cache = SessionCache()
+    session = cache.get(SESSION, archive)
+    assert cache.get(SESSION[:8], archive) is session
+    other = f"{SESSION[:-1]}2"
+    write_home(archive.homes[0].path, transcript(prompt("another"), pen=Pen(other)), other)
+    with pytest.raises(Ambiguous):
+        cache.get(SESSION[:8], Archive(archive.homes, index=False))
+    assert len(reads) == 1
+
+
+def test_drawings_are_dropped_when_costs_change(tmp_path: Path) -> None:
+    """Entries show the costs that the head shows, also if the index knew none when they were rendered."""
+    home = homes(write_home(tmp_path / "home", session_rows()))
+    with Archive(home, index=False) as without, Archive(home, index=tmp_path / "index.sqlite") as indexed:
+        session = SessionCache().get(SESSION, without)
+        first = session.drawing(None, View(), session.links, without, UTC)
+        assert session.drawing(None, View(), session.links, without, UTC) is first
+        indexed.open_index()
+        session.spending(indexed)  # the same costs, from another source
+        assert session.drawing(None, View(), session.links, indexed, UTC) is first
+        session._spending = SessionSpending(Sum(), {})  # what an index that lags behind would say
+        session._spending_generation = "older"
+        session.spending(indexed)
+        assert session.drawing(None, View(), session.links, indexed, UTC) is not first

@@ -85,3 +85,18 @@ def test_every_session_that_is_a_link_can_be_opened(tmp_path: Path) -> None:
     (answer,) = (client.get(link) for link in links if _LOST in link)
     assert answer.headers["location"] == "/session/agent-a1b2c3d4e"
     assert "Count" in client.get(answer.headers["location"]).text
+
+
+def test_the_last_days_of_the_calendar_are_drawn(tmp_path: Path) -> None:
+    """A charge in the year 9999 is in the table, and the chart ends with its day, week or month."""
+    rows = make.transcript(make.prompt("Count"), make.reply("Two"))
+    for row in rows:
+        assert isinstance(row, dict)
+        row["timestamp"] = "9999-12-31T12:00:00.000Z"
+    make.write(tmp_path / "home" / "projects" / "-work" / f"{make.SESSION}.jsonl", *rows)
+    with Archive(threadline.open(tmp_path / "home").homes, index=tmp_path / "index.sqlite", stale_ok=True) as archive:
+        for key, name in (("day", "9999-12-31"), ("week", "9999-12-27"), ("month", "9999-12")):
+            page = seen(archive, f"/usage?since=all&by={key}&tz=UTC")
+            assert [row[key] for row in data(ask(archive, f"/usage?since=all&by={key}&tz=UTC"))["rows"]] == [name]
+            assert name in page.words
+    assert unit_days("9999-12-27", "week") == ("9999-12-27", "9999-12-31")

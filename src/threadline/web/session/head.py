@@ -265,7 +265,13 @@ def head_record(head: SessionHead) -> dict[str, Any]:
         "turns": sum(turn.act is not None for turn in head.agent.turns),
         "calls": facts.calls if head.agent.id is None else len(head.agent.calls),
         "agents": [
-            {"id": agent.id, "name": agent_title(agent), "status": str(agent.status), "calls": len(agent.calls)}
+            {
+                "id": agent.id,
+                "name": agent_title(agent),
+                "side": agent.side,
+                "status": str(agent.status),
+                "calls": len(agent.calls),
+            }
             for agent in session.agents
         ],
         "branches": len(head.agent.branches),
