@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -22,6 +23,7 @@ def transcript(number: int, project: str = "-work") -> str:
     return f"projects/{project}/{session_id(number)}.jsonl"
 
 
+@cache
 def lines(seed: int, count: int, length: int = 200) -> bytes:
     """Lines that look like a transcript's, and that no other seed gives."""
     random = Random(seed)  # noqa: S311 - made-up text

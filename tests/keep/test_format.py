@@ -110,9 +110,10 @@ def _id(row: dict[str, Any]) -> str:
     return hashlib.sha256("\n".join([row.get("base", ""), *row["pieces"]]).encode()).hexdigest()
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A keep that has seen everything: growth, a dictionary, two machines, something forgotten, and what was packed."""
+    tmp_path = tmp_path_factory.mktemp("format")
     store = Store.make(tmp_path / "keep")
     files = {transcript(1): lines(1, 20_000), transcript(2): lines(2, 300), "history.jsonl": lines(3, 20)}
     home = home_with(tmp_path / "home", files)
@@ -122,7 +123,13 @@ def store(tmp_path: Path) -> Store:
     other = Store.make(tmp_path / "other")
     kept(other, home_with(tmp_path / "there", {transcript(9): lines(9, 50)}), THERE)
     merge_keeps(Catalogue(store, trust_cache=False), HERE, [other])
-    return store
+    return store.folder
+
+
+@pytest.fixture
+def store(template: Path, tmp_path: Path) -> Store:
+    """A copy of that keep."""
+    return Store.make(shutil.copytree(template, tmp_path / "keep"))
 
 
 def test_the_page_is_enough(store: Store) -> None:
